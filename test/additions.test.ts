@@ -1,4 +1,4 @@
-/** Checks that every file of certain folders is also in the list for that folder, so that nothing is added only halfway. */
+/** Checks that each module of certain folders, for example each stage or task, is also in the list that production code uses. */
 import { readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
@@ -84,7 +84,10 @@ describe("a provisioning stage", () => {
 
 describe("the specification", () => {
   const page = (name: string): string => readFileSync(new URL(`../docs/spec/${name}.md`, import.meta.url), "utf8");
-  /** The names in a section that look like stages or tasks, in order and each once. Text in bold, e.g. **Not yet:**, begins another part. */
+  /**
+   * Returns the names in a document's section that look like stages or tasks, each once and in order. A text in bold, such as **Not yet:**, ends the
+   * part that is read.
+   */
   const namesIn = (text: string, heading: string, name: RegExp): string[] => {
     const section = text.slice(text.indexOf(`# ${heading}\n`)).split(/\n#+ /, 1)[0] ?? "";
     const part = section.split("\n**", 1)[0] ?? "";

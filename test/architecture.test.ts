@@ -19,8 +19,9 @@ afterAll(async () => {
 });
 
 /**
- * One file of `hub/db/queries` writes a table, so that all rules about its rows are in one place. Retention removes old rows by its own list.
- * `MORE_WRITERS` lists the tables that have more writers, and why. The list may only become shorter.
+ * Only one file of `hub/db/queries` may write a table, so that all rules about the table's rows are in one place. The rule does not hold for the
+ * retention, which deletes old rows of many tables. `MORE_WRITERS` lists the tables that several files write, and why. Tables may be removed from
+ * `MORE_WRITERS`, but not added.
  */
 const MORE_WRITERS: Readonly<Record<string, { readonly why: string; readonly files: readonly string[] }>> = {
   nodes: {
@@ -41,7 +42,7 @@ const writtenNames = (text: string): Set<string> =>
     ),
   );
 
-/** Each entry is a piece of code that was once written in several files, and the only file that may contain it now. */
+/** Each entry of `ONE_PLACE` is a pattern of code that was once in several files, and the only file that may contain it now. */
 const ONE_PLACE = [
   { what: "a problem's body", shape: /urn:muster:problem:/, home: "shared/api/errors.ts" },
   { what: "a problem's content type", shape: /"application[/]problem[+]json"/, home: "shared/api/errors.ts" },
@@ -118,7 +119,7 @@ describe("every source file", async () => {
       const known = MORE_WRITERS[table]?.files;
       const whole = writers.length <= 1 && writers.every((file) => file.startsWith("hub/db/queries/"));
       if (known === undefined) return whole ? [] : writers.map((file) => `${table}: ${file}`);
-      // A file of the list that writes no more is to be taken off it.
+      // A file of `MORE_WRITERS` that no longer writes the table is an offence too, so that somebody removes it from the list.
       const differ = [...writers, ...known].filter((file) => writers.includes(file) !== known.includes(file));
       return differ.map((file) => `${table}: ${file}`);
     });
@@ -155,7 +156,7 @@ describe("every source file", async () => {
   });
 });
 
-/** Each entry is a file, an import that must be reported, and the rule that must report it. */
+/** Each entry of `PLANTED` is a file, a forbidden import in that file, and the import rule that must report it. */
 const PLANTED = [
   ["shared/clock.ts", 'import "node:fs";', "shared-is-pure"],
   ["shared/up.ts", 'import "../hub/db/tables.ts";', "shared-is-pure"],
@@ -232,7 +233,7 @@ async function plant(): Promise<string> {
   return root;
 }
 
-/** Expands the groups and alternatives of a pattern into separate patterns. Lookaheads and classes stay as they are. */
+/** Expands the groups and alternatives of a pattern into separate patterns. The function does not expand lookaheads and character classes. */
 function alternativesOf(pattern: string): string[] {
   const open = /(?<!\\)[(](?![?])/.exec(pattern);
   if (open === null) return [pattern];
@@ -282,7 +283,7 @@ describe("the import rules", async () => {
       [from.path, from.pathNot, to.path, to.pathNot]
         .flat()
         .flatMap(alternativesOf)
-        // `$1` stands for a group that the other side of the rule matched.
+        // In an import rule, `$1` stands for the text that a group of the rule's other pattern matched.
         .map((pattern) => pattern.replace("$1", "[^/]+"))
         .filter((pattern) => !there.some((path) => new RegExp(pattern).test(path)))
         .map((pattern) => `${name}: ${pattern}`),

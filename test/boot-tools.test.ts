@@ -8,7 +8,10 @@ const folder = mkdtempSync(join(tmpdir(), "muster-tools-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
 
-/** Only a new CI machine shows whether its packages are complete. So the test at least compares the two lists of packages that the boots need. */
+/**
+ * Only a boot on a new CI machine proves that its packages are complete. The test checks at least that `.ci/run` and the README of the boot suite
+ * install the Debian package of every program in `TOOLS`.
+ */
 it.each([
   [".ci/run", /^boot_packages\(\) \{\n.*echo (.*); fi$/m],
   ["test/boot/README.md", /`apt-get install -y --no-install-recommends (.*)`/],

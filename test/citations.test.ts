@@ -1,4 +1,7 @@
-/** All citations and links in the repository lead somewhere. Planted offences prove that each form of citation is checked. */
+/**
+ * Tests that all citations and links in the repository lead to existing headings and files. Planted offences prove that each form of citation is
+ * checked.
+ */
 import { describe, expect, it } from "vitest";
 import { citationOffences, decisionOffences, FORMS, linkOffences, type Text } from "./citations/citations.ts";
 import { repositoryOffences, repositoryTexts } from "./citations/repository.ts";

@@ -1,4 +1,7 @@
-/** Production code must write and read each column. The search goes by names, so it cannot find a column whose name has another use. */
+/**
+ * Production code must write and read each column. The test searches the code for the column's name, so it misses an unused column whose name occurs
+ * elsewhere.
+ */
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
@@ -14,7 +17,7 @@ const WRITTEN_ONLY: Readonly<Record<string, string>> = {
 };
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-/** The code of the hub without comments and type members, because a name in those does not use the column. */
+/** The code of the hub without comments and type members, because a column's name in a comment or type member is not a use. */
 const CODE = globSync("hub/**/*.ts", { cwd: ROOT })
   .filter((path) => !/[.](test|fixture)[.]ts$|^hub\/db\/(schema|migrations)\//.test(path))
   .map((path) => readFileSync(`${ROOT}${path}`, "utf8"))
@@ -22,9 +25,9 @@ const CODE = globSync("hub/**/*.ts", { cwd: ROOT })
   .join("\n");
 
 interface Column {
-  /** Its name in a row, e.g. `leaseUntil`. */
+  /** The column's name in a TypeScript row, for example `leaseUntil`. */
   readonly property: string;
-  /** Its name in SQL, e.g. `lease_until`. */
+  /** The column's name in SQL, for example `lease_until`. */
   readonly name: string;
   readonly hasDefault: boolean;
 }

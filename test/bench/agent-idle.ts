@@ -68,7 +68,7 @@ interface Running {
   stop(): void;
 }
 
-/** Runs the package's own command. Only the install path in the command is replaced. */
+/** Starts the agent with the package's own start script. The benchmark replaces only the install path in the script. */
 async function startAgent(unpacked: string, hub: MemoryHub, host: HostFolder): Promise<Running> {
   const command = join(unpacked, "usr/bin/muster-agent");
   const text = readFileSync(command, "utf8");

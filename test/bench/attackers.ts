@@ -1,6 +1,6 @@
 /**
- * Hostile clients for `hostile.ts`. The clients run in a process with lower priority than the hub, as if on other machines. Every loop ends by
- * itself. The clients send to 127.0.0.1 only. The last line of output contains the answers to the clients.
+ * Hostile clients for `hostile.ts`. The clients run in a process with lower priority than the hub, as if on other machines. Every attack ends by
+ * itself after a given time. The clients send to 127.0.0.1 only. The last line of output counts the hub's answers to the clients by kind.
  */
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";

@@ -3,11 +3,14 @@ import type { Stage, StageRun } from "../../hub/workflows/engine/stage.ts";
 import { defineWorkflow, type Workflow } from "../../hub/workflows/engine/workflow.ts";
 import { failure } from "../../shared/failures.ts";
 
-/** How many moves a workflow makes from the first stage on. One of these moves is the stage TIMED. */
+/** The number of stages that a workflow of the benchmark runs after `HOLD`, including the stage `TIMED`. */
 export const STAGES = 16;
-/** The stage of a workflow that a hub only has to hold. */
+/** A stage that does not end by itself, for workflows that a hub only has to keep leased. */
 export const HOLD = "hold";
-/** The stage of a workflow that measures its delay. `input.due` is the workflow's due time in milliseconds since 1970, by the database's clock. */
+/**
+ * The stage that measures how late the hub runs a workflow. `input.due` is the workflow's due time in milliseconds since 1970, by the database's
+ * clock.
+ */
 export const TIMED = "timed";
 
 const Input = z.object({ due: z.number().optional() });

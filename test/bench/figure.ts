@@ -3,7 +3,7 @@ export interface Figure {
   readonly value: number;
   readonly unit: string;
   readonly note: string;
-  /** The upper bound, where one is promised. */
+  /** The upper bound of the figure. Figures without a promised bound leave `atMost` out. */
   readonly atMost?: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A simulated region with FLEET_MACHINES deployed machines. In memory the machines share the interfaces and disks of one box, which nothing
- * changes here. Each machine is answered in full.
+ * A simulated region with FLEET_MACHINES deployed machines. To save memory, all machines share the interface and disk objects of one box, because the
+ * benchmark changes no machine. The answers of the region contain every machine in full.
  */
 import { learnHardware } from "../fakes/maas/engine/inventory.ts";
 import { blankMachine } from "../fakes/maas/http/operations/machine-form.ts";

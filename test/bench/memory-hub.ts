@@ -21,7 +21,7 @@ export interface MemoryHub {
   readonly taskSigningPublicKey: string;
   /** Creates a node and the one-time token with which its agent enrolls. */
   addNode(hostname: string): Promise<{ nodeId: NodeId; token: string }>;
-  /** The number of rows in the tables that hosts can make grow. */
+  /** The number of rows in the tables to which the requests of hosts can add rows. */
   rows(): Promise<number>;
   stop(): Promise<void>;
 }

@@ -76,7 +76,10 @@ export async function connectAgents(agents: readonly SimulatedAgent[], hub: HubA
   return sockets;
 }
 
-/** Connects an agent. Resolves with the WebSocket after the welcome. The agent then sends a heartbeat every five seconds. */
+/**
+ * Connects a simulated agent to the hub. Resolves with the WebSocket when the hub has sent the frame `welcome`. The agent then sends a heartbeat
+ * every five seconds.
+ */
 export function connectAgent(agent: SimulatedAgent, { port, ca }: HubAddress): Promise<WebSocket> {
   return new Promise((resolve, reject) => {
     const socket = new WebSocket(`wss://127.0.0.1:${port}/internal/v1/nodes/${agent.nodeId}/connect`, {

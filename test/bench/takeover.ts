@@ -10,7 +10,7 @@ import type { Figure } from "./figure.ts";
 const KILLS = 20;
 const ROWS = 8;
 
-/** Measures the time from `kill -9` of a hub until another hub runs all its stages and has looked at its site. */
+/** Measures a takeover: the time from `kill -9` of a hub until another hub runs all stages of the dead hub and has polled the dead hub's site. */
 export async function measureTakeover(stateDir: string): Promise<Figure[]> {
   const maas = await startMaasSimulator({ machines: 2 });
   try {

@@ -17,13 +17,13 @@ import { type FleetRegion, startFleetRegion } from "./fleet-regions.ts";
 
 const WAITING = [0, 50, 500] as const;
 const MACHINES = 500;
-/** Faster than the hub's default of 5,000 ms, so that six seconds contain the looks of one minute. */
+/** The benchmark polls ten times as often as a hub does by default, so that six seconds contain as many looks as a real minute. */
 const INTERVAL_MS = 500;
 const DEFAULT_INTERVAL_MS = 5_000;
-/** The looks of eight minutes at the default interval. During these looks the hub reads the ids of all machines twice. */
+/** The number of looks in eight minutes at the default interval. In eight minutes the hub reads the ids of all machines twice. */
 const LOOKS = 96;
 
-/** Measures MAAS's requests in a minute while nodes wait. One hub watches three sites at the same time. */
+/** Measures how many requests MAAS gets in a minute while nodes wait. One hub watches three sites at the same time. */
 export async function measureWaitingRequests(stateDir: string): Promise<Figure[]> {
   return withDatabase(stateDir, async (bench) => {
     const regions = await Promise.all(WAITING.map(() => startFleetRegion(stateDir, MACHINES)));
@@ -83,7 +83,10 @@ async function addSite({ database }: Bench, region: FleetRegion, waiting: number
   return siteId;
 }
 
-/** Requests for each look, counted over complete rounds. The first sweep and the first read of waiting machines are left out. */
+/**
+ * The average number of requests to MAAS per look, over at least `LOOKS` looks. The first 14 looks do not count, because they contain the first
+ * sweep.
+ */
 async function requestsPerLook({ control }: FleetRegion): Promise<number> {
   const looks = async (): Promise<{ looks: number; all: number }> => {
     const counters = await readCounters(control);

@@ -24,11 +24,11 @@ export interface BootWorld<L extends Lane = ContainerHosts> {
   readonly site: SeededSite;
   readonly boxes: readonly DemoHost[];
   readonly agentPort: number;
-  /** The folder for the run's files. The folder is removed with the run. */
+  /** The folder for the run's files. The suite removes the folder at the end of the run. */
   readonly folder: string;
   /**
-   * Onboards the n-th box, counted from 1. A profile that differs from the site's gets its own record. Returns the onboarding's id and the
-   * hostname.
+   * Onboards the n-th box, counted from 1. If `profile` is given, the function creates a new profile with these settings for the onboarding. Returns
+   * the onboarding's id and the hostname.
    */
   onboard(n: number, profile?: Readonly<Record<string, unknown>>): Promise<{ id: string; hostname: string }>;
   /** Applies a verb to the onboarding, as an operator does. */

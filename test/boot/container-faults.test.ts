@@ -13,7 +13,7 @@ import type { ContainerHost } from "./container-host.ts";
 import { ContainerHosts, type Prepare } from "./container-hosts.ts";
 import { editUserData } from "./edit-user-data.ts";
 
-/** Failures of the first boot. The hub reports a different error for each failure, and each failure is repaired without a new deploy. */
+/** Tests failures of a host's first boot. The hub reports a different error for each failure, and each failure is repaired without a new deploy. */
 let world: BootWorld;
 let files: Server;
 let filesUrl: string;
@@ -52,10 +52,10 @@ interface Case {
   readonly environment?: Readonly<Record<string, string>>;
   readonly prepare?: (host: ContainerHost, machine: Machine) => Promise<void> | void;
 }
-/** Onboards the next box. `prepare` breaks something on the host before its first boot. */
+/** Onboards the next box of the simulated region. `prepare` breaks something on the host before its first boot. */
 async function onboard({ profile = {}, environment = {}, prepare }: Case) {
   box += 1;
-  // Stored by hostname: an earlier host that boots slowly must not get this `prepare`.
+  // The map has the hostname as its key, so that an earlier host that boots slowly does not get the `prepare` of this host.
   prepares.set(world.boxes[box - 1]?.hostname ?? "", async (host, machine) => {
     await host.setEnvironment({ ...QUICK, ...environment });
     await prepare?.(host, machine);
@@ -82,7 +82,7 @@ const statusOf = async (host: ContainerHost, part: string) =>
 /** Expects that the onboarding ended in an active node with one deploy. */
 async function expectActive(id: string): Promise<void> {
   const end = await world.ended(id);
-  // A host that is repaired before an operator resumes its onboarding is adopted automatically.
+  // If a host is repaired before an operator resumes its onboarding, the hub adopts the host automatically.
   expect(["completed", "reconciled"], `${end.error_message}`).toContain(end.status);
   expect(world.maas.sim.region.state.counters[end.maas_system_id ?? ""]).toMatchObject({ deploy: 1, boot: 1 });
   expect((await world.api.node(end.node_id ?? "")).status).toBe("active");
@@ -183,7 +183,7 @@ describe("an agent that cannot come up", () => {
 
   it("connects after its expired token was extended", async () => {
     const { id } = await onboard({
-      // Long enough for a boot on a busy machine.
+      // The limits of 60 seconds are long enough for a boot on a busy machine, and the pause of 62 seconds is longer than both limits.
       profile: { enrollment_token_ttl_seconds: 60, deploy_timeout_seconds: 60 },
       prepare: (one) => beforeFinal(one, "sleep 62"),
     });

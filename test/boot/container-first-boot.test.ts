@@ -105,7 +105,7 @@ describe("the host's setup", () => {
     );
     expect(stdout).toBe(hash);
     expect(await host.shell("sudo -l -U hpcadmin")).toContain("(ALL : ALL) ALL");
-    // No file contains the password in clear text.
+    // No file on the host contains the deploy user's password in clear text.
     const { stdout: found } = await host.run("grep", "-rlsF", "-e", DEPLOY_PASSWORD, "/etc", "/var", "/run", "/root");
     expect(found).toBe("");
   });
@@ -160,7 +160,7 @@ describe("a removal", () => {
     );
     expect(left).toBe("");
     expect(await host.shell("getent passwd hpcadmin")).toContain("hpcadmin");
-    // cloud-init's work at the next boot reinstalls nothing.
+    // At the next boot, cloud-init runs again and must not reinstall anything of Muster.
     await host.reboot();
     await host.bootEnded();
     expect(await host.shell("systemctl list-units 'muster*' --all --no-legend")).toBe("");

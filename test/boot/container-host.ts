@@ -27,7 +27,7 @@ export class ContainerHost {
     this.name = name;
   }
 
-  /** Installs a new operating system. The old operating system is removed. */
+  /** Replaces the host's operating system by a new one. */
   async install(nics: readonly ContainerNic[], files: readonly HostFile[]): Promise<void> {
     await this.remove();
     const config = ["security.privileged=true", "security.nesting=true"].flatMap((one) => ["-c", one]);
@@ -60,7 +60,7 @@ export class ContainerHost {
       });
   }
 
-  /** Adds a block device of this machine under the same path. */
+  /** Adds a block device of this machine to the container, under the same path. */
   async addDisk(device: string): Promise<void> {
     const name = device.split("/").at(-1) ?? device;
     await this.#lxd.lxc("config", "device", "add", this.name, name, "unix-block", `source=${device}`, `path=${device}`);
@@ -84,14 +84,14 @@ export class ContainerHost {
 
   run = (...command: string[]) => this.#lxd.run(this.name, command);
 
-  /** The output of a shell command. Throws when the command fails. */
+  /** Runs a shell command in the container and returns its output. The method throws when the command fails. */
   async shell(line: string): Promise<string> {
     const { exitCode, stdout, stderr } = await this.run("bash", "-c", line);
     if (exitCode !== 0) throw new Error(`${this.name}: ${line}: status ${exitCode}: ${stderr}`);
     return stdout;
   }
 
-  /** The file's text, or null where the file does not exist. */
+  /** Returns the text of a file in the container, or null if the file does not exist. */
   async read(path: string): Promise<string | null> {
     const { exitCode, stdout } = await this.run("cat", path);
     return exitCode === 0 ? stdout : null;

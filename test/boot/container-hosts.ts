@@ -19,7 +19,7 @@ export class ContainerHosts implements Lane {
   readonly listen: string;
   readonly reach: string;
   readonly #hosts = new Map<string, ContainerHost>();
-  /** The work on the hosts runs in sequence. */
+  /** Work on the hosts, such as an installation or a power call, runs one piece after the other. */
   #last: Promise<void> = Promise.resolve();
   readonly #failing = new AbortController();
   readonly failed = this.#failing.signal;

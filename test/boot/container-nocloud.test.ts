@@ -3,7 +3,7 @@ import { endDeployment } from "../fakes/maas/engine/deploy.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import { ContainerHosts } from "./container-hosts.ts";
 
-/** The same user-data from a seed on the disk, without MAAS's metadata service. */
+/** Boots a host with user-data that was rendered for MAAS, from a NoCloud seed on the disk and without MAAS's metadata service. */
 let world: BootWorld;
 beforeAll(async () => {
   world = await startBootWorld({ boxes: 1, profile: { require_hw_sync: false }, lane: ContainerHosts.start });
@@ -18,7 +18,7 @@ it("user-data rendered for MAAS boots a host from NoCloud's seed", async () => {
     const metaData = JSON.stringify({ "instance-id": machine.systemId, "local-hostname": machine.hostname });
     await host.put({ path: `${seed}/user-data`, mode: 0o600, content: userData });
     await host.put({ path: `${seed}/meta-data`, mode: 0o600, content: `${metaData}\n` });
-    // Replaces the file that names the region.
+    // Replaces cloud-init's datasource file, which names the MAAS region, by one that names NoCloud.
     const datasource = "etc/cloud/cloud.cfg.d/90_dpkg_maas.cfg";
     await host.put({ path: datasource, mode: 0o600, content: "datasource_list: [ NoCloud ]\n" });
     // No host fetches the user-data from the region, so the test ends the deployment itself.

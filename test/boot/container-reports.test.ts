@@ -52,6 +52,6 @@ it("phone_home and the reporting webhook of cloud-init become conditions of the 
     "cloud_init.done": "True by cloud-init",
     "os.booted": "True by cloud-init",
   });
-  // No other report arrived, and the token is not the node's enrollment token.
+  // The node is still not enrolled, because a report token is not an enrollment token.
   expect((await world.api.node(made.node_id)).status).toBe("bootstrap_issued");
 });

@@ -3,14 +3,14 @@ import { createServer } from "node:http";
 
 /** A web server with the site's own files, which hosts fetch at first boot. */
 export interface FileServer {
-  /** The requested paths, in order. */
+  /** The paths that hosts have requested, in order. */
   readonly asked: string[];
-  /** Serves a text. Returns the reference by which a profile names the file. */
+  /** Serves a text as a file. Returns the reference by which a profile names the file. */
   serve(name: string, text: string): string;
   stop(): Promise<void>;
 }
 
-/** Starts the server. `reach` is the address by which hosts reach the address `listen`. */
+/** Starts the web server. `reach` is the address by which hosts reach the address `listen`. */
 export async function startFileServer(listen: string, reach: string): Promise<FileServer> {
   const served = new Map<string, string>();
   const asked: string[] = [];

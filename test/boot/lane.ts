@@ -6,9 +6,9 @@ export interface Lane {
   readonly listen: string;
   /** The address by which hosts reach the address `listen`. */
   readonly reach: string;
-  /** From this call on, the power calls of the region switch the real hosts on and off. */
+  /** Connects the region with the hosts: after `attach`, the power calls of the region switch the real hosts on and off. */
   attach(region: Region, maasUrl: string): void;
-  /** Aborted with the reason when a machine could not be switched on or off. */
+  /** The signal `failed` is aborted, with the reason, when a machine could not be switched on or off. */
   readonly failed: AbortSignal;
   stop(): Promise<void>;
 }

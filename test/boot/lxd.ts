@@ -48,7 +48,7 @@ export class Lxd {
     await lxd.lxc("image", "import", image.metadata, image.rootfs, "--alias", BASE);
     const settings = [`ipv4.address=${lxd.gateway}/24`, "ipv4.nat=false", "ipv4.dhcp=true", "ipv6.address=none"];
     settings.push(`ipv4.dhcp.ranges=${lxd.dhcp.first}-${lxd.dhcp.last}`);
-    // There is no outside network, so the DNS server refuses outside names at once.
+    // The containers have no outside network, so the bridge's DNS server refuses outside names at once.
     await lxd.lxc("network", "create", bridge, ...settings, "raw.dnsmasq=no-resolv");
     return lxd;
   }
@@ -63,7 +63,7 @@ export class Lxd {
   }
 
   /**
-   * Runs a command in a container and returns its status. The status is 1 when the container does not run. The command enters the
+   * Runs a command in a container and returns its status. The returned status is 1 when the container does not run. The command enters the
    * container's namespaces directly, because on a busy machine `lxc exec` sometimes loses the output of a short command.
    */
   async run(container: string, command: readonly string[], input = "") {

@@ -6,7 +6,7 @@ import { until } from "../support/until.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import { ContainerHosts } from "./container-hosts.ts";
 
-/** A clean Debian without a provisioner, and the manual bootstrap command. */
+/** Tests the manual bootstrap command on a clean Debian without a provisioner. */
 let world: BootWorld;
 beforeAll(async () => {
   world = await startBootWorld({ boxes: 1, lane: ContainerHosts.start });
@@ -24,14 +24,14 @@ const create = (hostname: string) =>
 it("the manual command brings a host into service, and explains each failure", async () => {
   const host = await world.hosts.bare("by-hand");
   const made = await create("by-hand");
-  // The command refuses to run without root.
+  // The manual bootstrap command refuses to run without root.
   const asNobody = await host.run("runuser", "-u", "nobody", "--", "bash", "-c", made.bootstrap_command);
   expect(asNobody.exitCode).not.toBe(0);
-  // The command fails when the hub's address does not answer.
+  // The manual bootstrap command fails when the hub's address does not answer.
   const unreachable = made.bootstrap_command.replace(`:${world.agentPort}/`, ":9/");
   const cut = await host.run("bash", "-c", unreachable);
   expect([cut.exitCode === 0, cut.stderr]).toEqual([false, expect.stringContaining("Failed to connect")]);
-  // The command refuses a server whose certificate is not from the CA in the command.
+  // The manual bootstrap command refuses a server whose certificate is not from the CA that the command contains.
   const other = made.bootstrap_command.replace(/<<<[A-Za-z0-9+/=]+/, "<<<bm8K");
   expect((await host.run("bash", "-c", other)).exitCode).not.toBe(0);
   expect((await host.run("dpkg", "-s", "muster-agent")).exitCode).not.toBe(0);
@@ -45,11 +45,11 @@ it("the manual command brings a host into service, and explains each failure", a
   const node = await world.api.node(made.node_id);
   expect(node).toMatchObject({ onboarding_mode: "manual", site_id: null, unschedulable_reasons: [] });
 
-  // A second run of the command reports that the token is used.
+  // A second run of the manual bootstrap command reports that its token is used.
   const again = await host.run("bash", "-c", made.bootstrap_command);
   expect(again.exitCode).not.toBe(0);
   expect(again.stderr).toContain("token_used");
-  // The command of another node on the same host is refused.
+  // The manual bootstrap command of another node is refused on a host that already belongs to a node.
   const second = await create("by-hand-2");
   const taken = await host.run("bash", "-c", second.bootstrap_command);
   expect(taken.exitCode).not.toBe(0);

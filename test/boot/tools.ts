@@ -1,7 +1,10 @@
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** The programs that a boot runs on this machine, each with its Debian package. LXD runs the last three, which its package only recommends. */
+/**
+ * The programs that the boot suite runs on this machine, each with its Debian package. LXD needs `ip`, `iptables` and `dnsmasq`, but the package of
+ * LXD only recommends the packages of these programs.
+ */
 export const TOOLS: Readonly<Record<string, string>> = {
   mmdebstrap: "mmdebstrap",
   zstd: "zstd",

@@ -6,7 +6,7 @@ import type { VmHost } from "./vm-host.ts";
 
 const MIB = 2 ** 20;
 const DISK_MIB = 1024;
-/** The content of the disks' files. */
+/** The content of the file on each foreign file system, which a test expects unchanged. */
 export const LEDGER = "what nobody may erase";
 const UUID = (last: number): string => `6d757374-6572-4000-8000-0000000000${last}`;
 const [MOUNTED, SWAP, PRIVATE, SIGNED] = [UUID(11), UUID(12), UUID(13), UUID(14)];
@@ -15,8 +15,8 @@ const FIRST = { start: 1, size: 400 };
 const SECOND = { start: 401, size: 400 };
 
 /**
- * Disks with foreign data. The disks `mounted` and `swap` are in use by fstab, and `private` by a process in its own mount namespace. The second
- * partition of `private` is unused. The disks `signed`, `table` and `luks` are not in use. The disk `blank` is empty.
+ * Creates disks with foreign data on a virtual machine. The disks `mounted` and `swap` are in use by fstab, and `private` by a process in its own
+ * mount namespace. The second partition of `private` is unused. The disks `signed`, `table` and `luks` are not in use. The disk `blank` is empty.
  */
 export async function layDisks(host: VmHost): Promise<void> {
   const serials = ["mounted", "swap", "private", "signed", "table", "luks", "blank"];
@@ -41,7 +41,7 @@ export async function layDisks(host: VmHost): Promise<void> {
   await ext4("private", UUID(15), SECOND);
   await ext4("signed", SIGNED);
   await table("table", []);
-  // Enough of a LUKS header for `blkid` to recognise it.
+  // Enough of a LUKS header for `blkid` to recognise the disk as encrypted.
   await execa("dd", [`of=${host.diskFile("luks")}`, "conv=notrunc", "status=none"], {
     input: Buffer.from("LUKS\xba\xbe\0\x01", "latin1"),
   });
@@ -71,7 +71,10 @@ ExecStart=/bin/sh -c 'mount UUID=${PRIVATE} /mnt && systemd-notify --ready && ex
   },
 ];
 
-/** The ranges, in MiB, of a disk in use that no program writes. The kernel may write any part of a mounted file system. */
+/**
+ * The ranges of a disk in use, in MiB, that only a program which formats the disk would write. The kernel may write any part of a mounted file
+ * system.
+ */
 const QUIET: Readonly<Record<string, readonly { start: number; size: number }[]>> = {
   private: [
     { start: 0, size: FIRST.start },
@@ -79,7 +82,7 @@ const QUIET: Readonly<Record<string, readonly { start: number; size: number }[]>
   ],
 };
 
-/** The hash of the ranges that only a formatter would write. */
+/** Returns a hash of the disk, or of the disk's ranges in `QUIET`. If a program formats the disk, the hash changes. */
 export async function hashOf(host: VmHost, serial: string): Promise<string> {
   const ranges = QUIET[serial] ?? [{ start: 0, size: DISK_MIB }];
   const reads = ranges.map(({ start, size }) => `dd if="$1" bs=1M skip=${start} count=${size} status=none`);

@@ -7,15 +7,18 @@ import { type FileServer, startFileServer } from "./file-server.ts";
 import { GUEST_GATEWAY, ROOT_MOUNT, type VmHost } from "./vm-host.ts";
 import { VmHosts } from "./vm-hosts.ts";
 
-/** The inputs below contain text that a shell, YAML or a unit could execute. If a host executed such text, the file PWNED would exist on the host. */
+/**
+ * The inputs of the test contain text that a shell, YAML or a systemd unit could execute. If a host executed such text, the file PWNED would exist on
+ * the host.
+ */
 const PWNED = "/run/pwned";
-/** A host name that YAML could read as a hexadecimal number. The name has the maximum length of a DNS label. */
+/** A host name that YAML could read as a hexadecimal number. The host name has the maximum length of a DNS label. */
 const HOSTNAME = `0x${"f".repeat(61)}`;
 const DEPLOY_USER = `_-0${"-_".repeat(14)}-`;
 const PASSWORD = ` '"$(touch ${PWNED})\`touch ${PWNED}\`$HOME\\ : # & ! | ; < > * ? [ ] { } % ~ ä€😀 - `;
 const BUNDLE = `it's;$(touch$\{IFS}${PWNED})\`touch$\{IFS}${PWNED}\`|&"<>*[]{}!~^,:%5c\\?x=$HOME&y='"\\`;
 
-/** What a container cannot test: an own kernel, discovered disks, a power cut and a wrong clock. */
+/** Tests what a container cannot test: a kernel of its own, discovered disks, a power cut and a wrong clock. */
 /** A long time-out, for busy machines without hardware virtualisation. */
 const BOOT_MS = 3_600_000;
 let files: FileServer;

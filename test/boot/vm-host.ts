@@ -19,7 +19,7 @@ const ROOT_PARTUUID = "6d757374-6572-4000-8000-000000000002";
 /** Names the root by its partition UUID, because device names may change from boot to boot. */
 export const ROOT_MOUNT = `PARTUUID=${ROOT_PARTUUID} / ext4 defaults,noatime 0 0\n`;
 
-/** The accelerator for QEMU. Some machines have a /dev/kvm on which a guest with a stock kernel hangs. */
+/** The accelerator that QEMU uses. Some machines have a /dev/kvm on which a guest with a stock kernel hangs. */
 function accelerator(): "kvm" | "tcg" {
   const cpu = readFileSync("/proc/cpuinfo", "utf8");
   return /\b(vmx|svm)\b/.test(cpu) && existsSync("/dev/kvm") && !existsSync("/sys/module/kvm_pvm") ? "kvm" : "tcg";
@@ -34,7 +34,7 @@ export class VmHost {
   /** Serial numbers of the data disks. The content of the data disks survives a new system. */
   dataDisks: readonly string[] = ["data1", "data2"];
   #process: ChildProcess | null = null;
-  /** When the machine was last switched on. */
+  /** The time when the virtual machine was last switched on. */
   startedAt = new Date(0);
   #ended: Promise<void> = Promise.resolve();
 
@@ -49,7 +49,9 @@ export class VmHost {
   #file = (what: string): string => join(this.#folder, what);
   diskFile = (serial: string): string => this.#file(`disk-${serial}.raw`);
 
-  /** Installs a new system on the first disk and creates missing data disks. Files are written into the root without mounting it. */
+  /**
+   * Installs a new system on the first disk and creates missing data disks. The function writes files into the root file system without mounting it.
+   */
   async install(files: readonly HostFile[]): Promise<void> {
     const root = await this.#partitionedRoot();
     const commands: string[] = [];
@@ -89,7 +91,7 @@ export class VmHost {
     return root;
   }
 
-  /** A machine with a copy of the system's present disk and no data disk, to start an old system again later. */
+  /** Returns a virtual machine with a copy of the present system disk and no data disk, so that a test can start the old system again later. */
   async keepSystem(): Promise<VmHost> {
     const kept = new VmHost(this.#file("kept"), this.#image, this.name, this.mac);
     kept.dataDisks = [];
@@ -110,7 +112,7 @@ export class VmHost {
       ["-cpu", accelerator() === "kvm" ? "host" : "Nehalem", "-m", "1024", "-smp", "2"],
       ["-nographic", "-nodefaults", "-no-user-config", "-no-reboot"],
       ["-serial", `file:${this.#file("console.log")}`],
-      // A root shell for the suite. The shell needs no network service in the guest.
+      // The suite's root shell in the guest, which needs no network service in the guest.
       ["-chardev", `socket,id=shell,path=${this.#file("shell.sock")},server=on,wait=off`, "-serial", "chardev:shell"],
       ["-kernel", this.#image.kernel, "-append"],
       [`root=PARTUUID=${ROOT_PARTUUID} rw console=ttyS0 quiet mitigations=off systemd.show_status=0`],
@@ -136,15 +138,17 @@ export class VmHost {
     await this.#ended;
   }
 
-  /** The output of a shell command. Throws when the command fails or the guest does not answer in time. */
+  /** Runs a shell command in the guest and returns its output. Throws when the command fails or the guest does not answer in time. */
   shell = (line: string, timeoutMs?: number): Promise<string> => shellIn(this.#file("shell.sock"), line, timeoutMs);
-  /** Device paths by the disks' serial numbers. */
+  /** Returns the device paths of the guest's disks by their serial numbers. */
   async devices(): Promise<ReadonlyMap<string, string>> {
     const lines = (await this.shell("lsblk -dnro SERIAL,NAME")).split("\n").map((line) => line.split(" "));
     return new Map(lines.map(([serial = "", name = ""]) => [serial, `/dev/${name}`]));
   }
 
-  /** Waits until the guest's shell answers. A command sent before the shell runs is lost, so the question is repeated. */
+  /**
+   * Waits until the guest's shell answers. The function sends its question repeatedly, because a question that comes before the shell runs is lost.
+   */
   answers = (): Promise<true> =>
     until(`a shell on ${this.name}`, async () => (await this.shell("echo up", 5_000)) === "up" || undefined, {
       timeoutMs: 300_000,

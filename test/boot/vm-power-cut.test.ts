@@ -7,7 +7,7 @@ import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import type { VmHost } from "./vm-host.ts";
 import { VmHosts } from "./vm-hosts.ts";
 
-/** Two power cuts during the first boot, on a real file system. Data that was not synced is lost. */
+/** Tests two power cuts during the first boot, on a real file system. Each power cut loses the data that the guest has not synced. */
 /** A long time-out, for busy machines without hardware virtualisation. */
 const BOOT_MS = 3_600_000;
 let world: BootWorld<VmHosts>;
@@ -40,7 +40,10 @@ async function sha256Of(file: string): Promise<string> {
   await pipeline(createReadStream(file), hash);
   return hash.digest("hex");
 }
-/** Waits inside the guest for the condition, so that it is not missed, and then cuts the power. */
+/**
+ * Waits until the shell condition is true in the guest, and then cuts the power. The loop that waits runs inside the guest, so that the test does not
+ * miss a condition that holds only briefly.
+ */
 async function cutPowerOnce(condition: string): Promise<void> {
   await host.answers();
   await host.shell(`until ${condition}; do sleep 0.05; done`, BOOT_MS);

@@ -1,10 +1,10 @@
 /**
- * The citations in a text, and the headings to which citations must lead. The module has pure functions only, and `repository.ts` reads the
+ * Finds the citations in a text, and the headings to which citations must lead. The module has pure functions only, and `repository.ts` reads the
  * texts.
  */
 
 export interface Text {
-  /** Relative to the root of the repository, with slashes. */
+  /** The file's path, relative to the root of the repository and with slashes. */
   readonly path: string;
   readonly text: string;
 }
@@ -35,13 +35,13 @@ export const FORMS: readonly Form[] = [
   { name: "maas", words: "maas", pages: /^docs[/]maas[.]md$/ },
 ];
 
-/** Forms that cited documents outside the repository. These forms are no longer allowed. */
+/** Old forms of citation, which named documents outside the repository and are no longer allowed, with the form to use instead. */
 const RETIRED: Readonly<Record<string, string>> = {
   contract: "cite `maas N.N` of docs/maas.md",
   "maas-observed": "cite `maas 12` of docs/maas.md",
 };
 
-/** A blank, or a line end with the marks that begin the next line of a comment. */
+/** Matches the gap between two words: a blank, or a line end with the marks that begin the next line of a comment. */
 const GAP = String.raw`(?: |[ \t]*\r?\n[ \t]*(?:[*]|//|#|--|>)?[ \t]*)`;
 const NUMBER = String.raw`\d+(?:[.]\d+)*`;
 const ID = String.raw`[A-Z]\d+`;
@@ -54,7 +54,7 @@ const listed = (word: string, item: string): RegExp =>
 
 const lineOf = (text: string, index: number): number => text.slice(0, index).split("\n").length;
 
-/** The text with every line of fenced code emptied. The number of lines stays the same. */
+/** Returns the text with every line of fenced code emptied, so that the number of lines stays the same. */
 function prose(text: string): string {
   let fence = "";
   return text
@@ -76,7 +76,10 @@ const headingsOf = (page: Text): readonly string[] =>
 const numbersOf = (pages: readonly Text[]): ReadonlySet<string> =>
   new Set(pages.flatMap(headingsOf).flatMap((heading) => /^(\d+(?:[.]\d+)*)[.]?(?= |$)/.exec(heading)?.[1] ?? []));
 
-/** The anchors that GitHub gives to headings. A second heading of the same words gets `-1`, and so on. */
+/**
+ * The anchors that GitHub gives to headings. When several headings have the same words, GitHub appends `-1` to the anchor of the second heading and
+ * `-2` to the third.
+ */
 function anchorsOf(page: Text): ReadonlySet<string> {
   const seen = new Map<string, number>();
   return new Set(
@@ -108,7 +111,7 @@ function citedIn(source: Text, word: string, item: string): { readonly cited: st
 /** Matches an id of a decision without the word "decision". An id in quotes, in a link, in a path or in a heading is no citation. */
 const BARE = /(?<![\w./"'`[-]|# )[A-Z]\d{1,2}(?![\w"'`\]-])/g;
 
-/** Decisions that are cited by their id alone: ids of existing decisions, and ids in brackets of their own. */
+/** Finds decisions that a text cites by their id alone: ids of existing decisions, and any id alone in brackets. */
 function bareIn(source: Text, decisions: ReadonlySet<string>): Offence[] {
   const letters = new Set([...decisions].map((id) => id[0]));
   const cited = [...source.text.matchAll(listed("[Dd]ecisions?", ID))].map(
@@ -122,7 +125,7 @@ function bareIn(source: Text, decisions: ReadonlySet<string>): Offence[] {
   });
 }
 
-/** Citations whose numbered heading is missing, decisions that are cited by their id alone, and citations of retired forms. */
+/** Finds citations of missing headings, decisions that a text cites by their id alone, and citations in forms that are no longer allowed. */
 export function citationOffences(texts: readonly Text[]): Offence[] {
   const decisions = decisionsOf(texts);
   const forms = FORMS.map((form) => ({
@@ -156,13 +159,13 @@ function resolved(from: string, to: string): string {
 }
 
 /**
- * Matches paths and path patterns of pages and sources. A path in quotes may be anything. Built files end in `.js`, so the pattern does not match
- * built files.
+ * Matches paths and path patterns of the repository's pages and sources. The pattern ignores a path in quotes, which need not be a file of the
+ * repository. The pattern also ignores built files, which end in `.js`.
  */
 const NAMED =
   /(?<![\w./"'{-])((?:docs|agent|hub|shared|cloud-init|packaging|test)[/][\w/.*-]+[.](?:md|json|ts|mjs|sh|service))(?![\w*])(?:#([\w-]+))?/g;
 
-/** Links of pages to missing files or headings, and missing files that comments and docs name. */
+/** Finds links of pages that lead to missing files or headings, and missing files that comments and docs name. */
 export function linkOffences(texts: readonly Text[], exists: (path: string) => boolean): Offence[] {
   const anchors = new Map(
     texts.filter(({ path }) => path.endsWith(".md")).map((page) => [page.path, anchorsOf(page)] as const),
@@ -187,7 +190,7 @@ export function linkOffences(texts: readonly Text[], exists: (path: string) => b
 
 const PARTS = ["**Context.**", "**Decision.**", "**Cost.**"];
 
-/** Each decision must be a dated page with the required parts, named by its heading and contained in the list. */
+/** Reports each page in `docs/decisions` that lacks its id and title as heading, its date, a required part, or its link in the README. */
 export function decisionOffences(texts: readonly Text[]): Offence[] {
   const list = texts.find(({ path }) => path === "docs/decisions/README.md");
   return texts.flatMap(({ path, text }) => {

@@ -1,4 +1,4 @@
-/** `npm run check:citations`: prints each citation and link that leads nowhere, and fails when there is one. */
+/** The program of `npm run check:citations`. The program prints each citation and link that leads nowhere, and fails if there is any. */
 import { repositoryOffences, repositoryTexts } from "./repository.ts";
 
 const texts = repositoryTexts();

@@ -1,6 +1,9 @@
 import { defineConfig } from "vitest/config";
 
-/** `npm run test:boot`: real boots. The files run in sequence, because each uses all cores of the machine. */
+/**
+ * The vitest configuration of `npm run test:boot`, which boots real hosts. The test files run in sequence, because each uses all cores of the
+ * machine.
+ */
 export default defineConfig({
   test: {
     root: new URL("../..", import.meta.url).pathname,

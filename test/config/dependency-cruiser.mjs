@@ -1,7 +1,7 @@
 /**
- * The allowed imports between folders. Each rule on imports states its reason. `npm run check:boundaries` applies the rules.
- * test/architecture.test.ts checks with planted violations that each rule finds them. Tests (`*.test.ts`, their `*.fixture.ts`, and everything in
- * test/) may import anything. `production` below is all other code.
+ * The allowed imports between folders. Each rule on imports states its reason. `npm run check:boundaries` applies the rules on imports. The test
+ * test/architecture.test.ts plants a violation of each rule and checks that the rule finds it. Tests (`*.test.ts`, their `*.fixture.ts`, and
+ * everything in test/) may import anything. In the names of rules, `production` means all other code.
  */
 const TESTS = "(^test/|[.](test|fixture)[.]ts$)";
 
@@ -173,8 +173,8 @@ export default {
       "^hub/workflows/(onboarding|provisioning|decommission)/stages/",
       [
         "^hub/workflows/(engine|machine)/",
-        "^hub/workflows/provisioning/[^/]+[.]ts$", // What the workflows share that deploy a machine.
-        "^hub/workflows/$1/", // What the stages of one workflow share. Their list imports them, so it must not be imported here.
+        "^hub/workflows/provisioning/[^/]+[.]ts$", // Code that all workflows which deploy a machine share.
+        "^hub/workflows/$1/", // Code that the stages of one workflow share. A stage must not import the list of stages, which imports the stage.
         "^hub/workflows/(?!registry)[^/]+[.]ts$",
         "^hub/maas/(port|boot-images|power-address|host-address|same-owner|schemas)[.]ts$",
         "^hub/secrets/port[.]ts$",
@@ -299,7 +299,7 @@ export default {
   options: {
     doNotFollow: { path: "node_modules" },
     exclude: { path: "(^|/)[.]muster/" },
-    // An import of a type is a dependency too: the file then knows the other layer.
+    // The check also counts imports of types, because a file that uses a type of another layer depends on that layer.
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },
     enhancedResolveOptions: {

@@ -1,13 +1,22 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** The suites in the order in which their files begin: those of minutes first, so that at the end short ones are left to share among the workers. */
+/**
+ * Suites that use the processor for most of their time, in the order in which vitest starts their files. The suites with the longest files come
+ * first, so that the workers share the short files at the end of the run.
+ */
 const WORKING = ["properties", "integration", "fidelity", "unit"];
 /** Suites that wait for other processes for most of their time. */
 const WAITING = ["e2e", "db", "packages"];
-/** So many that work begin with each that waits: side by side they keep the processor busy, where three that wait would leave it idle. */
+/**
+ * The number of files of working suites that start with each file of a waiting suite. Working and waiting files side by side keep the processor busy,
+ * while three waiting files would leave the processor idle.
+ */
 const WORKING_PER_WAITING = 2;
 
-/** Otherwise the projects begin by the alphabet, and the longest file of all runs alone at the end. */
+/**
+ * Replaces vitest's order of test files. With vitest's order, the projects start alphabetically, and the longest file runs alone at the end of the
+ * run.
+ */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);

@@ -1,6 +1,9 @@
 import { defineConfig } from "vitest/config";
 
-/** `npm run test:page`: the operators' page in a real browser. The files run in sequence, because each has a hub and a browser. */
+/**
+ * The vitest configuration of `npm run test:page`, which tests the operators' page in a real browser. The test files run in sequence, because each
+ * starts a hub and a browser.
+ */
 export default defineConfig({
   test: {
     root: new URL("../..", import.meta.url).pathname,

@@ -5,16 +5,17 @@ import { LongestFirst } from "./longest-first.ts";
 const exclude = ["**/node_modules/**", "**/.muster/**"];
 
 /**
- * Unit tests stand beside the code. Tests that need a database, a process or several files stand in test/. The timeout of a test is longer than one wait
- * of `until`, so that the error names the condition that was not met.
+ * Unit tests are in the same folder as the code. Tests that need a database, a process or several files are in test/. The timeout of a test is longer
+ * than one wait of `until`, so that the error names the condition that was not met.
  *
- * `isolate: false`: the files of a project share a worker's modules, which saves the time to load them for each file. No file may leave a changed module,
- * environment variable or clock behind. Suites that start processes of their own (`packages`, `e2e`) keep a worker for each file.
+ * With `isolate: false`, the test files of a project share a worker's modules, which saves the time to load the modules for each file. No test file
+ * may leave a changed module, environment variable or clock behind. Suites that start processes of their own (`packages`, `e2e`) keep a worker for
+ * each file.
  */
 export default defineConfig({
   test: {
     root: new URL("../..", import.meta.url).pathname,
-    // Many suites wait for most of their time, so each core serves two workers. Eight workers keep PostgreSQL within its connections.
+    // Many suites wait for most of their time, so each core serves two workers. More than eight workers could use up PostgreSQL's connections.
     maxWorkers: Math.min(availableParallelism() * 2, 8),
     sequence: { sequencer: LongestFirst },
     globalSetup: ["./compile-cache.ts", "../support/database-server.ts"].map(

@@ -90,7 +90,7 @@ describe("30 cuts of every connection under load", () => {
     const workers = Array.from({ length: WORKERS }, (_, worker) => runWorker(worker, () => !cutting));
     for (let cut = 0; cut < CUTS; cut += 1) {
       const before = acknowledged.size;
-      // Waits for commits, so that each cut affects a working pool.
+      // Before each cut, the test waits for new commits, so that the cut hits a working pool.
       await expect
         .poll(() => acknowledged.size - before, { timeout: 30_000, interval: 5 })
         .toBeGreaterThan(WORKERS * 2);

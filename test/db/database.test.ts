@@ -1,4 +1,4 @@
-/** The pool, transactions, migrations and notifications against a real server. */
+/** Tests the pool, transactions, migrations and notifications of the hub's database layer against a real PostgreSQL. */
 
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";

@@ -1,4 +1,4 @@
-/** The embedded database with real servers (decision P7): start, adoption, kill, restart, choice of programs, and user. */
+/** Tests the embedded database with real servers (decision P7): start, adoption, kill, restart, choice of programs, and user. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
@@ -21,7 +21,7 @@ import { quietLog } from "../support/log.ts";
 
 const HUB = fileURLToPath(new URL("../support/database-hub.ts", import.meta.url));
 const Started = z.object({ url: z.string(), adopted: z.boolean(), version: z.string() });
-/** The value is undefined unless the tests run as root. */
+/** The operating system's user `nobody`, or undefined unless the tests run as root. */
 const nobody = process.getuid?.() === 0 ? parsePasswd(await readFile("/etc/passwd", "utf8"), "nobody") : undefined;
 
 /** The user nobody cannot read a repository below /root. */
@@ -114,7 +114,7 @@ describe.each(sources)("with the %s programs", (source) => {
     expect(await readPostmaster(dataOf(stateDir))).toBeUndefined();
     const again = await start({ stateDir, source });
     expect(again).toMatchObject({ adopted: false, url: server.url });
-    // The log has two starts: with a new cluster, and after a clean shutdown. Neither start needed recovery.
+    // The PostgreSQL log has two starts: one with a new cluster, and one after a clean shutdown. Neither start of the database needed a recovery.
     const told = await readFile(join(stateDir, "postgres", "server.log"), "utf8");
     expect(told.match(/database system was .*/g)?.map((line) => line.split(" at ")[0])).toEqual([
       "database system was shut down",
@@ -171,7 +171,7 @@ describe("the launcher", () => {
     const first = await start({ stateDir });
     expect((await readdir(home)).filter((entry) => entry.startsWith("new-"))).toEqual([]);
     await first.stop();
-    // The pid in the file belongs to another live process, as after a container's restart.
+    // The pid in `postmaster.pid` belongs to another live process, as can happen after a container's restart.
     const stale = join(dataOf(stateDir), "postmaster.pid");
     await writeFile(stale, `${process.pid}\n${dataOf(stateDir)}\n0\n1\n\n127.0.0.1\n\nready\n`);
     const { uid, gid } = await stat(dataOf(stateDir));

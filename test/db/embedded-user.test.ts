@@ -1,4 +1,4 @@
-/** The operating system's user that runs the database of a root hub. */
+/** Tests which user of the operating system runs the embedded database when root runs the hub. */
 import { type ChildProcess, spawn } from "node:child_process";
 import {
   chmod,
@@ -105,7 +105,10 @@ describe.runIf(process.getuid?.() === 0)("a cluster that the user nobody ran", (
     await client.end();
     await first.stop();
   });
-  /** A PostgreSQL of another user. The start under test ends this PostgreSQL. If the start does not happen, `afterEach` ends this PostgreSQL. */
+  /**
+   * A PostgreSQL that another user runs on the same data. The embedded database's start, which the test checks, ends this PostgreSQL. If the start
+   * does not happen, `afterEach` ends this PostgreSQL.
+   */
   let others: ChildProcess | undefined;
   afterEach(async () => {
     for (const server of servers.splice(0)) await server.stop();

@@ -1,4 +1,4 @@
-/** The lock of a transaction that writes events, and what readers conclude from it (decision P5). */
+/** Each transaction that writes events holds an advisory lock. Readers of events conclude from the lock which events are final (decision P5). */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { EVENT_LOCK_SPACE } from "../../hub/db/advisory-locks.ts";

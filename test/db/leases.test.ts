@@ -1,4 +1,4 @@
-/** Leases and fences: a hub without its database stops in time, and the fence stops a hub that was paused. */
+/** Tests leases and fences. A hub that has lost its database stops its stages in time, and the fence stops a hub that was paused. */
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -88,7 +88,7 @@ describe("a lease on a workflow", () => {
       return row?.status === "completed" ? row : undefined;
     });
     first.kill("SIGCONT");
-    // The paused hub's run has ended when this hub completes another workflow. The paused hub's earlier result was dropped.
+    // When the first hub has completed the next workflow, its paused run has ended, and the engine has dropped the result of the paused run.
     const next = await insertToy(test.database.db, "hold");
     await second.stop();
     await until("the paused hub works again", async () =>
@@ -129,7 +129,7 @@ describe("a run that has lost its lease without notice", () => {
       workflows: [toyWorkflow([stage])],
       classifyError: () => null,
       log: createLog("info", (line) => logged.push(line)),
-      // The lease is so long that the hub neither renews nor checks the lease during this test, so the run does not learn of its loss.
+      // The lease is long, so the hub neither renews nor checks it during the test. The run therefore does not learn that it lost the lease.
       leaseSeconds: 3_600,
       drainMs: 10_000,
     });

@@ -1,6 +1,5 @@
 /**
- * Compares the tables that the migrations make with the schema in `hub/db/schema`. A person edits migrations of tables with rows, so both could
- * differ.
+ * Compares the tables that the migrations make with the schema in `hub/db/schema`. A person may edit a generated migration, so the two could differ.
  */
 import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -82,7 +82,7 @@ it("removes events from the oldest on without a gap, also beside another transac
   await other.query("commit");
   other.release();
   expect(await removing).toMatchObject({ domain_events: 2 });
-  // The newest outdated event stays. An outdated event behind a recent one stays too.
+  // The newest outdated event stays. An outdated event with a higher id than a recent event stays too.
   expect(await left()).toEqual([3, 4, 5, 6]);
 });
 
@@ -126,7 +126,7 @@ it("removes a deleted node: first its conditions, then its history and its workf
   };
   const [recently, lately, longAgo] = [await gone(1), await gone(100), await gone(500)];
   await removeOutdated(db, KEPT);
-  // Rows that depend on another table's rows may go one round later.
+  // Retention may remove a row one round after the row of another table on which it depends.
   await removeOutdated(db, KEPT);
   expect(await recently()).toEqual({ conditions: 1, events: 2, nodes: 1, steps: 1, workflows: 1 });
   expect(await lately()).toEqual({ conditions: 0, events: 1, nodes: 1, steps: 1, workflows: 1 });
@@ -170,12 +170,12 @@ it("removes everything about a deleted node, including its last certificate, whi
   const [lately, soon, longAgo] = [await gone(20), await gone(100), await gone(500)];
   await removeOutdated(db, { records: 90, history: 400 });
   expect([await lately(), await soon(), await longAgo()]).toEqual([tables, [], []]);
-  // When records are kept longer than history, the node's own row is removed first.
+  // If the setting `records` is longer than `history`, retention removes the node's own row before the rows about the node.
   const [before, after] = [await gone(50), await gone(100)];
   await removeOutdated(db, { records: 90, history: 30 });
   await removeOutdated(db, { records: 90, history: 30 });
   expect(await after()).toEqual([]);
-  // Rows with an age of their own stay until that age.
+  // Certificates and tasks have an age of their own, so retention keeps them until 90 days after their end.
   expect(await before()).toEqual(["node_certificates", "tasks"]);
   await db.execute(sql`update node_certificates set not_after = now() - interval '91 days'`);
   await db.execute(sql`update tasks set finished_at = now() - interval '91 days' where finished_at is not null`);
@@ -310,7 +310,7 @@ it("reads no table completely when there is nothing to remove", async () => {
     const scans = JSON.stringify(rows).match(new RegExp(`"Seq Scan"[^{}]*"Relation Name":"${rule.table}"`, "g")) ?? [];
     if (scans.length > 0) scanned.push(rule.table);
   }
-  // These tables have only one row for each node, or for each workflow and batch of existing nodes.
+  // The listed tables have only one row for each node, or for each workflow or batch of existing nodes, so a full scan of them is cheap.
   const ofTheFleet = ["node_conditions", "node_inventories", "agent_sessions", "node_identity_bars"];
   const ofOperations = ["node_onboardings", "node_decommissions", "onboarding_batches"];
   expect(scanned.filter((table) => ![...ofTheFleet, ...ofOperations].includes(table))).toEqual([]);

@@ -9,7 +9,10 @@ import { moveNode } from "../../hub/node/move-node.ts";
 import { NodeId, SiteId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
-/** The SQL statement that follows a renamed owner gives the same results as the function that compares owners. */
+/**
+ * When the MAAS user is renamed, an SQL statement updates the stored owner of machines. The SQL statement treats the same owners as equal as the
+ * TypeScript function that compares owners.
+ */
 let test: TestDatabase;
 const siteId = SiteId.parse(randomUUID());
 const nodeId = NodeId.parse(randomUUID());

@@ -1,4 +1,7 @@
-/** Two hubs' engines whose database loses connections during commits: nothing is lost and nothing is written twice (decision P2). */
+/**
+ * Runs the workflow engines of two hubs while connections to the database break during commits. Nothing is lost, and nothing is written twice
+ * (decision P2).
+ */
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type Database, openDatabase } from "../../hub/db/client.ts";
@@ -37,7 +40,7 @@ describe("two hubs on a database that loses connections", () => {
     await test?.drop();
   });
 
-  /** Each stage writes one row in its commit. Each stage that ended has exactly one row. */
+  /** Each stage of the test's workflow writes one row in its commit, so each stage that ended must have exactly one row. */
   const workflow = toyWorkflow(
     STAGES.map((name) =>
       toyStage(name, async ({ workflowId, stage }) => ({
@@ -54,7 +57,7 @@ describe("two hubs on a database that loses connections", () => {
         ...database,
         hubId: randomUUID(),
         workflows: [workflow],
-        // A database error does not count as an error of the stage, as in a hub.
+        // As in a hub, the engine does not count a database error as an error of the stage.
         classifyError: () => null,
         log: quietLog,
         databaseUrl: proxy.url,

@@ -1,4 +1,4 @@
-/** Two workflows never hold one subject, also if its holder releases it while another workflow claims it. */
+/** Two workflows never hold one subject at the same time, even if the holder releases the subject while another workflow claims it. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { releaseSubjects, takeSubjects } from "../../hub/db/queries/workflow-subjects.ts";
@@ -22,7 +22,7 @@ beforeEach(async () => {
 });
 afterAll(() => test?.drop());
 
-/** The transaction, with `between` run and committed elsewhere before each of its reads. */
+/** Wraps a transaction so that, before each of its reads, `between` runs and commits in another transaction. */
 const withReads = (tx: Tx, between: () => Promise<void>): Tx =>
   new Proxy(tx, {
     get(target, name) {

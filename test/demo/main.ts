@@ -77,7 +77,7 @@ async function onboard(rig: DemoWorld, site: SeededSite, hosts: readonly DemoHos
 
 const isOver = (onboarding: Onboarding): boolean => !["pending", "running", "compensating"].includes(onboarding.status);
 
-/** Shows the progress until every onboarding has ended or needs a person. The hub may be restarted meanwhile. */
+/** Shows the progress until every onboarding has ended or needs a person. While the demo shows the progress, the hub may restart. */
 async function watch(
   rig: DemoWorld,
   hosts: readonly DemoHost[],
@@ -104,7 +104,7 @@ async function summary(rig: DemoWorld, hosts: readonly DemoHost[]): Promise<{ ac
   return { active, text: `${active} of ${hosts.length} hosts active` };
 }
 
-/** The parts of the world that the demo uses, for hosts in folders and for hosts in containers. */
+/** The parts of a test rig that the demo uses, whether its hosts are folders or containers. */
 type DemoWorld = Pick<Rig, "api" | "maas" | "apiUrl" | "adminTokenFile" | "stop"> & { readonly logs: string };
 
 async function startFolders(args: Arguments): Promise<DemoWorld> {
@@ -189,7 +189,7 @@ async function closing(
   return active === hosts.length ? 0 : 1;
 }
 
-/** Printed after all processes have stopped, so that it is the last line of the output. */
+/** The summary of the demo, which is printed after all processes have stopped, so that it is the last line of the output. */
 let finalLine: string | null = null;
 
 main()

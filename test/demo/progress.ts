@@ -3,7 +3,10 @@ import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
 
 const stageNumber = (stage: Onboarding["current_stage"]): number => ONBOARDING_STAGES.indexOf(stage) + 1;
 
-/** One line for each host: stage, attempt and what it waits for. For a failed host: class, code and next action. */
+/**
+ * Returns one line about a host: stage, attempt, and what the onboarding waits for. The line of a failed host has failure class, error code and next
+ * action.
+ */
 function describe(onboarding: Onboarding): string {
   const done = onboarding.status === "completed" || onboarding.status === "reconciled";
   const place = done ? ONBOARDING_STAGES.length : stageNumber(onboarding.current_stage);
@@ -22,7 +25,10 @@ function describeState(onboarding: Onboarding, done: boolean): string {
   return `${onboarding.current_stage}${attempt}${waits}`;
 }
 
-/** On a terminal, rewrites the block of lines in place. Elsewhere, prints a host's line only when it has changed. */
+/**
+ * Shows one line for each host. On a terminal, the view rewrites all lines in place. If the output is no terminal, the view prints a host's line only
+ * when the line has changed.
+ */
 export class ProgressView {
   readonly #out: NodeJS.WriteStream;
   #shown: string[] = [];

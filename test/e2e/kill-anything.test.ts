@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
 const HOSTS = demoHosts(8);
 const HUB_KILLS = 6;
 
-/** Longer than three attempts of a call to MAAS take, so that a stage has to wait for MAAS. */
+/** How long the test keeps MAAS down, in milliseconds. Three attempts of one call take less time, so a stage has to wait for MAAS. */
 const MAAS_AWAY_MS = 8_000;
 
 describe("kill -9 of the region, of the hub and of agents while eight hosts are onboarded", () => {
@@ -37,7 +37,7 @@ describe("kill -9 of the region, of the hub and of agents while eight hosts are 
 
   it("all eight hosts become active, and no outside effect happens twice", async () => {
     const site = await seedSite(rig.api, rig.maas, HOSTS);
-    // MAAS is away first, because only the first stages call MAAS at any speed of the machine. Later stages may wait for the watcher.
+    // The outage of MAAS comes first, because the first stages call MAAS themselves. Later stages may wait for the watcher and make no call to MAAS.
     const back = await rig.keepMaasDown();
     await rig.api.onboardBatch({ site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId, nodes: HOSTS });
     await until("each host at work says that it waits for MAAS", async () =>

@@ -21,8 +21,8 @@ import { freeHubPorts, type HubPorts, startHubProcess } from "../support/hub-pro
 import { until } from "../support/until.ts";
 
 /**
- * A hub is killed at each step of a key rotation, and another hub starts on its database and state folder. The test holds the lock that
- * guards a new statement, so that the hub waits at a known place when it is killed.
+ * A hub is killed at each step of a key rotation, and another hub starts on its database and state folder. A rotation is a sequence of statements in
+ * the table `authority_statements`. The test holds the lock for new statements, so that the hub waits at a known place when it is killed.
  */
 const AUTHORITY = "/api/v1/admin/authority";
 const folder = mkdtempSync(join(tmpdir(), "muster-kill-rotation-"));
@@ -102,7 +102,7 @@ async function addHost(): Promise<NodeId> {
   return id;
 }
 
-/** Checks that the agent is connected and carries out an order that is signed with the key in force. */
+/** Checks that the agent is connected and carries out an order that the hub signs with its current key. */
 async function obeys(): Promise<void> {
   const { task } = await database.database.inTx((tx) =>
     enqueueTask(tx, {
@@ -149,7 +149,7 @@ const statements = async (): Promise<string[]> => {
   return rows.map(({ kind }) => kind);
 };
 
-/** Makes the request wait for the statements' lock, kills its hub there, and starts another one. */
+/** Sends the request, waits until the hub waits for the lock of `authority_statements`, kills the hub, and starts another hub. */
 async function killedInside(request: () => Promise<Answer>): Promise<void> {
   const holder = new Client({ connectionString: database.url });
   await holder.connect();
@@ -175,7 +175,10 @@ async function killedInside(request: () => Promise<Answer>): Promise<void> {
   }
   await startHub();
 }
-/** Kills the hub after it wrote its statement, before the answer or just after it, and starts another one. */
+/**
+ * Sends the request, kills the hub as soon as the database has the new statement, and starts another hub. At the time of the kill, the hub may or may
+ * not have answered the request.
+ */
 async function killedAfter(request: () => Promise<Answer>, count: number): Promise<void> {
   const answer = request().catch(() => null);
   await until("the statement to be there", async () => ((await statements()).length === count ? true : undefined), {
@@ -186,8 +189,8 @@ async function killedAfter(request: () => Promise<Answer>, count: number): Promi
   await startHub();
 }
 /**
- * A hub sends the end of a rotation to its hosts half a minute after the hub has adopted that end. The function moves the statements back by 31
- * seconds.
+ * A hub sends the end of a rotation to its hosts only half a minute after that end was written. To skip this half minute, the function moves the
+ * times of all statements of rotations back by 31 seconds.
  */
 const halfMinuteLater = () =>
   db().execute(sql`update authority_statements set created_at = created_at - interval '31 seconds'`);
@@ -232,8 +235,8 @@ describe("kill -9 of the hub during a rotation of its keys", () => {
 
   it("leaves half of the next keys when it comes between the two keys, and the next attempt makes the other half", async () => {
     await killedInside(() => rotate("", "begin-3"));
-    // A hub that is killed between the two keys leaves the state of a later kill without the second key's file. The test removes the second key's
-    // file.
+    // A rotation stores two new keys, one after the other. The test removes the second key, which leaves the same state as a kill between the two
+    // keys.
     await secrets.remove(SECRET_PATHS.laterTaskSigningKey(3));
     await kill();
     await startHub();

@@ -17,7 +17,7 @@ import { until } from "../support/until.ts";
 import { newSecret } from "../support/webhook-receiver.ts";
 
 const CLI = new URL("../../hub/cli/main.ts", import.meta.url).pathname;
-/** A file that the command line writes below the folder that is searched. */
+/** The name of the diagnostics file. The command line writes the file below the folder in which the test searches for secrets. */
 const DIAGNOSTICS = "diagnostics.json";
 const Status = z.looseObject({ status: z.string() });
 const ManualNode = z.looseObject({ node_id: z.string(), bootstrap_command: z.string() });
@@ -58,11 +58,11 @@ describe("every secret of a site, its hosts and its hub", () => {
   it("is used by onboardings that fail in each way that repeats it, and that succeed in the end", async () => {
     await Promise.all([world.setBmcPassword(0, world.keys.bmc), world.setBmcPassword(1, world.keys.override)]);
     await world.setBmcPassword(2, "another");
-    // MAAS repeats the BMC's login in its refusal.
+    // MAAS refuses to create the machine, and repeats the BMC's login in its answer.
     await world.maas.fault({ match: { method: "POST", path: "machines/", op: "" }, kind: "echo_form" });
     const first = await world.onboard(0);
     expect((await world.ends(first.id, "failed")).error_code).toBe("maas_rejected_input");
-    // MAAS writes the token's true secret into a 401.
+    // MAAS answers 401 with a text that contains the true secret of the API token.
     const secret = world.keys.apiKey.split(":")[2];
     const body = `Authorization Error: 'Invalid signature. Expected signature base string: &${secret}'`;
     await world.maas.fault({ match: { path: "machines/" }, kind: "status", code: 401, body, times: 1000 });
@@ -135,7 +135,7 @@ describe("every secret of a site, its hosts and its hub", () => {
     });
   });
 
-  /** Creates a node in manual mode. Only the answer to that request contains its token. */
+  /** Creates a node in manual mode. The node's enrollment token occurs only in the hub's answer to the request that creates the node. */
   async function byHand(): Promise<void> {
     const host = { onboarding_mode: "manual", hostname: "by-hand", sku_id: world.site?.skuId, region_code: "demo-1" };
     const made = ManualNode.parse(await world.ask("POST", "nodes", host));
@@ -198,7 +198,7 @@ describe("every secret of a site, its hosts and its hub", () => {
     vault.failing = new VaultFault(500, [`x-vault-token: ${token}`, power.pass]);
     await asked();
     vault.failing = null;
-    // A login with a secret ID that Vault refuses, and a login with one that Vault repeats in its refusal.
+    // The hub logs in twice: with a secret ID that Vault refuses, and with a secret ID that Vault repeats in its refusal.
     vault.tokens.revokeAll();
     world.vault.giveSecretId(secrets.plant("a secret ID that Vault refuses"));
     await asked();
@@ -324,7 +324,7 @@ describe("every secret of a site, its hosts and its hub", () => {
       expect(agents).not.toEqual([]);
       const procs = [
         ...[world.rig.hubPid(), ...agents].map((pid) => `/proc/${pid}/cmdline`),
-        // The hub's own environment is left out, because an operator puts DATABASE_URL there.
+        // The test does not search the hub's own environment, because an operator puts the secret DATABASE_URL there.
         ...agents.map((pid) => `/proc/${pid}/environ`),
       ];
       const texts = procs.map((place) => ({ place, text: readFileSync(place, "utf8") }));

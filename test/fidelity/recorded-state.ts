@@ -150,14 +150,14 @@ function ready(hostname: string, powerType: MadeMachine["powerType"] = "manual",
   return (region) => makeReady(region, { hostname, powerType, disks });
 }
 
-/** The manual steps before an exchange of the recording, by the exchange's name. */
+/** The steps that a person did by hand before an exchange of the recording, by the exchange's name. */
 export const BY_HAND: Readonly<Record<string, Step>> = {
   version: ready("m1"),
   "machine-read-after-abort": settle("s-renamed"),
   "machine-read-ready": (region) => {
     const machine = named(region, "s-renamed");
     region.settle(machine);
-    // The recording declared the tests passed although they never ran.
+    // In the recording, somebody declared the machine's tests passed although they never ran.
     for (const result of machine.scriptSets.testing?.results ?? []) result.ended = null;
   },
   "machine-read-deployed": settle("s-renamed"),

@@ -15,7 +15,7 @@ if (!present)
     `No recordings in ${samplesFolder}: the replay against them is skipped. Name their folder in MUSTER_MAAS_SAMPLES.\n`,
   );
 
-/** A clock speed so low that no job becomes due by itself: the replay runs the jobs. */
+/** The speed of the simulator's clock, which is so low that no job becomes due by itself. The replay runs the jobs. */
 const STANDSTILL = 1e-6;
 
 const OTHER_USER = { username: "bob", key: "fidelityOther01:fidelityToken02:fidelityOtherSecret000000000000" } as const;
@@ -45,7 +45,7 @@ async function startRecorded(
   };
 }
 
-/** Links names of machines to their ids where the recording mentions a machine before an answer shows it. */
+/** Links the names of machines to their ids, if the recording mentions a machine before an answer shows the machine. */
 function introduce(simulator: MaasSimulator, exchanges: readonly Exchange[], translation: Translation): void {
   for (const { body } of exchanges) {
     for (const one of Array.isArray(body) ? body : [body]) {
@@ -82,7 +82,7 @@ async function replayAll(version: MaasVersion): Promise<{ exchanges: Exchange[];
   return { exchanges: takenAddress === null ? exchanges : [...exchanges, takenAddress], differences };
 }
 
-/** Replays a refused link whose address is in use on the right VLAN. This refusal was recorded separately, on its own machine. */
+/** Replays a request that links an interface to an address in use, which MAAS refuses. The refusal was recorded separately, on another machine. */
 async function replayTaken(simulator: MaasSimulator, exchange: Exchange, callers: Callers): Promise<string[]> {
   const machine = simulator.sim.region.state.machines.find((one) => one.hostname === "s-renamed");
   const nic = machine?.interfaces[1];

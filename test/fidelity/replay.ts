@@ -62,14 +62,14 @@ export class Translation {
     );
   }
 
-  /** The text of an error, with translated link ids. */
+  /** Returns the text of an error, with the link ids of the simulator instead of the recorded ones. */
   error(exchange: Exchange, recorded: string): string {
     const text = this.text(recorded);
     if (!exchange.request.url.includes("op=unlink_subnet")) return text;
     return text.replace(/one of: '(\d+)'/, (_, id: string) => `one of: '${this.#numbers.get(`links/${id}`) ?? id}'`);
   }
 
-  /** Compares both answers field by field and stores which simulated id belongs to which recorded id. */
+  /** Compares the recorded and the simulated answer field by field, and stores which simulated id belongs to which recorded id. */
   learn(recorded: unknown, simulated: unknown, inLinks = false): void {
     if (Array.isArray(recorded) && Array.isArray(simulated)) {
       for (const [index, one] of recorded.entries()) this.learn(one, simulated[index], inLinks);
@@ -88,7 +88,7 @@ export class Translation {
     for (const [name, value] of Object.entries(theirs)) this.learn(value, ours[name], name === "links");
   }
 
-  /** Stores the simulated id of a machine that no answer has shown yet. The caller found the machine by its name. */
+  /** Stores the simulated id of a machine that no answer has shown yet. The caller of this function found the machine by its name. */
   know(theirs: string, ours: string): void {
     if (!this.#systemIds.has(theirs)) this.#systemIds.set(theirs, ours);
   }
@@ -110,7 +110,7 @@ function callerOf(name: string, callers: Callers): Key | null {
   return callers.admin;
 }
 
-/** Sends one recorded request to the simulator. Returns every difference between the two answers. */
+/** Sends one recorded request to the simulator. Returns every difference between the recorded and the simulated answer. */
 export async function replay(
   simulator: MaasSimulator,
   exchange: Exchange,

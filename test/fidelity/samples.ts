@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { MaasVersion } from "../fakes/maas/state/model.ts";
 
-/** One recorded exchange with a running region. */
+/** One recorded exchange (a request and its answer) with a running region. */
 const Exchange = z.object({
   request: z.object({
     method: z.string(),
@@ -34,7 +34,7 @@ export function loadExchange(version: MaasVersion, name: string): Exchange | nul
   const path = join(samplesFolder, version, `${name}.json`);
   if (!existsSync(path)) return null;
   const exchange = Exchange.parse(JSON.parse(readFileSync(path, "utf8")));
-  // The recorder stored a bare JSON word, such as null, as text.
+  // The recorder stored an answer that is a bare JSON word, such as null, as text.
   const bareWord =
     !exchange.body_is_json &&
     typeof exchange.body === "string" &&
@@ -42,7 +42,7 @@ export function loadExchange(version: MaasVersion, name: string): Exchange | nul
   return { name, ...exchange, body: bareWord ? JSON.parse(String(exchange.body)) : exchange.body };
 }
 
-/** All exchanges in the order of the recording. */
+/** Returns all recorded exchanges in the order of the recording. */
 export function loadExchanges(version: MaasVersion): Exchange[] {
   const names = readFileSync(join(samplesFolder, version, "INDEX.txt"), "utf8")
     .split("\n")

@@ -1,8 +1,8 @@
 /** Compares the recorded answers of a region with the simulator's answers. */
 
 /**
- * The shape of a value: its keys and value types at every level. A list counts by the different shapes of its elements,
- * so that lists of different lengths can be compared.
+ * The shape of a value: its keys and value types at every level. The shape of a list consists of the different shapes of its elements, so that lists
+ * of different lengths can be compared.
  */
 function shapeOf(value: unknown): string {
   if (value === null) return "null";
@@ -14,13 +14,13 @@ function shapeOf(value: unknown): string {
   return typeof value;
 }
 
-/** Objects with keys that a user chooses. The keys of such an object count as values. */
+/** The fields that contain objects whose keys a user chooses. The comparison treats the keys of these objects as values. */
 const OPEN_MAPS: readonly string[] = ["owner_data", "workload_annotations"];
 
-/** Fields of a real region's answer that the recorder dropped. The absence of these fields in a recording means nothing. */
+/** Fields of a real region's answer that the recorder dropped. If a recording lacks one of these fields, this is no difference. */
 const DROPPED_BY_RECORDINGS: readonly string[] = ["ip_addresses"];
 
-/** The simulated answer without the fields that the recorder dropped. */
+/** Returns the simulated answer without the fields that the recorder dropped. */
 export function asRecorded(recorded: unknown, simulated: unknown): unknown {
   const text = JSON.stringify(recorded);
   const dropped = DROPPED_BY_RECORDINGS.filter((name) => !text.includes(`"${name}"`));
@@ -31,7 +31,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Every difference in shape between two values, as readable lines. */
+/** Returns every difference in shape between two values, as readable lines. */
 export function shapeDifferences(recorded: unknown, simulated: unknown, at = ""): string[] {
   if (shapeOf(recorded) === shapeOf(simulated)) return [];
   if (Array.isArray(recorded) && Array.isArray(simulated)) return listDifferences(recorded, simulated, at);
@@ -63,7 +63,7 @@ function brief(value: unknown): string {
   return JSON.stringify(value)?.slice(0, 60) ?? "nothing";
 }
 
-/** Fields of a machine whose values the recorded state machine decides. These values must be equal. */
+/** Fields of a machine that MAAS's state machine decides. The recorded and the simulated answer must have equal values of these fields. */
 const DECIDED = [
   "status",
   "status_name",
@@ -90,8 +90,8 @@ export function decisionDifferences(recorded: unknown, simulated: unknown): stri
 }
 
 /**
- * Sorts the choices in an error text. A real region lists choices in a different order in each run, because the choices are a set there. The rest
- * of the text is compared exactly.
+ * Sorts the choices in an error text. A real region lists choices in a different order in each run, because the choices are a set there. The rest of
+ * the error text must be equal.
  */
 export function comparableError(text: string): string {
   return text.replace(

@@ -4,7 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { execa } from "execa";
 
-/** Folders of the root with an overlay. Changes go to the overlay above this machine's own folder. All other folders of the root begin empty. */
+/**
+ * The folders of the Debian root that have an overlay. In the folders `COVERED`, the Debian root shows this machine's own files and stores changes in
+ * the overlay. All other folders of the Debian root begin empty.
+ */
 const COVERED = ["usr", "etc", "var/lib/dpkg"];
 const EMPTY = ["var/log", "tmp", "run", "dev", "proc", "root"];
 const TOOLS = ["/usr/bin/dpkg", "/usr/bin/deb-systemd-helper", "/usr/sbin/adduser", "/usr/bin/unshare"];
@@ -25,11 +28,11 @@ export class DebianRoot {
     }
     for (const name of ["bin", "sbin", "lib", "lib64"].filter((one) => existsSync(`/${one}`)))
       symlinkSync(readlinkSync(`/${name}`), this.path(name));
-    // The users of the services need access.
+    // The services run as users of their own, which need access to the root's folder.
     chmodSync(this.path(""), 0o755);
   }
 
-  /** The path on this machine of a file in the root. Changes to the overlaid folders are below `changed`. */
+  /** Returns the path on this machine of a file in the Debian root. Changes to the overlaid folders are below `changed`. */
   path(name: string): string {
     return join(this.#folder, "root", name);
   }
@@ -38,7 +41,7 @@ export class DebianRoot {
     return join(this.#folder, "changed", name);
   }
 
-  /** Runs a script as root in this Debian root. The mounts end with the script, its files remain. */
+  /** Runs a script as root in this Debian root. The overlay mounts end with the script, but the files that the script wrote remain. */
   run(script: string) {
     const mounts = COVERED.map(
       (path) =>
@@ -70,7 +73,7 @@ export class DebianRoot {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** The reason why this machine cannot have such a root. Returns null where such a root is possible. */
+  /** Returns the reason why this machine cannot have a Debian root, or null if a Debian root is possible. */
   static lacks(): string | null {
     if (process.getuid?.() !== 0) return "it needs root";
     const missing = TOOLS.filter((tool) => !existsSync(tool));

@@ -19,7 +19,10 @@ import { AGENT, HUB } from "../../packaging/packages.ts";
 import { stagePackagingFiles } from "../../packaging/stage-files.ts";
 import { DebianRoot } from "./debian-root.ts";
 
-/** The effects of dpkg and the maintainer scripts. The tests use the real packages without programs, so that the packages are small. */
+/**
+ * Tests what dpkg and the maintainer scripts of Muster's packages do. The tests use the real packages without their programs, so that the packages
+ * are small.
+ */
 const repository = new URL("../..", import.meta.url).pathname;
 const architecture = process.arch === "arm64" ? "arm64" : "amd64";
 const other = architecture === "amd64" ? "arm64" : "amd64";
@@ -27,7 +30,7 @@ const lacks = DebianRoot.lacks();
 const DAY_MS = 86_400_000;
 const TOLD = "var/lib/muster/hub/agent-packages";
 const agentFile = (version: string, kind: string = architecture) => `muster-agent_${version}_${kind}.deb`;
-/** The triggers of this machine's other packages are not under test. */
+/** The test does not run the triggers of this machine's other packages. */
 const DPKG = "dpkg --no-triggers --force-depends --force-unsafe-io";
 /** Runs a command while another process holds dpkg's lock, which is a lock of fcntl and not of flock. */
 const UNDER_THE_LOCK = [
@@ -89,7 +92,8 @@ describe.skipIf(lacks !== null)(`the Debian packages, installed (SKIPPED where $
     expect(told()).toEqual(
       [agentFile("0.1.0"), agentFile("0.1.0", other), agentFile("0.2.0"), agentFile("0.9.0")].sort(),
     );
-    // At the next upgrade 0.1.0 has been replaced for less than a month. At the upgrade after that, 0.1.0 has been replaced for 31 days.
+    // At the next upgrade, version 0.1.0 has been replaced for less than a month. At the following upgrade, version 0.1.0 has been replaced for 31
+    // days.
     await install("muster-hub", "0.3.0");
     expect(told()).toContain(agentFile("0.1.0"));
     put(`${TOLD}/${agentFile("0.1.0")}`, "", 31);
@@ -111,7 +115,7 @@ describe.skipIf(lacks !== null)(`the Debian packages, installed (SKIPPED where $
       stderr: expect.stringContaining("then run: dpkg --configure muster-hub"),
     });
     expect(await root.run(`stat -c %U /etc; ls /etc | grep -c '[.]deb$' || true`)).toMatchObject({ stdout: "root\n0" });
-    // The instruction in the error text repairs the installation.
+    // The test follows the instruction in the error text, which repairs the installation.
     rmSync(root.path(TOLD));
     expect(await root.run("dpkg --configure muster-hub")).toMatchObject({ exitCode: 0 });
     expect(told()).toEqual([agentFile("0.2.0")]);

@@ -222,9 +222,9 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     if (!existsSync("/usr/bin/systemd-analyze")) return;
     const unit = unpacked(spec.name, `usr/lib/systemd/system/${spec.name}.service`);
     const root = unpacked(spec.name);
-    // The unit contains the programs' paths on a host.
+    // The systemd unit contains the paths that the programs have on a host.
     const verified = await execa("systemd-analyze", ["verify", "--man=no", "--root", root, unit], { reject: false });
-    // Programs of every system are missing in the package's root.
+    // The unpacked package lacks programs that every system has, so the test ignores complaints about missing programs.
     const elsewhere = /not found|Command \/bin\/kill is not executable/;
     expect(verified.stderr.split("\n").filter((line) => line.includes(spec.name) && !elsewhere.test(line))).toEqual([]);
   });

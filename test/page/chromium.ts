@@ -6,8 +6,9 @@ import { type Browser, chromium } from "playwright-core";
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 /**
- * Features to switch off. Chromium reads only the last list of features, so the list repeats the driver's names. Most of these names keep the
- * browser off the network. The first two are windows of the address bar, for which each visit would start a process.
+ * Features of Chromium to switch off. Chromium reads only the last list of features, so this list repeats the names in playwright's list. Most of the
+ * features would use the network. `WebUIOmniboxPopup` and `WebUIOmniboxAimPopup` are windows of the address bar, for which each visit would start a
+ * process.
  */
 const WITHOUT = [
   "WebUIOmniboxPopup",

@@ -7,17 +7,17 @@ import { insertSite } from "../support/site.ts";
 /** A script would run if the page treated this text as markup. */
 export const MARKUP = "<img src=x onerror=alert(1)>";
 
-/** Hosts of a site whose MAAS cannot be reached. No look ends, so the stored state of these hosts stays as it is. */
+/** Hosts of a site whose MAAS cannot be reached. The hub cannot poll the site, so the stored state of these hosts does not change. */
 export const DARK = {
   site: "dark-dc2",
-  /** In quarantine for a fault that has ended: its machine is Deployed. */
+  /** A host in quarantine whose fault has ended: its machine is Deployed again. */
   mended: "dark-mended",
-  /** The machine of this host was deleted. */
+  /** A host in quarantine whose machine was deleted from MAAS. */
   gone: "dark-gone",
-  /** The drift of this host was acknowledged. The reason contains markup. */
+  /** The drift of this host was acknowledged. The reason of the acknowledgement contains markup. */
   known: "dark-known",
   retired: "dark-retired",
-  /** A name that a hub refuses today. An older hub may have stored such a name. */
+  /** A hostname with markup, which a hub refuses today. An older hub may have stored a hostname with markup. */
   odd: `odd${MARKUP}`,
 } as const;
 

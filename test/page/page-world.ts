@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
 import { viewerToken } from "../support/viewer-token.ts";
 import { MARKUP, seedDarkSite } from "./dark-site.ts";
 
-/** The hosts of the watched site, named by what happens to them. */
+/** The hosts of the site that the hub watches. Each key says what happens to the host. */
 export const LIVE = { good: "c07u41", refused: "c07u42", waiting: "c07u43" } as const;
 
 export interface PageWorld {
@@ -19,7 +19,7 @@ export interface PageWorld {
   readonly maas: SimulatorControl;
   readonly database: TestDatabase;
   readonly tokens: { readonly admin: string; readonly viewer: string };
-  /** Waits until the good host is active and its agent connected. */
+  /** Waits until the host `good` is active and its agent is connected. */
   active(): Promise<void>;
   close(): Promise<void>;
 }
@@ -50,7 +50,10 @@ export async function startPageWorld(): Promise<PageWorld> {
   }
 }
 
-/** Creates three hosts: MAAS refuses to commission one with markup in its message, one never ends its commissioning, and one succeeds. */
+/**
+ * Creates three hosts. MAAS refuses to commission the first host, with markup in its message. The second host never ends its commissioning, and the
+ * third host succeeds.
+ */
 async function furnish(rig: Rig): Promise<void> {
   const maas = new SimulatorControl(rig.maas.control);
   const [good, refused, waiting] = demoHosts(3);

@@ -19,7 +19,7 @@ describe("the operators' page", () => {
   afterEach(() => stage?.clear());
   afterAll(() => stage?.close());
 
-  // The order matters: first the data without changes, then the actions, and the large fleet last.
+  // The order of the cases matters. The first cases change no data, later cases do, and the last case adds the large fleet.
   describe("logging in", () => loginCases(set));
   describe("what is shown", () => sectionCases(set));
   describe("for every reader", () => readerCases(set));

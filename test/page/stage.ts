@@ -25,7 +25,7 @@ export class Stage {
     }
   }
 
-  /** A visit without a login. */
+  /** Starts a visit of the page without a login. */
   async stranger(options: VisitOptions = {}): Promise<Visit> {
     const visit = await Visit.begin(this.#browser, this.world.rig.apiUrl, options);
     this.#visits.add(visit);
@@ -38,7 +38,7 @@ export class Stage {
     return visit;
   }
 
-  /** Called after each case: ends its visits, and fails when a browser has reported a problem. */
+  /** Ends all visits of a test case, and fails when a browser has reported a problem. The suite calls `clear` after each case. */
   async clear(): Promise<void> {
     const ended = [...this.#visits];
     this.#visits.clear();

@@ -1,18 +1,18 @@
 import type { Browser, BrowserContextOptions, ConsoleMessage, Locator, Page } from "playwright-core";
 import { until } from "../support/until.ts";
 
-/** A long time-out for what normally takes a second or two, because the machine may be busy. */
+/** A long time-out for steps in the browser, which take a second or two unless the machine is busy. */
 const PATIENCE_MS = 150_000;
 
 /** The browser's console message for a failed request, which the page reports to its reader as well. */
 const NOTED_FAILURE = /^Failed to load resource: (?:.*status of (\d+)|(net::ERR_\w+))/;
 
 export interface VisitOptions extends BrowserContextOptions {
-  /** Failures that this visit expects. Any other failed request is a complaint. */
+  /** The status or network error of requests that a visit expects to fail. Any other failed request is a complaint, which fails the test. */
   readonly expects?: RegExp;
 }
 
-/** One person at the page, in a browser of their own. A visit collects everything that the browser reports. */
+/** A visit simulates one person at the operators' page, with a browser of that person's own. A visit collects everything that the browser reports. */
 export class Visit {
   readonly page: Page;
   readonly url: string;
@@ -82,10 +82,10 @@ export class Visit {
       .getByRole("button")
       .evaluateAll((all) => all.map((one) => one.ariaLabel ?? one.textContent));
 
-  /** Waits until the element contains all these texts. */
+  /** Waits until the element contains all the given texts. */
   says = (place: Locator, ...texts: string[]): Promise<void> => this.saysAsNow(place, async () => texts);
 
-  /** Like `says`, for texts that change by themselves: the test reads the expected texts anew before each comparison. */
+  /** Does the same as `says` for texts that change by themselves. Before each comparison, the method reads the expected texts again. */
   async saysAsNow(place: Locator, texts: () => Promise<readonly string[]>): Promise<void> {
     const plain = (text: string): string => text.replace(/\s+/g, " ");
     await until(
@@ -111,7 +111,7 @@ export class Visit {
     await dialog.waitFor({ state: "hidden" });
   }
 
-  /** Waits until the page has refreshed itself this many times. */
+  /** Waits until the page has refreshed itself `times` times. */
   async looksAgain(times: number): Promise<void> {
     const before = this.looks;
     await until(`${times} more looks`, () => (this.looks >= before + times ? true : undefined), {

@@ -10,7 +10,7 @@ import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
 const STATUSES = ["pending", "pending", "pending", "running", "compensating", "failed_retryable", "completed"] as const;
 interface Host {
   readonly id: string;
-  /** The index of the host's profile. Each profile belongs to one site. */
+  /** The index of the profile that the host's onboarding names. Each profile belongs to one site. */
   readonly profile: number;
   readonly status: (typeof STATUSES)[number];
   /** The minute in which the onboarding was requested. */
@@ -22,8 +22,8 @@ const byTurn = (a: Host, b: Host): number => a.minute - b.minute || (a.id < b.id
 
 /**
  * Applies the admission rule to one host at a time. A host begins while its profile has fewer busy hosts than the profile's limit. The host's site
- * must also have fewer busy hosts than the largest limit among the profiles with busy or waiting hosts there. A host that may not begin yet is
- * skipped.
+ * must also have fewer busy hosts than the largest limit among the profiles with busy or waiting hosts there. The rule skips a host that may not
+ * begin yet.
  */
 function allowed(hosts: readonly Host[], limits: readonly number[]): Set<string> {
   const admitted = new Set<string>();

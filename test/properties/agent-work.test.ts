@@ -117,7 +117,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
           .set({ state, finishedAt: sql`clock_timestamp()`, errorCode: "x", errorMessage: "the host said no" })
           .where(eq(tasks.workflowId, id));
       });
-      // The agent also fails the tasks of the engine's own retries.
+      // The simulated agent also fails the new tasks that the engine's own retries create.
       const failing = new Driver(rig.test, driven.kinds, async (id) => {
         await db().execute(sql`
           update tasks set state = ${state}, finished_at = clock_timestamp(), error_message = 'the host said no'
@@ -151,7 +151,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
           .set({ state: "expired", attempts, finishedAt: sql`clock_timestamp()`, errorCode: "deadline_passed" })
           .where(eq(tasks.workflowId, id));
       });
-      // No agent carries out the tasks of the engine's retries.
+      // No agent carries out the new tasks that the engine's retries create.
       const alone = new Driver(rig.test, driven.kinds, async (id) => {
         await db()
           .update(tasks)
@@ -222,7 +222,7 @@ it("a remove that a connected agent refuses is forced after its certificates are
   await force(subject.id);
   expect((await refusing.drive(subject.id)).failureCode, "its word still counts").toBe("uninstall_failed");
   await rig.test.database.inTx((tx) => revokeCertificates(tx, subject.nodeId, "all", "it cannot be uninstalled"));
-  // The gateway ends the session when the certificates are revoked.
+  // The test simulates that the gateway ends the agent's session when the node's certificates are revoked.
   await setConnected(rig, subject.nodeId, false);
   await force(subject.id);
   expect((await refusing.drive(subject.id)).status).toBe("completed");

@@ -124,7 +124,7 @@ describe("an onboarding that is cancelled after the deploy", () => {
     expect(await nodeOf(nodeId)).toMatchObject({ status: "quarantined" });
     expect(await waysIn(nodeId)).toEqual(NONE);
     expect(machine.status).toBe(6);
-    // The gateway ends sessions of revoked certificates.
+    // The test simulates that the gateway ends the sessions of revoked certificates.
     await setConnected(rig, nodeId, false);
     await forcedThrough(nodeId, "drain");
     await forcedThrough(nodeId, "remove");
@@ -143,7 +143,7 @@ describe("an onboarding whose machine has another owner name in MAAS", () => {
   it("takes the whole deploy back when it is cancelled after our MAAS user was renamed", async () => {
     const { id } = await rig.start(7);
     let cancelled = false;
-    // The cancel comes before the onboarding has seen that the deploy is over.
+    // The operator cancels the onboarding before a stage has seen the end of the deploy.
     const impatient = new Driver(rig.test, withAgent.kinds, async () => {
       if (cancelled || (await readWorkflow(db(), id))?.stage !== "wait_for_deployed") return;
       cancelled = true;

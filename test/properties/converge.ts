@@ -12,7 +12,7 @@ export interface Trouble {
   arm(craft: Stagecraft, row: WorkflowRow): boolean;
   /** `runWithTrouble` calls `lift` when the workflow has left the stage or ended. `lift` returns true if the fault did happen. */
   lift(craft: Stagecraft, row: WorkflowRow): boolean;
-  /** The failure classes with which the run may end. With an empty list the run must complete by itself. */
+  /** The failure classes with which the run may end. If `endsIn` is empty, the run must complete by itself. */
   readonly endsIn: readonly FailureClass[];
 }
 
@@ -21,13 +21,13 @@ export interface Told {
   readonly driver: Driver;
   /** True if the fault happened during the run. */
   readonly met: boolean;
-  /** The row when it first ended, or when the test stopped because the fault did not happen. */
+  /** The workflow's row at its first end, or at the moment when the test stopped because the fault did not happen. */
   readonly end: WorkflowRow;
 }
 
 /**
- * Starts a workflow, arms the fault at the stage, and drives until the row ends. If the stage ends without the fault, the row is abandoned, because
- * another test covers the undisturbed run.
+ * Starts a workflow, arms the fault at the stage, and drives until the row ends. If the stage ends without the fault, the function abandons the
+ * workflow, because another test covers the undisturbed run.
  */
 export async function runWithTrouble(
   craft: Stagecraft,
@@ -108,7 +108,7 @@ export async function expectConverged(
   await scenario.expectEnd(craft.rig, subject);
   const { commission, deploy, release, abort } = countedOf(craft.rig, end);
   expect(commission, await driver.story(subject.id)).toBeLessThanOrEqual(scenario.outside.commission);
-  // MAAS counts only our own releases, not a release by another user.
+  // The simulated MAAS counts the releases by the hub, but not a release by another user.
   const kept = deploy - release - abort;
   const wanted = scenario.outside.deploy - scenario.outside.release - scenario.outside.abort;
   expect(kept, `deploys that were not taken back\n${await driver.story(subject.id)}`).toBeGreaterThanOrEqual(wanted);

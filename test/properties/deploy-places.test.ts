@@ -33,7 +33,7 @@ const ageUndoing = (id: WorkflowId, seconds: number) =>
         to_jsonb((${workflows.compensation} ->> 'startedAt')::timestamptz - make_interval(secs => ${seconds})))`,
     })
     .where(and(eq(workflows.id, id), sql`${workflows.compensation} ->> 'startedAt' is not null`));
-/** Moves the entry into the stage, and its deadline, into the past. */
+/** Moves the time of the entry into the stage, and the stage's deadline, into the past. */
 const age = (id: WorkflowId, seconds: number) =>
   db()
     .update(workflows)
@@ -93,7 +93,7 @@ describe("a place among the parallel deploys of a profile", () => {
     const { id } = await start(await onePlace("restarted"));
     const driver = driverWith(async (row) => {
       await rig.playAgent(row.id);
-      // The outcome of a deploy call whose answer was lost shows in MAAS within half a minute.
+      // If the answer to a deploy call is lost, MAAS shows the outcome of the call within half a minute.
       if (row.status === "compensating") await ageUndoing(row.id, 60);
     });
     let held = 0;

@@ -13,8 +13,8 @@ import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-ri
 import { Driver } from "./drive.ts";
 
 /**
- * A host admits logins according to its node's state. A drain closes the host. Cancelling the drain opens the host again. The agent must close the
- * host before it opens the host again.
+ * A host admits logins according to its node's state. A drain closes the host for logins. Cancelling the drain opens the host for logins again. The
+ * agent must close the host before it opens the host again.
  */
 let rig: OnboardingRig;
 let started = 0;
@@ -44,7 +44,7 @@ async function drainAgain(nodeId: NodeId): Promise<WorkflowId> {
   return created.decommission_id;
 }
 
-/** Looks until the drain's task is queued. */
+/** Drives the workflow, look by look, until the drain's task is queued. */
 async function untilTask(driven: Driver, id: WorkflowId): Promise<void> {
   for (let looks = 0; looks < 10; looks += 1) {
     const open = await db().select().from(tasks).where(eq(tasks.workflowId, id));
@@ -141,7 +141,7 @@ describe("a forced drain", () => {
     await ends(patient, CANCELLED);
     const forced = await offered(nodeId);
     expect(forced).toMatchObject({ type: "node.drain", input: FORCED });
-    // Further looks do not replace the forced drain again.
+    // Further looks of the stage do not replace the forced drain task by another one.
     for (let looks = 0; looks < 3; looks += 1) await driven.step(id);
     await ends(forced, DRAINED);
     expect((await driven.drive(id)).status).toBe("completed");
@@ -155,8 +155,8 @@ describe("a forced drain", () => {
     await force(id);
     expect((await driven.drive(id)).status).toBe("completed");
     expect(await statusOf(nodeId)).toBe("retired");
-    // The returning agent first hears that its old drain is over, which opens the host. After the end of the old drain, the hub offers the agent the
-    // forced drain.
+    // When the agent returns, the hub first tells it that its old drain is over, and the agent opens the host. After the end of the old drain, the
+    // hub offers the agent the forced drain.
     await ends(patient, CANCELLED);
     const forced = await offered(nodeId);
     expect(forced).toMatchObject({ type: "node.drain", input: FORCED });

@@ -13,7 +13,7 @@ import type { Workflow } from "../../hub/workflows/engine/workflow.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
 import type { TestDatabase } from "../support/database.ts";
 
-/** A look of one hub at a workflow. `commit` stores the result of `run`. Without a commit the result is lost, as when the hub dies. */
+/** A look of one hub at a workflow. `commit` stores the result of `run`. If nobody calls `commit`, the result is lost, as when the hub dies. */
 export interface Look {
   readonly row: ClaimedWorkflow;
   run(): Promise<{ commit(): Promise<boolean> }>;
@@ -25,7 +25,10 @@ export const plainly: Interrupt = async (look) => {
   expect(await (await look.run()).commit()).toBe(true);
 };
 
-/** Simulates the wait of a workflow while MAAS or the secret store is away. The timestamps of the workflow move into the past by the planned wait. */
+/**
+ * Simulates the wait of a workflow while MAAS or the secret store is away. The function moves the workflow's timestamps into the past by the length
+ * of the planned wait.
+ */
 const passAbsence = (db: TestDatabase["database"]["db"], id: WorkflowId) =>
   db.execute(sql`
     with waits as (
@@ -44,7 +47,7 @@ const passAbsence = (db: TestDatabase["database"]["db"], id: WorkflowId) =>
 /** No workflow needs more looks than `MOST_LOOKS`, even with faults. */
 const MOST_LOOKS = 2000;
 
-/** Drives rows through the engine's own steps, one look at a time. Time passes as fast as the test can make it. */
+/** Drives workflows through the engine's own steps, one look at a time. The driver does not wait for real time: it makes each row due at once. */
 export class Driver {
   readonly kinds: readonly Workflow[];
   readonly #test: TestDatabase;
@@ -68,7 +71,7 @@ export class Driver {
   }
 
   async claim(id: WorkflowId): Promise<Look> {
-    // Makes the row due and removes its lease, whatever the row waits for.
+    // Makes the workflow's row due and removes its lease, whatever the workflow waits for.
     await this.#db
       .update(workflows)
       .set({ wakeAt: sql`now()`, leaseOwner: null, leaseUntil: null })
@@ -104,14 +107,14 @@ export class Driver {
     await plainly(await this.claim(id));
   }
 
-  /** Drives the row until it ends. `at` decides how each look goes. Driving stops when `at` returns null. */
+  /** Drives the workflow until it ends. The callback `at` decides how each look goes. The driver stops when `at` returns null. */
   async drive(id: WorkflowId, at: (row: WorkflowRow) => Interrupt | null = () => plainly): Promise<WorkflowRow> {
     for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
       const row = await readWorkflow(this.#db, id);
       if (row === null) throw new Error("the row is gone");
       if (isEnded(row.status)) return row;
       if (row.status === "pending") {
-        // The loop reads the row again, so `at` is also called for the first look of the first stage.
+        // After the admission, the loop reads the row again, so that it calls `at` also for the first look of the first stage.
         await this.#admit(id);
         continue;
       }
@@ -120,7 +123,7 @@ export class Driver {
       if (interrupt === null) return row;
       await interrupt(await this.claim(id));
       await passAbsence(this.#db, id);
-      // The simulated region runs in the same process by timers. The pause lets its timers fire.
+      // The simulated region runs in the test's own process and works by timers. The pause after each look lets the timers of the region fire.
       await new Promise((resolve) => setImmediate(resolve));
     }
     throw new Error(`the workflow never ended\n${await this.story(id)}`);

@@ -81,7 +81,7 @@ describe("the runner", () => {
     const id = await insertToy(engine.db(), "one");
     engine.run(workflow, { leaseSeconds: 3 });
     await entered.promise;
-    // Another hub has taken the row over.
+    // The test writes the row as if another hub had taken the workflow over.
     const taken = { leaseOwner: randomUUID(), leaseUntil: sql`now() + interval '1 hour'`, fence: sql`fence + 1` };
     await engine.db().update(workflows).set(taken).where(eq(workflows.id, id));
     await aborted.promise;
@@ -142,7 +142,7 @@ describe("the runner", () => {
       toyStage("one", async () => {
         looks += 1;
         if (looks === 3) return { kind: "done", message: "seen" };
-        // The first wait subscribes to the wake-up. During the second look the wake-up comes just before the commit.
+        // With its first wait, the workflow subscribes to the wake-up. During the second look the wake-up comes just before the commit.
         if (looks === 2) await wakeWorkflows(engine.db(), ["thing"]);
         return { kind: "wait", reason: "the thing", seconds: 50, on: "thing" };
       }),
@@ -161,7 +161,8 @@ describe("the runner", () => {
       ),
     ]);
     const id = await insertToy(engine.db(), "one");
-    // The row seems to have waited before, so the runner does not add its early second look.
+    // A runner soon looks again when a workflow starts to wait for a key. The test sets the key beforehand, so that only the wake-up causes the
+    // second look.
     await engine.db().update(workflows).set({ waitOn: "thing" }).where(eq(workflows.id, id));
     engine.run(workflow, { databaseUrl: engine.url(), pollMs: 3_600_000 });
     await until("the first look is over", async () => {

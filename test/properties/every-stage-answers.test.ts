@@ -5,8 +5,8 @@ import { expectConverged, expectExplained, recover, runWithTrouble, Tally, type 
 import { countedOf, STAGE_CASES, type Stagecraft, setStage } from "./scenarios.ts";
 
 /**
- * Each request that a stage makes to MAAS is answered wrongly once. The fault hits the first request of the stage, then the second, until the stage
- * makes no more requests. The tests for a new stage or a new request need no further code.
+ * Each request that a stage makes to MAAS is answered wrongly once. In the first run the fault hits the stage's first request, in the next run the
+ * second, and so on for all requests. The tests for a new stage or a new request need no further code.
  */
 interface Answer {
   readonly kind: FaultKind;
@@ -17,8 +17,8 @@ interface Answer {
 const ANSWERS: Record<string, Answer> = {
   "503": { kind: "status", code: 503, body: "Service Unavailable", endsIn: [] },
   "409 with Retry-After": { kind: "conflict_html_retry_after", endsIn: [] },
-  // MAAS refuses the call because of the object's state. If the stage cannot tell why MAAS refused, a person decides. A deploy whose events cannot be
-  // read counts as finally failed (lifecycle 4.6).
+  // A 409 without Retry-After means that MAAS refuses the call because of the object's state. If the stage cannot tell why MAAS refused, a person
+  // decides. A deploy whose events cannot be read counts as finally failed (lifecycle 4.6).
   "409 without Retry-After": {
     kind: "status",
     code: 409,
@@ -28,7 +28,10 @@ const ANSWERS: Record<string, Answer> = {
   "a BMC that does not answer": { kind: "bmc_500", endsIn: ["bmc_power_failure"] },
   "a body cut short": { kind: "truncated_body", endsIn: [] },
 };
-/** No stage makes more requests to MAAS than `MOST_REQUESTS`. A stage that reaches the limit would loop for ever. */
+/**
+ * No stage makes more requests to MAAS than `MOST_REQUESTS`. If a stage reaches `MOST_REQUESTS`, the test fails, because the stage probably makes
+ * requests for ever.
+ */
 const MOST_REQUESTS = 40;
 
 let craft: Stagecraft;

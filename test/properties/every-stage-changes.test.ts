@@ -34,7 +34,10 @@ afterAll(async () => {
   await craft?.close();
 });
 
-/** `deploy_cloud_init_failure` is allowed because the deploy may already have failed when the change is found. */
+/**
+ * The failure classes with which a workflow may end after a change of its machine. The class `deploy_cloud_init_failure` is allowed, because the
+ * deploy may already have failed when a stage finds the change.
+ */
 const AMBIGUOUS = ["state_ambiguity", "deploy_cloud_init_failure"] as const satisfies readonly FailureClass[];
 
 /** Makes a fault from a change of the machine. `change` returns a function that restores the machine, or null if there is nothing to change. */
@@ -75,7 +78,7 @@ const jump = (status: (typeof STATUS)[keyof typeof STATUS], owner: (now: string 
     };
   });
 
-/** Releases a machine that MAAS holds as ours. Nobody restores the machine. */
+/** Releases a machine that the hub's MAAS user owns, as another person would. The test does not restore the machine later. */
 const released = (): Trouble =>
   ofMachine((machine) => {
     if (machine.owner === null) return null;
@@ -92,8 +95,8 @@ const locked = (): Trouble =>
   });
 
 /**
- * Deletes the machine from MAAS. With `recreated`, the machine enlists again under a new id, as after a network boot. Where a scenario cannot use a
- * new machine, the old record comes back as from a backup.
+ * Deletes the machine from MAAS. With `recreated`, the machine enlists again under a new id, as after a network boot. If a scenario cannot use a new
+ * machine, the test restores the old record, as a restore from a backup would.
  */
 const vanished = (recreated: boolean, scenario: Scenario): Trouble => {
   let restore = (): void => {};

@@ -2,7 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { expectConverged, recover, runWithTrouble, Tally, type Trouble } from "./converge.ts";
 import { countedOf, STAGE_CASES, type Stagecraft, setStage } from "./scenarios.ts";
 
-/** Each request that a stage makes to MAAS stays unanswered once. Either the request is lost, or MAAS carries it out and its answer is lost. */
+/**
+ * The tests let each request that a stage makes to MAAS stay unanswered once. Either the request is lost, or MAAS carries the request out and the
+ * answer is lost.
+ */
 const SILENCES = {
   "is never received": "timeout_before",
   "is accepted and not answered": "timeout_after_accept",

@@ -4,7 +4,10 @@ import { ONBOARD } from "../../hub/workflows/onboarding/onboard.ts";
 import { type Driver, plainly } from "./drive.ts";
 import { countedOf, type Scenario, STAGE_CASES, type Stagecraft, type Subject, setStage } from "./scenarios.ts";
 
-/** Hosts at every stage wait out an upgrade of MAAS without any operator (lifecycle 4.6, with the decisions' corrections). */
+/**
+ * During an upgrade of MAAS, hosts at every stage wait and then continue without an operator (lifecycle 4.6, with the corrections of later
+ * decisions).
+ */
 const UPGRADE_SECONDS = 300;
 
 let craft: Stagecraft;
@@ -20,7 +23,7 @@ const secondsAway = (row: WorkflowRow): number => {
   return since === undefined ? 0 : (Date.now() - Date.parse(since)) / 1000;
 };
 
-/** Drains and removes ask only the agent, so they are left out. */
+/** The test leaves out drains and removes, because they call only the agent and not MAAS. */
 const ASKING = STAGE_CASES.filter(({ scenario }) => [ONBOARD, "release"].includes(scenario.kind));
 
 interface Host {
@@ -54,7 +57,7 @@ describe("hosts at every stage of every operation that asks MAAS", () => {
       expect(absenceOf(row)?.looks ?? 0, told).toBeLessThanOrEqual(20);
       expect(row.attempt, told).toBe(1);
     }
-    // A stage that makes no request to MAAS completes, and its workflow waits at the next stage with a request.
+    // During the outage, a stage that makes no request to MAAS completes. Its workflow waits at the next stage that makes a request.
     expect(new Set(waited).size).toBeGreaterThanOrEqual(15);
     rig.maas.sim.faults.clear();
     for (const { scenario, subject, driver, stage } of hosts) {

@@ -15,7 +15,7 @@ import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboardi
 import { until } from "../support/until.ts";
 import { Driver, plainly } from "./drive.ts";
 
-/** Covers hosts that were nodes before, and machines that are nodes under another name. */
+/** Tests the onboarding of hosts that were nodes before, and of machines that are nodes under another name. */
 let rig: OnboardingRig;
 let arriving: Driver;
 let leaving: Driver;
@@ -118,7 +118,7 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
     expect([staticOf(systemId), await roceOf(again.nodeId)]).toEqual([[], undefined]);
   });
 
-  /** Each entry prevents the first RoCE row from being set. The function that `make` returns mends the row. */
+  /** Problems for which the onboarding cannot set the address of the first RoCE row in MAAS. The function that `make` returns removes the problem. */
   const TROUBLES = {
     "an interface that the machine lacks": {
       says: /^1 of 2 RoCE addresses are set\. Not set: ens99f9 172\.30\S+: the machine has no such interface/,
@@ -129,7 +129,7 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
         return () => db().update(maasRoceAssignments).set({ interface: first }).where(named);
       },
     },
-    // MAAS answers with 404 if another machine has the address.
+    // MAAS answers with 404 when the onboarding links an address that another machine has.
     "an address that another machine has": {
       says: new RegExp(`^1 of 2 RoCE addresses are set\\. Not set: ${first} 172\\.30\\S+: .*404.*already in use`),
       make: async (_hostname: string, n: number) => {

@@ -36,7 +36,7 @@ const driverWith = (play: (row: WorkflowRow) => Promise<unknown>): Driver =>
 
 const tasksOf = (id: WorkflowId) => db().select().from(tasks).where(eq(tasks.workflowId, id));
 const isQueued = (id: WorkflowId) => and(eq(tasks.workflowId, id), inArray(tasks.state, ["queued", "offered"]));
-/** Moves the entry into the stage, and its deadline, into the past. */
+/** Moves the time of the entry into the stage, and the stage's deadline, into the past. */
 const age = (id: WorkflowId, seconds: number) =>
   db()
     .update(workflows)
@@ -168,7 +168,8 @@ describe("waiting for the first sync", () => {
       await playWithoutSync(row);
       if (row.stage !== HEALTH || row.status !== "running" || row.waitReason === null) return;
       looks += 1;
-      // The first two looks come late enough for another seed each. The third look comes after the stage's deadline.
+      // A seed is a task that restarts the hardware sync. The first two looks each come late enough for another seed, and the third look comes after
+      // the stage's deadline.
       await (looks <= 2 ? age(row.id, 310) : endTime(row.id));
     });
     expect(await driver.drive(id)).toMatchObject({ stage: HEALTH, failureCode: "sync_unhealthy" });

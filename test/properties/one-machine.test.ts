@@ -9,20 +9,23 @@ import { StageFailure } from "../../hub/workflows/stage-failure.ts";
 import { NodeId, SiteId, WorkflowId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
-/** Sites 0 and 1 are the same MAAS region, which the hub does not know. Site 2 is another region that uses the same system ids for other hosts. */
+/**
+ * Sites 0 and 1 have the same MAAS region, but the hub does not know that the region is the same. Site 2 is another region that uses the same system
+ * ids for other hosts.
+ */
 const REGION_OF = [0, 0, 1] as const;
 const SYSTEM_IDS = ["abc123", "def456"] as const;
 const BMCS = [
   ["10.0.0.1", "10.0.0.2", "fd00::1"],
   ["10.9.0.1", "10.9.0.2", "fd09::1"],
 ] as const;
-/** The ways in which operators spell one address. */
+/** Different spellings of one BMC address, as operators may enter it. */
 const SPELT = [(bmc: string) => bmc, (bmc: string) => bmc.toUpperCase(), (bmc: string) => ` ${bmc} `];
 
 interface Asked {
   readonly site: number;
   readonly systemId: (typeof SYSTEM_IDS)[number];
-  /** The index, within the region, of the BMC address that the request names. The request may name the wrong BMC. */
+  /** The index in `BMCS` of the BMC address that the onboarding request names, which may be the wrong BMC. */
   readonly bmc: number;
   readonly spelt: number;
   /** Says what happens to an onboarding that got its machine, before the next wave starts. */
@@ -49,7 +52,7 @@ beforeAll(async () => {
 });
 afterAll(() => test?.drop());
 
-/** Stores the BMC addresses of the machines as MAAS knows them. An address is empty until an onboarding has told MAAS. */
+/** Stores the BMC addresses of the machines as MAAS knows them. The BMC address of a machine is empty until an onboarding has entered it in MAAS. */
 class Regions {
   readonly #bmcs = new Map<string, string>();
   constructor(known: readonly boolean[]) {

@@ -21,7 +21,7 @@ import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-ri
 import { retiredHost, startRelease } from "../support/release-world.ts";
 import { Driver } from "./drive.ts";
 
-/** The workflow under test, with its node and host. */
+/** The workflow that a test drives, with its node and host. */
 export interface Subject {
   readonly id: WorkflowId;
   readonly nodeId: NodeId;
@@ -50,12 +50,12 @@ export interface Scenario {
   /** Simulates what MAAS and the agent do between two looks. */
   play(rig: OnboardingRig, id: WorkflowId): Promise<void>;
   expectEnd(rig: OnboardingRig, subject: Subject): Promise<void>;
-  /** The workflow cannot continue while its machine is deleted from MAAS, and no other machine can replace it. */
+  /** True if the workflow needs its own machine: no other machine can replace a machine that was deleted from MAAS. */
   readonly cannotReplaceMachine?: true;
   expectCancelled(rig: OnboardingRig, subject: Subject, end: WorkflowRow): Promise<void>;
 }
 
-/** System ids of machines that existed before their workflow. */
+/** The system ids of machines that existed before their workflow, by workflow. */
 const GIVEN_MACHINES = new Map<WorkflowId, string>();
 
 /** Returns the id of the machine that the workflow holds, or undefined while the workflow holds none. */
@@ -152,7 +152,7 @@ async function expectNode(rig: OnboardingRig, { nodeId }: Subject, status: NodeS
   expect(certificate?.revokedAt !== null, "the certificate is revoked").toBe(status === "deleted");
 }
 
-/** The test of a cancelled onboarding checks the machine in MAAS. The test of a cancelled drain checks the node. */
+/** After a cancelled onboarding, the tests check the machine in MAAS. After a cancelled drain, the tests check the node. */
 const draining: Scenario = {
   kind: "drain",
   name: "a drain",
@@ -179,7 +179,7 @@ const removing: Scenario = {
   expectCancelled: (rig, subject) => expectNode(rig, subject, "retired"),
 };
 
-/** Expects that none of the host's certificates is valid and that no task waits for its agent, if `gone` is true. */
+/** If `gone` is true, expects that no certificate of the host is valid and that no task waits for the host's agent. */
 async function expectHostGone(rig: OnboardingRig, nodeId: NodeId, gone: boolean): Promise<void> {
   const { db } = rig.test.database;
   const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
@@ -223,7 +223,7 @@ const releasing: Scenario = {
   },
 };
 
-/** Workflows whose released machine somebody has switched on again. */
+/** The ids of workflows whose released machine the simulation has already switched on again, as another person would. */
 const SWITCHED_ON = new Set<WorkflowId>();
 const withPowerOn: Scenario = {
   ...releasing,

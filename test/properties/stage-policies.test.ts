@@ -13,7 +13,8 @@ import { Driver, plainly } from "./drive.ts";
 import { countedOf, machineOf } from "./scenarios.ts";
 
 /**
- * Tests the table of lifecycle 4.6 row by row, with the decisions' corrections: the number of tries, the failure at the end, and the compensation.
+ * Tests the table of lifecycle 4.6, with the corrections of later decisions, row by row: the number of tries, the failure at the end, and the
+ * compensation.
  */
 interface Row {
   readonly stage: OnboardingStage;
@@ -25,7 +26,7 @@ interface Row {
   readonly before?: (machine: Machine | undefined, row: WorkflowRow) => unknown;
   readonly ends:
     | { readonly tries: number; readonly failure: string; readonly status: string; readonly machine: number | null }
-    /** The fault is no failure: the onboarding continues to the end. */
+    /** With `goesOn`, the fault causes no failure, and the onboarding continues to the end. */
     | { readonly goesOn: true; readonly tries: number };
   readonly undone?: boolean;
   readonly agent?: boolean;
@@ -42,7 +43,7 @@ beforeAll(async () => {
 afterAll(() => rig?.close());
 const db = () => rig.services.db;
 
-/** An outage does not count as a try. */
+/** The expected end after an outage of MAAS, which does not count as a try. */
 const transient = (machine: number | null) =>
   ({ tries: 1, failure: "upstream_transient/maas_unavailable", status: "failed_retryable", machine }) as const;
 const ROWS: readonly Row[] = [

@@ -3,7 +3,7 @@ import { HostFolder } from "../fakes/hub/host-folder.ts";
 import { type Child, startChild } from "./child.ts";
 import type { GatewayRig } from "./gateway-rig.ts";
 
-/** A host's knowledge of its hub after the first boot. */
+/** What a host knows about its hub after the first boot. */
 export interface HubOfHost {
   readonly url: string;
   readonly caPem: string;
@@ -16,7 +16,7 @@ export const hubOf = (rig: GatewayRig): HubOfHost => ({
   orderKey: rig.signer.publicKey,
 });
 
-/** Writes the files that the first boot writes for the agent. Without a token the host counts as already enrolled. */
+/** Writes the files that the first boot writes for the agent. If no token is given, the host counts as already enrolled. */
 export function prepareHost(
   host: HostFolder,
   hub: HubOfHost,

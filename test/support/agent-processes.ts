@@ -16,7 +16,7 @@ function isAgentOf(pid: number, hostsDir: string): boolean {
       .split("\0")
       .some((variable) => variable.startsWith(`MUSTER_ROOT=${hostsDir}/`));
   } catch {
-    // The process ended after `readdirSync` had listed it.
+    // The read fails if the process has ended after `readdirSync` listed it.
     return false;
   }
 }

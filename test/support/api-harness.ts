@@ -38,24 +38,24 @@ export interface Answer {
 export interface ApiHarness {
   readonly database: TestDatabase;
   readonly secrets: SecretStore;
-  /** The administrator's token. The hub's folder contains this token too. */
+  /** The API token of the administrator. The hub's folder also contains the token of the administrator. */
   readonly admin: string;
   readonly viewer: string;
-  /** The log of the hub. */
+  /** The hub's log, to which the API writes. */
   readonly log: Log;
   /** The latest lines of the hub's log. */
   readonly logged: LogRing;
   probeAnswer: Awaited<ReturnType<ProbeMaas>>;
-  /** How long diagnostics wait for the database. The default time-out is long, so that a slow machine fails no test. */
+  /** How long diagnostics wait for the database. The default is long, so that no test fails because the machine is slow. */
   patience: Patience;
-  /** How many diagnostics were requested. */
+  /** How many requests for diagnostics the API has got. */
   diagnosticsAsked: number;
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-  /** A page as a browser gets it, without a token. */
+  /** Requests a web page as a browser does, without a token. */
   page(path: string): Promise<{ status: number; headers: Headers; text: string }>;
   /** Serves the same API on a port, for clients in other processes. `close` ends the server. */
   listen(): Promise<string>;
-  /** The number of rows in each table that a request may write. A refused request must not change it. */
+  /** The number of rows in each table that a request may write. A request that the API refuses must not change the numbers of rows. */
   counts(): Promise<Record<string, number>>;
   close(): Promise<void>;
 }
@@ -76,7 +76,10 @@ const WRITTEN = [
   "report_tokens",
 ];
 
-/** Leaves failed logins out: the hub writes failed logins in the background, so no request waits for that. */
+/**
+ * A condition that excludes audit entries of failed logins. The hub writes entries about failed logins in the background, so they may appear after
+ * the answer.
+ */
 const NO_LOGINS = "where action <> 'loginFailed'";
 
 export const PATIENT: Patience = { statement: 60_000, section: 60_000, all: 110_000 };
@@ -119,7 +122,7 @@ const factsOf = ({ pool }: Database, log: LogRing): HubFacts => ({
   log,
 });
 
-/** The services for stages. The API runs no stage, so each service refuses. */
+/** The services that stages use. The API runs no stage, so each service refuses every call. */
 export const OUTSIDE = {
   maas: () => Promise.reject(new Error("the API talks to no MAAS")),
   bmc: NO_BMC,
@@ -247,7 +250,7 @@ export const SITE_BODY = {
   node_pxe_iface: "eno8303",
 };
 
-/** The body of a site. A region may belong to one site only, so each site's region has an address of its own. */
+/** The body of a request that creates a site. A region may belong to one site only, so each site's region has an address of its own. */
 export const siteBody = (name: string) => ({
   ...SITE_BODY,
   name,

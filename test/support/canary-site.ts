@@ -1,6 +1,6 @@
 /**
- * A hub, a simulated MAAS and hosts. Each secret of the site is a random text that occurs nowhere else. The class collects every answer that a
- * client outside got, so that a test can search the answers for the secrets.
+ * A test world with a hub, a simulated MAAS and hosts. Each secret of the site is a random text that occurs nowhere else. The class collects every
+ * answer that a client outside got, so that a test can search the answers for the secrets.
  */
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -34,7 +34,7 @@ const Kept = z.object({
   ),
 });
 
-/** A text that a client outside the hub received. */
+/** A text that a client outside the hub has received. */
 export interface Seen {
   readonly place: string;
   readonly text: string;
@@ -184,7 +184,7 @@ export class CanarySite {
   }
 
   /**
-   * Waits until the onboarding ends in the given way, and collects the secrets that it has created until then. After a failure the method also
+   * Waits until the onboarding ends in the given way, and collects the secrets that the onboarding has created. After a failure the method also
    * requests the diagnostics, as an operator does.
    */
   async ends(id: string, how: "failed" | "completed"): Promise<OnboardingDetail> {
@@ -228,7 +228,7 @@ export class CanarySite {
   setBmcPassword = (nth: number, password: string): Promise<void> =>
     this.maas.setBmcPassword(bmcAddress(nth + 1), password);
 
-  /** The folder of a simulated host. */
+  /** Returns the folder of a simulated host. */
   hostFolder = (hostname: string): string => join(this.stateDir, "hosts", hostname);
 
   async #readStream(): Promise<void> {
@@ -253,7 +253,7 @@ export class CanarySite {
   }
 }
 
-/** Every file below the folder, with its content read as text. */
+/** Returns every file below a folder, with its content as text. */
 export const filesBelow = (folder: string): { path: string; text: string }[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -40,7 +40,7 @@ export class CanaryVault {
       VAULT_SECRET_ID_FILE: this.#secretIdFile,
     };
   }
-  /** Gives the hub a secret ID. The default is a new valid one. */
+  /** Gives the hub a secret ID for its login. The default is a new and valid secret ID. */
   giveSecretId(secretId: string = this.#role.newSecretId()): string {
     writeFileSync(this.#secretIdFile, secretId, { mode: 0o600 });
     return secretId;
@@ -69,7 +69,7 @@ export class CanaryVault {
     try {
       return Read.parse(this.#mount.read(path, new URLSearchParams()).body).data.data ?? {};
     } catch {
-      // The newest version was deleted.
+      // The simulated Vault throws when the newest version of the secret was deleted.
       return {};
     }
   }

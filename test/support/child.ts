@@ -6,7 +6,7 @@ import { dirname } from "node:path";
 export interface Child {
   readonly name: string;
   readonly pid: number;
-  /** Resolves with the parsed ready line. Rejects when the process ends before that line. */
+  /** Resolves with the parsed ready line. Rejects when the process ends before it prints the ready line. */
   readonly ready: Promise<Record<string, unknown>>;
   /** Resolves with the exit code or signal when the process has ended. */
   readonly gone: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
@@ -19,7 +19,7 @@ export interface ChildOptions {
   readonly name: string;
   /** The Node program that runs the script. The default is the Node program of this process. */
   readonly command?: string;
-  /** Relative to the repository, or absolute. */
+  /** The path of the script, relative to the repository or absolute. */
   readonly script: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -40,13 +40,13 @@ export function startChild(options: ChildOptions): Child {
       cwd: REPOSITORY,
       env: { ...process.env, ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
-      // A process group of its own: Ctrl-C in the terminal reaches only the demo, which stops its children in order.
+      // Each child has its own process group. A Ctrl-C in the terminal therefore reaches only the demo, which then stops its children in order.
       detached: true,
     },
   );
   proc.stderr.pipe(log, { end: false });
   const gone = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
-    // Resolves after the log is written, because the caller reads the log next.
+    // The promise `gone` resolves after the log is written, because the caller then reads the log.
     proc.once("close", (code, signal) => log.end(() => resolve({ code, signal })));
     proc.once("error", () => resolve({ code: null, signal: null }));
   });

@@ -1,8 +1,8 @@
 /**
- * vitest's global set-up for projects that need PostgreSQL. A run uses one server. MUSTER_TEST_DATABASE_URL may name the server. The user in this
- * URL must be able to create databases. Without MUSTER_TEST_DATABASE_URL the first test that needs a server starts an embedded one. The set-up
- * stops the embedded server at the end of the run. After a run that was killed, the next run stops the server. An environment variable tells the
- * workers the server's folder.
+ * vitest's global set-up for projects that need PostgreSQL. A run uses one server. MUSTER_TEST_DATABASE_URL may name the server. The user in
+ * `MUSTER_TEST_DATABASE_URL` must be able to create databases. Without MUSTER_TEST_DATABASE_URL the first test that needs a server starts an embedded
+ * one. The set-up stops the embedded server at the end of the run. If a run is killed, the next run stops the embedded server of the killed run. An
+ * environment variable tells the workers the server's folder.
  */
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

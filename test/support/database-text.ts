@@ -2,7 +2,7 @@ import type { Pool } from "pg";
 
 export interface StoredRow {
   readonly table: string;
-  /** All columns as text. Bytes are shown in hex. */
+  /** SQL that returns all columns of a table as text, with bytes in hex. */
   readonly text: string;
 }
 

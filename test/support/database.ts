@@ -23,7 +23,7 @@ const TEMPLATE_LOCK = 74_101;
 export type TestDatabase = {
   url: string;
   name: string;
-  /** The connection pool, opened on first use. `drop` closes the pool. */
+  /** The connection pool, opened on first use. The method `drop` closes the connection pool. */
   database: Database;
   /** Drops the database and its connections. Fails when a row or a line of the quiet log contains a secret of the test data. */
   drop(): Promise<void>;
@@ -73,7 +73,7 @@ async function serverUrl(): Promise<string> {
     source: source === "npm" || source === "system" ? source : undefined,
     settings: { fsync: "off", synchronous_commit: "off", full_page_writes: "off" },
   });
-  await server.stop(); // `stop` ends only the use by this test file. The set-up of the run stops the server.
+  await server.stop(); // The method `stop` ends only the use of the server by this test file. The set-up of the run stops the server.
   return server.url;
 }
 
@@ -107,7 +107,7 @@ async function fingerprint(): Promise<string> {
   return hash.digest("hex").slice(0, 12);
 }
 
-/** Repeats a statement while the server still counts a session that was just closed. */
+/** Repeats a statement while it fails because the server still counts a session that was just closed. */
 async function whenUnused<T>(statement: () => Promise<T>): Promise<T> {
   const deadline = Date.now() + 30_000;
   for (;;) {

@@ -10,7 +10,7 @@ import type { DecommissionMode } from "../../shared/workflow-status.ts";
 import { nodeInService } from "./node-in-service.ts";
 import type { OnboardingRig } from "./onboarding-rig.ts";
 
-/** The modes in which the agent gets a task. */
+/** The modes of a decommission in which the agent gets a task: all except `release`. */
 export type AgentMode = Exclude<DecommissionMode, "release">;
 
 export interface StartedDecommission {
@@ -41,7 +41,7 @@ export async function decommission(
   return { id: created.decommission_id, nodeId, hostname };
 }
 
-/** Plays a connected agent: each task that waits for it succeeds. */
+/** Simulates a connected agent: each task that waits for the agent succeeds. */
 export async function playDecommissionedAgent(rig: OnboardingRig, id: WorkflowId): Promise<void> {
   const { inTx } = rig.test.database;
   const rows = await inTx((tx) => readDecommissionRows(tx, id));

@@ -1,2 +1,5 @@
-/** Contains characters that a shell interprets, so that a host shows whether the password is quoted. */
+/**
+ * The deploy user's password in tests. The password contains characters that a shell interprets, so that a boot shows whether all scripts quote the
+ * password.
+ */
 export const DEPLOY_PASSWORD = "correct horse 'battery' $taple";

@@ -1,4 +1,4 @@
-/** README and docs, and the commands in them that a reader may type. */
+/** Reads the README and the docs, and finds the commands that a reader may type. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -25,7 +25,7 @@ const SHOWN = [
   /^#cloud-config/,
   /^\[Service\]/,
 ];
-/** Lines after a command that show its output. */
+/** The beginnings of lines after a command that show the command's output. */
 const PRINTED = [
   /^hub-1\.json: /,
   /^Left out, because/,
@@ -35,7 +35,7 @@ const PRINTED = [
   /^\{"node_id":/,
 ];
 
-/** Fenced code blocks, and blocks indented by four columns more than the text around them. */
+/** Returns the code blocks of a document: fenced blocks, and blocks that are indented by four columns. */
 function blocksOf(text: string): string[] {
   const blocks: string[] = [];
   let block: { fence: boolean; indent: number; lines: string[] } | null = null;
@@ -62,7 +62,7 @@ function blocksOf(text: string): string[] {
   return blocks;
 }
 
-/** Whether a shell would read another line: inside quotes, or after a backslash. Quotes in comments do not count. */
+/** Whether a shell would wait for another line, because the text ends inside quotes or with a backslash. Quotes in comments do not count. */
 function goesOn(text: string): boolean {
   let quote = "";
   let comment = false;
@@ -91,7 +91,7 @@ function commandsOf(block: string): string[] {
   return open === "" ? commands : [...commands, open];
 }
 
-/** Commands inside a sentence. A text with `<command>` in it is a pattern and no command. */
+/** Matches the commands inside a sentence of a document. A text with `<command>` in it is a pattern and no command. */
 const IN_PROSE = /`((?:npm run (?:-s )?muster -- |curl |jq |openssl |vault |T=)[^`]+)`/g;
 const inProse = (text: string): string[] =>
   [...text.matchAll(IN_PROSE)].map(([, command = ""]) => command).filter((command) => !command.includes("<command>"));
@@ -100,6 +100,6 @@ export const COMMANDS: readonly Typed[] = DOCUMENTS.flatMap(({ file, text }) =>
   [...blocksOf(text).flatMap(commandsOf), ...inProse(text)].map((command) => ({ file, command })),
 );
 
-/** Every match of the pattern in a document. */
+/** Returns every match of a pattern in the README and the docs. */
 export const found = (pattern: RegExp): { readonly file: string; readonly match: RegExpExecArray }[] =>
   DOCUMENTS.flatMap(({ file, text }) => [...text.matchAll(pattern)].map((match) => ({ file, match })));

@@ -20,7 +20,7 @@ export interface FleetNode {
   readonly machine: Machine;
 }
 
-/** A site with nodes in service. Each node has a deployed machine in the simulated region. A watcher and a reconciler run. */
+/** A site with nodes in service. Each node has a deployed machine in the simulated region. A watcher and a reconciler run while the test runs. */
 export class FleetRig {
   readonly rig: OnboardingRig;
   readonly #watchers: Watcher[] = [];
@@ -95,13 +95,13 @@ export class FleetRig {
     this.address(machine, `10.99.0.${this.#made}`);
   }
 
-  /** Gives the machine exactly one address. */
+  /** Gives every interface of the machine the same single address. */
   address(machine: Machine, ipAddress: string): void {
     for (const nic of machine.interfaces)
       nic.links = [{ id: 90_000 + nic.id, mode: "dhcp", subnetId: null, ipAddress }];
   }
 
-  /** Changes the machine as another user of MAAS would, without the hub. */
+  /** Changes the machine in MAAS as another user would, so that the hub does not know of the change. */
   change(machine: Machine, change: (machine: Machine) => void): void {
     const { region } = this.rig.maas.sim;
     change(machine);
@@ -113,7 +113,7 @@ export class FleetRig {
 
   setConnected = (nodeId: NodeId, open: boolean): Promise<void> => setConnected(this.rig, nodeId, open);
 
-  /** Makes the agent look disconnected for the given time. */
+  /** Changes the database as if the agent had been disconnected for the given time. */
   async goneFor(nodeId: NodeId, ago: string): Promise<void> {
     await this.setConnected(nodeId, false);
     const then = sql`now() - ${ago}::interval`;
@@ -131,8 +131,8 @@ export class FleetRig {
       .onConflictDoUpdate({ target: maasSiteWatches.siteId, set: now });
   }
   /**
-   * Waits until all machines were read and all nodes were judged. The reconciler judges all nodes after each sweep and before the next sweep.
-   * Therefore, when a second sweep is stored, the judgement after the first sweep is complete.
+   * Waits until the watcher has read all machines and the reconciler has judged all nodes. The reconciler judges all nodes between two sweeps. The
+   * function waits for two sweeps, because the second sweep starts only after the reconciler has judged the nodes of the first sweep.
    */
   async sweep(): Promise<void> {
     for (const which of ["first", "second"]) {

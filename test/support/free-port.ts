@@ -1,8 +1,8 @@
 import { createServer } from "node:net";
 
 /**
- * Test ports lie below the kernel's range for outgoing connections. A free port of that range could be taken by an outgoing connection before the
- * test listens on it.
+ * The tests use ports below the kernel's range for outgoing connections. An outgoing connection could take a free port of the kernel's range before
+ * the test listens on the port.
  */
 const [LOWEST_PORT, HIGHEST_PORT] = [10_000, 32_000];
 

@@ -112,7 +112,7 @@ export class GatewayRig {
     this.listener = listener;
   }
 
-  /** Creates a database of its own, unless the test passes one. */
+  /** Starts the rig with a new database, unless the test passes a database. */
   static async start(more: HubOptions = {}, given?: TestDatabase): Promise<GatewayRig> {
     const database = given ?? (await createTestDatabase());
     const secrets = new MemorySecrets();
@@ -164,7 +164,7 @@ export class GatewayRig {
     await this.database.drop();
   }
 
-  /** Uses the rig once and stops it. Returns the result of `use`. */
+  /** Calls `use` with the rig, stops the rig, and returns the result of `use`. */
   async stopAfter<T>(use: (rig: GatewayRig) => Promise<T>): Promise<T> {
     try {
       return await use(this);
@@ -235,7 +235,7 @@ export class GatewayRig {
     return { nodeId, generation, certPem, keyPem: key.keyPem };
   }
 
-  /** The same identity with a certificate of the hub's CA that expired `hoursAgo`. */
+  /** Returns the identity with another certificate of the hub's CA, which expired `hoursAgo` hours ago. */
   async expired(identity: Identity, hoursAgo: number): Promise<Identity> {
     const stored = await this.#secrets.read(SECRET_PATHS.certificateAuthority);
     const keys = await webcrypto.subtle.generateKey(KEY_ALGORITHM, true, ["sign", "verify"]);
@@ -264,7 +264,7 @@ export class GatewayRig {
     return { ...identity, certPem: certificate.toString("pem"), keyPem };
   }
 
-  /** Requests a renewed certificate for this key, as an agent does. */
+  /** Requests a renewed certificate for the given key, as an agent does. */
   async renew(identity: Identity, key: HostKey, port = this.listener.port): Promise<Identity & { answer: Answer }> {
     const answer = await this.ask("POST", `/internal/v1/nodes/${identity.nodeId}/certificate`, {
       as: identity,
@@ -319,7 +319,7 @@ export class GatewayRig {
     });
   }
 
-  /** A workflow that waits for the key, for at most an hour. */
+  /** A workflow that waits at most an hour for a wake-up of the key. */
   async waitingWorkflow(waitOn: string): Promise<{ isDue(): Promise<boolean> }> {
     const id = WorkflowId.parse(randomUUID());
     const wakeAt = sql`now() + interval '1 hour'`;
@@ -344,8 +344,8 @@ export class GatewayRig {
   }
 
   /**
-   * All rows of `WATCHED`. Left out are the columns that each contact changes: two times, the time to live,
-   * and the first use of a certificate.
+   * Returns all rows of the tables `WATCHED`, without the columns that each contact of an agent changes: two times, the time to live, and the first
+   * use of a certificate.
    */
   async snapshot(): Promise<unknown> {
     const all: Record<string, unknown> = {};

@@ -47,7 +47,7 @@ export class HubApi {
     return schema.parse(json);
   }
 
-  /** Reads the object at the path and changes it. The change names the version that was read. */
+  /** Reads the object at the path and changes it. The request for the change names the version that the method has read. */
   async patch<T>(schema: z.ZodType<T>, path: string, body: unknown): Promise<T> {
     const headers = { authorization: `Bearer ${this.#token}` };
     const seen = await fetch(new URL(path, this.url), {

@@ -11,7 +11,7 @@ interface HubProcess {
   readonly databaseUrl: string;
   readonly stateDir: string;
   readonly ports: HubPorts;
-  /** Additional environment variables. They override the variables that `startHubProcess` sets. */
+  /** Additional environment variables for the hub. Variables in `env` override the variables that `startHubProcess` sets. */
   readonly env?: Readonly<Record<string, string>>;
   readonly logFile: string;
 }

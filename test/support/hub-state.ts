@@ -2,23 +2,28 @@ import { chmodSync, globSync, mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A new folder that every user may enter. A hub run by root keeps its embedded database in it under another user. */
+/**
+ * Creates a folder that every user may enter. The embedded database of a hub that root runs belongs to another user, who needs access to the folder.
+ */
 export function newHubFolder(prefix: string, parent = tmpdir()): string {
   const folder = mkdtempSync(join(parent, prefix));
   chmodSync(folder, 0o711);
   return folder;
 }
 
-/** Only a path of this form is removed: a hub that was killed while it wrote the path may have left half of it. */
+/**
+ * The form of the path of an embedded database outside the hub's folder. A killed hub may have written only half of the path, so the clean-up removes
+ * nothing if the path has another form.
+ */
 const DATABASE_OUTSIDE = /^[/]var[/]lib[/]muster[/]postgres-[0-9a-f-]{36}$/;
 
-/** The folders outside `folder` in which its hubs keep their databases. */
+/** Returns the folders outside `folder` in which the hubs of `folder` keep their databases. */
 export const databasesOutside = (folder: string): string[] =>
   globSync("**/postgres/home", { cwd: folder })
     .map((pointer) => readFileSync(join(folder, pointer), "utf8"))
     .filter((home) => DATABASE_OUTSIDE.test(home));
 
-/** Removes a folder, and the databases of its hubs with it. */
+/** Removes a folder with the state of hubs, and the databases that these hubs keep elsewhere. */
 export function removeHubState(folder: string): void {
   for (const path of [...databasesOutside(folder), folder])
     rmSync(path, { recursive: true, force: true, maxRetries: 10 });

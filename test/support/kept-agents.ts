@@ -4,7 +4,7 @@ import { SocketAgent } from "./socket-agent.ts";
 
 type AfterRig<F> = F extends (rig: GatewayRig, ...rest: infer R) => unknown ? R : never;
 
-/** Agents of the test file's rig. Agents that a test leaves open are disconnected after it. */
+/** Opens agents on the test file's rig. After each test, the function disconnects the agents that are still open. */
 export function keptAgents(rig: () => GatewayRig) {
   const agents: SocketAgent[] = [];
   afterEach(() => {

@@ -17,16 +17,16 @@ export function knownSecrets(): SecretSearch {
   return search;
 }
 
-/** The leaks of one test file, because each test file loads its own copy of this module. */
+/** The leaks of secrets in one test file. Each test file loads its own copy of this module. */
 const logged: Leak[] = [];
 const search = knownSecrets();
 
 export const noteLogLine = (line: string): void => void logged.push(...search.leaksIn("a log line", line));
 
-/** The leaks that were logged since the last call. */
+/** Returns the leaks in log lines since the last call. */
 export const takeLoggedLeaks = (): Leak[] => logged.splice(0);
 
-/** The leaks in logs of hubs, agents and first boots below a rig's folder. */
+/** Returns the leaks of secrets in the logs of hubs, agents and first boots below a rig's folder. */
 export function leaksInLogsBelow(folder: string, secrets: SecretSearch): Leak[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /\.(log|status)$/.test(entry.name) && entry.name !== "maas.log")

@@ -17,21 +17,21 @@ export const event = (id: number, node: string): MaasEvent => ({
   created: "",
 });
 
-/** A region with lists of machines and events. The region records the requests that it gets. */
+/** A simulated MAAS region that consists of a list of machines and a list of events. The region records the requests that it gets. */
 export class Region {
   machines: MaasMachine[] = [];
-  /** Machines that exist and that no list shows. */
+  /** Machines that exist but that no list of machines shows. */
   unlisted: MaasMachine[] = [];
   unreadable: UnreadableMachine[] = [];
   feed: MaasEvent[] = [];
   isSuperuser = true;
-  /** The error of every request for events. With null the request succeeds. */
+  /** The error that every request for events throws, or null if requests succeed. */
   fault: MaasError | null = null;
   readonly asked: string[] = [];
-  /** Called during each request for a list of machines. */
+  /** The region calls `meanwhile` during each request for a list of machines. */
   meanwhile: () => Promise<void> = async () => undefined;
 
-  /** Called during each request for one machine. */
+  /** The region calls `onReadOne` during each request for one machine. */
   onReadOne: () => void = () => undefined;
 
   readonly port = {

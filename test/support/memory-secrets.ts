@@ -1,6 +1,6 @@
 import { type SecretData, SecretError, type SecretStore, type SecretVersion } from "../../hub/secrets/port.ts";
 
-/** A secret store in memory. `awayFor` makes the store's next calls fail. `entries` shows the store's content. */
+/** A secret store in memory. The field `awayFor` is the number of next calls that fail. The field `entries` shows the content of the store. */
 export class MemorySecrets implements SecretStore {
   readonly entries = new Map<string, SecretData>();
   awayFor = 0;

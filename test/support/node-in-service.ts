@@ -7,7 +7,7 @@ import { moveNode } from "../../hub/node/move-node.ts";
 import { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { type OnboardingRig, SKU } from "./onboarding-rig.ts";
 
-/** Marks the node's agent as connected or disconnected. Connected or not, the agent's last contact is now. */
+/** Marks the node's agent as connected or disconnected, and sets the time of the agent's last contact to now. */
 export async function setConnected(rig: OnboardingRig, nodeId: NodeId, open: boolean): Promise<void> {
   const state = open ? "open" : "closed";
   await rig.services.db
@@ -62,7 +62,7 @@ export interface OnboardedHost {
   readonly maasSystemId: string;
 }
 
-/** Writes what a finished onboarding has written about the node and its machine. */
+/** Writes the same rows about the node and its machine as a finished onboarding. */
 export async function recordOnboarding(
   rig: OnboardingRig,
   { nodeId, hostname, ipmiIp, maasSystemId }: OnboardedHost,

@@ -40,7 +40,7 @@ export const FIRST_BOOT: FirstBoot = {
 
 /** A database, a simulated region with boxes, one site with its profile, and the services that stages use. */
 export interface OnboardingRig {
-  /** How long the stages' calls to MAAS wait for an answer. With null the calls wait as long as in a hub. */
+  /** How long the stages' calls to MAAS wait for an answer. If the value is null, the calls wait as long as in a hub. */
   patience: { readonly quickMs: number; readonly slowMs: number } | null;
   readonly test: TestDatabase;
   readonly maas: MaasSimulator;
@@ -51,7 +51,7 @@ export interface OnboardingRig {
   /** Starts the onboarding of the n-th box, counted from 1, with RoCE rows. */
   start(n: number, profileId?: ProfileId): Promise<{ id: WorkflowId; nodeId: NodeId; hostname: string }>;
   addProfile(name: string, knobs: Partial<ProfileCreate>): Promise<ProfileId>;
-  /** Plays the host's agent, as far as the host's machine is deployed. */
+  /** Simulates the host's agent as soon as the host's machine is deployed. */
   playAgent(id: WorkflowId): Promise<void>;
   close(): Promise<void>;
 }
@@ -204,7 +204,7 @@ export async function playAgentOn(
   const machine = maas.sim.region.findMachine(systemId);
   if (machine?.status !== 6) return;
   await database.inTx(async (tx) => {
-    // An agent with a session has enrolled before.
+    // An agent with a session must have enrolled before, so the node gets a certificate.
     await tx
       .insert(nodeCertificates)
       .values({

@@ -14,7 +14,7 @@ interface Looked {
 }
 type Options = Partial<Omit<LookDependencies, "db" | "inTx">> & { readonly maas?: MaasPort };
 
-/** The id of the hub that the tests of a file play. */
+/** The id of the hub as which the tests of a file act. */
 export const HUB = randomUUID();
 
 export async function holdSite({ database }: TestDatabase, siteId: SiteId, hubId = HUB): Promise<HeldWatch> {
@@ -23,7 +23,7 @@ export async function holdSite({ database }: TestDatabase, siteId: SiteId, hubId
   return watch;
 }
 
-/** Polls the site once, as the hub that holds the site's lease. `region.asked` contains the requests of that poll only. */
+/** Polls the site once, as the hub that holds the site's lease. After the call, `region.asked` contains only the requests of this one poll. */
 export async function lookOnce(
   test: TestDatabase,
   { siteId, region, memory }: Looked,

@@ -4,7 +4,10 @@
  */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** `stalled`: from now on the connection transports nothing and stays open, as behind a firewall that has dropped its state. */
+/**
+ * What the proxy does with a statement. With `stalled` the connection stays open but transports nothing more, as behind a firewall that has forgotten
+ * the connection.
+ */
 export type Fate = "pass" | "lost_before" | "lost_after" | "stalled";
 type Fault = Exclude<Fate, "pass">;
 export type Moment = "commit" | "statement";
@@ -12,9 +15,9 @@ export type Moment = "commit" | "statement";
 export interface PostgresProxy {
   /** The database's URL with the proxy's address. */
   readonly url: string;
-  /** How often each fate except `pass` occurred. */
+  /** How often the proxy applied each fault: `lost_before`, `lost_after` and `stalled`. */
   readonly met: Readonly<Record<Moment, Record<Fault, number>>>;
-  /** Called at each COMMIT and at each end of another statement. */
+  /** The proxy calls `decide` at each COMMIT and at the end of each other statement, and does what the result says. */
   decide: (moment: Moment) => Fate;
   cutAll(): void;
   close(): Promise<void>;
@@ -86,14 +89,17 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
   return proxy;
 }
 
-/** A COMMIT is sent as a simple query. Other statements end with Sync. Messages before the login are neither. */
+/**
+ * A client sends COMMIT as a simple query, and ends every other statement with the message Sync. Returns null for all other messages, for example
+ * those of the login.
+ */
 function momentOf(message: Buffer): Moment | null {
   if (message[0] === SYNC) return "statement";
   if (message[0] !== QUERY) return null;
   return message.subarray(5, -1).toString().toLowerCase() === "commit" ? "commit" : null;
 }
 
-/** Splits the client's stream into messages. The first message, the startup, has no type byte. */
+/** Splits the client's stream into messages. Only the first message of a client, the startup message, has no type byte. */
 class Messages {
   #started = false;
   #rest: Buffer = Buffer.alloc(0);

@@ -16,7 +16,7 @@ export interface RetiredHost {
   readonly box: Hardware;
 }
 
-/** The n-th box, commissioned and deployed by the site's MAAS user. */
+/** Commissions and deploys the n-th box as the site's MAAS user. */
 async function deployedMachine(rig: OnboardingRig, n: number, hostname: string): Promise<Machine> {
   const maas = await rig.services.maas(rig.siteId);
   const { region } = rig.maas.sim;

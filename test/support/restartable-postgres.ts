@@ -7,7 +7,10 @@ import { quietLog } from "./log.ts";
 
 export interface RestartablePostgres {
   readonly url: string;
-  /** `fast` rolls open transactions back. `immediate` ends without clean-up, so that the start needs crash recovery. `kill` sends SIGKILL. */
+  /**
+   * Stops and starts the server. The stop mode `fast` rolls open transactions back. The mode `immediate` ends without clean-up, so that the next
+   * start needs crash recovery. The mode `kill` sends SIGKILL.
+   */
   restart(how: "fast" | "immediate" | "kill", whileDown?: () => Promise<unknown>): Promise<void>;
   stop(): Promise<void>;
 }

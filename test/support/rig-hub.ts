@@ -8,7 +8,9 @@ import type { WorkflowId } from "../../shared/ids.ts";
 import { quietLog } from "./log.ts";
 import type { OnboardingRig } from "./onboarding-rig.ts";
 
-/** Starts a hub's workflow runner on the rig's database. Several runners may run at once. The caller closes the runner before the rig. */
+/**
+ * Starts a hub's workflow runner on the rig's database. Several runners may run at once. The caller must close the runner before it closes the rig.
+ */
 export const startRunner = (rig: OnboardingRig, workflows = workflowsOf(rig.services)): WorkflowRunner =>
   startWorkflowRunner({
     ...rig.test.database,
@@ -21,8 +23,8 @@ export const startRunner = (rig: OnboardingRig, workflows = workflowsOf(rig.serv
   });
 
 /**
- * Plays the agents of these onboardings, one after the other, as long as the rig is open. A round that is due while another one runs is skipped: on a
- * slow machine the rounds would else take all connections of the database, and the runner could not renew its leases.
+ * Simulates the agents of the given onboardings, one after the other, as long as the rig is open. If one round of the agents still runs, the next
+ * round is skipped. On a slow machine, many rounds at once could take all database connections, and the runner could not renew its leases.
  */
 export const startAgents = (rig: OnboardingRig, of: ReadonlySet<WorkflowId>): { close(): Promise<void> } =>
   periodically({

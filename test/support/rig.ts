@@ -10,21 +10,21 @@ import { startTcpFront, type TcpFront } from "./tcp-front.ts";
 import { until } from "./until.ts";
 
 export interface RigOptions {
-  /** The folder of all files that the rig writes. A second rig on the same folder continues with the same data. */
+  /** The folder in which the rig writes all its files. A second rig on the same folder continues with the same data. */
   readonly stateDir: string;
   readonly machines: number;
-  /** How much faster than a real site the simulated MAAS runs. */
+  /** How many times faster than a real site the simulated MAAS runs. */
   readonly speed: number;
-  /** How many hub processes share the database. Several hubs get a load balancer. The default is one hub. */
+  /** How many hub processes share the database. If there are several hubs, the rig starts a load balancer. By default the rig starts one hub. */
   readonly hubs?: number;
-  /** The default is the hubs' own embedded database. */
+  /** The database of the hubs. By default a hub starts its own embedded database. */
   readonly databaseUrl?: string;
   readonly hubEnv?: Readonly<Record<string, string>>;
-  /** Node's own flags for the hubs. */
+  /** Command-line flags of Node.js for the hub processes. */
   readonly hubNodeArgs?: readonly string[];
   /** The API key of the simulated MAAS. The default is `DEFAULT_API_KEY`. */
   readonly apiKey?: string;
-  /** Called when a process ended unexpectedly. The rig restarts the process, as systemd does. */
+  /** The rig calls `onRestart` when a hub or the simulated MAAS ended unexpectedly, and restarts the process, as systemd does. */
   readonly onRestart?: (name: string) => void;
 }
 
@@ -32,7 +32,7 @@ interface Ports {
   readonly maas: number;
   readonly http: number;
   readonly agent: number;
-  /** The ports of each hub, where there are several. `http` and `agent` are then the load balancer's ports. */
+  /** The ports of each hub, if the rig has several hubs. With several hubs, `http` and `agent` are the load balancer's ports. */
   readonly hubs?: readonly { readonly http: number; readonly agent: number }[];
 }
 
@@ -40,13 +40,13 @@ interface Ports {
 export interface RigHub {
   readonly url: string;
   pid(): number;
-  /** Kills this hub and keeps it stopped. The returned function starts the hub again. */
+  /** Kills the hub process and keeps it stopped. The returned function starts the hub again. */
   keepDown(): Promise<() => void>;
-  /** Waits until this hub answers `/readyz`. */
+  /** Waits until the hub answers `/readyz` with success. */
   ready(): Promise<void>;
 }
 
-/** Hubs and a simulated MAAS as real processes, which are restarted when they end. */
+/** Hubs and a simulated MAAS as real processes, which the rig restarts when they end. */
 export interface Rig {
   readonly maas: { readonly url: string; readonly apiKey: string; readonly control: string };
   /** The hub's API, through the load balancer where there are several hubs. */
@@ -58,9 +58,11 @@ export interface Rig {
   readonly hubPid: () => number;
   /** Kills the simulated MAAS and keeps it stopped. The returned function starts the simulated MAAS again. */
   keepMaasDown(): Promise<() => void>;
-  /** Waits until a hub answers `/readyz`. */
+  /** Waits until one of the hubs answers `/readyz` with success. */
   hubReady(): Promise<void>;
-  /** Stops everything. Fails when a log of a hub, an agent or a first boot contains a secret of the test data. */
+  /**
+   * Stops the hubs, the simulated MAAS and the load balancer. Fails when a log of a hub, an agent or a first boot contains a secret of the test data.
+   */
   stop(): Promise<void>;
 }
 
@@ -138,7 +140,10 @@ const startMaas = (options: RigOptions, ports: Ports): Child =>
     logFile: join(options.stateDir, "maas.log"),
   });
 
-/** Starts a hub. With an outside database each hub of the rig has its own state folder. The first hub's folder holds the shared files. */
+/**
+ * Starts a hub. If the rig uses an outside database, each hub of the rig has its own state folder. The folder of the first hub holds the files that
+ * all hubs share.
+ */
 function runHub(options: RigOptions, index: number, ports: Ports, agentUrl: string): RigHub & { process: Supervised } {
   const name = index === 0 ? "hub" : `hub-${index + 1}`;
   const shared = join(options.stateDir, "hub");

@@ -5,8 +5,8 @@ import { databasesOutside, newHubFolder, removeHubState } from "./hub-state.ts";
 import { until } from "./until.ts";
 
 /**
- * Creates a folder in `parent` whose name contains the id of this process. Before that, `end` cleans up the folders of
- * this user's runs that were killed.
+ * Creates a folder in `parent` whose name contains the id of this process. Before it creates the folder, the function cleans up the folders of killed
+ * runs of the same user.
  */
 export async function startRun(parent: string, prefix: string, end = endRun): Promise<string> {
   mkdirSync(parent, { recursive: true });
@@ -17,7 +17,7 @@ export async function startRun(parent: string, prefix: string, end = endRun): Pr
   return newHubFolder(`${prefix}-${process.pid}-${startOf(String(process.pid)) ?? "unknown"}-`, parent);
 }
 
-/** The process id in the name of a run's folder. */
+/** Returns the process id that the name of a run's folder contains. */
 export const pidOf = (name: string): string | undefined => NAME.exec(name)?.[1];
 
 /** Ends all processes of a run, unmounts its mounts, and removes its folder. */
@@ -35,22 +35,22 @@ export async function endRun(folder: string): Promise<void> {
   removeHubState(folder);
 }
 
-/** Prefix, process id, start time of the process, and random characters for several runs of one process. */
+/** Matches the name of a run's folder: prefix, process id, start time of the process, and random characters for several runs of one process. */
 const NAME = /-([0-9]+)-([0-9]+)-[A-Za-z0-9]{6}$/;
 
-/** The kernel uses process ids again. A process id and its start time together are unique. */
+/** Whether the process of the run has ended. The kernel reuses process ids, but a process id and its start time together are unique. */
 function isOfDead(name: string): boolean {
   const [, pid, start] = NAME.exec(name) ?? [];
   return pid !== undefined && startOf(pid) !== start;
 }
 
-/** Whether this user owns the folder. A link is not accepted. */
+/** Whether the path is a folder of the current user and not a symbolic link. */
 function isOwn(folder: string): boolean {
   const status = lstatSync(folder, { throwIfNoEntry: false });
   return status?.isDirectory() === true && status.uid === process.getuid?.();
 }
 
-/** The start time of a process in the kernel's ticks since the machine's start. Undefined when the process does not exist. */
+/** The start time of a process in the kernel's ticks since the machine's start. The result is undefined when the process does not exist. */
 const startOf = (pid: string): string | undefined =>
   procFile(pid, "stat")
     .replace(/^.*[)] /s, "")
@@ -61,14 +61,14 @@ function processesOf(places: readonly string[]): string[] {
   return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && pid !== own && isOf(places, pid));
 }
 
-/** Whether a process belongs to the folders: by its arguments, its environment, or the root folder of its container. */
+/** Whether a process belongs to one of the folders, according to its arguments, its environment, or the root folder of its container. */
 function isOf(places: readonly string[], pid: string): boolean {
   const words = ["cmdline", "environ"].map((file) => procFile(pid, file));
   const roots = mountsOf(pid).flatMap(({ root, at }) => (at === "/" ? [root] : []));
   return places.some((place) => [...words, ...roots].some((text) => text.includes(`${place}/`)));
 }
 
-/** The mounts below a folder. The innermost comes first. */
+/** Returns the mounts below a folder, the innermost mount first. */
 const mountsIn = (folder: string): string[] =>
   mountsOf("self")
     .map(({ at }) => at)
@@ -82,7 +82,7 @@ const mountsOf = (pid: string): { root: string; at: string }[] =>
     .map((line) => line.split(" "))
     .map(([, , , root = "", at = ""]) => ({ root, at }));
 
-/** The content of a file in /proc. The text is empty when the process has ended. */
+/** The content of a file in /proc. The result is empty when the process has ended. */
 function procFile(pid: string, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");
@@ -95,6 +95,6 @@ function kill(pid: string): void {
   try {
     process.kill(Number(pid), "SIGKILL");
   } catch {
-    // The process has ended by itself meanwhile.
+    // The kill fails if the process has already ended.
   }
 }

@@ -1,17 +1,17 @@
 import { randomBytes } from "node:crypto";
 
-/** Where a secret was found: its name, its spelling and the place. The value itself is left out. */
+/** Where a secret was found: its name, its spelling and the place. The record of a leak does not contain the secret's value. */
 export interface Leak {
   readonly secret: string;
   readonly spelling: string;
   readonly place: string;
 }
 
-/** Shorter halves would also match harmless texts. */
+/** The search looks for half of a secret only if the half has at least this length, because shorter halves also match harmless texts. */
 const SHORTEST_HALF = 10;
 
 const base64Of = (secret: string): [string, string][] =>
-  // In a longer base64 text the secret begins at one of three offsets. Characters that neighbouring bytes influence are left out.
+  // Inside a longer base64 text, a secret begins at one of three offsets. The search omits the characters that the neighbouring bytes influence.
   [0, 1, 2].map((shift) => {
     const encoded = Buffer.from("\0".repeat(shift) + secret).toString("base64");
     const whole = Math.floor(((Buffer.byteLength(secret) + shift) * 8) / 6);
@@ -51,7 +51,7 @@ function spellingsOf(secret: string): ReadonlyMap<string, string> {
 export class SecretSearch {
   readonly #secrets = new Map<string, ReadonlyMap<string, string>>();
 
-  /** Creates a random secret. `more` adds characters that have to be escaped. */
+  /** Creates a random secret. The parameter `more` adds characters that have to be escaped. */
   plant(name: string, more = ""): string {
     const secret = `Cnry${randomBytes(18).toString("base64url").replace(/[-_]/g, "x")}${more}`;
     this.add(name, secret);
@@ -69,12 +69,12 @@ export class SecretSearch {
   get names(): string[] {
     return [...this.#secrets.keys()];
   }
-  /** All spellings of all secrets, for a search inside the database. */
+  /** Returns all spellings of all known secrets, for a search inside the database. */
   get spellings(): string[] {
     return [...this.#secrets.values()].flatMap((spellings) => [...spellings.values()]);
   }
 
-  /** The secrets in a text. The text is also searched without its line breaks, because encoders wrap long texts. */
+  /** Finds the known secrets in a text. The method also searches the text without its line breaks, because encoders wrap long texts. */
   leaksIn(place: string, text: string): Leak[] {
     const unwrapped = text.replace(/(?:\s|\\n)+/g, "");
     return [...this.#secrets].flatMap(([secret, spellings]) => {

@@ -17,7 +17,7 @@ export interface DemoHost {
 const SITE = "demo-dc1";
 const SKU = "mi300x.192g.8gpu";
 
-/** The hosts as an operator enters them: a hostname and the BMC's address. MAAS does not know these hosts yet. */
+/** The hosts as an operator enters them: a hostname and the BMC's address. MAAS has no record of the hosts yet. */
 export const demoHosts = (count: number): DemoHost[] =>
   Array.from({ length: count }, (_, index) => ({ hostname: `c07u${41 + index}`, ipmi_ip: bmcAddress(index + 1) }));
 

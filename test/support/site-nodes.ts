@@ -25,7 +25,7 @@ export async function addActiveNode(tx: Tx, host: Host): Promise<NodeId> {
   return id;
 }
 
-/** An active node with a valid certificate. */
+/** Creates an active node with a valid certificate. */
 export async function addNodeInService(tx: Tx, host: Host): Promise<NodeId> {
   const nodeId = await addActiveNode(tx, host);
   const times = { notBefore: new Date(0), notAfter: new Date(Date.now() + 1e9) };

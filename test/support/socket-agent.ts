@@ -17,7 +17,7 @@ export const helloOf = (identity: Pick<Identity, "nodeId" | "generation">, more:
   ...more,
 });
 
-/** The default is the rig's first hub, called from 127.0.0.1. */
+/** The port of the hub and the local address of a simulated agent. The default is the rig's first hub, called from 127.0.0.1. */
 interface Route {
   readonly port?: number;
   readonly from?: string;
@@ -38,7 +38,7 @@ export class SocketAgent {
     socket.on("error", () => undefined);
   }
 
-  /** Opens the WebSocket only. Rejects with `HTTP <status> <code>` when the hub refuses the upgrade. */
+  /** Opens the agent's WebSocket without sending a frame. Rejects with `HTTP <status> <code>` when the hub refuses the upgrade. */
   static async open(
     rig: GatewayRig,
     identity: { nodeId: string; certPem?: string; keyPem?: string },
@@ -86,7 +86,7 @@ export class SocketAgent {
     this.#socket.send(text);
   }
 
-  /** The next frame of this type that no earlier call returned. */
+  /** Waits for the next frame of the given type that no earlier call has returned. */
   async next<T extends HubFrame["type"]>(type: T): Promise<HubFrameOf<T>> {
     const frame = await until(`a ${type} frame`, () =>
       this.frames.find((one): one is HubFrameOf<T> => one.type === type && !this.#seen.has(one)),
@@ -95,7 +95,7 @@ export class SocketAgent {
     return frame;
   }
 
-  /** Resolves when the hub has handled all frames sent before. The hub handles frames in order. */
+  /** Resolves when the hub has handled all frames that the agent has sent so far. The hub handles frames in order. */
   async settled(): Promise<void> {
     const seq = Math.floor(Math.random() * 1e9);
     this.send({ type: "heartbeat", seq });

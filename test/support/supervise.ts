@@ -2,7 +2,7 @@ import type { Child } from "./child.ts";
 
 export interface Supervised {
   current(): Child;
-  /** Kills the process and keeps it stopped. The returned function starts the process again. */
+  /** Kills the supervised process and keeps it stopped. The returned function starts the process again. */
   keepDown(): Promise<() => void>;
   stop(): Promise<void>;
 }

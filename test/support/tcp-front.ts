@@ -13,7 +13,7 @@ export interface TcpFront {
 const CHECK_EVERY_MS = 300;
 const CHECK_WITHIN_MS = 1_000;
 
-/** Listens on `port` and spreads connections over the ready `backends`. The caller may add backends later. */
+/** Listens on `port` and spreads connections over the ready `backends`. The caller may add hubs to `backends` later. */
 export async function startTcpFront(port: number, backends: readonly Backend[]): Promise<TcpFront> {
   const ready = new Set<Backend>(backends);
   const open = new Map<Socket, Backend>();

@@ -14,7 +14,7 @@ import { quietLog } from "./log.ts";
 import { classifyToyError } from "./toy-workflow.ts";
 import { until } from "./until.ts";
 
-/** A database for the test file, and workflow runners that are stopped after each test. */
+/** Gives a test file a database and workflow runners. The runners are stopped after each test. */
 export function useToyEngine() {
   let test: TestDatabase | undefined;
   const runners: WorkflowRunner[] = [];

@@ -19,7 +19,7 @@ startWorkflowRunner({
   workflows: [
     toyWorkflow([
       toyStage("hold", async ({ workflowId }) => {
-        // The stage ignores its abort signal on purpose. A stage that runs on is the worst case after a hub was paused.
+        // The stage ignores its abort signal on purpose. After a pause of the hub, a stage that does not stop is the worst case.
         await sleep(Number(process.env["HOLD_MS"]));
         return {
           kind: "done",

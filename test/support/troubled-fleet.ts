@@ -1,6 +1,6 @@
 import type { Pool } from "pg";
 
-/** Longer than the diagnostics may repeat of one text. */
+/** A text that is longer than the diagnostics may show of one text. */
 const LONG = "x".repeat(20_000);
 
 /**

@@ -1,7 +1,7 @@
 /**
- * The Vault servers for the tests of the hub's Vault adapter: the simulated one, and a real one where `VAULT_ADDR` and
- * `VAULT_TOKEN` are set. The token must be allowed everything, because the tests make and remove engines, policies and roles.
- * A real server that contains anything else is refused.
+ * The Vault servers for the tests of the hub's Vault adapter: the simulated one, and a real one where `VAULT_ADDR` and `VAULT_TOKEN` are set. The
+ * token must be allowed everything, because the tests make and remove engines, policies and roles. The tests refuse a real server that contains other
+ * data.
  */
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import type { Policy, SecretIdTerms } from "../fakes/vault/tokens.ts";
 
 export interface VaultUnderTest {
   readonly address: { readonly url: string; readonly namespace: string | null; readonly ca: string | null };
-  /** The mount of KV version 2. The mount requires check-and-set where the test asked for that. */
+  /** The mount of KV version 2. If the test sets `casRequired`, the mount requires check-and-set. */
   readonly mount: string;
   readonly version1: string;
   /** The mount of AppRole. */
@@ -34,7 +34,7 @@ interface Wanted {
   readonly casRequired?: boolean;
 }
 
-/** The mounts of a fresh development server and the mounts that these tests make. */
+/** Matches the mounts that a fresh development server has and the mounts that the tests make. */
 const OWN_MOUNTS = /^(cubbyhole|identity|secret|sys)\/$|^muster-test-/;
 
 /** The hub's policy as in docs/settings.md. */
@@ -43,7 +43,7 @@ export const hubPolicy = (mount: string): Policy => ({
   [`${mount}/metadata/*`]: ["delete"],
 });
 
-/** The title of the skipped test where no real server is set. */
+/** The title of the test that is skipped when `VAULT_ADDR` names no real server. */
 export const SKIPPED = process.env["VAULT_ADDR"] === undefined ? ["SKIPPED: VAULT_ADDR names no real Vault"] : [];
 const { VAULT_ADDR, VAULT_TOKEN = "", VAULT_NAMESPACE, VAULT_CACERT } = process.env;
 export type StartVault = (wanted?: Wanted) => Promise<VaultUnderTest>;
@@ -148,7 +148,7 @@ async function addRole(
   const { role_id: roleId } = RoleId.parse(await ask("GET", `${path}/role-id`)).data;
   return {
     roleId,
-    // The role sets how long its secret IDs are valid and how often they can be used.
+    // In a real Vault, the AppRole sets how long its secret IDs are valid and how often a login can use them.
     newSecretId: async ({ uses = 0, ttl = 0 } = {}) => {
       await ask("POST", path, { secret_id_num_uses: uses, secret_id_ttl: `${ttl}s` });
       return SecretIdMade.parse(await ask("POST", `${path}/secret-id`, {})).data.secret_id;

@@ -20,7 +20,10 @@ export interface Received {
 
 type Answer = number | null | { readonly status: number; readonly headers: Readonly<Record<string, string>> };
 
-/** A receiver of webhooks. `answer` returns the status and headers of an answer. With null the request stays open for ever. */
+/**
+ * A receiver of webhooks. A test sets `answer`, which returns the status and headers of each answer. If `answer` returns null, the receiver never
+ * answers the request.
+ */
 export class Receiver {
   readonly received: Received[] = [];
   answer: (nth: number, one: Received) => Answer | Promise<Answer> = () => 204;
@@ -63,7 +66,7 @@ export const signs = (secret: string, one: Received): boolean => {
   return one.signatures.includes(`v1,${expected}`);
 };
 
-/** Starts a hub's webhook sender. `close` stops the sender as the end of the hub does. */
+/** Starts a hub's webhook sender. The method `close` stops the sender in the same way as the stop of a hub. */
 export function startSender(api: ApiHarness, secrets = api.secrets): { close(): Promise<void> } {
   const { db, inTx } = api.database.database;
   const feed = new EventFeed(db, quietLog);

@@ -9,7 +9,7 @@ import { DEPLOY_PASSWORD } from "./deploy-password.ts";
 import { newSecret } from "./webhook-receiver.ts";
 import { ADMIN, type WriteWorld } from "./write-world.ts";
 
-/** A PATCH is sent with the version from a GET of the same path. */
+/** The parameters and body of one request. For a PATCH, the test adds the object's version from a GET of the same path. */
 export interface WriteCase {
   readonly params?: Readonly<Record<string, string>>;
   readonly body?: object;

@@ -20,7 +20,7 @@ interface Host {
 
 /**
  * Creates the objects that a request to a writing route needs: a site, a node, a workflow. Each call creates a new object, so no case depends on
- * another. `region` is the simulated MAAS. Only one site belongs to a region.
+ * another. `region` is the simulated MAAS. A region may belong to one site only.
  */
 export class WriteWorld {
   readonly api: ApiHarness;
@@ -93,7 +93,7 @@ export class WriteWorld {
     return { id: siteId, override_id: id };
   }
 
-  /** The site, profile and SKU of an onboarding. */
+  /** Returns the ids of the site, profile and SKU that a request for an onboarding names. */
   async onboardingSelectors(): Promise<object> {
     const { siteId, profileId, skuId } = await this.site();
     return { site_id: siteId, profile_id: profileId, sku_id: skuId };
@@ -120,7 +120,7 @@ export class WriteWorld {
     return batchId;
   }
 
-  /** An active node with a deployed machine. `drift` is the reconciler's knowledge of the machine. */
+  /** Creates an active node with a deployed machine. The parameter `drift` is what the reconciler has found about the machine. */
   async node(drift: Parameters<typeof addMachine>[2] = { status: MAAS_STATUS.deployed }): Promise<NodeId> {
     const siteId = SiteId.parse((await this.site()).siteId);
     const { hostname } = this.host();
@@ -163,7 +163,7 @@ export class WriteWorld {
     return { onboarding_mode: "manual", hostname: this.host().hostname, sku_id: skuId, region_code: "r1" };
   }
 
-  /** A drain that waits for its first stage. */
+  /** Creates a drain that waits for its first stage. */
   async drain(): Promise<string> {
     return (await this.make(`/nodes/${await this.node()}/drain`, REASON)).decommission_id;
   }

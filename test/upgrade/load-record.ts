@@ -36,11 +36,14 @@ export async function loadRecord({ database, url }: TestDatabase, record: Upgrad
 
 const ageOf = (record: UpgradeRecord): number => Date.now() - Date.parse(record.recordedAt);
 
-/** Moves the times inside stored facts by the record's age. PostgreSQL moves the times in columns. */
+/** Moves the times inside stored JSON values by the record's age. An SQL statement moves the times in columns. */
 const factsMoved = (json: string, age: number): string =>
   json.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (time) => new Date(Date.parse(time) + age).toISOString());
 
-/** Moves the simulator's times, which are milliseconds since 1970. No other number of its state is that large. */
+/**
+ * Moves the times in the simulated region's state by the record's age. These times are milliseconds since 1970. All larger or smaller numbers of the
+ * simulator's state stay unchanged.
+ */
 const regionMoved = (region: unknown, age: number): string =>
   JSON.stringify(region, (_key, value: unknown) =>
     typeof value === "number" && value > 1.7e12 && value < 2.5e12 ? value + age : value,

@@ -25,7 +25,7 @@ import type { UpgradeRecord } from "./upgrade-record.ts";
 
 const HERE = new URL(".", import.meta.url).pathname;
 const JOURNAL = join(HERE, "../../hub/db/migrations/meta/_journal.json");
-/** The id of the dead hub, which keeps its leases. */
+/** The id of the hub that dies in the record and whose leases stay in the database. */
 const DEAD_HUB = randomUUID();
 
 type At = (row: ClaimedWorkflow) => boolean;
@@ -59,7 +59,7 @@ class Recorder {
     return { ...step, workflow };
   }
 
-  /** Starts and admits another onboarding. */
+  /** Starts an onboarding of the next box, and admits it at once. */
   async #start(): Promise<WorkflowId> {
     this.#boxes += 1;
     const { id } = await this.#rig.start(this.#boxes);
@@ -96,7 +96,7 @@ class Recorder {
     await this.#drive(await this.#start(), () => false);
   }
 
-  /** Drives an onboarding to a failure or into its compensation, as planned for its machine. */
+  /** Drives an onboarding until it fails or compensates, because the simulated region fails its machine as `plan` says. */
   async suffers(plan: Partial<Plan>): Promise<void> {
     const id = await this.#start();
     const row = await this.#drive(id, (claimed) => claimed.stage === "commission_node");
@@ -106,7 +106,7 @@ class Recorder {
     await this.#drive(id, (claimed) => claimed.status === "compensating");
   }
 
-  /** An onboarding without an agent: the stage that waits for the agent reaches its deadline. */
+  /** Leaves an onboarding whose agent never comes: the stage that waits for the agent has reached its deadline. */
   async losesItsAgent(): Promise<void> {
     const id = await this.#start();
     await this.#drive(id, (claimed) => claimed.stage === "ensure_hardware_sync_configured", false);

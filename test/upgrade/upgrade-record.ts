@@ -1,14 +1,17 @@
-/** The state that a dead hub left. `record.ts` writes the state and `upgrade.test.ts` loads the state. */
+/**
+ * The state that a dead hub left in its database, its secret store and its simulated region. `record.ts` writes the record and `upgrade.test.ts`
+ * loads it.
+ */
 export interface UpgradeRecord {
   /** The version of the hub that wrote the record. */
   readonly version: string;
-  /** When the hub had died, in ISO 8601. Nothing in the record happened later. */
+  /** The time of the recording in ISO 8601, after the hub had died. Everything in the record happened before this time. */
   readonly recordedAt: string;
   /** The names of the migrations that had been applied, in order. */
   readonly migrations: readonly string[];
-  /** Rows by table, in PostgreSQL's JSON. Empty tables are left out. */
+  /** Rows by table, in PostgreSQL's JSON. The record leaves out empty tables. */
   readonly tables: Readonly<Record<string, readonly unknown[]>>;
-  /** Stored first boots by path. The test that loads the record writes a site's credentials anew. */
+  /** The stored first boots of hosts, by their path in the secret store. The test that loads the record creates the site's credentials anew. */
   readonly secrets: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** The state file of the simulated region. */
   readonly region: Readonly<Record<string, unknown>>;

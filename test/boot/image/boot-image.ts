@@ -11,7 +11,7 @@ const BUILD = new URL("build.sh", import.meta.url).pathname;
 export const bootCache = (): string =>
   process.env["MUSTER_BOOT_CACHE"] ?? join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "muster-boot");
 
-/** The image built from Debian's packages. Each content of the build script has its own image. */
+/** The image built from Debian's packages. Each version of the build script has its own image in the cache. */
 export interface BootImage {
   readonly folder: string;
   readonly rootfs: string;

@@ -1,4 +1,4 @@
 import { bootImage } from "./boot-image.ts";
 
-/** `npm run boot:image`: builds the boot suite's image when it is missing, and prints its path. */
+/** The program of `npm run boot:image`. The program builds the boot suite's image if the image is missing, and prints the image's path. */
 process.stdout.write(`${(await bootImage()).folder}\n`);

@@ -9,7 +9,7 @@ import { until } from "../../support/until.ts";
 
 const isThere = (tool: string, args: readonly string[]): boolean => spawnSync(tool, args).error === undefined;
 
-/** The value is null where Debian's ipmitool and openipmi are installed. Otherwise the value is the reason why tests with ipmi_sim are skipped. */
+/** The reason why tests with ipmi_sim are skipped on this machine, or null if Debian's ipmitool and openipmi are installed. */
 export const NO_IPMI = ((): string | null => {
   if (!isThere("ipmitool", ["-V"])) return "SKIPPED: ipmitool is not installed (Debian package ipmitool)";
   return isThere("ipmi_sim", ["-?"]) ? null : "SKIPPED: ipmi_sim is not installed (Debian package openipmi)";
@@ -26,7 +26,7 @@ interface BmcCall {
 
 export interface IpmiSim {
   readonly port: number;
-  /** The changes of power and boot device, in order. */
+  /** The changes of power and boot device that clients asked for, in order. */
   calls(): BmcCall[];
   power(): "on" | "off";
   setPower(power: "on" | "off"): void;

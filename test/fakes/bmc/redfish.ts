@@ -5,7 +5,7 @@ import { text } from "node:stream/consumers";
 export const REDFISH_USER = "root";
 export const REDFISH_PASS = "calvin-and-hobbes";
 
-/** A simulated BMC that speaks Redfish over real HTTPS, for one host. The boot override holds for one boot. */
+/** A simulated BMC that speaks Redfish over real HTTPS, for one host. As in a real BMC, a boot override holds for one boot only. */
 export interface RedfishBmc {
   readonly port: number;
   /** Requests that change something, and refused logins, in order. */
@@ -14,7 +14,7 @@ export interface RedfishBmc {
   /** The boot override that was in force when power last came on. */
   bootedFrom: string | null;
   systems: number;
-  /** Replaces every answer of the BMC. With null the BMC answers as usual. */
+  /** If `fault` is set, the BMC answers every request with this status and body. */
   fault: { readonly status: number; readonly body: string } | null;
   onBoot: ((from: string) => void) | null;
   close(): Promise<void>;

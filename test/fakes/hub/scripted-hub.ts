@@ -17,8 +17,8 @@ interface Refusal {
 }
 
 /**
- * The hub's side of the agent protocol, controlled by a test, faults included. The scripted hub has no database. The scripted hub records the
- * agent's frames in lists. The test sets the answers through public members.
+ * A simulated hub for tests of the agent. The scripted hub speaks the hub's side of the agent protocol and has no database. The scripted hub records
+ * the agent's frames in lists. A test sets answers and faults through public members.
  */
 export class ScriptedHub {
   readonly authority: TestAuthority;
@@ -126,7 +126,7 @@ export class ScriptedHub {
     });
   }
 
-  /** The frames that a hub answers to a frame at once. */
+  /** Returns the frames with which a hub answers a frame of the agent at once. */
   #take(frame: AgentFrame): HubFrame[] {
     this.frames.push(frame);
     switch (frame.type) {

@@ -4,7 +4,7 @@ import { startMaasSimulator } from "./simulator.ts";
 import { DEFAULT_API_KEY } from "./state/seed.ts";
 import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "./state/site.ts";
 
-/** The flags. Each flag has an environment variable as its default. */
+/** The simulator's command-line flags. The default of each flag is an environment variable. */
 const { values } = parseArgs({
   options: {
     port: { type: "string", default: process.env["SIM_MAAS_PORT"] ?? "0" },

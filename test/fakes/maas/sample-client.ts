@@ -50,7 +50,7 @@ export class SampleClient {
     return { status: response.status, text: await response.text(), headers: response.headers };
   }
 
-  /** The body of the answer. Throws when the call fails. */
+  /** Calls the API and returns the body of the answer. The method throws when the call fails. */
   async get<Body = Record<string, unknown>>(
     method: string,
     path: string,
@@ -67,7 +67,7 @@ export class SampleClient {
         method,
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
-    // After a restart of the simulator, the first request on a kept connection fails. A GET can be repeated safely.
+    // After a restart of the simulator, the first request on a kept connection fails. The client repeats only a GET, which is safe to repeat.
     const response = await ask().catch((error: unknown) => {
       if (method !== "GET") throw error;
       return ask();
@@ -83,7 +83,7 @@ export class SampleClient {
     });
   }
 
-  /** Repeats a question until it has an answer. The long deadline only ends a wait that would never end. */
+  /** Polls a function until it returns a value. The long deadline only ends a wait that would never succeed. */
   async waitFor<Value>(what: string, ask: () => Promise<Value | null> | Value | null): Promise<Value> {
     const deadline = Date.now() + 60_000;
     while (Date.now() < deadline) {

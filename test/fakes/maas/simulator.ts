@@ -12,25 +12,25 @@ import { buildSite } from "./state/site.ts";
 import { StateStore } from "./state/store.ts";
 
 export interface MaasSimulatorOptions {
-  /** 0 takes a free port. */
+  /** The simulator's port. The value 0 means any free port. */
   port?: number;
   host?: string;
   version?: MaasVersion;
-  /** Divides every simulated duration. */
+  /** The speed-up: the simulator divides every simulated duration by this number. */
   speed?: number;
   /** Durations in simulated seconds. A duration that is left out keeps its default. */
   timings?: Partial<Timings>;
-  /** How many boxes are in the racks at the first start. The region has no machine for these boxes yet. */
+  /** How many boxes are in the racks at the first start. At the first start the region has no machine for any box. */
   machines?: number;
-  /** The key of a new region's administrator. A region from a state file keeps its own key. */
+  /** The API key of a new region's administrator. A region from a state file keeps its own key. */
   apiKey?: string;
-  /** The file of the region's state. Without this file the state is lost at a restart. */
+  /** The file in which the simulator keeps the region's state. Without a file, a restart loses the state. */
   stateFile?: string;
-  /** The folder in which deployed machines boot, one folder for each. Without this folder no host is simulated. */
+  /** The folder with a subfolder for each deployed machine that boots. Without `hostsDir`, the simulator simulates no host. */
   hostsDir?: string;
-  /** Filenames of the user-data parts to run. The other parts are unpacked and listed only. */
+  /** Filenames of the user-data parts to run. A simulated host unpacks and lists all other parts, but does not run them. */
   runParts?: readonly string[];
-  /** Leave out the files that the region's vendor data writes for hardware sync. */
+  /** If true, the region's vendor data does not contain the files of hardware sync. */
   omitHwSyncFiles?: boolean;
   /** Environment variables of every process on the hosts. */
   hostEnvironment?: Readonly<Record<string, string>>;

@@ -8,7 +8,7 @@ export interface VaultReply {
 export class VaultFault extends Error {
   readonly status: number;
   readonly errors: readonly string[];
-  /** A 404 for a deleted version contains its metadata. A 404 for an unknown path contains a warning. */
+  /** A 404 for a deleted version of a secret contains the metadata of the version. A 404 for an unknown path contains a warning. */
   readonly body: Record<string, unknown>;
   constructor(status: number, errors: readonly string[], body: Record<string, unknown> = {}) {
     super(errors.join("; "));
@@ -28,7 +28,7 @@ export const noHandler = (path: string): VaultFault => new VaultFault(404, [`no 
 export const invalid = (error: string): VaultFault => new VaultFault(400, [error]);
 export const unsupported = (): VaultFault => new VaultFault(405, ["unsupported operation"]);
 
-/** The envelope of an answer with data. */
+/** The fields that Vault puts around the data of an answer. */
 export const dataReply = (data: unknown): VaultReply => ({
   status: 200,
   body: {
@@ -43,6 +43,6 @@ export const dataReply = (data: unknown): VaultReply => ({
   },
 });
 export const noContent: VaultReply = { status: 204, body: null };
-/** The answer of a secrets engine to a path that it does not have. */
+/** The answer of a secrets engine to a request for a path that the engine does not have. */
 export const warned = (warning: string): VaultFault =>
   new VaultFault(404, [], { ...(dataReply(null).body as Record<string, unknown>), warnings: [warning] });

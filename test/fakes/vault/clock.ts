@@ -1,4 +1,7 @@
-/** A clock that only a test moves. Timers fire in the order in which they are due. One timer's work ends before the next timer fires. */
+/**
+ * The clock of the simulated Vault, which only a test moves. Timers fire in the order in which they are due. The work of one timer ends before the
+ * next timer fires.
+ */
 export class VaultClock {
   #now = Date.parse("2026-01-01T00:00:00Z");
   readonly #timers = new Map<number, { readonly at: number; readonly run: () => void }>();
@@ -15,12 +18,12 @@ export class VaultClock {
     return () => this.#timers.delete(id);
   };
 
-  /** How many timers wait. */
+  /** The number of timers that have not fired yet. */
   get pending(): number {
     return this.#timers.size;
   }
 
-  /** Moves the clock to the next timer and fires it. Returns false when no timer waits. */
+  /** Moves the clock to the next timer and fires it. Returns false when there is no timer. */
   fire(): boolean {
     const [first] = [...this.#timers].sort(([, a], [, b]) => a.at - b.at);
     if (first === undefined) return false;

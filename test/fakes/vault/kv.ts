@@ -12,11 +12,11 @@ interface Entry {
   readonly versions: Map<number, Version>;
 }
 
-/** One mount of KV version 2 in one namespace. */
+/** A simulated mount of Vault's KV secrets engine, version 2, in one namespace. */
 export class KvMount {
   readonly #clock: VaultClock;
   readonly #entries = new Map<string, Entry>();
-  /** The mount's `cas_required`. */
+  /** The mount's setting `cas_required`: if true, each write must name the version that it replaces. */
   casRequired = false;
   maxVersions = 10;
 
@@ -24,7 +24,10 @@ export class KvMount {
     this.#clock = clock;
   }
 
-  /** Whether the path exists. A write to an existing path is an update. A path whose versions were deleted still exists. */
+  /**
+   * Whether the path of a secret exists. A write to an existing path needs the capability `update`, and a write to a new path `create`. A path still
+   * exists after its versions were deleted.
+   */
   has(below: string): boolean {
     return !below.startsWith("data/") || this.#entries.has(below.slice("data/".length));
   }
@@ -32,7 +35,7 @@ export class KvMount {
     return [...this.#entries.keys()].sort();
   }
 
-  /** The data of a path's newest version. Undefined when that version was deleted. */
+  /** Returns the data of a path's newest version, or undefined if the newest version was deleted. */
   newest(path: string): Record<string, unknown> | undefined {
     const entry = this.#entries.get(path);
     const version = entry?.versions.get(entry.current);
@@ -91,7 +94,7 @@ export class KvMount {
     return dataReply(made === undefined ? null : this.#metadata(entry.current, made));
   }
 
-  /** Deletes the newest version only. Vault can undelete a deleted version. */
+  /** Deletes only the newest version of a secret. Vault can undelete a deleted version. */
   deleteNewest(path: string): VaultReply {
     const entry = this.#entries.get(path);
     const version = entry?.versions.get(entry.current);
@@ -99,7 +102,7 @@ export class KvMount {
     return noContent;
   }
 
-  /** Removes the data of the named versions for good. The metadata of the versions remains. */
+  /** Removes the data of the named versions of a secret for good. The metadata of the removed versions remains. */
   destroy(path: string, body: unknown): VaultReply {
     const { versions = [] } = (body ?? {}) as { versions?: readonly number[] };
     for (const number of versions) {

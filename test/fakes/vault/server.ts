@@ -8,16 +8,19 @@ const MAX_REQUEST_BYTES = 32 * 1024 * 1024;
 export interface VaultServer {
   readonly vault: Vault;
   readonly url: string;
-  /** While true, the server reads requests and sends no answer. */
+  /** While this flag is true, the server reads requests and sends no answer. */
   silent: boolean;
-  /** Called before a request is answered, with the request's method and path. The server answers only after `arriving` has resolved. */
+  /**
+   * The server calls `arriving` with the method and path of each request before it answers the request. The server sends its answer only after the
+   * promise of `arriving` has resolved.
+   */
   arriving: (call: string) => Promise<void>;
   /** Redirects requests to another server, as a standby of Vault does without request forwarding. */
   redirect(to: string): void;
   close(): Promise<void>;
 }
 
-/** A simulation of Vault's HTTP API on its own port. The simulation refuses what Vault refuses. */
+/** A simulation of Vault's HTTP API on its own port. The simulation refuses the same requests as a real Vault. */
 export async function startVault(
   options: { tls?: { key: string; cert: string }; port?: number; vault?: Vault } = {},
 ): Promise<VaultServer> {

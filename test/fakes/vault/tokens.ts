@@ -12,14 +12,14 @@ import {
 import type { VaultClock } from "./clock.ts";
 
 export type Capability = "create" | "read" | "update" | "delete" | "list";
-/** Capabilities by path. A path has no `/v1/`. A `*` at its end matches every continuation. */
+/** A policy: capabilities by path. The path is written without `/v1/`, and a `*` at its end matches every continuation. */
 export type Policy = Readonly<Record<string, readonly Capability[]>>;
 
 export interface TokenTerms {
   readonly policies: readonly string[];
-  /** In seconds. 0: the token does not expire. */
+  /** The token's time to live in seconds. With 0 the token does not expire. */
   readonly ttl: number;
-  /** A renewal cannot extend the token beyond this age, in seconds. 0: no limit. */
+  /** The maximum age in seconds to which a renewal can extend the token. With 0 the token's age has no limit. */
   readonly maxTtl: number;
   readonly renewable: boolean;
   readonly namespace: string;
@@ -43,11 +43,11 @@ interface Token extends TokenTerms {
 }
 
 interface SecretId {
-  /** How many more logins are allowed. With null there is no limit. */
+  /** How many more logins the secret ID allows, or null if there is no limit. */
   uses: number | null;
   readonly endsAt: number;
 }
-/** How many seconds a secret ID is valid, and for how many logins. */
+/** The number of seconds for which a secret ID is valid, and the number of logins that it allows. */
 export interface SecretIdTerms {
   readonly uses?: number;
   readonly ttl?: number;
@@ -57,22 +57,22 @@ interface Role {
   terms: TokenTerms;
   readonly secretIds: Map<string, SecretId>;
 }
-/** A role, with the changes that Vault's administrator can make. */
+/** An AppRole of the simulated Vault, with functions for the changes that an administrator of Vault can make. */
 export interface RoleHandle {
   readonly roleId: string;
   newSecretId(terms?: SecretIdTerms): string;
-  /** Changes the terms of later logins. Existing tokens keep the policies of their login. */
+  /** Changes the terms of tokens from later logins. Tokens from earlier logins keep their policies. */
   change(terms: Partial<TokenTerms>): void;
 }
 
-/** The policy `default`, as far as the tests need it. */
+/** The part of Vault's policy `default` that the tests need. */
 const DEFAULT: Policy = {
   "auth/token/lookup-self": ["read"],
   "auth/token/renew-self": ["update"],
   "auth/token/revoke-self": ["update"],
 };
 
-/** Authorization: policies, tokens with their leases, and AppRoles. */
+/** The authorization of the simulated Vault: policies, tokens with their leases, and AppRoles. */
 export class VaultTokens {
   readonly #clock: VaultClock;
   readonly #tokens = new Map<string, Token>();
@@ -80,7 +80,7 @@ export class VaultTokens {
   readonly policies = new Map<string, Policy>([["default", DEFAULT]]);
   logins = 0;
   renewals = 0;
-  /** Every token that was ever issued. */
+  /** Every token that the simulated Vault has ever issued. */
   readonly issued: string[] = [];
 
   constructor(clock: VaultClock) {
@@ -125,7 +125,7 @@ export class VaultTokens {
     return token;
   }
 
-  /** Whether a policy of the token names a path below the mount. Vault shows a mount only to such a token. */
+  /** Tells whether a policy of the token names a path below the mount. Vault shows a mount only to a token with a policy for the mount. */
   knowsMount(id: string | undefined, namespace: string, mount: string): boolean {
     const token = this.#living(id, namespace, noToken(500));
     return this.#policiesOf(token).some((policy) => Object.keys(policy).some((path) => path.startsWith(`${mount}/`)));
@@ -202,7 +202,7 @@ export class VaultTokens {
     return namesOf(token).map((name) => this.policies.get(name) ?? {});
   }
 
-  /** The capabilities for a path: of all policies' matching rules, the exact or else the longest rule counts alone. */
+  /** Returns the token's capabilities for a path. If several rules of its policies match, only the exact rule counts, or else the longest one. */
   #grants(token: Token, path: string): Set<Capability> {
     const rules = this.#policiesOf(token).flatMap((policy) => Object.entries(policy));
     const fitting = rules.filter(([rule]) => (rule.endsWith("*") ? path.startsWith(rule.slice(0, -1)) : rule === path));

@@ -6,7 +6,7 @@ import { type Capability, VaultTokens } from "./tokens.ts";
 
 export interface VaultCall {
   readonly method: string;
-  /** The decoded path without `/v1/`. */
+  /** The decoded path of the request, without `/v1/`. */
   readonly path: string;
   readonly query: URLSearchParams;
   readonly token: string | undefined;
@@ -16,17 +16,17 @@ export interface VaultCall {
 
 const SEALED = new VaultFault(503, ["error performing token check: Vault is sealed"]);
 
-/** Vault without its HTTP server: seals, namespaces, mounts, and the answer for each path of the API. */
+/** The simulated Vault without its HTTP server: seals, namespaces, mounts, and the answer for each path of the API. */
 export class Vault {
   readonly clock = new VaultClock();
   readonly tokens = new VaultTokens(this.clock);
-  /** Mounts by namespace and path. */
+  /** The mounts of the simulated Vault, by namespace and path. */
   readonly #mounts = new Map<string, Mount>();
   readonly #namespaces = new Set([""]);
   #sealed = false;
-  /** While set, every call is answered with this error, as by a proxy in front of Vault. */
+  /** While `failing` is set, Vault answers every call with this error, as a proxy in front of Vault could. */
   failing: VaultFault | null = null;
-  /** The method and path of every call, for counting and comparing. Bodies are not kept. */
+  /** The method and path of every call, so that a test can count and compare calls. The list does not contain the bodies of calls. */
   readonly calls: string[] = [];
 
   seal(): void {
@@ -53,12 +53,12 @@ export class Vault {
     this.#mounts.set(`|${path}`, { path, version: "1", kv: new KvVersion1() });
   }
 
-  /** Answers a call. Throws VaultFault where Vault refuses. */
+  /** Answers a call of Vault's API. Throws VaultFault when Vault refuses the call. */
   answer(call: VaultCall): VaultReply {
     this.calls.push(`${call.method} ${call.path}`);
     if (this.failing !== null) throw this.failing;
     if (this.#sealed) throw SEALED;
-    // Vault does not reveal which namespaces exist.
+    // Vault answers a call in an unknown namespace with 403, because it does not reveal which namespaces exist.
     if (!this.#namespaces.has(call.namespace)) throw permissionDenied();
     if (call.path === "auth/approle/login") return this.#login(call);
     if (call.path.startsWith("auth/token/")) return this.#ownToken(call);
@@ -81,7 +81,7 @@ export class Vault {
     throw permissionDenied();
   }
 
-  /** The mount that contains the path. The mount's path may be shorter than the path in the request. */
+  /** Returns the mount that contains a path. The mount's path may be shorter than the path in the request. */
   #mountOf({ method, path, token, namespace }: VaultCall): VaultReply {
     if (method !== "GET") throw unsupported();
     const name = `${path.slice("sys/internal/ui/mounts/".length)}/`;

@@ -31,7 +31,9 @@ interface Told {
   readonly machine: Machine;
   readonly reasons: Set<string>;
 }
-/** Onboards the next box until the onboarding gives up on its agent. `keep` is called repeatedly while the onboarding waits. */
+/**
+ * Onboards the next box until the onboarding gives up on its agent. The function calls `keep` repeatedly while the onboarding waits for the agent.
+ */
 async function giveUp(keep: (told: Told) => Promise<void> | void) {
   boxes += 1;
   const profileId = await rig.addProfile(`p${boxes}`, { hardware_sync_seed_timeout_seconds: 3 });
@@ -63,7 +65,7 @@ const sees =
 it("an agent that trusts another CA: the error code and the wait reason say so", async () => {
   const end = await giveUp(async (told) => {
     await sees("certificate_untrusted", "ERR_SSL_TLSV1_ALERT_UNKNOWN_CA")(told);
-    // The wake-up makes the stage look again before its timeout.
+    // The wake-up makes the onboarding's stage look again before the timeout of the stage.
     await rig.services.inTx((tx) => wakeWorkflows(tx, [waitKey.node(told.nodeId)]));
   });
   expect(end).toMatchObject({

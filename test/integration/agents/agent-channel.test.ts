@@ -126,7 +126,7 @@ describe("agent and hub: identity", () => {
     const { validToDate } = new X509Certificate(host.read(`${STATE}/certificate.pem`));
     await until("the certificate to expire", () => (Date.now() > validToDate.getTime() ? true : undefined));
     hub.certificateLifeMs = 24 * 3_600_000;
-    // A certificate of three seconds is renewed at once, so the agent may already have reconnected.
+    // The agent renews its certificate of three seconds at once, so it may already have connected a second time.
     const { renewals, hellos } = hub;
     const before = hellos.length;
     startAgent();
@@ -147,7 +147,8 @@ describe("agent and hub: identity", () => {
   });
 
   it("reconnects with its renewed certificate and a new key as soon as it has them", async () => {
-    // The hub backdates a certificate by one hour. More than half of a life of an hour and ten minutes has therefore passed.
+    // The hub backdates the certificate's start by one hour. Of the certificate's life of one hour and ten minutes, more than half has therefore
+    // passed.
     hub.certificateLifeMs = 600_000;
     configure();
     startAgent();
@@ -290,8 +291,8 @@ describe("agent and hub: tasks", () => {
     await first.gone;
     startAgent();
     expect((await result(order.task_id)).reply).toMatchObject({ ok: false, error: "interrupted" });
-    // Until the hub has confirmed the result, the agent answers the same delivery with the result. After the confirmation, the agent refuses the
-    // delivery as a replay.
+    // Until the hub has confirmed a task's result, the agent answers a repeated delivery of the task with the result. After the hub's confirmation,
+    // the agent refuses a repeated delivery of the task as a replay.
     const ran = hub.said("task.progress").length;
     const refused = await until(
       "it is refused",
@@ -337,7 +338,7 @@ describe("agent and hub: tasks", () => {
 
   it("uninstalls itself when its node is deleted and the acknowledgement was lost, but not when its certificates are revoked", async () => {
     hub.acknowledgeResults = false;
-    // The long heartbeat keeps the connection open until the hub closes it.
+    // The hub requests a long heartbeat interval, so that the agent keeps the connection open until the hub closes it.
     hub.heartbeatTtlMs = 60_000;
     configure();
     const agent = startAgent();
@@ -345,7 +346,7 @@ describe("agent and hub: tasks", () => {
     const order = hub.signer.sign(nodeId, uninstall);
     hub.send({ type: "task.offer", order });
     expect((await result(order.task_id)).reply).toMatchObject({ ok: true });
-    // An operator cancels the remove and revokes the certificates for another reason.
+    // The scripted hub behaves as if an operator had cancelled the remove and then revoked the node's certificates for another reason.
     hub.refuseRenewals = { status: 403, code: "certificate_rejected" };
     hub.closeSocket(4003);
     await logged("could not be made good");

@@ -88,7 +88,7 @@ it("serves a package by its checksum to a host with a token, the newest and an o
     expect(answer.status).toBe(200);
     expect(answer.body.equals(bytes)).toBe(true);
   }
-  // The download does not use the token up.
+  // A download of the agent's package does not use up the one-time enrollment token.
   const [row] = await rig.db
     .select()
     .from(enrollmentTokens)
@@ -162,7 +162,7 @@ it("accepts a package that dpkg-deb built", async () => {
   }
 });
 
-/** Lists the files of the package folder that this process holds open. The hub runs in this process. */
+/** Lists the files of the package folder that this process holds open. The hub of the test runs in the test's own process. */
 const openFiles = (): string[] =>
   readdirSync("/proc/self/fd").flatMap((fd) => {
     try {
@@ -196,7 +196,7 @@ it("cuts off a client that reads too slowly, and closes the file", async () => {
       resolve,
     ).once("error", reject);
   });
-  // The client reads nothing. The answer is larger than all buffers between hub and client.
+  // The client of this test reads nothing of the hub's answer. The package in the answer is larger than all buffers between hub and client.
   const ended = new Promise((resolve) => {
     response.once("error", resolve).once("end", () => resolve(null));
   });
@@ -215,7 +215,7 @@ it("serves a package often enough for a first boot that is retried, and limits e
   for (let n = 0; n < burst; n += 1) statuses.push((await rig.ask("HEAD", path, { headers })).status);
   expect(new Set(statuses)).toEqual(new Set([200]));
   const late: Answer[] = [];
-  // The bootstrap script shares the budget, and some of the budget may have refilled.
+  // Requests for the bootstrap script count towards the same rate limit as the package, and the limit may have refilled a little.
   for (let n = 0; n < burst; n += 1)
     late.push(await rig.ask("GET", n % 2 === 0 ? path : BOOTSTRAP_SCRIPT_PATH, { headers }));
   const refused = late.filter(({ status }) => status === 429);

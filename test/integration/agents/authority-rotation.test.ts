@@ -19,7 +19,7 @@ import { until } from "../../support/until.ts";
 const PATH = "/api/v1/admin/authority";
 const SETTLE_MS = 500;
 let api: ApiHarness;
-/** The two hubs share a database and a secret store. Each hub refreshes its own view of both. */
+/** Two hubs share a database and a secret store. Each hub polls the database and the secret store for the current keys. */
 let hubs: readonly [HubAuthority, HubAuthority];
 let rig: GatewayRig;
 let secondPort: number;
@@ -52,7 +52,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** Makes a host with the files of its first boot, rendered now. The host's agent is not started yet. */
+/** Makes a host with the files that a first boot at this moment would write. The function does not start the host's agent. */
 async function host() {
   const nodeId = await rig.addNode("active");
   const folder = hosts.add();
@@ -82,7 +82,7 @@ async function obeys(nodeId: NodeId): Promise<void> {
   });
   expect(ended).toMatchObject({ state: "succeeded", errorCode: null });
 }
-/** Tells whether the hub shows a certificate that a client with only this CA trusts. */
+/** Tells whether a client that trusts only the given CA accepts the hub's certificate. */
 const isShown = (caPem: string, port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connectTls({ host: "127.0.0.1", port, ca: caPem, servername: "localhost" }, () => end(true));
@@ -130,7 +130,8 @@ describe("a rotation of CA and order key", () => {
     await knows(running.nodeId, 2);
     await obeys(running.nodeId);
 
-    // The host that was off has only a certificate of the old CA and trusts only the old CA and key. The third host boots for the first time.
+    // The host that was off during the rotation has only a certificate of the old CA, and trusts only the old CA and order key. The third host boots
+    // for the first time after the rotation.
     off.start();
     late.start();
     for (const one of [off, late]) {
@@ -142,7 +143,7 @@ describe("a rotation of CA and order key", () => {
     expect(kept).toMatchObject({ sequence: 2, next: null, current: { ca_pem: newCa } });
     expect((await api.ask("GET", PATH)).body).toMatchObject({ generation: 2, hosts: 3, informed: 3, next: null });
 
-    // A new host gets only the new keys, and finds its place in the chain.
+    // A new host gets only the new keys, and reports that it knows the latest statement of the rotation.
     const fresh = await host();
     fresh.start();
     await knows(fresh.nodeId, 2);

@@ -17,7 +17,7 @@ afterAll(async () => {
   await rig?.stop();
 });
 
-/** Starts a real agent on a host that has this identity and no token. */
+/** Starts a real agent on a host that has the key and certificate of `Identity` and no enrollment token. */
 function start({ nodeId, generation, certPem, keyPem }: Identity): { log(): string } {
   const host = hosts.add();
   prepareHost(host, hubOf(rig), { nodeId, generation });

@@ -71,7 +71,7 @@ describe("a reported condition", () => {
   it("holds for the life of its type from its arrival, by the database's clock, and each repeat starts that anew", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
-    // A host whose clock is an hour behind gets the same life for its condition.
+    // A condition lives equally long if the clock of its host is an hour behind.
     await say(agent, "agent.healthy", { observed_at: new Date(Date.now() - 3_600_000).toISOString() });
     expect(await lifeLeft(identity.nodeId, "agent.healthy")).toBeGreaterThan(LIFE - 60);
     expect(await lifeLeft(identity.nodeId, "agent.healthy")).toBeLessThanOrEqual(LIFE);
@@ -128,7 +128,7 @@ describe("a reported condition", () => {
 
 describe("the sweep of stale conditions", () => {
   const GRACE_MS = 300_000;
-  // The counts below must include only the test's own nodes.
+  // Deletes the conditions of earlier tests, because each test counts only the conditions of its own nodes.
   beforeEach(() => rig.db.delete(nodeConditions));
   const sweep = () => sweepConditions(rig.inTx, GRACE_MS);
   const ago = (seconds: number) => sql`now() - make_interval(secs => ${seconds})`;
@@ -180,7 +180,7 @@ describe("the sweep of stale conditions", () => {
     const [good, hung] = [await healthy(), await healthy()];
     await sweep();
     await lookedAgo(3_600);
-    // The agent of `good` fell silent together with the hubs, the agent of `hung` long before.
+    // The agent of the node `good` fell silent together with the hubs. The agent of the node `hung` fell silent long before the hubs.
     await age(good, LIFE + 1_800);
     await age(hung, LIFE + 7_200);
     expect(await sweep()).toBe(0);
@@ -226,7 +226,7 @@ describe("the sweep of stale conditions", () => {
     await later(604_800 - 300);
     const before = await newest();
     expect(await sweepConditions(rig.inTx, GRACE_MS, atOnce)).toBe(0);
-    // The first sweep has extended 200 conditions by the grace, and has written no event.
+    // The first sweep has extended the life of 200 conditions by the grace period, and has written no event.
     const given = await rig.db
       .select({ n: count() })
       .from(nodeConditions)
@@ -238,7 +238,7 @@ describe("the sweep of stale conditions", () => {
       .from(nodeConditions)
       .where(lt(nodeConditions.expiresAt, sql`now() + interval '250 seconds'`));
     expect(left).toEqual({ n: 0 });
-    // No agent repeats its condition, and the hubs have swept without a pause.
+    // After the grace period no agent has reported its condition again, although the hubs have swept all the time.
     await later(GRACE_MS / 1000 + 5);
     await rig.db.update(conditionWatch).set({ lookedUntil: ago(60) });
     let told = 0;
@@ -305,7 +305,7 @@ describe("an agent that hangs while its connection stays", () => {
     hosts.start(host);
     try {
       await hears("the agent's word on its health", nodeId, false);
-      // A reader of a named pipe hangs until somebody writes, like a reader of a disk that does not answer.
+      // A process that reads a named pipe hangs until somebody writes to the pipe. A process that reads a broken disk also hangs.
       execFileSync("mkfifo", [host.path("never")]);
       renameSync(host.path("never"), host.path(PART));
       const disk = await until("the agent to hang", () => {

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig.stop());
 
-/** Expects an answer of type problem with the given code, and no change of any row. */
+/** Expects that the hub answers with the given problem code, and that no row changes. */
 async function expectRefused(code: ApiErrorCode, ask: () => Promise<Answer>): Promise<Problem> {
   const before = await rig.snapshot();
   const answer = await ask();

@@ -20,8 +20,8 @@ import { helloOf, SocketAgent } from "../../support/socket-agent.ts";
 import { until } from "../../support/until.ts";
 
 /**
- * Hostile hosts act beside good agents. The limits are smaller than in production, so that the tests are fast. The budgets that sequential requests
- * use up refill too slowly to matter on a slow machine.
+ * Hostile hosts attack a hub to which good agents are connected. The hub's limits are smaller than in production, so that the tests are fast. The
+ * rate limits of sequential requests refill so slowly that the speed of the machine does not matter.
  */
 const RATES = {
   ...NODE_RATES,
@@ -48,7 +48,7 @@ beforeAll(async () => {
     },
   });
   while (good.length < GOOD) {
-    // The agents connect in groups smaller than the limit of unproven connections per address.
+    // The agents connect in small groups, because the hub limits the connections of one address that have not yet authenticated.
     const next = Array.from({ length: UNPROVEN / 2 }, async () => SocketAgent.connect(rig, await rig.enrolled()));
     good.push(...(await Promise.all(next)));
   }
@@ -131,7 +131,7 @@ describe("a stranger", () => {
   });
 });
 
-/** Captures the first message of a TLS client. */
+/** Returns the first message that a TLS client sends. */
 async function clientHello(): Promise<Buffer> {
   const server = createServer();
   server.listen(0, "127.0.0.1");
@@ -293,7 +293,7 @@ describe("an enrolled host", () => {
       ["127.0.0.76", "/nowhere", 404],
       ["127.0.0.77", `/internal/v1/nodes/${other}/tasks/wait?session_epoch=1`, 403],
     ] as const) {
-      // All requests use one connection, which an earlier request has proven.
+      // All requests use one connection, on which an earlier request was authenticated.
       const proven = new Agent({ keepAlive: true, maxSockets: 1, localAddress: from });
       const ask = (what: string) => rig.ask("GET", what, { as: identity, agent: proven });
       try {
@@ -339,7 +339,8 @@ describe("an enrolled host", () => {
     expect(answer.status).toBe(200);
     const kept = KEPT_OF_A_NODE.hostEvents;
     expect(await eventsOf("certificate_renewed")).toHaveLength(kept.certificate_renewed);
-    // Each type of event has its own limit. Session events identify a returning boot, so other types must not push them out.
+    // The hub limits the stored events of a node for each event type separately. Events of agent sessions identify an old operating system that has
+    // started again, so events of other types must not displace them.
     expect(await eventsOf("session_opened")).toHaveLength(450);
     expect(await eventsOf("created")).toHaveLength(1);
     expect(await rowsOf("node_certificates", nodeId)).toBe(KEPT_OF_A_NODE.certificates);

@@ -76,7 +76,7 @@ describe("a silent node", () => {
 
   it("gets the open session of its dead hub closed, and keeps its status unless it is in service", async () => {
     const identity = await rig.enrolled("enrolling");
-    // The agent sends only its hello. The contact of another frame would be stored within a second and end the simulated silence.
+    // The agent sends only its hello. A later frame would count as a contact and end the silence that the test simulates.
     const agent = await connect(identity);
     await silence(identity.nodeId, 3_600_000);
     await sweep();
@@ -88,7 +88,7 @@ describe("a silent node", () => {
 
   it("is active again when its open session is heard from, without a new hello", async () => {
     const identity = await rig.enrolled();
-    // The agent sends only its hello. The contact of another frame would be stored within a second and end the simulated silence.
+    // The agent sends only its hello. A later frame would count as a contact and end the silence that the test simulates.
     const agent = await connect(identity);
     await silence(identity.nodeId, 3_600_000);
     await sweep();
@@ -128,7 +128,7 @@ describe("a fleet that falls silent", () => {
   const TTL_MS = 120_000;
   const SITE = "00000000-0000-4000-8000-000000000001" as SiteId;
   const idOf = (n: number): NodeId => `00000000-0000-4000-8000-${n.toString().padStart(12, "0")}` as NodeId;
-  /** Creates nodes whose agents were last heard from an hour ago. */
+  /** Creates nodes whose agents last sent a frame an hour ago. */
   const seed = async (siteId: SiteId | null): Promise<void> => {
     await rig.db.execute(sql`truncate nodes, agent_sessions cascade`);
     await rig.db.execute(sql`
@@ -143,7 +143,7 @@ describe("a fleet that falls silent", () => {
   const count = async (status: "active" | "offline") => rig.db.$count(nodes, eq(nodes.status, status));
   const sweep = (inTx: typeof rig.inTx, afterOutage = false) =>
     sweepOffline({ inTx, upForMs: 600_000, silenceMs: 30_000, holdBack, afterOutage });
-  /** Stores contacts as the gateway does, except that a wait for a row's lock is an error. */
+  /** Stores the last contacts of agents as the gateway does, except that a wait for a row's lock is an error. */
   const contact = (...nodeIds: NodeId[]) =>
     rig.inTx(async (tx) => {
       await tx.execute(sql`set local lock_timeout = '2s'`);

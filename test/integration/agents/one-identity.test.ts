@@ -73,7 +73,7 @@ async function barred(): Promise<Identity> {
 }
 const path = (id: NodeId) => `/api/v1/admin/nodes/${id}/re-enroll`;
 const liftPath = (id: NodeId) => `/api/v1/admin/nodes/${id}/lift-quarantine`;
-/** Re-enrolls the node with the command from the API. The new agent is not connected yet. */
+/** Re-enrolls the node with the command from the API. After the call, the new agent is not connected yet. */
 async function enrolledAnew(nodeId: NodeId, reason = "copy found and ended"): Promise<Identity> {
   const answer = await api.ask("POST", path(nodeId), { reason });
   expect(answer.status).toBe(201);
@@ -142,7 +142,7 @@ describe("a session", () => {
       .where(eq(nodeCertificates.nodeId, identity.nodeId));
     expect((await agent.closing()).code).toBe(CLOSE_CODES.certificate_expired.code);
     const again = await connect(identity);
-    // The end of the first session is stored before the second session gets its answer.
+    // The hub stores the end of the first session before it answers a frame of the second session.
     await again.settled();
     expect(await conditionOf(identity.nodeId, "agent.connected")).toMatchObject({ status: "True" });
   });

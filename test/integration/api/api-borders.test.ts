@@ -7,7 +7,7 @@ import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
 const SITES = "/api/v1/admin/maas-sites";
-/** The hub has never issued a token with this text. */
+/** A text that a test sends as a token and that the hub has never issued. */
 const TRIED = "guessed-token-that-nobody-has-0123456789";
 /** Fills each place of the path with a valid but unknown id. */
 const filled = (path: string): string => path.replace(/\{\w+\}/g, "00000000-0000-4000-8000-000000000000");
@@ -19,7 +19,7 @@ describe("the borders of the admin API", () => {
   });
   afterAll(() => api.close());
 
-  // This test runs first, because failed logins of one address are reported only once a minute.
+  // This test runs first, because the hub reports failed logins of one address only once a minute.
   it("reports unknown tokens once a minute per address, in log and audit, without the tokens themselves", async () => {
     const { pool } = api.database.database;
     const audited = async () =>
@@ -43,7 +43,7 @@ describe("the borders of the admin API", () => {
       warn: (_what: string, about: object = {}) => void burst.push((about as { attempts: number }).attempts),
     } as Log;
     const bursts = new FailedLogins({ inTx: api.database.database.inTx, log: counting }, undefined, 100);
-    // One IPv6 host owns a whole /64, so its addresses count as one.
+    // One IPv6 host owns a whole /64 network, so the hub counts the addresses of a /64 as one address.
     for (let n = 1; n <= 20; n += 1)
       bursts.note({ address: `2001:db8:0:1::${n}`, operationId: "listNodes", requestId: "r" });
     await until("those after the first to be told, though none follows", () =>

@@ -25,7 +25,7 @@ const DRIFT: DriftDetails = {
   held_back: null,
 };
 
-/** Adds the fields that the API would have written and the fleet of the diagnostics tests lacks. */
+/** The SQL that creates the test fleet leaves some fields empty. The function `mend` adds the field values that the API would have written. */
 async function mend(api: ApiHarness): Promise<void> {
   const { pool } = api.database.database;
   const { rows } = await pool.query<{ id: string }>(
@@ -39,7 +39,7 @@ async function mend(api: ApiHarness): Promise<void> {
   await pool.query("update node_maas_state set drift_details = $1", [JSON.stringify(DRIFT)]);
 }
 
-/** Makes what the fleet of the diagnostics tests lacks: at least two items for each list. */
+/** Adds items until each list of the API has at least two. The fleet of the diagnostics tests has fewer items in some lists. */
 async function addToLists(api: ApiHarness): Promise<void> {
   const { pool } = api.database.database;
   const post = async (path: string, body: object): Promise<void> => {
@@ -71,7 +71,7 @@ async function addToLists(api: ApiHarness): Promise<void> {
   for (const { id } of rows) await post(`/nodes/${id}/cordon`, { reason: "to be read" });
 }
 
-/** A list with pages: its answer has a cursor and one list of items. */
+/** The schema of an answer with one page of a list: a cursor and one list of items. */
 const Listed = z.looseObject({ next_cursor: z.string().nullable() });
 const itemsOf = (body: unknown): readonly Readonly<Record<string, unknown>>[] =>
   Object.values(Listed.parse(body)).find((value) => Array.isArray(value)) as [];
@@ -98,14 +98,14 @@ describe("every route that reads", () => {
     );
   });
 
-  /** The paths of the route that were requested without a query, with their whole lists. */
+  /** Returns the requested paths of the route, without their queries. Each path comes with all items of its list. */
   async function listsOf(route: (typeof READS)[number]) {
     const paths = [
       ...new Set(answers.filter((one) => isOf(route.path, one.path)).map(({ path }) => path.split("?", 1)[0] ?? "")),
     ];
     return Promise.all(paths.map(async (path) => ({ path, all: await pagesOf(path, "limit=200") })));
   }
-  /** All items of a list, page by page. */
+  /** Reads a list page by page and returns all its items. */
   async function pagesOf(path: string, query: string) {
     const items: Readonly<Record<string, unknown>>[] = [];
     let cursor = "";
@@ -149,7 +149,7 @@ describe("every route that reads", () => {
       expect(own.filter(({ status }) => status !== route.status)).toEqual([]);
       for (const { text } of own) {
         const answer = JSON.parse(text.slice(text.indexOf("\n{") + 1));
-        // Parsing drops a field that the schema does not have.
+        // The parser drops each field that the schema does not have, so an undocumented field makes the comparison fail.
         expect(route.response.parse(answer)).toEqual(answer);
       }
     },

@@ -17,7 +17,7 @@ import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import { COMMANDS, found, REPOSITORY, readOf } from "../../support/documents.ts";
 import { GatewayRig } from "../../support/gateway-rig.ts";
 
-/** Another file runs the commands of the documents that begin with a key of this table. `has` is the text of the call in that file. */
+/** Documented commands that another file runs. Each key is the beginning of a command, and `has` is the text of the call in that file. */
 const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: string }>> = {
   "npm ci && npm run demo": { file: ".ci/run", has: "npm ci && timeout 300 npm run demo" },
   "npm ci && npm test": { file: ".ci/run", has: "step test npm test" },
@@ -39,7 +39,7 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
   },
   'path "kv/metadata/*"': { file: "test/support/vault-under-test.ts", has: '/metadata/*`]: ["delete"]' },
 };
-/** No test runs the commands of the documents that begin with a key of this table. The value is the reason. */
+/** Documented commands that no test runs. Each key is the beginning of a command, and its value is the reason why no test runs the command. */
 const NOWHERE: Readonly<Record<string, string>> = {
   "systemd-run --pipe --wait":
     "needs the hub's package in a system that systemd has booted; the boots install the agent alone",
@@ -48,8 +48,8 @@ const NOWHERE: Readonly<Record<string, string>> = {
   "vault kv": "needs a running Vault, which the tests do not have",
 };
 /**
- * The keys are the other scripts of package.json that the documents name. The value is the file that runs the script, or the reason why no test runs
- * it.
+ * The other npm scripts that the documents name. Each key is a script of package.json. The value of a key is the file that runs the script, or the
+ * reason why no test runs the script.
  */
 const SCRIPTS: Readonly<Record<string, { readonly file: string; readonly has: string } | string>> = {
   muster: { file: "test/integration/cli/documented-commands.test.ts", has: "hub/cli/main.ts" },
@@ -118,7 +118,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** Runs the command in a shell. There, `npm run muster` and `muster` call the command line of the repository with the test's hub. */
+/** Runs the documented command in a shell. In this shell, `npm run muster` and `muster` call the repository's command line with the test's hub. */
 const typed = (command: string) =>
   execa(
     "bash",
@@ -213,7 +213,10 @@ describe("the bodies in the documents", () => {
   const replay = async (body: object) =>
     api.ask("POST", `/api/v1/admin/webhooks/${await first("webhooks")}/replay`, body);
   const cursor = async () => (await api.ask("GET", "/api/v1/admin/events?limit=1")).body.items[0].cursor;
-  /** The key is a body as the documents show it, the value sends that body. A partial body is completed with the fields that the sentence names. */
+  /**
+   * Each key is a request body as the documents show it, and its value is the function that sends this body. The function adds the fields that a
+   * partial body lacks.
+   */
   const SENT: Readonly<Record<string, (json: Record<string, unknown>) => Promise<{ status: number; body: unknown }>>> =
     {
       '{"dead": true}': replay,

@@ -8,7 +8,7 @@ describe("webhooks", () => {
   const closers: (() => Promise<void> | void)[] = [];
   beforeAll(async () => {
     api = await startApi();
-    // Two hubs share the work.
+    // Two hubs send the webhooks of the same database.
     for (const sender of [startSender(api), startSender(api)]) closers.push(() => sender.close());
   });
   afterAll(async () => {

@@ -22,7 +22,7 @@ const keyFile = join(folder, "key.pem");
 const files = { MUSTER_HTTP_TLS_CERT: certFile, MUSTER_HTTP_TLS_KEY: keyFile };
 let authority: TestAuthority;
 
-/** Replaces the two files one after the other, each as a whole, as a renewal does. */
+/** Replaces the files of certificate and key one after the other, each in one step, as a renewal does. */
 function put({ cert, key }: { cert: string; key: string }): void {
   for (const [file, text] of [
     [certFile, cert],
@@ -32,7 +32,7 @@ function put({ cert, key }: { cert: string; key: string }): void {
     renameSync(`${file}.new`, file);
   }
 }
-/** Reads the end of the served certificate over a new connection. */
+/** Opens a new connection, and returns the end of the validity of the certificate that the hub shows. */
 const endOf = (port: number): Promise<string> =>
   new Promise((resolve, reject) => {
     const asked = request(
@@ -53,7 +53,7 @@ beforeAll(async () => {
 afterAll(() => removeHubState(folder));
 
 describe("the admin listener's certificate", () => {
-  // A certificate's end has no fraction of a second.
+  // The end of a certificate is a whole second.
   const began = Math.floor(Date.now() / 1000) * 1000;
   const inDays = (days: number): Date => new Date(began + days * DAY_MS);
   const serve = async (everyMs: number, log = quietLog) =>

@@ -13,8 +13,8 @@ import { nodeInService } from "../../support/node-in-service.ts";
 import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding-rig.ts";
 
 /**
- * More moves than the limit within ten minutes trip the breaker (decision F1). A moved node counts even when it healed, returned, retired or was
- * removed since.
+ * A breaker trips when more nodes than its limit change status within ten minutes (decision F1). A moved node counts even if it has healed, returned,
+ * retired or been removed since.
  */
 describe("a breaker", () => {
   let rig: OnboardingRig;

@@ -10,7 +10,7 @@ import { type FleetNode, FleetRig } from "../../support/fleet-rig.ts";
 import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
-/** If a region suddenly reports that much of the fleet is gone, the breaker stops the reconciler (decision F1). */
+/** If a region suddenly reports that many machines of the fleet are gone, the breaker stops the reconciler (decision F1). */
 let fleet: FleetRig;
 const made: FleetNode[] = [];
 beforeAll(async () => {
@@ -103,7 +103,10 @@ describe("silent agents after an outage of the hub", () => {
   const active: FleetNode[] = [];
   const offlineBreakerRow = async () => (await listBreakers(fleet.db)).find((one) => one.kind === "offline");
 
-  /** A pass may hold a node's row for a moment. A sweep skips a locked node, so the helper sweeps until all nodes are offline. */
+  /**
+   * A pass of the reconciler may hold the lock of a node's row for a moment. A sweep for silent agents skips a locked node, so the function repeats
+   * the sweep until all nodes are offline.
+   */
   const allOffline = (afterOutage: boolean, nodes = active) =>
     until("all to be offline", async () => {
       await sweep(afterOutage);
@@ -158,8 +161,8 @@ describe("silent agents after an outage of the hub", () => {
       const heard = { lastSeenAt: sql`now() - interval '31 days'` };
       await fleet.db.update(agentSessions).set(heard).where(eq(agentSessions.nodeId, nodeId));
     }
-    // The test dates the earlier moves to offline back, so that the breaker no longer counts them. Nodes that the breaker holds back do not count for
-    // the next outage.
+    // The test moves the times of earlier moves to offline into the past, so that the breaker no longer counts them. Nodes that the breaker has kept
+    // online do not count in the next outage.
     await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
     await allOffline(true, [first]);
     expect(await sweep(false)).toMatchObject({ offline: 0 });

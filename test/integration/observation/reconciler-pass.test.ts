@@ -228,7 +228,8 @@ describe("a pass of the reconciler", () => {
         message: expect.stringContaining("no longer an administrator"),
       },
     });
-    // The failure record is cleared, as after new credentials. The same hub must report the lost rights again after the record is cleared.
+    // New credentials clear the hub's record of credential failures. After the record is cleared, the same hub must report again that the MAAS user
+    // is no administrator.
     await fleet.inTx(async (tx) => forgetCredentialFailures(tx, [(await lacking()).path]));
     expect(await warned()).toBe(0);
     await pass("all");
@@ -240,7 +241,8 @@ describe("a pass of the reconciler", () => {
   });
 
   it("moves no node when the owner of all machines is renamed under a new token, and learns the new name from live agents", async () => {
-    // New credentials clear the known user names. Without known names, the hub cannot tell what its MAAS user was called.
+    // When a site gets new credentials, the hub forgets the known names of its MAAS user. Without the known names, the hub cannot tell under which
+    // name its MAAS user owned machines.
     await fleet.db.update(maasCredentialUses).set({ userNames: [] });
     const { region } = fleet.rig.maas.sim;
     const [user] = region.state.users;
@@ -282,7 +284,7 @@ describe("a pass of the reconciler", () => {
     fleet.status(first.machine, "deployed");
     await fleet.setConnected(first.nodeId, true);
     fleet.status(second.machine, "ready");
-    // The pass calls `whoami` after it has read the nodes and before it moves any of them.
+    // The reconciler pass asks MAAS for its user (`whoami`) after it has read the nodes and before it moves any node.
     const drainedMeanwhile: MaasPort = {
       ...maas,
       whoami: async () => {
@@ -336,7 +338,7 @@ describe("a pass of the reconciler", () => {
       );
     reconciler = new Reconciler({ db: fleet.db, inTx: fleet.inTx, log: quietLog });
     await interval(300);
-    // A host gets one task per interval, so the test dates the earlier tasks back.
+    // The reconciler gives a host one task per interval, so the test moves the times of earlier tasks into the past.
     await fleet.db.update(tasks).set({ createdAt: sql`created_at - interval '1 hour'` });
     try {
       await pass("all");

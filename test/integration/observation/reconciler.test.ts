@@ -8,7 +8,7 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { FleetRig } from "../../support/fleet-rig.ts";
 import { until } from "../../support/until.ts";
 
-/** Covers changes in MAAS by other people, hardware that fails, and the recovery from both (lifecycle 6). */
+/** Tests how the reconciler treats changes in MAAS by other people, failures of hardware, and the recovery from both (lifecycle 6). */
 let fleet: FleetRig;
 beforeAll(async () => {
   fleet = await FleetRig.start(40);
@@ -16,7 +16,7 @@ beforeAll(async () => {
   fleet.watch();
   fleet.watch();
 });
-/** The test dates earlier moves back, so that the breaker does not count them with the moves of the next test. */
+/** The test moves the times of earlier moves into the past, so that the breaker does not count them with the moves of the next test. */
 beforeEach(async () => {
   await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
 });
@@ -263,7 +263,7 @@ describe("a quarantine by the reconciler", () => {
         (await fleet.node(nodeId)).driftAcknowledged === null ? true : undefined,
       );
     await forgotten();
-    // The acknowledgement is also forgotten when both drifts end at once.
+    // The hub also forgets the acknowledgement when both drifts of a node end at the same time.
     fleet.status(machine, "commissioning");
     await fleet.drifted(nodeId, "recommissioned_outside");
     await resolve(nodeId, "acknowledge");
@@ -319,7 +319,8 @@ describe("a retired node's machine", () => {
     await fleet.setConnected(nodeId, false);
     fleet.status(machine, "ready");
     await fleet.sweep();
-    // The test dates the retirement back only after the release, because a running pass could rightly release the old deployment.
+    // The test moves the retirement into the past only after the release. If the retirement were old before the release, a running pass of the
+    // reconciler could rightly release the old deployment.
     await retiredAgo(nodeId, 3_601);
     fleet.status(machine, "deployed");
     await fleet.sweep();

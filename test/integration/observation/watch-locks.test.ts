@@ -10,7 +10,10 @@ import { type FleetNode, FleetRig } from "../../support/fleet-rig.ts";
 import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
-/** A pass of one site may wait for a locked row. The leases and looks of all sites must continue during that wait (lifecycle 6.3). */
+/**
+ * A reconciler pass of one site may wait for a locked row. During that wait, the hub must continue to renew the leases and to poll all sites
+ * (lifecycle 6.3).
+ */
 const LEASE_SECONDS = 30;
 const us = randomUUID();
 const them = randomUUID();
@@ -58,7 +61,7 @@ const lapse = (siteId: SiteId) =>
       .where(eq(maasSiteWatches.siteId, siteId)),
   );
 
-/** Starts a pass of the first site that waits for its node's locked row. The row stays locked while `during` runs. */
+/** Starts a pass of the first site that waits for its node's locked row. The node's row stays locked while the callback `during` runs. */
 async function whilePassWaits(during: (fence: number) => Promise<void>): Promise<void> {
   const watch = await holdWatch(fleet.db, fleet.siteId, us, LEASE_SECONDS);
   if (watch === null) throw new Error("the site is another hub's");

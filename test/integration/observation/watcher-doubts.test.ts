@@ -19,8 +19,8 @@ import { until } from "../../support/until.ts";
 const HOUR = 3_600_000;
 
 /**
- * MAAS sends no event when a machine's power has changed or a machine is gone. The watcher must find both changes without a sweep, because a sweep
- * runs only at the start.
+ * MAAS sends no event when a machine's power has changed or a machine is gone. In these tests a sweep runs only at the start, so the watcher must
+ * find a change of power and a missing machine without a sweep.
  */
 let fleet: FleetRig;
 let maas: MaasPort;
@@ -46,7 +46,7 @@ const known = async () => {
   });
   return made;
 };
-/** Waits until a look has been stored that read the newest event and its machine. */
+/** Waits until the watcher has stored a look that read the newest event and the machine of that event. */
 const looked = (): Promise<true> => {
   const newest = region().state.events.at(-1)?.id ?? 0;
   return until("a look after the event", async () =>
@@ -56,7 +56,7 @@ const looked = (): Promise<true> => {
 const watchOf = async () =>
   (await fleet.db.select().from(maasSiteWatches).where(eq(maasSiteWatches.siteId, fleet.siteId)))[0];
 const sweptAt = async () => (await watchOf())?.lastSweepAt;
-/** The BMC finishes its action without any event. */
+/** Makes the BMC finish its action, of which MAAS writes no event. */
 const done = (machine: Machine): void => {
   const before = region().state.events.length;
   region().settle(machine);
@@ -202,7 +202,10 @@ describe("a machine that is deleted in MAAS together with its events", () => {
     state.machines = state.machines.filter((one) => one !== machine);
     state.events = state.events.filter((event) => event.systemId !== machine.systemId);
   };
-  /** Adds events of another machine. If the deleted events were the last ones, the feed would seem to have gone back, which causes a sweep. */
+  /**
+   * Adds events of another machine. MAAS deletes the events of a deleted machine. If the deleted events were the newest events, the watcher would see
+   * that the newest id has become lower, and would sweep.
+   */
   const somethingElse = async (): Promise<void> => {
     const other = await known();
     for (let n = 0; n < 60; n += 1) fleet.change(other.machine, () => undefined);

@@ -32,7 +32,7 @@ describe("the events feed of a site", () => {
     if (looked === "lost") throw new Error("another hub has taken the site over");
     return { asked: [...region.asked], error: looked.error instanceof MaasError ? looked.error.code : looked.error };
   };
-  /** Simulates another hub that takes the site over. The new hub knows nothing of what the last hub has seen. */
+  /** Simulates another hub that takes the site over. The new hub does not know what the last hub has seen. */
   const anotherHub = () => {
     memory = emptyMemory();
   };
@@ -51,9 +51,10 @@ describe("the events feed of a site", () => {
     region.feed = [event(499, "aaa"), event(500, "aaa")];
     await look();
     anotherHub();
-    // A hub that takes the site over does not know when the ids were last listed. It therefore lists the ids.
+    // A hub that takes a site over does not know when the last hub listed the machine ids. The new hub therefore lists the ids of all machines.
     expect((await look()).asked).toEqual(["events", "some aaa", "ids"]);
-    // The region was restored from a backup older than event 499. The ids of its new events have passed the old ids before the next look.
+    // The region was restored from a backup older than event 499. Before the next look, the restored region has written new events with the same ids
+    // and higher ids.
     region.machines = [machine("aaa"), machine("bbb", 6)];
     region.feed = [499, 500, 501].map((id) => ({ ...event(id, "aaa"), created: "later" }));
     anotherHub();
@@ -98,7 +99,7 @@ describe("the events feed of a site", () => {
     breaks("timeout");
     memory.waitedNotBefore = Number.POSITIVE_INFINITY;
     expect(await look()).toEqual({ asked: ["events"], error: "timeout" });
-    // A look that read nothing does not count as the last poll of the site.
+    // A poll that failed before it read any machine does not change the stored time of the site's last poll.
     expect(await row()).toMatchObject({ eventCursor: 7, lastPollAt: before?.lastPollAt });
     memory.waitedNotBefore = 0;
     expect(await look()).toEqual({ asked: ["events", "some bbb"], error: "timeout" });

@@ -68,7 +68,8 @@ describe("one look at a site", () => {
     region.feed = [event(500, "aaa")];
     expect(await look()).toEqual(["events", "list"]);
     expect((await watchRow())?.eventCursor).toBe(500);
-    // After its first look, a hub has not yet acted on the events in the overlap below the cursor.
+    // Each look reads again some events below the event cursor. In its second look, a hub acts on the events below the event cursor, because its
+    // first look did not act on them.
     expect(await look()).toEqual(["events", "some aaa"]);
     expect(await look()).toEqual(["events"]);
     region.feed.push(event(501, "bbb"));
@@ -191,7 +192,7 @@ describe("one look at a site", () => {
     region.isSuperuser = false;
     expect(await look(0)).toEqual(["events", "list", "whoami"]);
     expect(await rows(true)).toBe(0);
-    // The token loses its rights while the machines are read one by one.
+    // The MAAS token loses its rights while the watcher reads the machines one by one.
     region.isSuperuser = true;
     region.onReadOne = () => {
       region.isSuperuser = false;
@@ -238,7 +239,7 @@ describe("one look at a site", () => {
     expect((await observed("aaa"))?.status).toBe(4);
     await givenBack();
     region.meanwhile = async () => undefined;
-    // The hub has not remembered the dropped event as done.
+    // The watcher dropped the event when it lost the site, so it must not remember the event as processed.
     expect(await look()).toEqual(["events", "some aaa"]);
     expect((await observed("aaa"))?.status).toBe(9);
   });

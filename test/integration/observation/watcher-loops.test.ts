@@ -107,7 +107,8 @@ describe("the loops that watch sites", () => {
     for (const { id } of siteIds) waiting.wake(id);
     await looked(holder, 40);
     expect(looks.get(other)).toBeUndefined();
-    // The limit grows with the time that 40 looks took. At the pace of the looks the hub would query five times as often.
+    // The allowed number of queries grows with the time that the other hub's 40 looks took. A hub that queried once for each look of the other hub
+    // would query five times as often.
     expect(asked).toBeLessThan(4 + (performance.now() - began) / 250);
   });
 
@@ -129,7 +130,8 @@ describe("the loops that watch sites", () => {
     await kept(first);
     const [began, before] = [performance.now(), asked];
     await until("three questions more", () => (asked >= before + 3 ? true : undefined));
-    // The first query may come at once, and timers fire hardly early.
+    // Three queries at one per second take at least two seconds if the first query comes at once. The test's bound is lower than two seconds, because
+    // a timer may fire a little early.
     expect(performance.now() - began).toBeGreaterThan(1_900);
     expect(looks.get(hubId)).toBe(2);
   });

@@ -6,7 +6,10 @@ import { STATUS } from "../../fakes/maas/state/statuses.ts";
 import { type FleetNode, FleetRig } from "../../support/fleet-rig.ts";
 import { until } from "../../support/until.ts";
 
-/** The region is restored from a backup older than the deploys of our nodes. The events, machine states and tokens of the region go back in time. */
+/**
+ * Somebody restores the MAAS region from a backup that is older than the deploys of the hub's nodes. The events, machine states and tokens of the
+ * region go back in time.
+ */
 describe("a region that was restored from a backup", () => {
   let fleet: FleetRig;
   const made: FleetNode[] = [];

@@ -200,7 +200,7 @@ describe("a sweep of a site", () => {
     await until("the list", () => (ended > 0 ? true : undefined));
     expect(await look()).toBe("some");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 4 });
-    // Another hub, which does not know of the running list, must sweep as well.
+    // Another hub does not know that the first hub still reads the list, so it must sweep as well.
     memory = emptyMemory();
     expect(await look()).toBe("all");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 9 });
@@ -217,9 +217,10 @@ describe("a sweep of a site", () => {
     expect(await look(slow, 0, 10)).toBe("some");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 4, ccc: 4 });
     arrives();
-    // The end of the list is signalled, so the test need not wait for the next look.
+    // The watcher signals the end of the list, so the test need not wait for the next look.
     await until("the list", () => (ended > 0 ? true : undefined));
-    // Machine ccc changed and changed back while the list was read. The event makes the list's value too old to be written.
+    // While the watcher read the list, machine ccc changed and changed back. The new event shows that the list's value for the machine is too old, so
+    // the watcher must not store it.
     region.feed.push(event(2, "ccc"));
     expect(await look(slow, 0, 10)).toBe("all");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 6, ccc: 4 });

@@ -20,7 +20,9 @@ import { insertSite } from "../../support/site.ts";
 import { until } from "../../support/until.ts";
 import { hubPolicy } from "../../support/vault-under-test.ts";
 
-/** Runs the hub's `copy-secrets` command as a process. The hubs of this database have kept their secrets in sealed files until now. */
+/**
+ * Runs the hub's `copy-secrets` command as a process. Before the command, the hubs of the test's database have kept their secrets in sealed files.
+ */
 const OVERRIDES = 12;
 const CANARY = "canary-of-a-secret";
 let folder: string;
@@ -157,7 +159,9 @@ async function killWithin(to: "vault" | "sealed_file", calls: string, nth: numbe
   server.arriving = async () => undefined;
 }
 
-/** Blocks the command for ever at the nth call to Vault that begins with `calls`. The returned function says whether the command is blocked. */
+/**
+ * Blocks the command for ever at the nth call to Vault that begins with `calls`. The returned function tells whether the command is already blocked.
+ */
 function holdAfter(calls: string, count: number): () => true | undefined {
   let came = 0;
   server.arriving = async (call) => {
@@ -259,7 +263,7 @@ describe("copy-secrets", { timeout: 300_000 }, () => {
     server.vault.mountAt("kv").deleteMetadata(token.slice(3));
     await sealed.write(power, value);
     expect((await copy("vault")).status).toBe(0);
-    // Another run finds what was written into the old store after the copy.
+    // A second run of the command finds a secret that was written into the old store after the copy.
     await sealed.write(power, { value: `${CANARY} since` });
     const since = await copy("vault");
     expect([since.status, since.told]).toEqual([1, expect.stringMatching(`different +${power}`)]);

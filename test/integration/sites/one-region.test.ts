@@ -21,7 +21,7 @@ import { until } from "../../support/until.ts";
 
 const SITES = "/api/v1/admin/maas-sites";
 
-/** A MAAS region is one site (lifecycle 3.1). */
+/** A MAAS region may belong to only one site (lifecycle 3.1). */
 describe("the address of a region", () => {
   let api: ApiHarness;
   beforeAll(async () => {
@@ -124,7 +124,9 @@ describe("the address of a region", () => {
   });
 });
 
-/** Two addresses may lead to the same region. The events of the region show whether two addresses lead to the same region. */
+/**
+ * Two MAAS addresses may lead to the same region. From the events at two addresses, the hub can tell whether both addresses lead to the same region.
+ */
 describe("a region with two addresses", () => {
   let api: ApiHarness;
   let maas: MaasSimulator;
@@ -146,7 +148,7 @@ describe("a region with two addresses", () => {
     SiteId.parse((await api.ask("POST", SITES, { ...SITE_BODY, name, api_base_url })).body.id);
   const writeToken = (id: SiteId) => api.ask("POST", `${SITES}/${id}/credentials`, { maas_token: maas.apiKey });
   const byName = (url: string) => url.replace("127.0.0.1", "localhost");
-  /** Creates the machine if there is none, and adds an event for it. */
+  /** Creates the machine in MAAS if it does not exist, and adds an event about the machine. */
   async function something({ sim }: MaasSimulator): Promise<void> {
     const { region } = sim;
     if (region.state.machines.length === 0) {
@@ -265,7 +267,7 @@ describe("a machine that two sites see", () => {
     return id;
   };
 
-  /** Looks until the onboarding has its machine. */
+  /** Drives the onboarding, look by look, until it has its machine. */
   async function take(id: WorkflowId): Promise<void> {
     await until("the onboarding to have its machine", async () => {
       await driver.step(id);
@@ -287,7 +289,8 @@ describe("a machine that two sites see", () => {
         bmcAddress(1),
         `belongs to onboarding ${first} of site dc1. Sites twin and dc1 both have this machine`,
       ],
-      // The machine matches only by its name. The request names another BMC than MAAS, so the hub does not ask who holds the machine.
+      // The machine in MAAS matches the requested host only by its name. The request names another BMC than MAAS, so the hub does not ask who holds
+      // the machine.
       ["host-1", bmcAddress(9), `(hostname, BMC ${bmcAddress(1)})`],
     ] as const) {
       const held = await driver.drive(await begin(twin, hostname, bmc));

@@ -8,7 +8,7 @@ import { Driver } from "../../properties/drive.ts";
 import { type OnboardingRig, SKU, startOnboardingRig } from "../../support/onboarding-rig.ts";
 
 /**
- * The preflight of lifecycle 4.14 finds missing settings before it touches a machine. Each missing setting has its own code. After a person has
+ * The preflight of lifecycle 4.14 finds missing settings before it touches a machine. Each missing setting has its own error code. After a person has
  * mended the setting, the recommended verb continues the onboarding.
  */
 interface Case {

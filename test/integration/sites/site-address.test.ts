@@ -17,7 +17,7 @@ import { until } from "../../support/until.ts";
 
 const SITES = "/api/v1/admin/maas-sites";
 
-/** A token is stored only for the address at which it was tried (lifecycle 3.5). */
+/** The hub stores a MAAS token only together with the address at which it has tried the token (lifecycle 3.5). */
 describe("a site that moves to another address", () => {
   const other = (name: string): string => `http://other-${name}.example:5240/MAAS`;
   let api: ApiHarness;

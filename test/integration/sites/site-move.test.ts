@@ -172,7 +172,7 @@ describe("a site that follows its region to another address", () => {
     expect((await move({ api_base_url: "http://127.0.0.1:1/MAAS" })).problem.code).toBe("site_unusable");
     maas.sim.faults.add({ match: { op: "whoami" }, kind: "status", code: 401, body: "no", times: 1 });
     expect((await move()).problem.code).toBe("site_unusable");
-    // The fault hits the second request, because the probe before the comparison makes the first.
+    // The fault hits the second request, because the probe before the comparison of the regions makes the first request.
     maas.sim.faults.add({
       match: { op: "power_parameters" },
       kind: "status",

@@ -6,7 +6,7 @@ import { type ApiHarness, SITE_BODY, startApi } from "../../support/api-harness.
 
 const SITES = "/api/v1/admin/maas-sites";
 
-/** Tests the probe against a simulated region (decision M1, lifecycle 3.4, 3.5). */
+/** Tests the probe of a site, which checks MAAS, against a simulated region (decision M1, lifecycle 3.4, 3.5). */
 describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", (version) => {
   let api: ApiHarness;
   let maas: MaasSimulator;
@@ -155,7 +155,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
   it("compares the clocks before it tries the token, and fails where MAAS would refuse", async () => {
     maas.sim.region.clockAheadMs = -120_000;
     expect((await checks("clock"))[0].message).toMatch(/is 1[123]\d s behind the hub's/);
-    // MAAS accepts a request that is dated later than its own clock.
+    // MAAS accepts a request whose timestamp is later than MAAS's own clock.
     maas.sim.region.clockAheadMs = -4_000_000;
     expect((await checks("clock"))[0].status).toBe("warning");
     maas.sim.region.clockAheadMs = 120_000;

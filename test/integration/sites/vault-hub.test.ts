@@ -12,7 +12,10 @@ import { freeHubPorts, type HubPorts, startHubProcess } from "../../support/hub-
 import { until } from "../../support/until.ts";
 import { hubPolicy } from "../../support/vault-under-test.ts";
 
-/** Tests a hub process with its secrets in Vault. A sealed Vault blocks only the use of secrets. A wrong setting prevents the start. */
+/**
+ * Tests a hub process with its secrets in Vault. If Vault is sealed, the hub runs but cannot use secrets. A wrong setting of the Vault connection
+ * prevents the hub's start.
+ */
 const POLICY = hubPolicy("kv");
 const folder = mkdtempSync(join(tmpdir(), "muster-vault-hub-"));
 const secretIdFile = join(folder, "secret-id");
@@ -60,7 +63,7 @@ function startHub(env: Record<string, string> = {}, logFile = join(folder, "hub.
 }
 const url = () => `http://127.0.0.1:${ports.http}`;
 const readiness = async () => (await fetch(`${url()}/readyz`)).json() as Promise<{ secret_store: string }>;
-/** Tells whether the agent listener accepts connections. The TLS answer itself does not matter. */
+/** Tells whether the agent listener accepts connections. The function ignores whether the TLS handshake succeeds. */
 const agentsAreHeard = () =>
   fetch(`https://127.0.0.1:${ports.agent}/`).then(
     () => true,

@@ -85,7 +85,7 @@ const verb = (workflowId: WorkflowId, which: Verb) =>
     applyVerb(tx, workflows, { workflowId, verb: which, actor: "ann", role: "admin", reason: "test" }),
   );
 
-/** Writes directly into Vault, as an operator does. */
+/** Writes a secret directly into Vault, as an operator does. */
 async function writeIntoVault(path: string, data: SecretData): Promise<void> {
   const token = vault.vault.tokens.create({ policies: ["muster"] });
   const answer = await fetch(`${vault.url}/v1/kv/data/${path.replace(/^kv\//, "")}`, {
@@ -143,7 +143,7 @@ it("an onboarding fails at once when Vault's policy is taken away, and resumes w
   await ended(id, "completed");
 });
 
-/** Adds a token to a user of the region. An unknown user is created as an administrator. */
+/** Adds a token to a user of the region. If the user is unknown, the function creates the user as an administrator. */
 function addToken(username: string, name: string): string {
   const { users } = rig.maas.sim.region.state;
   let user = users.find((one) => one.username === username);
@@ -162,7 +162,7 @@ const rowsOf = (ids: readonly WorkflowId[]) =>
     .select()
     .from(workflowRows)
     .where(inArray(workflowRows.id, [...ids]));
-/** Waits for the end of every stage that was running at the call, because such a stage may have read the old secrets. */
+/** Waits for the end of every stage that runs when the function is called. A running stage may have read the old secrets. */
 async function stagesAtWorkEnd(ids: readonly WorkflowId[]): Promise<void> {
   const before = new Map((await rowsOf(ids)).map((row) => [row.id, row.fence]));
   await until("the stages at work to end", async () =>

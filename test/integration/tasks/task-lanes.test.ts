@@ -30,7 +30,7 @@ afterAll(() => rig.stop());
 
 const kept = keptAgents(() => rig);
 const connect = () => kept.connect(identity);
-/** `heldBack` delays the task by an hour from its creation on. */
+/** Creates a task of the given type. With `heldBack`, the hub may offer the task only after an hour. */
 const enqueue = (type: keyof typeof INPUTS, heldBack = false): Promise<TaskId> =>
   rig.inTx(async (tx) => {
     const { task } = await enqueueTask(tx, {

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig.stop());
 
-/** A notification, or the look of each second, may come between the welcome and the agent's journal. */
+/** A hub looks for tasks at each notification and each second. The look may come after the hub's welcome and before the agent's journal. */
 it("the hub offers a task only after it has read the agent's journal", async () => {
   const { nodeId } = await rig.enrolled();
   const { db, inTx, signer } = rig;

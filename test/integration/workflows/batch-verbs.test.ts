@@ -52,7 +52,7 @@ describe("a verb of a batch", () => {
   const rowOf = async (id: string | undefined) =>
     (await query("select status, stage, compensation from workflows where id = $1", [id]))[0];
 
-  /** Runs the verb while another transaction holds the host's row. The other transaction writes `change` and commits. */
+  /** Runs the verb while another transaction holds the host's row. The transaction that holds the row writes `change` and commits. */
   async function inBetween<T>(id: string, verb: () => Promise<T>, change: (run: typeof query) => Promise<unknown>) {
     const other = await api.database.database.pool.connect();
     try {

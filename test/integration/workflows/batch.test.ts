@@ -20,7 +20,7 @@ const AT_ONCE = 24;
 /** The number of boxes that the batches use. Boxes with higher numbers belong to machines that are in MAAS but in no batch. */
 const IN_BATCHES = HOSTS + 20;
 const STRANGERS = 5;
-/** The number of hosts that each kind of fault hits. All other hosts are healthy. */
+/** The number of hosts that each kind of fault hits. All hosts without a fault are healthy. */
 const EACH = 8;
 type Fault = "commissioning" | "install" | "datasource once" | "datasource for good" | "bmc" | "no boot disk";
 const FAULTS: readonly Fault[] = [
@@ -32,7 +32,10 @@ const FAULTS: readonly Fault[] = [
   "no boot disk",
 ];
 
-/** Maps the numbers of the faulty hosts, from 1, to their faults. The shuffle is seeded, so each run has the same faults. */
+/**
+ * Maps the numbers of the faulty hosts, from 1, to their faults. A seeded shuffle distributes the faults, so each run of the test has the same
+ * faults.
+ */
 function faultsOfHosts(): Map<number, Fault> {
   let seed = 20_261_121;
   const random = () => {
@@ -55,7 +58,9 @@ describe("a batch of 200 hosts over night", () => {
   const hubs: WorkflowRunner[] = [];
   let playing = true;
   let played: Promise<void>;
-  /** Aborts when the simulation of an agent fails. No host could end without its agent, so each wait for a host stops with the error. */
+  /**
+   * Aborts when the simulation of an agent fails. Without its agent no onboarding could end, so the abort stops every wait for a host with the error.
+   */
   const agents = new AbortController();
   const faults = faultsOfHosts();
   const ann = { actor: "ann", role: "admin", reason: "the morning after" } as const;
@@ -100,7 +105,7 @@ describe("a batch of 200 hosts over night", () => {
     const box = state.hardware.find((one) => one.bmcAddress === bmcAddress(n));
     if (box === undefined) throw new Error(`no box ${n}`);
     const plan = { commission: [], deploy: [] } as (typeof state.plans)[string];
-    // A fault stays at each try, because a hub that lost its lease between look and call may cause another try.
+    // A fault hits every try, because a hub that lost its lease between look and call may cause one more try.
     const always = <T>(outcome: T): T[] => Array.from({ length: 9 }, () => outcome);
     if (fault === "commissioning") plan.commission.push(...always("fail" as const));
     if (fault === "install") plan.deploy.push(...always("install_failure" as const));

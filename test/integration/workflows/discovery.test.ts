@@ -24,7 +24,7 @@ const box = (n: number) => {
   if (found === undefined) throw new Error(`no box ${n}`);
   return found;
 };
-/** Creates a machine in MAAS as another user would. The machine is not commissioned. */
+/** Creates a machine in MAAS as another user would. The new machine is not commissioned. */
 const record = async (hostname: string, bmc: string) =>
   (await rig.services.maas(rig.siteId)).createMachine({
     hostname,

@@ -221,7 +221,7 @@ describe("a deploy call that MAAS has not answered yet", () => {
     for (const _click of [1, 2]) expect((await verb(id, "restart_clean")).status).toBe("running");
     expect(await readOnboarding(db(), id)).toMatchObject({ pending_verb: "restart_clean" });
     expect(machine).toMatchObject({ status: 4, owner: null });
-    // The test stops the host's agent. On a busy machine the agent could otherwise enroll, and the hub would keep the node.
+    // The test stops the host's agent. On a busy machine, a running agent could enroll, and the hub would keep the node.
     alive.delete(id);
     carryOut();
     await until("the deploy to be taken back", () =>
@@ -250,7 +250,7 @@ describe("a deploy call that MAAS has not answered yet", () => {
 
   it("is awaited after the hub that made it is gone", async () => {
     const { id, machine, carryOut } = await deployHeld();
-    // The hub stops without an answer, while MAAS still processes the call.
+    // The hub stops before it gets the answer to its deploy call, while MAAS still processes the call.
     await Promise.all(runners.map((runner) => runner.close()));
     await verb(id, "restart_clean");
     hub();

@@ -17,8 +17,8 @@ import { startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
 /**
- * Every timeout of a profile (lifecycle 4.14) fires by its own clock. The test sets each timeout to a few seconds. The engine is real, and the
- * awaited event never comes. The file docs/timeouts.md has a table of the same cases.
+ * Tests that every timeout of a profile (lifecycle 4.14) fires by its own clock. The test sets each timeout to a few seconds. The workflow engine is
+ * real, and the event for which the stage waits never comes. The file docs/timeouts.md has a table of the same cases.
  */
 interface Case {
   readonly knob: keyof ProfileCreate;
@@ -36,13 +36,16 @@ interface Case {
     row: WorkflowRow,
     machine: Machine | undefined,
   ) => Promise<void> | void;
-  /** Marks a case that releases the machine of a retired node, and prepares that machine. */
+  /** Set in a case that releases the machine of a retired node: the function prepares that machine. */
   readonly released?: (rig: OnboardingRig, host: RetiredHost) => void;
-  /** Makes every matching request to MAAS fail from the start. A case with `away` runs alone. */
+  /**
+   * Makes every request to MAAS whose path contains `path` fail from the start. A case with `away` runs alone, because the fault would hit other
+   * cases.
+   */
   readonly away?: { readonly path: string };
 }
 const FIRES_AFTER_SECONDS = 2;
-/** Some settings also limit a stage with real work. Their tests need a longer timeout on a busy machine. */
+/** Some settings limit a stage that has real work to do, so their cases use a longer timeout for busy machines. */
 const AFTER_WORK_SECONDS = 15;
 
 const agent = (rig: OnboardingRig, id: WorkflowId) => rig.playAgent(id);
@@ -109,7 +112,7 @@ const CASES: readonly Case[] = [
     keep: async (rig, id, row, machine) => {
       const { last_sync_at_deploy: at } = row.state as { last_sync_at_deploy?: string | null };
       if (machine === undefined || typeof at !== "string") return;
-      // No sync reaches MAAS, whatever the agent does.
+      // In this case no hardware sync reaches MAAS, whatever the agent does.
       Object.defineProperty(machine, "lastSync", {
         get: () => Date.parse(at),
         set: () => undefined,

@@ -99,7 +99,7 @@ interface Facts {
   discovery_power?: { off_seen: boolean; booted_at: string | null } | null;
 }
 const factsOf = (row: { state: unknown }) => row.state as Facts;
-/** Looks until `is` accepts the row. Throws if the workflow ends first. */
+/** Drives the workflow, look by look, until `is` accepts its row. Throws if the workflow ends first. */
 async function driveUntil(id: WorkflowId, is: (row: WorkflowRow) => boolean): Promise<WorkflowRow> {
   const row = await driver.drive(id, (one) => (is(one) ? null : plainly));
   if (!is(row)) throw new Error(`it ended before: ${row.failureCode} ${row.failureMessage}`);
@@ -177,7 +177,7 @@ describe("a host whose machine MAAS refuses to create", () => {
   it("does not claim a new machine that may belong to another awaited host", async () => {
     const id = await start(1);
     await driveUntil(id, isBooted);
-    // The other host's BMC does not answer, so its machine may still appear later.
+    // The BMC of the other host does not answer, so the machine of the other host may still appear later.
     const other = await start(2, "127.0.0.9");
     await driveUntil(other, (row) => factsOf(row).discovery !== undefined);
     await enlist(1, "");
@@ -240,7 +240,7 @@ describe("a power-cycle", () => {
   const lost = async (look: { run(): Promise<unknown> }): Promise<void> => void (await look.run());
 
   it("happens once, even if a killed hub did not record one of its steps", async () => {
-    // Every second look is lost after it has acted. The first look of each step is among the lost looks.
+    // The test loses every second look after the look has acted, which includes the first look of each step.
     let looks = 0;
     const id = await start(1);
     const begun = (row: WorkflowRow) => (factsOf(row).discovery ?? null) !== null;
@@ -288,7 +288,8 @@ describe("a power-cycle", () => {
     expect(await driver.drive((await rig.start(2)).id)).toMatchObject({ status: "completed" });
     await useLogin({ user: REDFISH_USER, pass: REDFISH_PASS, driver: "redfish" });
     const id = await start(1);
-    // The BMC becomes a node's BMC only after the request, because the hub would have refused the request otherwise.
+    // Only after the onboarding request, the test gives the BMC of the request to a node. The hub would have refused an onboarding request for the
+    // BMC of a node.
     await becomes();
     const refused = await driver.drive(id);
     expect(refused).toMatchObject({ failureClass: "state_ambiguity", failureCode: "conflicting_candidates" });
@@ -315,7 +316,8 @@ describe("a discovery that finds nothing", () => {
     const id = await start(1);
     const booted = await driveUntil(id, isBooted);
     const { triggered_at: triggeredAt } = factsOf(booted).discovery ?? { triggered_at: "" };
-    // The default profile allows half an hour from the trigger. The stage was entered anew at the trigger.
+    // The default profile allows half an hour from the network boot. The workflow entered the stage again at the network boot, so the stage's
+    // deadline counts from the boot.
     const seconds = ((booted.stageDeadline?.getTime() ?? 0) - Date.parse(triggeredAt)) / 1000;
     expect(seconds).toBeGreaterThanOrEqual(1800);
     expect(seconds).toBeLessThan(1860);

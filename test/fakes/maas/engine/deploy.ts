@@ -60,7 +60,7 @@ export function setHwSync(region: Region, machine: Machine, enabled: boolean): v
   if (enabled) machine.syncInterval ??= hwSyncSeconds(region);
 }
 
-/** Allocates the machine to a user. The storage layout is copied for that owner. */
+/** Allocates the machine to a user. The function also gives the owner a copy of the machine's storage layout. */
 export function acquire(region: Region, machine: Machine, user: User, agentName: string | null): void {
   region.setOwner(machine, user.username);
   machine.agentName = agentName ?? "";
@@ -68,7 +68,7 @@ export function acquire(region: Region, machine: Machine, user: User, agentName:
   region.changeStatus(machine, STATUS.allocated);
 }
 
-/** In 3.5, a deploy call whose power-on fails leaves the machine Allocated to the caller. */
+/** In MAAS 3.5, a deploy call whose power-on fails leaves the machine Allocated to the caller. */
 async function requireBmcOrFallBack(
   region: Region,
   machine: Machine,
@@ -90,7 +90,8 @@ export async function deploy(region: Region, machine: Machine, user: User, reque
     throw stateConflict(`No machine with system ID ${machine.systemId} available.`);
   const system = chooseSystem(region, request.distroSeries);
   requireNetwork(machine);
-  // In 3.5 the deploy call waits for the power-on and fails when the power-on fails. In 3.7 the call only starts a workflow.
+  // In MAAS 3.5 the deploy call waits for the power-on, and fails when the power-on fails. In MAAS 3.7 the deploy call only starts a workflow of
+  // MAAS.
   if (region.version === "3.5.12") await requireBmcOrFallBack(region, machine, user, request);
   if (!allows("deploy", machine.status))
     throw stateConflict(`Can't deploy a machine that is in the '${STATUS_LABEL[machine.status]}' state`);
@@ -126,7 +127,7 @@ function startInstall(region: Region, machine: Machine): void {
   region.schedule("deploy_installed", machine, region.timings.install);
 }
 
-/** Called when the installer ends: the box reboots into its installed system, unless the plan names a failure. */
+/** The region calls this function when the installer ends. The box then reboots into its installed system, unless the test has planned a failure. */
 export function finishInstall(region: Region, machine: Machine): void {
   if (machine.status !== STATUS.deploying) return;
   const outcome = planOf(region, machine)?.deploy.shift() ?? "pass";
@@ -142,7 +143,8 @@ export function finishInstall(region: Region, machine: Machine): void {
     region.event(machine, "INFO", step);
   if (outcome === "datasource_failure") {
     const old = region.version === "3.5.12";
-    // The region waits `node_timeout` in 3.5, and twice `node_timeout` in 3.7. `deployTimeout` is the longer time.
+    // For an installed system that does not report, MAAS 3.5 waits `node_timeout`, and MAAS 3.7 waits twice as long. The setting `deployTimeout` is
+    // the time of MAAS 3.7.
     const reason = old ? "Node operation 'Deploying' timed out after 30 minutes." : "time-out during deployment";
     region.schedule("deploy_failed", machine, region.timings.deployTimeout / (old ? 2 : 1), { reason });
     return;
@@ -150,14 +152,14 @@ export function finishInstall(region: Region, machine: Machine): void {
   region.schedule("deploy_booted", machine, region.timings.boot);
 }
 
-/** Called when the installed system starts. A simulated host fetches its user data, which ends the deployment. */
+/** The region calls this function when the installed system starts. A simulated host fetches its user data, which ends the deployment. */
 export function bootInstalled(region: Region, machine: Machine): void {
   if (machine.status !== STATUS.deploying) return;
   if (region.hooks.boot === null) endDeployment(region, machine);
   else region.hooks.boot(machine);
 }
 
-/** Called when the installed system has fetched its user data. */
+/** Ends a deployment. The region calls this function when the installed system has fetched its user data. */
 export function endDeployment(region: Region, machine: Machine): void {
   if (machine.status !== STATUS.deploying) return;
   setPower(region, machine, "on");

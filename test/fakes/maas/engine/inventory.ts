@@ -52,8 +52,8 @@ function learnDisks(region: Region, machine: Machine, box: Hardware): void {
 }
 
 /**
- * Copies the box's hardware into the machine, as a commissioning run does. Interfaces are matched by MAC address and disks by serial number, so
- * all ids stay the same over several runs. Network links and storage layout are made anew unless the caller asked to keep both.
+ * Copies the box's hardware into the machine, as a commissioning run does. The function matches interfaces by MAC address and disks by serial number,
+ * so their ids stay the same in all commissioning runs. The function replaces network links and storage layout, unless the caller asked to keep them.
  */
 export function learnHardware(region: Region, machine: Machine): void {
   const box = region.hardwareOf(machine);

@@ -9,7 +9,7 @@ import { finishAbort, finishErase, finishRelease, releaseTimedOut } from "./rele
 
 type Handler = (region: Region, machine: Machine, job: Job) => void;
 
-/** The function that carries out each kind of job. The job's function runs when the job is due. */
+/** The functions that carry out the region's jobs, by kind of job. The region calls the function when a job is due. */
 const HANDLERS: Readonly<Record<Job["kind"], Handler>> = {
   commissioned: finishCommissioning,
   tested: (region, machine, job) => finishTests(region, machine, job.data["back_to"]),

@@ -96,7 +96,7 @@ function checkStaticAddress(region: Region, subnet: Subnet, address: string): vo
   if (takenAddresses(region).has(address)) throw new Refusal(404, "IP address is already in use.");
 }
 
-/** A free address of the subnet outside its ranges. Throws 503 when no address is free. */
+/** Returns a free address of the subnet that is in none of the subnet's ranges. Throws 503 when no address is free. */
 function pickAddress(region: Region, subnet: Subnet): string {
   const bounds = hostBounds(subnet);
   const taken = takenAddresses(region).add(subnet.gatewayIp);
@@ -131,7 +131,7 @@ export function linkSubnet(region: Region, nic: NetworkInterface, request: LinkR
   addLink(region, nic, mode, subnet?.id ?? null, address);
 }
 
-/** Removes a link. An interface that keeps its VLAN keeps a LINK_UP link without an address. */
+/** Removes a link of an interface. An interface whose last link is removed gets a LINK_UP link without an address. */
 export function unlinkSubnet(region: Region, nic: NetworkInterface, linkId: string | null): void {
   if (linkId === null || linkId === "") throw required("id");
   const choices = nic.links.map((link) => String(link.id));
@@ -140,7 +140,7 @@ export function unlinkSubnet(region: Region, nic: NetworkInterface, linkId: stri
   if (nic.links.length === 0) addLink(region, nic, "link_up", null);
 }
 
-/** Gives each AUTO link an address, as a deploy does. */
+/** Gives each AUTO link of the machine an address, as MAAS does at a deploy. */
 export function assignAutoAddresses(region: Region, machine: Machine): void {
   for (const nic of machine.interfaces) {
     for (const link of nic.links) {

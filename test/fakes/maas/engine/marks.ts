@@ -8,7 +8,7 @@ import type { Region } from "./region.ts";
 import { leaveTesting } from "./release.ts";
 import { endScriptSet, pickScripts, startScriptSet } from "./scripts.ts";
 
-/** Marks a machine broken. Only the owner may mark a machine. A machine without an owner cannot be marked. */
+/** Marks a machine broken. Only the owner may mark a machine broken, so nobody can mark a machine without an owner. */
 export function markBroken(region: Region, machine: Machine, user: User, comment: string | null): void {
   if (machine.owner !== user.username) throw forbidden();
   if (!mayChange(machine.status, STATUS.broken))
@@ -80,7 +80,7 @@ export async function powerOn(
 ): Promise<void> {
   if (machine.owner === null) throw stateConflict("Can't start node: it hasn't been allocated.");
   machine.userData = userData;
-  // The region writes the event before it calls the BMC, and also when the BMC fails.
+  // The region writes the event about a power action before it calls the BMC, and also when the BMC fails.
   region.userEvent(machine, user, "User powering up node", comment);
   await requireBmc(region, machine);
   startPowerOn(region, machine);

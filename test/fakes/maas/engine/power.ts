@@ -28,7 +28,10 @@ function requireRack(region: Region): void {
     });
 }
 
-/** Throws what a power call answers when the rack or the BMC fails. A BMC failure comes only after `bmcTimeout`. */
+/**
+ * Checks that the machine's BMC can be reached. Otherwise the function throws the error that a power call answers. A failure of the BMC comes only
+ * after `bmcTimeout`.
+ */
 export async function requireBmc(region: Region, machine: Machine): Promise<Bmc> {
   if (machine.powerType === "")
     throw new Refusal(500, "Power type is unset; the machine's power cannot be controlled.");
@@ -42,7 +45,9 @@ export async function requireBmc(region: Region, machine: Machine): Promise<Bmc>
   throw new Refusal(500, bmc.message);
 }
 
-/** Sets the machine's power. The region writes no event for a change of power: clients see the change in the next answer only. */
+/**
+ * Sets the machine's power. The region writes no event for a change of power, so clients see the change only in the next answer about the machine.
+ */
 export function setPower(region: Region, machine: Machine, power: "on" | "off"): void {
   const bmc = bmcOf(region, machine);
   if (bmc.reach === "failed") return;

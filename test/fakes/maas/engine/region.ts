@@ -29,11 +29,14 @@ export type Timings = { [Name in keyof typeof DEFAULT_TIMINGS]: number };
 
 /** Functions that start or stop a machine's simulated host when the machine starts or stops. */
 export interface HostHooks {
-  /** The installed system starts. The hook is null when no host is simulated: the region then ends the deployment at once. */
+  /**
+   * The region calls `boot` when the installed system starts for the first time. If no host is simulated, `boot` is null and the region ends the
+   * deployment at once.
+   */
   boot: ((machine: Machine) => void) | null;
-  /** Called when the machine loses power or is released. `wipe` is true when the machine's disk is going to be installed anew. */
+  /** The region calls `halt` when the machine loses power or is released. `wipe` is true when the machine's disk is going to be installed again. */
   halt: (machine: Machine, wipe: boolean) => void;
-  /** The machine is powered on again with its installed system. */
+  /** The region calls `resume` when the machine is powered on again with its installed system. */
   resume: (machine: Machine) => void;
 }
 
@@ -45,7 +48,7 @@ export interface RegionOptions {
   version: MaasVersion;
   speed: number;
   timings: Timings;
-  /** Called for each job that is due. */
+  /** The region calls `onJob` for each job that is due. */
   onJob: JobHandler;
 }
 
@@ -56,9 +59,11 @@ export class Region {
   readonly speed: number;
   readonly timings: Timings;
   hooks: HostHooks = { boot: null, halt: () => undefined, resume: () => undefined };
-  /** The boot reports of deployed systems, in order. Boot reports are kept in memory only. */
+  /** The boot reports of deployed systems, in order. The region keeps boot reports in memory only, so a restart of the simulator loses them. */
   readonly bootReports: { systemId: string; name: string; result: string | null }[] = [];
-  /** How far the region's clock is ahead, as clients see it. Jobs run by the real clock. A restart resets the difference to 0. */
+  /**
+   * How far the region's clock is ahead, as clients see it. Jobs become due by the real clock. A restart of the simulator resets `clockAheadMs` to 0.
+   */
   clockAheadMs = 0;
   noncesForgottenAt = 0;
   readonly #store: StateStore;
@@ -79,7 +84,7 @@ export class Region {
     return Date.now();
   }
 
-  /** The time in the region's answers, by which the region also judges signatures. */
+  /** The time that the region shows in its answers, and by which the region checks the timestamps of signed requests. */
   toldTime(): number {
     return this.now() + this.clockAheadMs;
   }
@@ -126,7 +131,7 @@ export class Region {
     this.state.counters[systemId] = counters;
   }
 
-  /** Adds an event. An event of level INFO or higher also becomes the machine's status message. */
+  /** Adds an event about a machine to the region's events. An event of level INFO or higher also becomes the machine's status message. */
   event(machine: Machine, level: EventLevel, type: string, description = "", action = ""): void {
     this.state.events.push({
       id: this.next("event"),
@@ -166,7 +171,7 @@ export class Region {
     machine.status = to;
   }
 
-  /** Sets the owner. A change of owner removes the machine's token. */
+  /** Sets the machine's owner. A change of owner removes the machine's token. */
   setOwner(machine: Machine, owner: string | null): void {
     if (machine.owner === owner) return;
     machine.owner = owner;

@@ -32,13 +32,13 @@ function forgetDeployment(region: Region, machine: Machine): void {
   freeAutoAddresses(machine);
 }
 
-/** The last step of a release: Ready, or New when the machine never passed commissioning. */
+/** The last step of a release sets the machine's status to Ready, or to New when the machine never passed commissioning. */
 export function finishRelease(region: Region, machine: Machine): void {
   if (machine.status === STATUS.ready) return;
   setPower(region, machine, "off");
   const passed = commissioningPassed(machine);
-  // A test or the control API may have set another status than Releasing. The region also reports Releasing before Ready or New for such a
-  // machine.
+  // A test or the control API may have set another status than Releasing. The region changes a machine with another status to Releasing before the
+  // machine becomes Ready or New.
   if (machine.status !== STATUS.releasing) region.changeStatus(machine, STATUS.releasing);
   region.changeStatus(machine, passed ? STATUS.ready : STATUS.new);
   region.setOwner(machine, null);
@@ -103,7 +103,7 @@ const ABORTED: Readonly<Partial<Record<Status, string>>> = {
   [STATUS.disk_erasing]: "Aborted disk erasing",
 };
 
-/** Starts an abort. The answer still shows the old status, which the `aborted` job changes later. */
+/** Starts to abort the machine's operation. The answer to the call shows the old status, because the job `aborted` changes the status later. */
 export function abort(region: Region, machine: Machine, user: User, comment: string | null): void {
   if (!allows("abort", machine.status))
     throw stateConflict(
@@ -144,7 +144,7 @@ export function finishAbort(region: Region, machine: Machine, from: number): voi
   }
 }
 
-/** Returns the machine to its status before its tests. After a commissioning run that status is Ready. */
+/** Returns the machine to its status before its tests. If the tests followed a commissioning run, the machine becomes Ready. */
 export function leaveTesting(region: Region, machine: Machine): Status {
   const back = machine.previousStatus === STATUS.commissioning ? STATUS.ready : machine.previousStatus;
   if (back === STATUS.ready || back === STATUS.new) {

@@ -202,7 +202,9 @@ export const SCRIPTS: readonly Script[] = [
   }),
 ];
 
-/** Picks scripts by name or tag. `none` picks no script. For an unknown word the function returns `{ unknown }`. */
+/**
+ * Picks scripts by name or tag. The word `none` picks no script. If a word is neither a script's name nor a tag, the function returns `{ unknown }`.
+ */
 export function pickScripts(type: Script["type"], words: readonly string[]): Script[] | { unknown: string } {
   if (words.length === 1 && words[0] === "none") return [];
   const picked = new Set<Script>();

@@ -44,7 +44,7 @@ export function physicalDisks(machine: Machine): BlockDevice[] {
   return machine.blockDevices.filter((device) => device.kind === "physical");
 }
 
-/** The chosen boot disk. Without a choice the boot disk is the first physical disk. */
+/** Returns the machine's chosen boot disk, or the first physical disk if nobody has chosen one. */
 export function bootDiskOf(machine: Machine): BlockDevice | null {
   const physical = physicalDisks(machine);
   return physical.find((device) => device.id === machine.bootDiskId) ?? physical[0] ?? null;

@@ -16,7 +16,7 @@ interface Credentials {
   tokenSecret: string;
 }
 
-/** Reads the credentials file: two levels of mapping with plain values. The parser understands no other YAML. */
+/** Reads the credentials file of hardware sync. The function understands only YAML that has two levels of mapping and plain values. */
 function readCredentials(yaml: string): Credentials {
   const value = (name: string): string => {
     const match = new RegExp(`^\\s+${name}:\\s*["']?([^"'\\s#]+)["']?\\s*$`, "m").exec(yaml);
@@ -60,7 +60,7 @@ export function machineAuthorization(credentials: Omit<Credentials, "endpoint">)
 
 async function ask(url: URL, init: RequestInit): Promise<Response> {
   const response = await fetch(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
-  // The body of a refusal may contain the token's secret, so nobody reads it.
+  // The body of a refused request may contain the token's secret, so the program does not read the body.
   if (!response.ok) throw new Error(`${url.origin}${url.pathname} answered ${response.status}.`);
   return response;
 }

@@ -21,7 +21,7 @@ export interface HostOptions {
   root: string;
   environment: Readonly<Record<string, string>>;
   restartDelayMs: number;
-  /** How often an active timer fires, in milliseconds. With null, timers are listed but never fire. */
+  /** How often an active systemd timer fires, in milliseconds. With null, the host lists timers but never fires them. */
   timerMs: () => number | null;
   /** Runs the service that belongs to a timer. */
   onTimer: (service: string) => Promise<void>;
@@ -83,7 +83,7 @@ export class SimulatedHost {
     forgetPid(this.root, unit);
   }
 
-  /** Power off: stops all units. */
+  /** Simulates that the host loses power: stops all its units. */
   async halt(): Promise<void> {
     this.#down = true;
     const units = [...this.#children.keys(), ...this.#timers.keys(), ...this.#restarts.keys()];
@@ -139,7 +139,7 @@ export class SimulatedHost {
     this.#children.set(unit, child);
     if (child.pid !== undefined) notePid(this.root, unit, child.pid);
     const code = await exit;
-    // A stopped unit is no longer in the map. The map may already have a new process of the same unit.
+    // If the unit was stopped meanwhile, `#children` no longer has its process, and may already have a new process of the same unit.
     if (this.#children.get(unit) !== child) return { code, stopped: true };
     this.#children.delete(unit);
     forgetPid(this.root, unit);

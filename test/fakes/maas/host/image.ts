@@ -29,7 +29,7 @@ function quote(text: string): string {
 function put(root: string, file: HostFile): void {
   const path = join(root, file.path);
   mkdirSync(dirname(path), { recursive: true });
-  // A read-only file of the previous boot cannot be overwritten, so it is removed first.
+  // The function first removes the file of the previous boot, because a read-only file cannot be overwritten.
   rmSync(path, { force: true });
   writeFileSync(path, file.content);
   chmodSync(path, file.mode);
@@ -43,7 +43,7 @@ export interface ImageOptions {
   omitHwSyncFiles: boolean;
 }
 
-/** Creates a host's root as the installer leaves it. All earlier files of that root are removed. */
+/** Creates a host's root as the installer leaves it. The function removes all earlier files of the host's root. */
 export function installImage(options: ImageOptions): void {
   const { machine, root } = options;
   rmSync(root, { recursive: true, force: true });
@@ -62,7 +62,8 @@ export function installImage(options: ImageOptions): void {
       mode: 0o755,
       content: `#!/bin/sh\nSIM_HOST_ROOT=${quote(root)} exec ${quote(process.execPath)} ${quote(SYSTEMCTL)} "$@"\n`,
     },
-    // Each file in run/sessions is one login session: its name is the session's id, its content the rest of the line.
+    // Each file in run/sessions is one login session of the host. The file's name is the session's id, and its content is the rest of the line that
+    // `loginctl` prints.
     {
       path: "usr/bin/loginctl",
       mode: 0o755,

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 const STOP_GRACE_MS = 5000;
 
-/** The path below the host's root where a file is there, else the path on the machine that runs the simulator. */
+/** Returns the path below the host's root if that file exists, and else the same path on the machine that runs the simulator. */
 function underRoot(root: string, path: string): string {
   return path.startsWith("/") && existsSync(join(root, path)) ? join(root, path) : path;
 }
@@ -24,7 +24,7 @@ export interface HostCommand {
   root: string;
   command: readonly string[];
   environment: Readonly<Record<string, string>>;
-  /** The log's path below the host's root. Output is appended. */
+  /** The path of the log file below the host's root. New output is appended to the file. */
   log: string;
 }
 
@@ -60,7 +60,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Stops a child and its whole process group: SIGTERM first, SIGKILL after a grace period. */
+/** Stops a child and its whole process group with SIGTERM, and after a grace period with SIGKILL. */
 export async function stopOnHost(child: ChildProcess): Promise<void> {
   const { pid } = child;
   if (pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -84,7 +84,9 @@ export function forgetPid(root: string, unit: string): void {
   rmSync(pidFile(root, unit), { force: true });
 }
 
-/** Whether the process belongs to this host. The kernel may have given its pid to another program meanwhile. */
+/**
+ * Whether the process belongs to this host. The check is necessary because the kernel may have given the pid of an ended process to another program.
+ */
 function belongsTo(root: string, pid: number): boolean {
   if (existsSync("/proc/self/environ")) {
     try {
@@ -102,7 +104,7 @@ function belongsTo(root: string, pid: number): boolean {
   }
 }
 
-/** Ends the process of this unit that a killed simulator left running. */
+/** Ends the process of a unit that a killed simulator left running. */
 export function killLeftover(root: string, unit: string): void {
   const path = pidFile(root, unit);
   if (!existsSync(path)) return;

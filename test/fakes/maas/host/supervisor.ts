@@ -14,7 +14,7 @@ import { unpackUserData } from "./user-data.ts";
 export interface SupervisorOptions {
   region: Region;
   hostsDir: string;
-  /** Names of the user-data parts to run. `all` runs every part. */
+  /** Names of the user-data parts to run. The name `all` stands for every part. */
   runParts: readonly string[];
   omitHwSyncFiles: boolean;
   /** Environment variables of every process on a host. */
@@ -22,7 +22,7 @@ export interface SupervisorOptions {
 }
 
 const RESTART_DELAY_S = 1;
-/** A minimum in real time, so that a unit that cannot start does not use up the processor. */
+/** The minimum pause before a restart, in real time. Without a pause before the restart, a unit that cannot start would use up the processor. */
 const MIN_RESTART_DELAY_MS = 250;
 const SCRIPTS = "var/lib/cloud/instance/scripts";
 const OUTPUT_LOG = "var/log/cloud-init-output.log";
@@ -31,7 +31,7 @@ const OUTPUT_LOG = "var/log/cloud-init-output.log";
 export class HostSupervisor implements UnitSupervisor {
   readonly #options: SupervisorOptions;
   readonly #hosts = new Map<string, SimulatedHost>();
-  /** The work on one host runs in sequence. */
+  /** The pieces of work on one host run one after the other. */
   readonly #queues = new Map<string, Promise<void>>();
   #origin = "";
   #closing = false;
@@ -47,7 +47,7 @@ export class HostSupervisor implements UnitSupervisor {
     region.hooks = {
       boot: (machine) => this.#enqueue(machine.systemId, () => this.#boot(machine)),
       halt: (machine, wipe) => {
-        // Power goes off at once, also during a first boot. The rest of the shutdown waits in the host's queue.
+        // Halting a host switches its power off at once, also during a first boot. The other steps of the shutdown wait in the host's queue.
         void this.#hosts.get(machine.systemId)?.halt();
         this.#enqueue(machine.systemId, () => this.#halt(machine.systemId, wipe));
       },
@@ -145,7 +145,7 @@ export class HostSupervisor implements UnitSupervisor {
     });
   }
 
-  /** After a restart of the simulator: an interrupted first boot starts over, and a deployed host starts again. */
+  /** Continues a host after a restart of the simulator. An interrupted first boot starts over, and a deployed host starts again. */
   #continue(machine: Machine): void {
     const { region } = this.#options;
     const record = this.#record(machine.systemId);
@@ -179,7 +179,7 @@ export class HostSupervisor implements UnitSupervisor {
     await this.#bringUp(machine, record);
   }
 
-  /** Starts the host again with its present disk. */
+  /** Starts the host again with the system on its disk. */
   async #resume(machine: Machine): Promise<void> {
     const record = this.#record(machine.systemId);
     if (this.#closing || record === undefined || this.#hosts.has(machine.systemId)) return;
@@ -196,7 +196,7 @@ export class HostSupervisor implements UnitSupervisor {
     if (!record.firstBootDone) await this.#firstBoot(machine, host, record);
   }
 
-  /** Does what cloud-init does: fetches the user data, which ends the deployment, and runs the parts in order. */
+  /** Does the work of cloud-init on a simulated host: fetches the user data, which ends the deployment, and runs the parts in order. */
   async #firstBoot(machine: Machine, host: SimulatedHost, record: HostRecord): Promise<void> {
     const { region } = this.#options;
     const parts = unpackUserData(await this.#fetchUserData(machine));
@@ -253,7 +253,10 @@ export class HostSupervisor implements UnitSupervisor {
   }
 }
 
-/** Boothooks first, then scripts, each sorted by name. Parts of other types are not run. */
+/**
+ * Returns the parts of the user-data in the order in which the host runs them: boothooks, then scripts, each sorted by name. The host does not run
+ * parts of other types.
+ */
 function orderOfRun(parts: readonly UserDataPart[]): UserDataPart[] {
   const byName = parts.toSorted((a, b) => (a.filename < b.filename ? -1 : 1));
   return [

@@ -12,7 +12,7 @@ interface Message {
   body: string;
 }
 
-/** Splits the headers from the body, and joins a header's continuation lines. Bytes are kept as Latin-1. */
+/** Splits the headers from the body, and joins a header's continuation lines. The function keeps all bytes as Latin-1 characters. */
 function parseMessage(text: string): Message {
   const end = /\r?\n\r?\n/.exec(text);
   const head = end === null ? text : text.slice(0, end.index);
@@ -53,12 +53,12 @@ function typeByFirstLine(content: Buffer): string {
   return "text/plain";
 }
 
-/** The bodies between the delimiters. The line break before a delimiter belongs to the delimiter. */
+/** Returns the bodies between the MIME delimiters. The line break before a MIME delimiter belongs to the delimiter. */
 function splitParts(body: string, boundary: string): string[] {
   const escaped = boundary.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const pieces = `\n${body}`.split(new RegExp(`\\r?\\n--${escaped}(--)?[ \\t]*(?=\\r?\\n|$)`));
   const parts: string[] = [];
-  // `split` also returns the pattern's group between the pieces. The group is "--" for the last delimiter.
+  // Between two pieces, `split` also returns the text of the pattern's group, which is "--" for the last delimiter.
   for (let index = 2; index < pieces.length; index += 2) {
     if (pieces[index - 1] === "--") break;
     parts.push((pieces[index] ?? "").replace(/^\r?\n/, ""));

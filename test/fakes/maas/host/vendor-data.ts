@@ -1,13 +1,13 @@
 import type { Machine } from "../state/model.ts";
 
-/** A file that the region's vendor data writes on a deployed machine. The path is below the host's root. */
+/** A file that the region's vendor data writes on a deployed machine. The file's path is relative to the host's root. */
 export interface HostFile {
   path: string;
   mode: number;
   content: string;
 }
 
-/** The calendar expression of the timer. The region renders the interval once, at deploy. */
+/** The systemd calendar expression of hardware sync's timer. The region renders the interval once, at deploy. */
 function onCalendar(seconds: number): string {
   const minutes = Math.floor(seconds / 60);
   if (minutes > 0 && minutes < 60) return `*-*-* *:00/${String(minutes).padStart(2, "0")}:00`;

@@ -3,9 +3,9 @@ import { Refusal } from "../engine/refusal.ts";
 import type { Region } from "../engine/region.ts";
 import type { User } from "../state/model.ts";
 
-/** Seconds. A request whose timestamp is older is refused. A timestamp in the future is accepted. */
+/** The maximum age of a request's timestamp, in seconds. The region refuses an older timestamp, and accepts a timestamp in the future. */
 const MAX_AGE_S = 300;
-/** Far longer than `MAX_AGE_S`. A real region keeps nonces for a day. */
+/** How long the simulator remembers used nonces, in milliseconds: far longer than `MAX_AGE_S`. A real region keeps nonces for a day. */
 const NONCE_KEEP_MS = 900_000;
 const NEEDED = [
   "oauth_consumer_key",
@@ -52,7 +52,7 @@ function checkSignature(oauth: OAuth, secret: Secret): void {
     throw refuse(
       `'Signature method ${oauth.oauth_signature_method} not supported try one of the following: PLAINTEXT'`,
     );
-  // The region's error text contains the expected secret. A client must therefore never log such a body.
+  // The region's error text contains the expected secret. A client must therefore never log the body of a 401.
   if (oauth.oauth_signature !== expected)
     throw refuse(`'Invalid signature. Expected signature base string: ${expected}'`);
 }
@@ -81,7 +81,7 @@ function useNonce(region: Region, oauth: OAuth): void {
   region.changed();
 }
 
-/** The user whose token signed the request, or null for an unsigned request. Throws 401 with the region's texts. */
+/** The user whose token signed the request, or null for an unsigned request. Throws 401 with the error texts of a real region. */
 export function authenticate(region: Region, request: IncomingMessage): User | null {
   const oauth = oauthOf(request);
   if (oauth === null) return null;

@@ -5,7 +5,7 @@ import type { User } from "../state/model.ts";
 
 export interface Reply {
   status: number;
-  /** In pieces where the whole answer would be too long for one string. */
+  /** The body of the answer, which comes in pieces if it would be too long for one string. */
   body: string | Buffer | Iterable<string>;
   contentType: string;
   headers?: Readonly<Record<string, string>>;
@@ -36,7 +36,7 @@ export class Fields {
     return [...this.#values];
   }
 
-  /** A boolean of a form. Throws a 400 that names the field when the value is no boolean. */
+  /** Returns a boolean field of a form. Throws a 400 that names the field when the value is no boolean. */
   flag(name: string, otherwise: boolean): boolean {
     const text = this.get(name);
     if (text === null || text === "") return otherwise;
@@ -67,9 +67,9 @@ export interface Call {
   /** The groups that the path's pattern matched. */
   params: readonly string[];
   query: Fields;
-  /** The body of a create or update, from a form or JSON. */
+  /** The fields of a request that creates or updates an object, from a form or a JSON body. */
   data: Fields;
-  /** The form fields that operations read. Operations do not see the fields of a JSON body. */
+  /** The form fields that operations read. Operations (`?op=`) do not see the fields of a JSON body. */
   form: Fields;
   url: URL;
 }
@@ -88,7 +88,7 @@ export function fromRefusal(refusal: Refusal): Reply {
   return { status: refusal.status, body: refusal.body, contentType: refusal.contentType, headers: refusal.headers };
 }
 
-/** nginx in front of the region refuses larger bodies. */
+/** The largest body of a request: nginx in front of a real region refuses larger bodies. */
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
 
 export async function readBody(request: IncomingMessage): Promise<Buffer> {
@@ -115,7 +115,7 @@ function jsonEntries(value: unknown): [string, string][] {
   });
 }
 
-/** Parses a body. A file part counts as a field with its text, because operations read it as a field. */
+/** Parses the body of a request into fields. A file part counts as a field with its text, because operations read it as a field. */
 export async function parseBody(contentType: string, body: Buffer): Promise<{ data: Fields; form: Fields }> {
   if (body.length === 0) return { data: new Fields([]), form: new Fields([]) };
   if (contentType.startsWith("application/json")) {

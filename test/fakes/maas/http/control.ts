@@ -67,7 +67,7 @@ const UnitRequest = z.strictObject({
   unit: z.string().regex(/^[A-Za-z0-9_.@-]+$/),
 });
 
-/** The host supervisor, as the `systemctl` of a host calls it. */
+/** The functions of the host supervisor that a simulated host's `systemctl` and the control API call. */
 export interface UnitSupervisor {
   unit(systemId: string, action: UnitAction, unit: string): Promise<{ code: number; output: string }>;
   describe(): unknown;
@@ -226,7 +226,10 @@ export class Control {
     return json({ forgotten: machine.systemId });
   }
 
-  /** The box PXE-boots without a call of MAAS. A machine with its BMC address gets its interface, else a New machine appears. */
+  /**
+   * Simulates that the box PXE-boots without a call of MAAS. If a machine has the box's BMC address, it gets the box's interface. Otherwise the
+   * region creates a New machine.
+   */
   async #enlist(id: string | undefined): Promise<Reply> {
     const { region } = this.#parts;
     const box = region.state.hardware.find((one) => one.id === id);

@@ -12,13 +12,13 @@ export const FAULT_KINDS = [
   "truncated_body",
   "echo_form",
 ] as const;
-/** `held` is for tests in the same process: the request waits, and is carried out and answered when `held` resolves. */
+/** The kind `held` is for tests in the same process. The region carries out and answers the request only when the promise `held` resolves. */
 export type FaultKind = (typeof FAULT_KINDS)[number] | "held";
 
 export interface FaultMatch {
   method?: string | undefined;
   op?: string | undefined;
-  /** A part of the path below the API root. */
+  /** A text that the request's path below the API root must contain. */
   path?: string | undefined;
   system_id?: string | undefined;
 }
@@ -44,7 +44,7 @@ export interface RequestShape {
   path: string;
 }
 
-/** The waiting faults, in the order in which they were added. At most one fault affects a request. */
+/** The faults that tests have added and that still apply, in the order in which they were added. At most one fault affects a request. */
 export class FaultBook {
   #faults: Fault[] = [];
   #lastId = 0;
@@ -88,9 +88,9 @@ function fits(match: FaultMatch, request: RequestShape): boolean {
 }
 
 /**
- * Refuses each field except the hostname with Django's error text, which repeats the value that was sent. A refused hostname would mean a race,
- * so the hostname is left out. For user data the answer also repeats the lines of its scripts that contain `=`, as an installer that prints the
- * scripts would.
+ * Refuses each field except the hostname with Django's error text, which repeats the value that was sent. The function does not refuse the hostname,
+ * because a refused hostname would mean that another machine took the name at the same moment. If the form has user data, the answer also repeats all
+ * script lines that contain `=`, as an installer that prints the scripts would.
  */
 export function echoOf(form: Fields): Reply {
   const refused = form.entries().filter(([name]) => name !== "hostname");
@@ -108,7 +108,7 @@ export function echoOf(form: Fields): Reply {
   return { status: 400, body: JSON.stringify(Object.fromEntries(errors)), contentType: "application/json" };
 }
 
-/** The answer of a fault that replaces the operation. Returns null for a fault that disturbs the connection and replaces no answer. */
+/** Returns the answer of a fault that replaces the operation's answer, or null for a fault that disturbs the connection. */
 export function faultReply(fault: Fault): Reply | null {
   switch (fault.kind) {
     case "status":

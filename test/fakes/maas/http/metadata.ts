@@ -13,7 +13,7 @@ import { parseBody, plain } from "./call.ts";
 
 const ROOT = "/MAAS/metadata/2012-03-01/";
 
-/** The user data's bytes. MAAS stores the text as sent, and decodes it when it is canonical base64. */
+/** Returns the bytes of the machine's user data. MAAS stores the user data as sent, and decodes it for the host when it is canonical base64. */
 function userDataBytes(machine: Machine): Buffer | null {
   if (machine.userData === null || machine.userData === "") return null;
   const decoded = Buffer.from(machine.userData, "base64");
@@ -35,7 +35,7 @@ async function signal(region: Region, machine: Machine, request: IncomingMessage
   if (!["OK", "WORKING", "FAILED", "TIMEDOUT", "INSTALLING", "TESTING", "APPLYING_NETCONF"].includes(status))
     throw new Refusal(400, `Unknown commissioning status: '${status}'`);
   if (machine.status !== STATUS.deployed) return plain("OK");
-  // Only a deployed machine with `enable_hw_sync` reports its hardware. The report sets the time of its last sync.
+  // Only a deployed machine with `enable_hw_sync` reports its hardware. Each report sets the machine's time of the last sync.
   if (machine.enableHwSync) {
     machine.lastSync = region.now();
     keepBootAddress(machine);

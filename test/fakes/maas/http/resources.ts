@@ -8,10 +8,10 @@ import * as networks from "./operations/networks.ts";
 import * as parts from "./operations/node-parts.ts";
 import * as site from "./operations/site.ts";
 
-/** A path and its operations, by `METHOD` or `METHOD op`. */
+/** A path of the API and its operations. The key of an operation is `METHOD` or `METHOD op`. */
 export interface Resource {
   path: RegExp;
-  /** The region answers an unsigned request to this path as an unrecognised operation. */
+  /** If true, the region answers an unsigned request to the path as an unrecognised operation. */
   unsignedIsUnrecognised?: true;
   operations: Readonly<Record<string, Handler>>;
 }

@@ -40,7 +40,10 @@ function unrecognised(method: string, op: string | null): Refusal {
   return new Refusal(400, `Unrecognised signature: method=${method} op=${op ?? "None"}`);
 }
 
-/** Splits the operation from a request. A client may write the operation as `op-NAME` at the end of the path, or as `?op=NAME`. */
+/**
+ * Separates the name of the operation from the path and query of a request. A client may write the operation as `op-NAME` at the end of the path, or
+ * as `?op=NAME`.
+ */
 function splitOp(path: string, query: URLSearchParams): { path: string; op: string | null } {
   const match = /^(.*\/)op-([a-z_]+)$/.exec(path);
   if (match?.[1] !== undefined && match[2] !== undefined) return { path: match[1], op: match[2] };
@@ -82,7 +85,7 @@ async function answerApi(region: Region, request: IncomingMessage, url: URL, bod
   return handler(call);
 }
 
-/** The reporting script that a deployed machine's sync service fetches. Hosts in a folder do not need it. */
+/** The reporting script that a deployed machine's sync service fetches. Simulated hosts in folders do not need the script. */
 const RUN_SCRIPTS = readFileSync(new URL("../host/maas-run-scripts.py", import.meta.url), "utf8");
 
 async function answer(parts: ServerParts, request: IncomingMessage, url: URL, body: Buffer): Promise<Reply> {
@@ -127,7 +130,7 @@ function send(region: Region, response: ServerResponse, reply: Reply, truncated:
   response.write(body.subarray(0, Math.floor(body.length / 2)), () => response.destroy());
 }
 
-/** Keeps the connection open without an answer until the client gives up or the server closes. */
+/** Keeps the connection of a request open without an answer until the client gives up or the server closes. */
 function hang(request: IncomingMessage): void {
   request.socket.setTimeout(0);
 }
@@ -165,7 +168,7 @@ async function handle(parts: ServerParts, request: IncomingMessage, response: Se
   if (fault?.kind === "held") await fault.held;
   const instead = fault === null ? null : await replyOf(fault, request, body);
   const reply = instead ?? (await answer(parts, request, url, body));
-  // The state is written before the answer is sent: a kill right after the answer loses nothing.
+  // The simulator writes its state before it sends the answer, so a kill right after the answer loses nothing.
   parts.region.changed();
   parts.region.flush();
   if (fault?.kind === "timeout_after_accept") hang(request);

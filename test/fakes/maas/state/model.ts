@@ -1,6 +1,6 @@
 import type { Status } from "./statuses.ts";
 
-/** The state of the simulated region, as plain JSON. The state file holds exactly this. */
+/** The state of the simulated region, as plain JSON. The state file contains exactly the object `State`. */
 
 export type MaasVersion = "3.5.12" | "3.7.3";
 export type PowerState = "on" | "off" | "unknown" | "error";
@@ -19,7 +19,7 @@ export interface NetworkInterface {
   macAddress: string;
   vlanId: number | null;
   links: Link[];
-  /** An object for an interface that a form made. Text in rows of old MAAS versions. */
+  /** The interface's parameters: an object if a form created the interface, and a text if an old MAAS version stored it. */
   params: Record<string, never> | string;
   vendor: string | null;
   product: string | null;
@@ -31,7 +31,7 @@ export interface NetworkInterface {
   sriovMaxVf: number;
   mtu: number;
   tags: string[];
-  /** The list is null when no discovery ever ran on the interface. */
+  /** What network discovery found on the interface, or null if no discovery ever ran. */
   discovered: never[] | null;
 }
 
@@ -55,7 +55,7 @@ export interface BlockDevice {
   id: number;
   kind: "physical" | "virtual";
   name: string;
-  /** Bytes. */
+  /** The size in bytes. */
   size: number;
   blockSize: number;
   model: string | null;
@@ -81,7 +81,7 @@ export interface ScriptResult {
   status: ScriptStatus;
   created: number;
   updated: number;
-  /** Milliseconds since the epoch. The time is null until the script ended. */
+  /** The time at which the script ended, in milliseconds since the epoch, or null until then. */
   ended: number | null;
   parameters: Record<string, unknown>;
 }
@@ -121,9 +121,9 @@ export interface Machine {
   ephemeralDeploy: boolean;
   enableKernelCrashDump: boolean;
   enableHwSync: boolean;
-  /** Milliseconds since the epoch. */
+  /** The time of the machine's last hardware sync, in milliseconds since the epoch. */
   lastSync: number | null;
-  /** Seconds. */
+  /** The interval of hardware sync, in seconds. */
   syncInterval: number | null;
   userData: string | null;
   token: MachineToken | null;
@@ -133,7 +133,7 @@ export interface Machine {
   ownerData: Record<string, string>;
   cpuCount: number;
   cores: number[];
-  /** MiB. */
+  /** The machine's memory in MiB. */
   memory: number;
   swapSize: number | null;
   interfaces: NetworkInterface[];
@@ -141,7 +141,7 @@ export interface Machine {
   blockDevices: BlockDevice[];
   bootDiskId: number | null;
   volumeGroupIds: number[];
-  /** True when the owner has copies of the filesystems. */
+  /** True when the machine's owner has a copy of the filesystem layout. */
   ownedStorage: boolean;
   scriptSets: Record<ScriptSetKind, ScriptSet | null>;
   pastScriptSets: ScriptSet[];
@@ -152,9 +152,9 @@ export interface Machine {
   hardwareId: string | null;
   skipNetworking: boolean;
   skipStorage: boolean;
-  /** Milliseconds since the epoch. */
+  /** The time of the machine's last deploy, in milliseconds since the epoch. */
   deployedAt: number | null;
-  /** The message is null until the first event of level INFO or higher. */
+  /** The text of the machine's newest event of level INFO or higher, or null if there was no such event. */
   statusMessage: string | null;
   statusAction: string | null;
 }
@@ -247,13 +247,13 @@ export interface Hardware {
   bmcAddress: string;
   bmcUser: string;
   bmcPass: string;
-  /** False when the BMC does not answer. */
+  /** False when the box's BMC does not answer. */
   bmcReachable: boolean;
-  /** How many simulated seconds the BMC takes for a power action. Without this value the BMC takes `timings.power`. */
+  /** How many simulated seconds the BMC takes for a power action. The default is `timings.power`. */
   bmcSeconds?: number | undefined;
   power: "on" | "off";
   cpuCount: number;
-  /** Cores of the first NUMA node. */
+  /** The numbers of the processor cores of the first NUMA node. */
   cores: number;
   memoryMib: number;
   uuid: string | null;
@@ -291,7 +291,7 @@ export type JobKind = (typeof JOB_KINDS)[number];
 /** A future change of a machine. A job survives a restart of the simulator. */
 export interface Job {
   id: number;
-  /** Milliseconds since the epoch. */
+  /** The time at which the job runs, in milliseconds since the epoch. */
   due: number;
   kind: JobKind;
   systemId: string;
@@ -317,9 +317,9 @@ export interface HostRecord {
   systemId: string;
   hostname: string;
   root: string;
-  /** True when every part of the user data was run or skipped. */
+  /** True when the host has run or skipped every part of the user data. */
   firstBootDone: boolean;
-  /** Units that start with the host. */
+  /** The systemd units that start with the host. */
   enabledUnits: string[];
   knownUnits: string[];
   parts: { filename: string; contentType: string; run: boolean; exitStatus: number | null }[];
@@ -346,7 +346,7 @@ export interface State {
   counters: Record<string, Counters>;
   requests: Record<string, number>;
   hosts: HostRecord[];
-  /** The time of each used nonce, in milliseconds since the epoch. The key is `consumer token nonce`. */
+  /** The time at which each OAuth nonce was used, in milliseconds since the epoch. The key is `consumer token nonce`. */
   nonces: Record<string, number>;
   rack: {
     systemId: string;

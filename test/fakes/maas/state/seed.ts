@@ -3,8 +3,8 @@ import { CONFIG_DEFAULTS } from "./config-settings.ts";
 import type { ApiToken, Counters, NetworkInterface, State } from "./model.ts";
 
 /**
- * The API key of the simulator's administrator, which works with a simulator only. Tests search logs for the parts of the key.
- * No part consists of zeros and ones only, because PostgreSQL uses such names itself.
+ * The API key of the simulator's administrator, which works with a simulator only. Tests search logs for the parts of the key. No part of the key
+ * consists of zeros and ones only, because PostgreSQL itself uses such names.
  */
 export const DEFAULT_API_KEY = "simConsumer0000001:simToken000000001:simTokenSecretKv7Qm2Zx9Lr4Tn8Wc3H";
 
@@ -30,7 +30,10 @@ function parseApiKey(apiKey: string): Omit<ApiToken, "name"> {
   return { consumer_key, token_key, token_secret };
 }
 
-/** The key with which a kept region was made: the first token of its administrator. Returns null when that token was revoked. */
+/**
+ * Returns the API key with which a stored region was created: the first token of its administrator. Returns null when the administrator's first token
+ * was revoked.
+ */
 export function keptApiKey({ users }: State): string | null {
   const token = users.find((user) => user.isSuperuser)?.tokens[0];
   return token === undefined ? null : [token.consumer_key, token.token_key, token.token_secret].join(":");

@@ -57,7 +57,7 @@ export const STATUS_LABEL: Readonly<Record<Status, string>> = {
   22: "Failed testing",
 };
 
-/** The statuses that may follow each status. */
+/** The statuses that may follow each status of a machine. */
 export const NODE_TRANSITIONS: Readonly<Record<Status, readonly Status[]>> = {
   0: [1, 21, 3, 4, 7, 8, 17],
   1: [2, 4, 7, 3, 0, 8, 21],
@@ -104,7 +104,7 @@ export function mayChange(from: Status, to: Status): boolean {
 
 const S = STATUS;
 
-/** The statuses that each operation accepts. An operation refuses a machine in a status outside its list, with its own error text. */
+/** The machine statuses in which each operation is allowed. An operation refuses a machine in a status outside its list, with its own error text. */
 export const ALLOWED = {
   commission: [S.new, S.failed_commissioning, S.ready, S.broken],
   abort: [S.commissioning, S.deploying, S.testing, S.disk_erasing],

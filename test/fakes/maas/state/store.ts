@@ -5,8 +5,8 @@ import type { State } from "./model.ts";
 const DEBOUNCE_MS = 20;
 
 /**
- * Keeps the region's state in one JSON file. A write makes a new file and renames it over the old one, so that a kill leaves either the old state
- * or the new state. Without a path nothing is stored.
+ * Keeps the region's state in one JSON file. A write makes a new file and renames it over the old one, so that a kill leaves either the old state or
+ * the new state. Without a path, the class stores nothing.
  */
 export class StateStore {
   readonly #path: string | null;
@@ -34,14 +34,14 @@ export class StateStore {
     return state;
   }
 
-  /** Notes a change of the state. The file is written shortly after. */
+  /** Remembers the changed state and writes it to the file a few milliseconds later. */
   changed(state: State): void {
     if (this.#path === null) return;
     this.#state = state;
     this.#timer ??= setTimeout(() => this.flush(), DEBOUNCE_MS);
   }
 
-  /** Writes the file now. The server calls `flush` before it sends an answer, so that a kill loses nothing that a client knows. */
+  /** Writes the state file now. The server calls `flush` before it sends an answer, so that a kill loses nothing that a client knows. */
   flush(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

@@ -91,7 +91,7 @@ export function viewPool(region: Region, name: string): Record<string, unknown> 
     : { name: pool.name, description: pool.description, id: pool.id, resource_uri: `${API}/resourcepool/${pool.id}/` };
 }
 
-/** A time as the region's models show it: ISO with milliseconds and without a zone. */
+/** Formats a time as MAAS shows it in most objects, in ISO format with milliseconds and without a zone. */
 export function modelTime(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString().slice(0, -1);
 }
@@ -120,7 +120,7 @@ function viewStorage(machine: Machine): Record<string, unknown> {
 function viewNetwork(region: Region, machine: Machine): Record<string, unknown> {
   const interfaces = machine.interfaces.map((nic) => viewInterface(region, machine.systemId, nic));
   const boot = machine.interfaces.findIndex((nic) => nic.id === machine.bootInterfaceId);
-  // The order of creation, which does not show how an interface is used.
+  // The links are in the order in which the interfaces were created, as in MAAS. The order does not show which interface is the boot interface.
   const links = machine.interfaces.toSorted((a, b) => a.id - b.id).flatMap((nic) => nic.links);
   const gateway = links
     .map((link) => region.state.subnets.find((subnet) => subnet.id === link.subnetId)?.gatewayIp ?? null)
@@ -149,7 +149,7 @@ function viewSync(machine: Machine): Record<string, unknown> {
   };
 }
 
-/** What an operation read of its machine before its change. */
+/** The facts that an operation reads about its machine before it changes the machine. */
 export interface Before {
   status: Status;
   installationId: number | null;
@@ -165,8 +165,8 @@ export function readBefore(region: Region, machine: Machine): Before {
 }
 
 /**
- * The answer of an operation. The region takes some fields from its reading before the change: the boot disk by the old
- * status, and after a deploy or release also the network.
+ * The answer of an operation that changes a machine. In the answer, some fields show the machine before the change: the boot disk, and after a deploy
+ * or release also the network.
  */
 export function viewMachineAfter(
   region: Region,

@@ -5,7 +5,10 @@ const API = "/MAAS/api/2.0";
 const TABLE_BYTES = 6_119_424;
 const PARTITION_TABLE_BYTES = 5_242_880;
 
-/** Whether filesystems are hidden. An owned machine shows the owner's copies, so without copies it shows none. */
+/**
+ * Whether answers hide the machine's filesystems. An owned machine shows its owner's copies of the filesystems, or no filesystems if the owner has no
+ * copies.
+ */
 function hidesFilesystems(machine: Machine): boolean {
   return showsOwnedStorage(machine.status) && !machine.ownedStorage;
 }

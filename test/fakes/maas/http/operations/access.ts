@@ -6,14 +6,14 @@ export function mayView(user: User, machine: Machine): boolean {
   return user.isSuperuser || machine.owner === null || machine.owner === user.username;
 }
 
-/** The machine that the path names. Throws 403 when the caller may not see it. */
+/** Returns the machine that the path names. Throws 403 when the caller may not see the machine. */
 export function viewable(call: Call): Machine {
   const machine = call.region.machine(call.params[0] ?? "");
   if (!mayView(call.user, machine)) throw forbidden();
   return machine;
 }
 
-/** The machine that the path names. Throws 403 when the machine is locked or the caller may not change it. */
+/** Returns the machine that the path names. Throws 403 when the machine is locked, or when the caller may not change the machine. */
 export function editable(call: Call): Machine {
   const machine = viewable(call);
   if (machine.locked) throw forbidden();
@@ -27,7 +27,10 @@ export function administered(call: Call): Machine {
   return machine;
 }
 
-/** The machine of a call that reads secrets or changes the lock. Administrators only, also on a locked machine. */
+/**
+ * Returns the machine of a call that reads secrets or changes the machine's lock. Only administrators may read secrets or change the lock, also on a
+ * locked machine.
+ */
 export function adminRead(call: Call): Machine {
   const machine = viewable(call);
   if (!call.user.isSuperuser) throw forbidden();

@@ -36,7 +36,7 @@ function limitOf(call: Call): number {
   return limit;
 }
 
-/** The events of one page: with `after` the oldest events after that bound, else the newest. The order is newest first. */
+/** Returns the events of one page, newest first: with `after` the oldest events after that id, else the newest events. */
 export function pageOf(
   events: readonly MaasEvent[],
   limit: number,
@@ -90,7 +90,7 @@ export function query(call: Call): Reply {
   return json({ count: shown.length, events: shown, ...uris(call, page, before, after) });
 }
 
-/** The URIs of the next and the previous page. Both URIs repeat the query and replace its bound. */
+/** Returns the URIs of the next and the previous page. Both URIs repeat the parameters of the request, with another value of `before` or `after`. */
 function uris(
   call: Call,
   page: readonly MaasEvent[],

@@ -135,7 +135,7 @@ export function machineByForm(region: Region, data: Fields): Machine {
   const powerType = data.get("power_type") ?? "";
   const byBmc = powerType === "ipmi";
   const wanted = data.all("mac_addresses").map((mac) => mac.toLowerCase());
-  // MAAS drops the MAC addresses of an `ipmi` machine without an architecture: commissioning finds its interfaces.
+  // MAAS drops the MAC addresses of an `ipmi` machine without an architecture, because commissioning finds the machine's interfaces.
   const macs = byBmc && !data.get("architecture") ? [] : wanted;
   checkArchitecture(data, !byBmc, errors);
   if (macs.length === 0 && !byBmc) add(errors, "mac_addresses", REQUIRED);
@@ -232,7 +232,7 @@ function applyForm(machine: Machine, data: Fields): void {
   applyPower(machine, data);
 }
 
-/** Changes the fields that the form names. Unknown field names are ignored. */
+/** Changes the fields that the form names. The region ignores unknown field names. */
 export function updateByForm(region: Region, machine: Machine, data: Fields): void {
   const errors: Errors = {};
   checkArchitecture(data, false, errors);

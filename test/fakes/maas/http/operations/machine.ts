@@ -39,7 +39,7 @@ export function update(call: Call): Reply {
   return show(call, machine);
 }
 
-/** Deletes a machine in any status and leaves its power as it is. The box may enlist later under a new id. */
+/** Deletes a machine in any status and leaves its power as it is. The box of a deleted machine may enlist later under a new id. */
 export function remove(call: Call): Reply {
   const machine = administered(call);
   const { region } = call;
@@ -91,7 +91,7 @@ export async function startDeploy(call: Call): Promise<Reply> {
   return json(viewMachineAfter(call.region, machine, before, "stale"));
 }
 
-/** The machine of a deploy call: every user may deploy a machine without an owner. */
+/** Returns the machine of a deploy call. Every user may deploy a machine without an owner. */
 function editableOrFree(call: Call): Machine {
   const machine = viewable(call);
   return machine.owner === null && !machine.locked ? machine : editable(call);
@@ -117,7 +117,8 @@ export function broken(call: Call): Reply {
   const machine = editable(call);
   const before = readBefore(call.region, machine);
   markBroken(call.region, machine, call.user, call.form.get("comment"));
-  // After Deployed, the answer shows the boot disk and network from before the change. In 3.7 the answer also shows the old installation.
+  // For a machine that was Deployed, the answer shows the boot disk and network from before the change. In MAAS 3.7 the answer also shows the
+  // machine's old installation.
   if (before.status !== STATUS.deployed) return show(call, machine);
   const view = viewMachineAfter(call.region, machine, before, "stale");
   return json(
@@ -193,7 +194,7 @@ export function annotate(call: Call): Reply {
   return show(call, machine);
 }
 
-/** Two empty documents in BSON. A client must not parse this answer as JSON. */
+/** Answers two empty documents in BSON, a format that a client must not parse as JSON. */
 export function details(call: Call): Reply {
   viewable(call);
   const entry = (name: string): Buffer =>

@@ -12,7 +12,7 @@ import { machineByForm } from "./machine-form.ts";
 
 type Match = (machine: Machine, value: string) => boolean;
 
-/** The filters of the list. The region ignores a filter name that is not in this table. */
+/** The query filters of the list of machines. The region ignores a filter with an unknown name. */
 const FILTERS: Readonly<Record<string, Match>> = {
   id: (machine, value) => machine.systemId === value,
   system_id: (machine, value) => machine.systemId === value,
@@ -51,7 +51,10 @@ function selected(call: Call): Machine[] {
     .toSorted((a, b) => a.id - b.id);
 }
 
-/** A list of more machines is answered in pieces, because ten thousand machines do not fit into one string. */
+/**
+ * The largest number of machines that an answer contains as one string. The simulator sends a longer list in pieces, because one string cannot hold
+ * ten thousand machines.
+ */
 const LONG_LIST = 500;
 
 export function list(call: Call): Reply {
@@ -101,14 +104,15 @@ export async function create(call: Call): Promise<Reply> {
     try {
       await commission(call.region, machine, call.user, request);
     } catch (error) {
-      // MAAS ignores invalid commissioning options here and leaves the machine New. MAAS reports a failing BMC.
+      // When a new machine's commissioning options are invalid, MAAS ignores the error and leaves the machine New. A failing BMC is an error of the
+      // call.
       if (!(error instanceof Refusal) || error.status !== 400) throw error;
     }
   }
   return json(viewMachine(call.region, machine));
 }
 
-/** `accept` also commissions a New machine with the default options. */
+/** The operation `accept` also commissions each New machine with the default options. */
 export async function accept(call: Call): Promise<Reply> {
   requireAdmin(call);
   const ids = call.form.all("machines");

@@ -27,7 +27,7 @@ function interfaceOf(machine: Machine, id: string | undefined): NetworkInterface
 export function blockDevices(call: Call): Reply {
   const machine = viewable(call);
   const all = machine.blockDevices.map((device) => {
-    // The list of devices has no firmware version. The answer for a single device has one.
+    // The list of block devices has no firmware versions, but the answer for a single device has one.
     const { firmware_version: _, ...shown } = viewBlockDevice(machine, device);
     return shown;
   });
@@ -143,7 +143,7 @@ function scriptTime(ms: number): string {
   return new Date(ms).toUTCString().replace("GMT", "+0000");
 }
 
-/** The default values of script parameters. A result does not list a parameter without a value. */
+/** The default values of script parameters. A script result lists only parameters that have a value. */
 const RUN_VALUES: Readonly<Record<string, string>> = {
   maas_auto_ipmi_user: "maas",
   maas_auto_ipmi_cipher_suite_id: "3",

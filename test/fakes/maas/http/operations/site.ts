@@ -25,7 +25,7 @@ export function versionDocument(version: string): Reply {
 function checkSetting(call: Call, name: string): void {
   const names = settingNames(call.region.version);
   if (names.includes(name)) return;
-  // Only the refusal of a setting's name has a content type without a character set.
+  // When MAAS refuses the name of a setting, and only in this case, the content type of the error has no character set.
   const refusal = badFields({
     [name]: [`${name} is not a valid config setting (valid settings are: ${names.join(", ")}).`],
   });
@@ -154,7 +154,7 @@ export function none(): Reply {
   return json([]);
 }
 
-/** A fresh region of 3.7 shows one warning to its administrators. */
+/** A fresh region of MAAS 3.7 shows one warning to its administrators. */
 export function notifications(call: Call): Reply {
   if (call.region.version === "3.5.12") return json([]);
   return json([
