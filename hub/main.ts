@@ -1,7 +1,7 @@
 /**
- * The hub's composition root. The hub starts settings, database, secrets, clients, engine and listeners in this order, and stops them in reverse
- * order. Exit status: 0 after SIGTERM or SIGINT, 78 for invalid settings, 1 for a failed start. With arguments the program runs a command in place of
- * the hub.
+ * The main program of the hub, which creates all its parts. The hub starts settings, database, secrets, clients, engine and listeners in this order,
+ * and stops them in reverse order. Exit status: 0 after SIGTERM or SIGINT, 78 for invalid settings, 1 for a failed start. With arguments the program
+ * runs a command in place of the hub.
  */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
@@ -53,7 +53,7 @@ interface Parts {
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
 }
 
-/** Starts the hub. `fail` ends the hub for an error that shows only after the start. */
+/** Starts the hub. The callback `fail` ends the hub for an error that shows only after the start. */
 async function start(
   config: Config,
   { log, ring }: KeptLog,
@@ -64,7 +64,7 @@ async function start(
   const store = await startDatabase(config, `muster-hub ${hubId.slice(0, 8)}`, log, closers);
   const { db, inTx } = store.opened;
   const adminTokenFile = join(config.sharedDir, "admin-token");
-  // The secret store is checked first, before anything is created or revoked with it.
+  // The hub checks first that the secret store belongs to its database, before it creates or revokes anything.
   const { secrets, identity, storeWatch } = await openSecretStore(config, log.with({ part: "secrets" }), db, closers);
   await ensureAdminToken(inTx, adminTokenFile);
   const clients = new SiteClients((siteId, report) => log.debug("maas request", { site_id: siteId, ...report }));
@@ -225,7 +225,7 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
   closers.push(() => runner.close());
 }
 
-/** Closes everything in reverse order. If one part fails to close, the other parts are still closed. */
+/** Closes all parts of the hub, in the reverse order of their start. If one part of the hub fails to close, the other parts are still closed. */
 async function closeAll(closers: Closer[], log: Log): Promise<void> {
   for (const close of closers.splice(0).reverse()) {
     try {
@@ -262,7 +262,7 @@ async function main(): Promise<void> {
   const kept = createKeptLog(config.logLevel, toStderr);
   const { log } = kept;
   const closers: Closer[] = [];
-  // SIGHUP means a reload. Without a listener the signal would end a hub that has nothing to read again.
+  // Operators send SIGHUP to make a program read its files again. Without this listener, SIGHUP would end a hub that has no files to read again.
   process.on("SIGHUP", () => log.info("SIGHUP: reading files again"));
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());
@@ -287,7 +287,7 @@ async function main(): Promise<void> {
   process.exit(0);
 }
 
-// Operators pass on Node's diagnostic reports, and DATABASE_URL in the environment may hold a password.
+// Node's diagnostic reports leave out the environment, because operators pass the reports on and DATABASE_URL may hold a password.
 if (process.report !== undefined) process.report.excludeEnv = true;
 const words = process.argv.slice(2);
 await (words.length === 0 ? main() : command(words));

@@ -2,14 +2,14 @@ import { parseArgs } from "node:util";
 import { type Field, flagOf, type Operation, typesOf } from "./description.ts";
 import { typeText } from "./output.ts";
 
-/** The command line cannot be understood. The message says what to write instead, and the exit status is 2. */
+/** The error for a command line that cannot be understood. The message of this error says what to write instead, and the exit status is 2. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
 /** The request that a command line describes, in its parts. */
 export interface Asked {
-  /** The path's parameters by name. */
+  /** The values of the parameters in the operation's path, by name. */
   readonly words: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
   /** The request's body; null if there is none. */
@@ -21,8 +21,8 @@ export interface Invocation extends Pick<Asked, "query" | "body"> {
 }
 
 /**
- * The flags of every command. No operation may have a field with the name of a common flag. A field's value could then be taken for the hub's
- * address, to which the command sends the token.
+ * The flags that every command of `muster` has. No operation may have a field with the name of a common flag. If a field had the name of a common
+ * flag, its value could be taken for the hub's address, to which the command sends the token.
  */
 export const COMMON_FLAGS = {
   hub: { type: "string" },
@@ -41,7 +41,7 @@ type Values = Readonly<Record<string, string | boolean | (string | boolean)[] | 
 export function readArguments(operation: Operation, argv: readonly string[]): { values: Values; words: string[] } {
   const fields = [...operation.query, ...(operation.body ?? [])];
   const flags = fields.map((field) => [flagOf(field), { type: "string", multiple: true }] as const);
-  // A hub of another version may have a field with the name of a common flag.
+  // The API of a hub of another version may have a field with the name of a common flag.
   const taken = flags.map(([flag]) => flag).filter((flag) => flag in COMMON_FLAGS);
   try {
     const options = { ...Object.fromEntries(flags), ...COMMON_FLAGS };
@@ -51,13 +51,13 @@ export function readArguments(operation: Operation, argv: readonly string[]): { 
       throw new Error(`--${unclear} is a flag of every command, and a field of this one; give the field by --json`);
     return { values: values as Values, words: positionals };
   } catch (error) {
-    // Only the first sentence of Node's message is used, because its advice does not fit these commands.
+    // Only the first sentence of Node's error message is shown, because Node's advice does not fit the commands of `muster`.
     const [reason = ""] = (error instanceof Error ? error.message : String(error)).split(/\. /, 1);
     throw new UsageError(`${reason.replace(/\.$/, "")}. See: muster help ${operation.command}`);
   }
 }
 
-/** Builds the request. `read` returns the content of the file in `@file`; `@-` means standard input. */
+/** Builds the API request of a command line. `read` returns the content of the file in `@file`; `@-` means standard input. */
 export function askedOf(
   operation: Operation,
   given: { readonly values: Values; readonly words: readonly string[] },
@@ -79,7 +79,7 @@ export function askedOf(
   };
 }
 
-/** The request with its parameters filled into the path. */
+/** Returns the API request of the command, with the parameters filled into the path. */
 export const invocationOf = (operation: Operation, { words, query, body }: Asked): Invocation => ({
   path: operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(words[name] ?? "")),
   query,
@@ -109,7 +109,10 @@ function bodyOf(operation: Operation, values: Values, read: (file: string) => st
   return body;
 }
 
-/** The value of a field from its flags. A text field keeps the text, every other field is parsed as JSON, and a repeated flag makes a list. */
+/**
+ * Returns the value of a request's field from the flags of the command line. A text field keeps the text, every other field is parsed as JSON, and a
+ * repeated flag makes a list.
+ */
 function fieldValue(field: Field, texts: readonly string[], read: (file: string) => string): unknown {
   const types = typesOf(field.schema);
   const one = (text: string): unknown => {
@@ -127,7 +130,10 @@ function fieldValue(field: Field, texts: readonly string[], read: (file: string)
     : texts.map(one);
 }
 
-/** `@file` means the file's content without its last line end, and `@@x` means the text `@x`. Secrets can thus be kept off the command line. */
+/**
+ * `@file` means the file's content without its last line end, and `@@x` means the text `@x`. `@file` lets an operator keep secrets off the command
+ * line.
+ */
 function contentOf(text: string, read: (file: string) => string): string {
   if (text.startsWith("@@")) return text.slice(1);
   return text.startsWith("@") ? read(text.slice(1)).replace(/\r?\n$/, "") : text;

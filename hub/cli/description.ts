@@ -7,7 +7,10 @@ export const NamedBy = z.object({
   id: z.string(),
   unless: z.object({ field: z.string(), values: z.array(z.string()), shown: z.string().optional() }).optional(),
 });
-/** How an id can be given by a name: the list to search, its name and id fields, and the items whose name is no longer valid. */
+/**
+ * The list in which the name of an object is searched, for a parameter that takes an id or a name. The list has a field for the name and a field for
+ * the id. Some of its items have a name that is no longer valid.
+ */
 export type NamedBy = z.output<typeof NamedBy>;
 const Schema = z.object({
   $ref: z.string().optional(),
@@ -52,7 +55,7 @@ const ApiDescription = z.object({
 });
 
 export interface Field {
-  /** The field's name in the API, e.g. `site_id`. */
+  /** The field's name in the API, for example `site_id`. */
   readonly name: string;
   readonly required: boolean;
   readonly schema: Schema;
@@ -60,15 +63,15 @@ export interface Field {
 
 /** One command, which is an operation of the API. */
 export interface Operation {
-  /** The operation's id in the API, e.g. `retryOnboarding`. */
+  /** The operation's id in the API, for example `retryOnboarding`. */
   readonly id: string;
-  /** The operationId with dashes, e.g. `retry-onboarding`. */
+  /** The command's name: the operationId with dashes, for example `retry-onboarding`. */
   readonly command: string;
   readonly summary: string;
   readonly group: string;
   readonly method: string;
   readonly path: string;
-  /** The positional arguments, in the order of the path. */
+  /** The positional arguments of the command, in the order of the path's parameters. */
   readonly arguments: readonly Field[];
   readonly query: readonly Field[];
   /** True if the operation changes a resource and must name the version that was read (If-Match). */
@@ -81,7 +84,7 @@ export interface Operation {
   readonly failureCounts: readonly string[];
 }
 
-/** The schema's types, e.g. `string`, `integer` or `array`. */
+/** The types of a JSON schema, for example `string`, `integer` or `array`. */
 export const typesOf = (schema: Schema): string[] => [
   ...[schema.type ?? []].flat(),
   ...(schema.anyOf ?? []).flatMap(typesOf),
@@ -98,7 +101,10 @@ const answersOf = ({ responses }: z.output<typeof Described>): Schema[] =>
   Object.values(responses).flatMap(({ content }) => content?.["application/json"]?.schema ?? []);
 const countsFailures = ({ name, schema }: Field): string[] => (schema["x-counts-failures"] === true ? [name] : []);
 
-/** The commands of a hub, read from its own API description. The command line thus offers only what this hub supports. */
+/**
+ * The commands of a hub, read from its own API description. Because the commands come from the hub, the command line offers only what this hub
+ * supports.
+ */
 export function operationsOf(document: unknown): Operation[] {
   const { paths, components } = ApiDescription.parse(document);
   const resolve = (schema: Schema): Schema => {
@@ -106,7 +112,7 @@ export function operationsOf(document: unknown): Operation[] {
     const named = components.schemas[schema.$ref.split("/").at(-1) ?? ""];
     return named === undefined ? schema : resolve(named);
   };
-  /** The schema with one level of its items and properties, because the help texts of flags show no more. */
+  /** A JSON schema with one level of its items and properties, because the help texts of flags show no more levels. */
   const described = (schema: Schema): Schema => {
     const { items, properties, ...rest } = resolve(schema);
     const inner = Object.entries(properties ?? {}).map(([name, one]) => [name, resolve(one)] as const);

@@ -5,7 +5,9 @@ import type { Operation } from "./description.ts";
 import { plain } from "./output.ts";
 import { call, DEADLINE_MS, flagText, Refused, targetOf } from "./request.ts";
 
-/** The parts of the document that the command reads for its summary. The rest of the document goes into the file unchanged. */
+/**
+ * The parts of the diagnostics document that the command reads for its summary. The rest of the diagnostics document goes into the file unchanged.
+ */
 const Section = z.looseObject({
   error: z.looseObject({ code: z.string(), detail: z.string() }).optional(),
   left_out: z.array(z.looseObject({ list: z.string(), shown: z.number(), of: z.number() })).optional(),
@@ -18,7 +20,9 @@ Write one file for support: the state of the hub, its database and its fleet, an
   --output FILE  by default muster-diagnostics-<time>.json; an existing file is not overwritten
 `;
 
-/** The command writes the file and reports what is missing in it. The content comes from one API operation. */
+/**
+ * Writes the hub's diagnostics to a file, and reports what is missing in them. The command gets the diagnostics from the hub with one API operation.
+ */
 export async function writeDiagnostics(argv: readonly string[], operations: readonly Operation[]): Promise<void> {
   const operation = operations.find(({ command }) => command === "get-diagnostics");
   if (operation === undefined) throw new UsageError("This hub's version offers no diagnostics.");
@@ -38,7 +42,7 @@ export async function writeDiagnostics(argv: readonly string[], operations: read
   process.stdout.write(plain(reportOf(file, Buffer.byteLength(content), document)));
 }
 
-/** Creates a file that only its owner can read. The function never overwrites a file or follows a link. */
+/** Creates a file that only its owner can read. Creating the diagnostics file never overwrites a file and never follows a link. */
 function create(file: string, content: string): void {
   try {
     writeFileSync(file, content, { mode: 0o600, flag: "wx" });

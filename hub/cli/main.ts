@@ -1,5 +1,5 @@
 /**
- * The command line for operators. The commands are the operations of the API, read from the hub's own description. Exit status: 0 done, 1 the hub
+ * The command line for operators. The commands are the operations of the API, read from the hub's own API description. Exit status: 0 done, 1 the hub
  * refused the request or a part of it, 2 the command was not understood, 3 the hub could not be reached.
  */
 import { parseArgs } from "node:util";
@@ -33,7 +33,10 @@ const USAGE = `Usage: muster <command> [arguments] [--flags]
 const MOST_PAGES = 10_000;
 const MOST_NEAR = 5;
 
-/** The present version of the resource. An operator at a shell changes the present state, and did not read it an hour ago. */
+/**
+ * Returns the present version of the resource that the command changes. The command line names this version itself, because an operator at a shell
+ * means to change the present state.
+ */
 async function presentVersion(target: Target, { path }: Invocation): Promise<string> {
   const invocation = { path, query: new URLSearchParams(), body: null };
   const response = await call(target, { method: "GET", invocation });
@@ -45,7 +48,7 @@ interface Page {
   readonly next_cursor?: string | null;
 }
 
-/** Reads all pages of a list. An answer that is not a list is returned unchanged. */
+/** Reads all pages of a list from the API. An answer that is not a list is returned unchanged. */
 async function allPages(target: Target, operation: Operation, first: Invocation): Promise<Page> {
   const items: Record<string, unknown>[] = [];
   const query = new URLSearchParams(first.query);
@@ -91,7 +94,7 @@ async function run(operation: Operation, argv: readonly string[], operations: re
   mustBeWhole(operation, answer);
 }
 
-/** Fails if a part of the request failed, so that a script does not continue after a partial success. */
+/** Throws if the answer says that a part of the request failed, so that a script does not continue after a partial success. */
 function mustBeWhole({ failureCounts }: Operation, answer: unknown): void {
   const counts = Object.entries(answer ?? {}).filter(([name, count]) => failureCounts.includes(name) && count > 0);
   if (counts.length === 0) return;
@@ -106,8 +109,8 @@ async function describe(url: string): Promise<Operation[]> {
 }
 
 /**
- * The error for an unknown command. The error suggests commands that contain all words of the given command, e.g. `create-maas-site-profile` for
- * `create-profile`.
+ * The error for an unknown command. The error for an unknown command suggests commands that contain all its words, for example
+ * `create-maas-site-profile` for `create-profile`.
  */
 function unknownCommand(name: string | undefined, operations: readonly Operation[]): string {
   const asked = (name ?? "").split("-");

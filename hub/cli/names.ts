@@ -9,9 +9,9 @@ interface Lists {
   readonly ask: (list: Operation, asked: Asked) => Promise<readonly Item[]>;
 }
 
-/** An argument or flag that takes the id of an object with a name. */
+/** An argument or flag of the command line that takes the id or the name of an object. */
 interface Place {
-  /** The place in the notation of the help, e.g. `<id>` or `--site-id`. */
+  /** The argument or flag as the help writes it, for example `<id>` or `--site-id`. */
   readonly label: string;
   readonly by: NamedBy;
   readonly text: string;
@@ -21,8 +21,9 @@ interface Place {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * Replaces names by ids. A value that looks like an id is used as an id. A name is looked up in the list that the API's own description gives, and
- * must match exactly one object. Nothing is guessed, because the verb may be one that cannot be undone.
+ * Replaces the names of objects in a command by their ids. A value that looks like an id is used as an id. A name is looked up in the list that the
+ * API's own description gives, and must match exactly one object. The command line never guesses an object, because the command may be one that
+ * cannot be undone.
  */
 export async function withIds(operation: Operation, given: Asked, lists: Lists): Promise<Asked> {
   const asked: Asked = {
@@ -61,14 +62,14 @@ function placesOf(operation: Operation, { words, query, body }: Asked): Place[] 
 async function idOf(place: Place, places: readonly Place[], lists: Lists): Promise<string> {
   if (UUID.test(place.text)) return place.text;
   const list = lists.operations.find(({ id }) => id === place.by.list);
-  // Without the list the text is sent as it is, and the hub answers which values it accepts.
+  // If the hub has no list for the name, the text is sent as it is, and the hub answers which values it accepts.
   if (list === undefined) return place.text;
   return theOne(place, list, await lists.ask(list, await askedFor(place, list, places, lists)));
 }
 
 /**
- * The request for the list: by the name, and by other objects that the command names and the list can be filtered by. For example, a profile is
- * searched in its site.
+ * Builds the request for the list in which a name is searched. The list is filtered by the name, and by other objects that the command names. For
+ * example, the name of a profile is searched in the profiles of the site that the command names.
  */
 async function askedFor(place: Place, list: Operation, places: readonly Place[], lists: Lists): Promise<Asked> {
   const other = (field: Field): Place | undefined =>
@@ -83,7 +84,7 @@ async function askedFor(place: Place, list: Operation, places: readonly Place[],
     words[field.name] = await idOf(known, places, lists);
   }
   const query = new URLSearchParams({ [place.by.name]: place.text });
-  // Also reads items that have given up their name, so that an error can say why their name is not valid.
+  // The list also contains items that have given up their name, so that an error can say why a name is not valid.
   if (place.by.unless?.shown !== undefined) query.set(place.by.unless.shown, "true");
   for (const field of list.query) {
     const known = other(field);

@@ -3,7 +3,10 @@ import { flagOf, namedBy, typesOf } from "./description.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** The columns of lists, in this order. A column appears if any item has a value for it; `--output json` shows all fields. */
+/**
+ * The columns of a table that shows a list, in this order. A column appears if any item of the list has a value for it; `--output json` shows all
+ * fields.
+ */
 const COLUMNS = [
   ["index"],
   ["hostname", "name", "url", "command", "credential"],
@@ -32,7 +35,7 @@ const COLUMNS = [
   ["waiting_for"],
   ["message", "drift_details.message", "next_action", "unschedulable_reasons", "skipped_because"],
 ] as const;
-/** The columns of histories. */
+/** The columns of a table that shows events or status changes. */
 const EVENT_COLUMNS = [
   ["occurred_at", "time", "observed_at"],
   ["stage", "type"],
@@ -40,7 +43,7 @@ const EVENT_COLUMNS = [
   ["status", "to_status", "subject"],
   ["message", "data"],
 ] as const;
-/** The columns of long texts, which come last and are never cut off. */
+/** The columns of a table that hold long texts. These columns of long texts come last and are never cut off. */
 const WHOLE: readonly string[] = COLUMNS.at(-1) ?? [];
 const WIDEST = 60;
 
@@ -52,10 +55,13 @@ const jsonText = (value: object): string => {
   const words = Array.isArray(value) && value.every((one) => typeof one !== "object") ? value.join(", ") : null;
   return words === null ? JSON.stringify(value) : words || "-";
 };
-/** A field's value, or with `a.b` the value of field b in record a. */
+/** Returns the value of a field of a row. The name `a.b` means field b in the nested record a. */
 const at = (row: Row, name: string): unknown =>
   name.split(".").reduce<unknown>((value, part) => (isRow(value) ? value[part] : undefined), row);
-/** Replaces control characters. An answer may quote text of a host or an operator, and that text must not control the terminal. */
+/**
+ * Replaces control characters in a text for the terminal. An answer may quote text of a host or an operator, and that text must not control the
+ * terminal.
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 export const plain = (value: string): string => value.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "?");
 const short = (value: string): string => (value.length > WIDEST ? `${value.slice(0, WIDEST - 1)}…` : value);
@@ -87,13 +93,13 @@ function tableOf(rows: readonly Row[]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** A nested record is shown by its fields. */
+/** Replaces a nested record by its fields, each with the name `record.field`. */
 const fieldsOf = ([name, value]: [string, unknown]): [string, unknown][] =>
   isRow(value) && Object.keys(value).length > 0
     ? Object.entries(value).map(([inner, one]) => [`${name}.${inner}`, one])
     : [[name, value]];
 
-/** An answer as text: a list as a table, a record as lines, and lists inside a record as separate tables. */
+/** Returns an answer of the API as text: a list as a table, a record as lines, and lists inside a record as separate tables. */
 export function forPeople(answer: unknown): string {
   if (!isRow(answer)) return `${plain(text(answer))}\n`;
   const { items, next_cursor: more, ...rest } = answer;
@@ -109,7 +115,7 @@ export function forPeople(answer: unknown): string {
   return `${[lines.join("\n"), ...lists.map(([name, rows]) => `\n${name}\n${tableOf(rows as Row[]).trimEnd()}`)].join("\n")}\n`;
 }
 
-/** A problem of the API (RFC 9457) as text. The problem's detail says what happened, to what, and what to do next. */
+/** A problem of the API (RFC 9457) as text. The detail of an API problem says what happened, to what, and what to do next. */
 export function problemText(status: number, problem: unknown): string {
   if (!isRow(problem)) return `The hub answered ${status} and no problem document.\n`;
   const errors = isRows(problem["errors"]) ? problem["errors"] : [];
@@ -129,7 +135,10 @@ export function overviewText(operations: readonly Operation[]): string {
   return `${parts.join("\n\n")}\n`;
 }
 
-/** The type of a flag's value, e.g. `integer | null`, `active | disabled`, `list of string`, `{"user": string, "pass": string}`. */
+/**
+ * The type of a flag's value as the help shows it, for example `integer | null`, `active | disabled`, `list of string`, `{"user": string, "pass":
+ * string}`.
+ */
 export function typeText(schema: Schema): string {
   const by = namedBy(schema);
   if (by !== undefined) return `id | ${by.name}`;

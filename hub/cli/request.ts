@@ -5,7 +5,7 @@ import { setDefaultCACertificates } from "node:tls";
 import { type Invocation, UsageError } from "./arguments.ts";
 import { problemText } from "./output.ts";
 
-/** The deadline of a request with a complete answer; a stream has none. */
+/** The deadline of a request with a complete answer; a request for a stream has no deadline. */
 export const DEADLINE_MS = 60_000;
 
 export interface Target {
@@ -21,7 +21,7 @@ export class Away extends Error {
   override readonly name = "Away";
 }
 
-/** Sends a request. If no hub answers, the error names the address and the settings that it comes from. */
+/** Sends one HTTP request to a hub. If no hub answers, the error names the address and the settings that it comes from. */
 export async function fetchFrom(url: string, path: string, request: RequestInit): Promise<Response> {
   try {
     return await fetch(`${url}${path}`, request);
@@ -47,7 +47,7 @@ export function targetOf(values: Readonly<Record<string, unknown>>): Target {
   return { url, token: token ?? readIfThere(".muster/hub/admin-token") };
 }
 
-/** If the operator names a CA, only that CA is trusted, and none of the system's. */
+/** If the operator names a CA, the command trusts only this CA, and no CA of the system. */
 function trustOnly(caFile: string | undefined): void {
   if (caFile === undefined || caFile === "") return;
   try {
@@ -78,24 +78,28 @@ interface Question {
   readonly method: string;
   readonly invocation: Invocation;
   readonly headers?: Readonly<Record<string, string>>;
-  /** True if the hub stores the answer under the request's key and can repeat it. */
+  /** True if the hub stores the answer under the request's idempotency key and can repeat it. */
   readonly repeatable?: boolean;
-  /** No deadline for a stream, which has no end. */
+  /** The deadline of the request in milliseconds; undefined for a stream, which has no end. */
   readonly deadlineMs?: number;
 }
 
-/** How long the command itself waits if the hub refuses a token that sent too many requests. A longer wait is left to the operator. */
+/**
+ * The longest time that the command itself waits after the hub refused its token for too many requests. If the hub asks for a longer wait, the
+ * operator must repeat the command.
+ */
 const MOST_WAIT_SECONDS = 60;
 
-/** The seconds to wait before the request is sent again; zero if it must not be sent again. */
+/** The seconds that the command waits before it sends a refused request again; zero if it must not send the request again. */
 function secondsToWait(response: Response): number {
   const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
   return response.status === 429 && seconds > 0 && seconds <= MOST_WAIT_SECONDS ? seconds : 0;
 }
 
 /**
- * Sends a request. A request is sent a second time only if the hub says that it did nothing and when to try again. Both attempts carry the same
- * idempotency key; a new command gets a new key. After any other failure the operator decides whether to repeat the command.
+ * Sends the request of a command to the hub. A request is sent a second time only if the hub says that it did nothing and when to try again. Both
+ * attempts of a request carry the same idempotency key; a new command gets a new key. After any other kind of failure, the operator decides whether
+ * to repeat the command.
  */
 export async function call(
   target: Target,

@@ -25,10 +25,10 @@ import {
 type StoreKind = SecretsSettings["kind"];
 const OTHER: Readonly<Record<StoreKind, StoreKind>> = { vault: "sealed_file", sealed_file: "vault" };
 
-/** The hub's settings for the given value of MUSTER_SECRETS. */
+/** Returns the hub's settings with the given value of MUSTER_SECRETS. */
 export type SettingsWith = (secrets: StoreKind) => DatabaseSettings & { readonly secrets: SecretsSettings };
 
-/** Runs a command of the hub's program. Exit status: 0 done, 1 incomplete, 2 unknown command. */
+/** Runs the command `copy-secrets` of the hub's program. Exit status: 0 done, 1 incomplete, 2 unknown command. */
 export async function runCommand(words: readonly string[], settingsWith: SettingsWith): Promise<number> {
   const to = targetOf(words);
   if (to === null) {
@@ -48,7 +48,7 @@ export async function runCommand(words: readonly string[], settingsWith: Setting
     await refuseWhileHubsRun(opened.db);
     const id = await readSecretStoreId(opened.db);
     if (id === null) throw new Error(UNUSED_DATABASE);
-    // Opening the sealed files creates their folder, so the database is checked first.
+    // Opening a store of sealed files creates its folder, so the database is checked before the store is opened.
     const stores = await Promise.all([from, secrets].map((store) => openSecrets(store, log)));
     closers.push(...stores.map(({ close }) => close));
     const [source, target] = stores.map((store) => store.secrets) as [SecretStore, SecretStore];
@@ -66,7 +66,7 @@ function noDatabase(error: unknown): never {
   );
 }
 
-/** Null if the words are not understood. */
+/** Returns the secret store that the command's arguments name; null if the arguments are not understood. */
 function targetOf(words: readonly string[]): StoreKind | "help" | null {
   try {
     const options = { to: { type: "string" }, help: { type: "boolean" } } as const;
@@ -83,7 +83,7 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 interface Copying {
   readonly db: Db;
-  /** The id of the secret store that belongs to the database. */
+  /** The id of the secret store that belongs to this database. */
   readonly id: string;
   readonly from: SecretsSettings;
   readonly source: SecretStore;
@@ -99,7 +99,7 @@ async function copyAll(copying: Copying): Promise<number> {
   const advice = adviceOn(counts, from, to);
   if (advice.length === 0) {
     await refuseWhileHubsRun(db);
-    // The store's id is written last. A hub recognizes its store by this id, so no hub can start with an incomplete copy.
+    // The id of the new store is written last. A hub recognizes its store by this id, so no hub can start with an incomplete copy.
     if ((await copyOne(SECRET_PATHS.storeId, { id }, target)) === "differs") throw othersStore(to);
   }
   for (const line of advice.length === 0 ? doneBy(from, to) : advice) say(line);
@@ -131,7 +131,10 @@ const NONE: Readonly<Record<Outcome, number>> = {
   differs: 0,
 };
 
-/** Refuses while a hub runs. A running hub could write a secret to the old store after that secret was copied, and the new value would be lost. */
+/**
+ * Refuses to copy secrets while a hub runs. A running hub could write a secret to the old store after the copy of this secret, and the new value
+ * would be lost.
+ */
 async function refuseWhileHubsRun(db: Db): Promise<void> {
   const hubs = await connectedHubs(db);
   if (hubs.length > 0)
@@ -140,7 +143,7 @@ async function refuseWhileHubsRun(db: Db): Promise<void> {
     );
 }
 
-/** Refuses a source that is not this database's store, and a target that belongs to another installation. */
+/** Refuses to copy from a store that does not belong to this database, or to a store that belongs to another installation. */
 async function refuseOthersStores({ id, from, source, to, target }: Copying): Promise<void> {
   for (const store of [source, target]) await store.check();
   if ((await readStoreId(source)) !== id)

@@ -80,7 +80,7 @@ describe("copying secrets, whatever the two stores hold", () => {
   });
 });
 
-/** A store that stops answering at call number `at`. With `effect` the store carries out that call before it fails. */
+/** A secret store that stops answering at call number `at`. With `effect` the store carries out the call before it fails. */
 function brokenAt(store: SecretStore, at: number, effect: boolean): SecretStore {
   let count = 0;
   const call = async <T>(path: string, act: () => Promise<T>): Promise<T> => {
@@ -121,7 +121,7 @@ describe.each(Object.entries(VAULTS))("secrets that are copied into and out of %
     expect(await outcomes(wanted, source, target)).toEqual(told);
     expect(await target.read("kv/large")).toEqual(document);
     await source.write("kv/b/c", { token: "2" });
-    // An operator removes the secret by hand, which leaves a version in the target.
+    // An operator removes the secret by hand, which leaves an empty version of the secret in the target store.
     await target.remove("kv/large");
     expect(await outcomes(wanted, source, target)).toEqual([
       "kv/a there_already",

@@ -3,8 +3,9 @@ import { type SecretData, SecretError, type SecretStore } from "../secrets/port.
 import type { NamedSecret } from "./named-secrets.ts";
 
 /**
- * The result for one path. `absent`: an optional secret is not in the source. `missing`: the database names the secret, but the source does not have
- * it. `corrupt`: the source's value cannot be read. `differs`: the target holds another value, which is kept.
+ * The result of copying the secret at one path. `absent`: an optional secret is not in the source store. `missing`: the database names the secret,
+ * but the source store does not have it. `corrupt`: the secret's value in the source store cannot be read. `differs`: the target store holds another
+ * value of the secret, which is kept.
  */
 export type Outcome = "copied" | "there_already" | "absent" | "missing" | "corrupt" | "differs";
 export interface CopiedSecret {
@@ -12,8 +13,8 @@ export interface CopiedSecret {
   readonly outcome: Outcome;
 }
 /**
- * Copies the secrets one after another. Each is written by check-and-set, read back and compared, and the source is only read. The copy may thus be
- * stopped and repeated at any time. Throws the `SecretError` of a store that cannot be used.
+ * Copies the secrets one after another. Each secret is written by check-and-set, read back and compared, and the source store is never changed. The
+ * copy may therefore be stopped and repeated at any time. If the source or the target store cannot be used, its `SecretError` is thrown.
  */
 export async function* copySecrets(
   secrets: readonly NamedSecret[],
@@ -34,7 +35,7 @@ export async function copyOne(path: string, data: SecretData, target: SecretStor
   try {
     await target.write(path, data, "nothing");
   } catch (error) {
-    // Another process wrote the path first. The value of that process is compared like any other.
+    // Another process wrote the secret's path first. The value of the other process is compared with the secret, like a copied value.
     if (!(error instanceof SecretError) || error.code !== "secret_conflict") throw error;
   }
   return isDeepStrictEqual(await valueAt(target, path), data) ? "copied" : "differs";

@@ -8,11 +8,11 @@ it("every column that holds a secret's path is known", () => {
     .filter((one) => is(one, PgTable))
     .flatMap((table) => Object.values(getTableColumns(table)).map(({ name }) => `${getTableName(table)}.${name}`));
   expect(columns.length).toBeGreaterThan(200);
-  // A new column of this kind needs its place in namedSecrets, or a line here that says why no secret is missed.
+  // A new column whose name suggests a secret needs its place in namedSecrets, or a line in this list that says why no secret is missed.
   expect(columns.filter((name) => /[.].*(path|secret|vault|cred|password|login)/.test(name)).sort()).toEqual([
-    // The id of the store, which is copied last.
+    // The id of the secret store, which is copied last.
     "installation.secret_store_id",
-    // The results of using a secret that a site or an override names.
+    // The columns that hold the results of using a secret, which a site or an override names.
     "maas_credential_uses.path",
     "maas_power_credential_overrides.vault_path",
     "maas_sites.api_token_vault_path",

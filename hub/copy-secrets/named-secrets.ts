@@ -6,7 +6,7 @@ import { SECRET_PATHS } from "../secrets/port.ts";
 
 export interface NamedSecret {
   readonly path: string;
-  /** True if the database says that the secret exists; false if it is optional. */
+  /** True if the database says that the secret exists; false if the secret is optional. */
   readonly needed: boolean;
 }
 
@@ -17,7 +17,7 @@ const always =
   (path: string): Find =>
   async () => [{ path, needed: true }];
 
-/** The keys of an aborted rotation sign nothing, so they are not needed. */
+/** The keys of an aborted rotation sign nothing, so they need not be copied. */
 const later =
   (pathOf: (generation: number) => string): Find =>
   async (db) => {
@@ -28,7 +28,7 @@ const later =
       .map(({ generation }) => ({ path: pathOf(generation), needed: !aborted.includes(generation) }));
   };
 
-/** The path is null if the secret was never written, or if the site removed its token when its address changed. */
+/** A site's column for a secret's path is null if the secret was never written, or if a change of the site's address removed the token. */
 const ofSites =
   (column: AnyPgColumn<{ data: string; notNull: false }>): Find =>
   async (db) => {
@@ -37,8 +37,8 @@ const ofSites =
   };
 
 /**
- * All kinds of secrets, each with the query that finds its paths. A new kind in SECRET_PATHS does not compile without its line here. The store's own
- * id is left out, because it marks a complete store.
+ * All kinds of secrets, each with the query that finds its paths. A new kind in SECRET_PATHS does not compile without its line in this list. The
+ * secret store's own id is not copied with the other secrets, because this id marks a complete store.
  */
 const KINDS: Readonly<Record<Exclude<Kind, "storeId">, Find>> = {
   certificateAuthority: always(SECRET_PATHS.certificateAuthority),
@@ -50,14 +50,15 @@ const KINDS: Readonly<Record<Exclude<Kind, "storeId">, Find>> = {
   deployPassword: ofSites(maasSites.deployPasswordVaultPath),
   powerOverride: async (db) => {
     const { vaultPath: path, status } = maasPowerCredentialOverrides;
-    // A disabled override may be enabled again with its stored login. A deleted override is also disabled and has no login.
+    // A disabled power override may be enabled again with its stored login, so the login is copied if it exists. A deleted power override is also
+    // disabled and has no login.
     return db.select({ path, needed: eq(status, "active").mapWith(Boolean) }).from(maasPowerCredentialOverrides);
   },
   webhookSecret: async (db) => {
     const rows = await db.select({ id: webhooks.id }).from(webhooks);
     return rows.map(({ id }) => ({ path: SECRET_PATHS.webhookSecret(id), needed: true }));
   },
-  // This secret exists only between two stages of a node's deploy.
+  // A node's secret user-data exists only between two stages of its deploy.
   userData: async (db) => {
     const rows = await db.select({ id: nodes.id }).from(nodes);
     return rows.map(({ id }) => ({ path: SECRET_PATHS.userData(id), needed: false }));

@@ -21,7 +21,7 @@ Settings come from the environment; docs/settings.md lists them and explains how
 export const UNUSED_DATABASE =
   "No hub has started on this database yet, so there is nothing to copy. Run this command with the environment of the hub that you move, especially its DATABASE_URL or MUSTER_STATE_DIR.";
 
-/** The line for one secret; null for an optional secret that does not exist. */
+/** The line of the output about one secret; null for an optional secret that does not exist. */
 export const lineOf = ({ path, outcome }: CopiedSecret): string | null =>
   outcome === "absent" ? null : `${TOLD[outcome].padEnd(13)}  ${path}`;
 
@@ -30,7 +30,7 @@ export const totalOf = (counts: Counts): string =>
     .map(([outcome, told]) => `${counts[outcome as Outcome]} ${told}`)
     .join(", ")}.`;
 
-/** The reason follows this text. */
+/** The message after a copy that stopped. The reason for the stop follows in the next line of the output. */
 export const BROKEN_OFF =
   "The copy stopped, and nothing was removed. Correct the following error, then run this command again; it continues from here.";
 

@@ -2,10 +2,10 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { StoreState } from "../secrets/store-watch.ts";
 import type { LogRing } from "./log-ring.ts";
 
-/** A setting that is in effect, by its name. */
+/** A setting of the hub that is in effect, with its name. */
 export interface Setting {
   readonly name: string;
-  /** The value; a secret only shows that it is set. Null if the setting has neither a value nor a default. */
+  /** The setting's value; a secret setting only shows that it is set. Null if the setting has neither a value nor a default. */
   readonly value: string | number | null;
   /** False if the setting has its default value. */
   readonly given: boolean;
@@ -29,14 +29,17 @@ export interface HubFacts {
 }
 
 export interface EventLoopWatch {
-  /** The delays since the watch began, in milliseconds. */
+  /** The delays of the event loop since the watch began, in milliseconds. */
   delay(): { readonly median: number; readonly p99: number; readonly longest: number };
   close(): void;
 }
 
 const RESOLUTION_MS = 20;
 
-/** Measures how late the event loop runs. Node records the time between two of its checks, so the checks' interval is subtracted. */
+/**
+ * Measures how late the event loop runs. Node.js records the time between two of its checks of the event loop, so the interval of these checks is
+ * subtracted.
+ */
 export function watchEventLoop(): EventLoopWatch {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   histogram.enable();

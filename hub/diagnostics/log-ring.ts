@@ -3,13 +3,13 @@ import { createLog, isAtLeast, type Log, type LogLevel, type LogSink } from "../
 
 const MOST_LINES = 1_000;
 const MOST_BYTES = 1_048_576;
-/** The limit of one line, so that a single line cannot displace all others. */
+/** The limit of the length of one log line, so that a single line cannot displace all others. */
 const LONGEST_LINE = 16_384;
 const LONGEST_MESSAGE = 1_000;
 
 type Line = { readonly [key: string]: Json };
 
-/** The last lines of this process's log, in memory. The lines show how a problem came about. */
+/** The last lines of this process's log, in memory. The kept log lines show how a problem came about. */
 export class LogRing {
   readonly #lines: string[] = [];
   #bytes = 0;
@@ -25,7 +25,7 @@ export class LogRing {
     }
   }
 
-  /** The lines, oldest first. `dropped` is the number of older lines that were removed. */
+  /** Returns the kept log lines, oldest first. `dropped` is the number of older lines that were removed. */
   read(): { readonly lines: readonly Line[]; readonly dropped: number } {
     return { lines: this.#lines.map((line) => JSON.parse(line) as Line), dropped: this.#dropped };
   }
@@ -41,7 +41,7 @@ export interface KeptLog {
   readonly ring: LogRing;
 }
 
-/** Lines of `level` and above go to `sink`. The ring keeps lines of info and above, even if `level` is higher. */
+/** Creates a log whose lines of `level` and above go to `sink`. The ring in memory keeps lines of info and above, even if `level` is higher. */
 export function createKeptLog(level: LogLevel, sink: LogSink): KeptLog {
   const ring = new LogRing();
   const log = createLog(isAtLeast("info", level) ? level : "info", (line, at) => {

@@ -1,14 +1,14 @@
 import { type SQL, sql } from "../db/orm.ts";
 import type { LeftOut } from "./section.ts";
 
-/** SQL for a timestamp in the API's format. Raw statements would otherwise return PostgreSQL's own format. */
+/** SQL for a timestamp in the API's format. Without this expression, a raw statement would return a timestamp in PostgreSQL's own format. */
 export const iso = (column: string): SQL =>
   sql.raw(`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`);
 
 /** SQL for the number of rows before a LIMIT, as a column of each row. */
 export const OF = sql.raw(`(count(*) over ())::int as "of"`);
 
-/** The rows without that column, and an entry about the rows that the LIMIT cut off. */
+/** Removes the column `of` from the rows, and adds an entry about the rows that the LIMIT cut off. */
 export function bounded<R extends { of: number }>(
   list: string,
   rows: readonly R[],

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Tx } from "../db/tx.ts";
 import type { HubFacts } from "./facts.ts";
 
-/** States that a list has more entries than the section shows. */
+/** The entry which states that a list has more rows than the section of the diagnostics shows. */
 export const LeftOut = z.strictObject({ list: z.string(), shown: z.int(), of: z.int() });
 export type LeftOut = z.output<typeof LeftOut>;
 
@@ -13,18 +13,20 @@ export interface Reading<T> {
 
 interface About<S extends z.ZodType> {
   readonly name: string;
-  /** A description for the API document. */
+  /** A description of the section for the API document. */
   readonly about: string;
-  /** The schema of everything that leaves the hub. A field that the schema does not describe makes the section fail. */
+  /** The schema of all data of the section. A field that the schema does not describe makes the section fail, so that nothing else leaves the hub. */
   readonly data: S;
 }
 
-/** A section that is read from memory, so it works even if the database is unreachable. */
+/** A section of the diagnostics that is read from memory, so it works even if the database is unreachable. */
 interface HubSection<S extends z.ZodType> extends About<S> {
   read(facts: HubFacts): Reading<z.input<S>> | Promise<Reading<z.input<S>>>;
 }
 
-/** A section that is read in one read-only transaction. The section's numbers of statements and rows do not grow with the fleet. */
+/**
+ * A section of the diagnostics that is read in one read-only transaction. The section's numbers of statements and rows do not grow with the fleet.
+ */
 interface DatabaseSection<S extends z.ZodType> extends About<S> {
   read(tx: Tx): Promise<Reading<z.input<S>>>;
 }

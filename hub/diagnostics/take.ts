@@ -11,22 +11,22 @@ import { LeftOut, type Reading, type Section } from "./section.ts";
 import { SECTIONS } from "./sections/index.ts";
 
 /**
- * `database_away`: the database does not answer, and later sections do not query it. `too_slow`: the database answers, but the section was not ready
- * in time. `section_failed`: any other error.
+ * The errors of a section of the diagnostics. `database_away`: the database does not answer, and later sections do not query it. `too_slow`: the
+ * database answers, but the section was not ready in time. `section_failed`: the section failed with another error.
  */
 const SECTION_ERRORS = ["database_away", "too_slow", "section_failed"] as const;
 const SectionError = z.strictObject({ code: z.enum(SECTION_ERRORS), detail: z.string() });
 type SectionError = z.output<typeof SectionError>;
 
-/** The entry for a section that could not be read. */
+/** The entry in the diagnostics for a section that could not be read. */
 export const SectionFailed = z.strictObject({ took_ms: z.int(), error: SectionError });
 
 const answerOf = ({ data, about }: Section) =>
   z.union([z.strictObject({ took_ms: z.int(), left_out: z.array(LeftOut), data }), SectionFailed]).describe(about);
 
 /**
- * The document that an operator gives to a supporter. A higher `schema_version` means that fields were removed or changed; new fields alone do not
- * raise it.
+ * The diagnostics document, which an operator gives to a supporter. A higher `schema_version` means that fields were removed or changed; new fields
+ * alone do not raise it.
  */
 export const Diagnostics = z.strictObject({
   schema_version: z.literal(1),
@@ -38,9 +38,9 @@ export const Diagnostics = z.strictObject({
 export type Diagnostics = z.output<typeof Diagnostics>;
 type Answer = Diagnostics["sections"][string];
 
-/** The time limits for reading, in milliseconds. */
+/** The time limits for reading the diagnostics, in milliseconds. */
 export interface Patience {
-  /** The server's own limit for each statement, so that no statement continues after its reader has gone. */
+  /** PostgreSQL's own time limit for each statement, so that no statement continues after the hub has given up waiting. */
   readonly statement: number;
   readonly section: number;
   readonly all: number;
@@ -48,7 +48,10 @@ export interface Patience {
 const PATIENCE: Patience = { statement: 5_000, section: 8_000, all: 30_000 };
 const LONGEST_TEXT = 4_000;
 
-/** Takes one document at a time, and gives it to all requests that come meanwhile. Any number of requests thus uses one database connection. */
+/**
+ * Takes one diagnostics document at a time, and gives it to all requests that come meanwhile. Any number of requests therefore uses one database
+ * connection.
+ */
 export function diagnosticsOf(facts: HubFacts, inTx: InTx): (patience?: Patience) => Promise<Diagnostics> {
   let underWay: Promise<Diagnostics> | null = null;
   return (patience = PATIENCE) => {
@@ -59,7 +62,7 @@ export function diagnosticsOf(facts: HubFacts, inTx: InTx): (patience?: Patience
   };
 }
 
-/** Reads the sections one after another. If a section fails, the other sections are still read. */
+/** Reads the sections of the diagnostics one after another. If a section fails, the other sections are still read. */
 async function take(facts: HubFacts, inTx: InTx, patience: Patience): Promise<Diagnostics> {
   const takenAt = new Date().toISOString();
   const lastMoment = performance.now() + patience.all;
@@ -128,13 +131,13 @@ function errorOf(error: unknown): SectionError {
   return { code: isDatabaseAway(error) ? "database_away" : "section_failed", detail };
 }
 
-/** The value of a field whose name matches is a secret, whatever the value looks like. */
+/** If the name of a field matches this pattern, its value is a secret, whatever the value looks like. */
 const SECRET_NAME =
   /(^|[_-])(secret|secret_id|password|passwd|pass|token|authorization|(consumer|access|api|private)_key)$/i;
 
 /**
- * Removes everything that looks like a credential or has the name of one. Texts from MAAS and hosts were cleaned when they arrived. This document
- * leaves the installation, and a library's logged error may still contain a credential.
+ * Removes every value from the diagnostics that looks like a credential or has the name of one. Texts from MAAS and hosts were cleaned when they
+ * arrived, but a library's logged error may still contain a credential. Credentials must be removed because the diagnostics leave the installation.
  */
 function presentable<T>(value: T, name = ""): T {
   if (typeof value === "string")

@@ -3,7 +3,7 @@ import { Json } from "../../shared/json.ts";
 import { writeCursor } from "../db/cursor.ts";
 import type { DomainEventRow } from "../db/schema/index.ts";
 
-/** A domain event as a CloudEvent 1.0 (decision P5). The extension attribute `cursor` lets a reader continue after this event later. */
+/** A domain event as a CloudEvent 1.0 (decision P5). The extension attribute `cursor` of an event lets a client continue after this event later. */
 export const CloudEvent = z.strictObject({
   specversion: z.literal("1.0"),
   id: z.string(),
@@ -17,7 +17,7 @@ export const CloudEvent = z.strictObject({
 });
 export type CloudEvent = z.output<typeof CloudEvent>;
 
-/** At most 18 digits, so that the number fits into PostgreSQL's bigint. */
+/** The position of an event has at most 18 digits, so that the number fits into PostgreSQL's bigint. */
 export const Position = z.tuple([z.string().regex(/^\d{1,18}$/)]);
 export const positionOf = (row: DomainEventRow): z.output<typeof Position> => [row.seq.toString()];
 

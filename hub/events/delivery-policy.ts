@@ -1,26 +1,26 @@
 /**
- * The delay in seconds before each further attempt. The first retries are soon, for a receiver that only restarts. The last ones are late, so that a
- * receiver that was down for a day still gets the event.
+ * The delay in seconds before each further attempt to deliver an event. The first retries come soon, for a receiver that only restarts. The last
+ * retries come late, so that a receiver that was down for a day still gets the event.
  */
 const SCHEDULE = [5, 60, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000] as const;
 export const MOST_ATTEMPTS = SCHEDULE.length + 1;
 const JITTER = 0.2;
 const LONGEST_RETRY_AFTER = 86_400;
 
-/** The result of an attempt: the receiver's status and Retry-After, or the reason why there was no answer. */
+/** The result of an attempt to deliver an event: the receiver's status and Retry-After, or the reason why there was no answer. */
 export type Attempted =
   | { readonly answered: true; readonly status: number; readonly retryAfterSeconds: number | null }
   | { readonly answered: false; readonly reason: string };
 
 export type Verdict =
   | { readonly kind: "delivered" }
-  /** `inSeconds` counts from now. */
+  /** The delivery is tried again `inSeconds` seconds from now. */
   | { readonly kind: "retry"; readonly inSeconds: number }
   | { readonly kind: "dead" }
-  /** 410: the receiver wants no further events (Standard Webhooks). */
+  /** The receiver answered 410: it wants no further events (Standard Webhooks). */
   | { readonly kind: "gone" };
 
-/** The seconds that a `Retry-After` requests, as a number or as an HTTP date. Null if the header is missing or cannot be read. */
+/** The seconds that a `Retry-After` requests, as a number or as an HTTP date. Null if the header `Retry-After` is missing or cannot be parsed. */
 export function retryAfterSeconds(header: string | undefined, now: Date): number | null {
   const text = header?.trim() ?? "";
   if (/^\d+$/.test(text)) return Number(text);
@@ -28,7 +28,10 @@ export function retryAfterSeconds(header: string | undefined, now: Date): number
   return Number.isNaN(at) ? null : Math.max(0, (at - now.getTime()) / 1000);
 }
 
-/** `attempt` is the number of the attempt just made, beginning with 1. `random` is in [0, 1). */
+/**
+ * Decides what follows from an attempt to deliver an event. `attempt` is the number of this attempt, beginning with 1. `random` is a random number in
+ * [0, 1) that varies the delay.
+ */
 export function judgeAttempt(attempted: Attempted, attempt: number, random: number): Verdict {
   if (attempted.answered && attempted.status >= 200 && attempted.status < 300) return { kind: "delivered" };
   if (attempted.answered && attempted.status === 410) return { kind: "gone" };
@@ -39,6 +42,6 @@ export function judgeAttempt(attempted: Attempted, attempt: number, random: numb
   return { kind: "retry", inSeconds: Math.max(jittered, asked) };
 }
 
-/** The reason of a failed attempt, for operators. */
+/** The reason why an attempt to deliver an event failed, as a text for operators. */
 export const reasonOf = (attempted: Attempted): string =>
   attempted.answered ? `The receiver answered ${attempted.status}` : attempted.reason;

@@ -5,7 +5,7 @@ import { WakeSignal } from "../timing/wake-signal.ts";
 
 const LOOK_EVERY_MS = 250;
 
-/** Wakes everything on this hub that waits for new events. One query serves any number of waiters. */
+/** Wakes all listeners on this hub that wait for new events. One database query serves any number of listeners. */
 export class EventFeed {
   readonly #db: Db;
   readonly #log: Log;
@@ -21,7 +21,7 @@ export class EventFeed {
     this.#log = log;
   }
 
-  /** Aborts when the hub stops. */
+  /** The signal that aborts when the hub stops. */
   get closing(): AbortSignal {
     return this.#closing.signal;
   }
@@ -34,7 +34,7 @@ export class EventFeed {
     return [...this.#listeners.values()].filter((one) => one === holder).length;
   }
 
-  /** Returns a signal that is raised when there are new events. `leave` removes the listener. */
+  /** Adds a listener, and returns a signal that is raised when there are new events. The returned function `leave` removes the listener. */
   listen(holder: string): { wake: WakeSignal; leave(): void } {
     const wake = new WakeSignal();
     this.#listeners.set(wake, holder);

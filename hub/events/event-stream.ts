@@ -9,28 +9,32 @@ import type { EventFeed } from "./event-feed.ts";
 const AT_ONCE = 200;
 
 export interface StreamRequest {
-  /** The position of the last event that the reader has. */
+  /** The position of the last event that the stream's client already has. */
   readonly after: bigint;
-  /** Event types or patterns. An empty list means all events. */
+  /** The event types, or patterns of types, that the client wants. An empty list means events of all types. */
   readonly types: readonly string[];
   readonly subject: string | undefined;
-  /** The name of the reader's token. */
+  /** The name of the token of the stream's client. */
   readonly holder: string;
-  /** Aborts when the reader disconnects. */
+  /** The signal that aborts when the stream's client disconnects. */
   readonly signal: AbortSignal;
 }
 
-/** The longest silence and the longest duration of a stream, in milliseconds. */
+/** The longest silence and the longest duration of an event stream, in milliseconds. */
 export interface StreamTimes {
   readonly heartbeatMs: number;
   readonly longestMs: number;
 }
-/** A stream ends after an hour, and the client opens another one. A revoked token can thus not read for ever. */
+/**
+ * An event stream ends after an hour, and the client opens another one. The limit of an hour keeps a client with a revoked token from reading events
+ * for ever.
+ */
 const TIMES: StreamTimes = { heartbeatMs: 15_000, longestMs: 3_600_000 };
 
 /**
- * Server-sent events: each CloudEvent has its cursor as `id`, so `Last-Event-ID` continues where the reader stopped. Events are read from the outbox
- * only as fast as the reader takes them. A slow reader therefore uses no memory for events, and its place is freed when the stream's time is over.
+ * Streams domain events as server-sent events. Each CloudEvent has its cursor as `id`, so a client with `Last-Event-ID` continues where it stopped.
+ * The hub reads events from the database only as fast as the client takes them. A slow client therefore uses no memory for events, and its stream
+ * ends when the stream's time is over.
  */
 export function eventStream(
   db: Db,
@@ -51,7 +55,7 @@ export function eventStream(
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        // The end does not wait for the next pull, because a reader that stopped reading would keep its place for ever.
+        // The stream's end does not wait for the client to take more data, because a client that stopped reading would keep the stream open for ever.
         const end = (): void => {
           if (!open) return;
           close();
@@ -76,14 +80,17 @@ export function eventStream(
   );
 }
 
-/** Returns the next text for the reader as soon as there is one, or a comment if there was none during the heartbeat interval. */
+/**
+ * Returns a function that waits for the next text of the stream. If there was no event during the heartbeat interval, the stream's next text is a
+ * comment.
+ */
 function messages(
   db: Db,
   request: StreamRequest,
   { wake, ends, heartbeatMs }: { wake: WakeSignal; ends: AbortSignal; heartbeatMs: number },
 ): () => Promise<string> {
   let after = request.after;
-  /** The last event that was read, sent or not, and the last event whose cursor the reader has. */
+  /** `read` is the last event that was read from the database, sent or not. `told` is the last event whose cursor the client has. */
   let read: DomainEventRow | undefined;
   let told: DomainEventRow | undefined;
   const heartbeat = (): string => {
@@ -96,7 +103,8 @@ function messages(
     while (!ends.aborted) {
       const rows = await listDomainEvents(db, { after, limit: AT_ONCE });
       const last = rows.at(-1);
-      // Retention may remove events that a slow reader has not taken yet. The stream then fails, and the reader begins anew and learns the reason.
+      // Retention may remove events that a slow client has not taken yet. A stream with removed events fails, and the client learns the reason when
+      // it opens a new stream.
       if (read !== undefined && last !== undefined && !(await hasPosition(db, after)))
         throw new Error("events were removed before the stream's reader took them");
       if (last !== undefined) {

@@ -6,20 +6,23 @@ import { type Attempted, retryAfterSeconds } from "./delivery-policy.ts";
 
 const ANSWER_WITHIN_MS = 15_000;
 
-/** Sends requests to receivers and keeps the connections open for later deliveries, until `close` closes them. */
+/** Sends events to the receivers of webhooks. The connections stay open for later deliveries, until `close` closes them. */
 export class WebhookClient {
   readonly #http: HttpAgent;
   readonly #https: HttpsAgent;
   readonly #resolve: typeof lookup;
 
-  /** `resolve` resolves host names; by default the system's resolver. */
+  /** `resolve` resolves the host names of receivers; by default it is the system's resolver. */
   constructor(resolve: typeof lookup = lookup) {
     this.#resolve = resolve;
     this.#http = new HttpAgent({ keepAlive: true });
     this.#https = new HttpsAgent({ keepAlive: true });
   }
 
-  /** A redirect counts as an ordinary answer. Following the redirect would send the signed event to an address that no operator has entered. */
+  /**
+   * A receiver's redirect counts as an ordinary answer. A webhook client that followed a redirect would send the signed event to an address that no
+   * operator has entered.
+   */
   async post(
     url: string,
     { headers, body }: { headers: Readonly<Record<string, string>>; body: string },
@@ -51,7 +54,7 @@ export class WebhookClient {
       const headers = { ...options.headers, "content-length": String(Buffer.byteLength(body)) };
       const looked = refusing(this.#resolve, target);
       const asked = send(target, { ...options, headers, method: "POST", agent, lookup: looked });
-      // Later errors, e.g. of an answer that never ends, are ignored, because the status is already known.
+      // Errors after the answer's status, for example of an answer that never ends, are ignored, because the status is enough.
       asked.on("error", reject);
       asked.on("response", (answer) => {
         answer.on("error", () => undefined);
@@ -63,7 +66,7 @@ export class WebhookClient {
   }
 }
 
-/** The reason contains only the system's error code. The full text names addresses, and it may repeat what was sent. */
+/** The reason of a failed request contains only the system's error code. The full error text names addresses, and it may repeat what was sent. */
 function whyNot(error: unknown): string {
   if (error instanceof ForbiddenAddressError)
     return "The receiver's name resolves to a forbidden address, e.g. a link-local one, or to this hub itself. Change the webhook's URL.";

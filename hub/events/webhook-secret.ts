@@ -2,10 +2,12 @@ import { z } from "zod";
 import { Secret } from "../../shared/secret.ts";
 import { type SecretData, SecretError, type SecretStore } from "../secrets/port.ts";
 
-/** The two secrets of a rotation, as the secret store holds them. `previous_until` is in ISO 8601. */
+/**
+ * The present and the previous secret of a webhook, as the secret store holds them. `previous_until` is the end of the previous secret, in ISO 8601.
+ */
 const Kept = z.object({ secret: z.string(), previous: z.string().optional(), previous_until: z.string().optional() });
 
-/** The secrets that sign a delivery at the given time. */
+/** The webhook secrets that sign a delivery at the given time. */
 export function signingKeys(data: SecretData, now: Date): Secret[] {
   const { secret, previous, previous_until: until } = Kept.parse(data);
   return previous !== undefined && until !== undefined && new Date(until) > now
@@ -14,8 +16,9 @@ export function signingKeys(data: SecretData, now: Date): Secret[] {
 }
 
 /**
- * The stored value after a rotation to a new secret. If the same secret is sent again, it does not become its own predecessor, so a repeated request
- * changes nothing. The previous secret then ends at the earlier of the two end times, so a shorter overlap takes effect at once.
+ * Returns the stored value after a rotation to a new webhook secret. If the present secret is sent again, it does not become its own predecessor, so
+ * a repeated request changes nothing. A repeated request with a shorter overlap takes effect at once: the previous secret ends at the earlier of the
+ * two end times.
  */
 export function rotated(data: SecretData, secret: Secret, overlapSeconds: number, now: Date): SecretData {
   const kept = Kept.parse(data);
@@ -26,12 +29,12 @@ export function rotated(data: SecretData, secret: Secret, overlapSeconds: number
   return { secret: kept.secret, previous: kept.previous, previous_until: until };
 }
 
-/** The limit of tries; more simultaneous rotations are not expected. */
+/** The limit of attempts to store a rotated secret; more simultaneous rotations are not expected. */
 const TRIES = 5;
 
 /**
- * Replaces the stored value by check-and-set, without a lock. Of two simultaneous rotations, the second one finds the first one's secret and keeps it
- * as the previous one.
+ * Replaces the stored secrets of a webhook by check-and-set, without a lock. Of two simultaneous rotations, the second rotation finds the secret of
+ * the first one and keeps it as the previous secret.
  */
 export async function rotateKept(
   secrets: SecretStore,

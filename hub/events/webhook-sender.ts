@@ -22,11 +22,11 @@ import { WebhookClient } from "./webhook-request.ts";
 import { signingKeys } from "./webhook-secret.ts";
 import { signatureOf } from "./webhook-signature.ts";
 
-/** Longer than the longest attempt. */
+/** The lease of a delivery, in seconds, is longer than the longest attempt to send it. */
 const LEASE_SECONDS = 60;
 const PER_WEBHOOK = 4;
 const LOOK_EVERY_MS = 1_000;
-/** The delay after an error of the secret store. */
+/** The delay in seconds before the next attempt, if the secret store could not return the webhook's secret. */
 const SECRET_AGAIN_SECONDS = 30;
 
 export interface WebhookSenderOptions {
@@ -37,16 +37,16 @@ export interface WebhookSenderOptions {
   readonly log: Log;
 }
 
-/** What an attempt needs besides the delivery. `closing` aborts when the hub stops. */
+/** The services that an attempt needs besides the delivery itself. The signal `closing` aborts when the hub stops. */
 interface Sending extends WebhookSenderOptions {
   readonly client: WebhookClient;
   readonly closing: AbortSignal;
 }
 
 /**
- * Delivers domain events to webhooks, each at least once (decision P5). Any number of hubs share the work. If a hub is killed, any hub repeats its
- * attempts with the same `webhook-id`. One loop writes deliveries and another one sends them, so neither a flood of events nor one webhook's backlog
- * delays the sending.
+ * Delivers domain events to webhooks, each at least once (decision P5). Any number of hubs share the work of delivering events. If a hub is killed,
+ * another hub repeats its attempts with the same `webhook-id`. One loop writes the rows of deliveries, and another loop sends the deliveries. Neither
+ * a flood of events nor one webhook's backlog therefore delays the sending.
  */
 export function startWebhookSender(options: WebhookSenderOptions): { close(): Promise<void> } {
   const { db, inTx, feed, log } = options;
@@ -115,7 +115,7 @@ async function deliver(sending: Sending, { delivery, webhook }: ClaimedDelivery)
   const ending = endingOf(attempted, delivery.attempts);
   const failed = await inTx(async (tx) => {
     const current = ending.gone ? await lockWebhook(tx, webhook.id) : null;
-    // The 410 came from a URL that the webhook no longer has, so the delivery is sent to its present URL.
+    // If the answer 410 came from a URL that the webhook no longer has, the delivery is sent again to the present URL.
     const byFormer = ending.gone && current?.url !== webhook.url;
     const held = await endAttempt(tx, delivery, byFormer ? { ...ending, state: "pending", inSeconds: 0 } : ending);
     if (held && ending.gone && !byFormer)
@@ -137,7 +137,10 @@ function endingOf(attempted: Attempted, attempt: number): DeliveryEnding & { rea
   return { ...told, state: verdict.kind === "delivered" ? "delivered" : "dead" };
 }
 
-/** Null if the secret store fails, because the receiver did not cause that. */
+/**
+ * Returns the secrets of a webhook; null if the secret store fails. A failure of the store does not count as a failed attempt, because the receiver
+ * did not cause it.
+ */
 async function readKeys({ secrets, log }: Sending, webhookId: string): Promise<Secret[] | null> {
   try {
     return signingKeys(await secrets.read(SECRET_PATHS.webhookSecret(webhookId)), new Date());

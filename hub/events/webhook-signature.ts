@@ -2,8 +2,8 @@ import { createHmac } from "node:crypto";
 import type { Secret } from "../../shared/secret.ts";
 
 /**
- * The header `webhook-signature` of Standard Webhooks: one `v1,<base64>` for each secret. During a rotation a receiver thus needs only one of the two
- * secrets. `sentAt` is in whole seconds since 1970, as in the header `webhook-timestamp`.
+ * The header `webhook-signature` of Standard Webhooks: one `v1,<base64>` for each secret. Because a delivery has a signature for each secret, a
+ * receiver needs only one of the two secrets during a rotation. `sentAt` is in whole seconds since 1970, as in the header `webhook-timestamp`.
  */
 export function signatureOf(
   secrets: readonly Secret[],

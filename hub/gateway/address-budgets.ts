@@ -3,8 +3,8 @@ import { plainAddress } from "../outbound/addresses.ts";
 import { ADDRESS_RATES, type AddressKind, ask, type Bucket, isFull, type Rate } from "./budgets.ts";
 
 /**
- * Above this number the least recently used addresses are forgotten. Budgets for each address would not limit a client with that many addresses
- * anyway.
+ * If the hub keeps budgets for more addresses than this number, it forgets the least recently used addresses. A budget for each address cannot limit
+ * a client with so many addresses anyway.
  */
 const MOST_ADDRESSES = 20_000;
 
@@ -36,7 +36,7 @@ export class AddressBudgets {
     return waitMs;
   }
 
-  /** Deletes full buckets, because a new bucket would be the same. */
+  /** Deletes full buckets, because a new bucket would be full too. */
   sweep(): void {
     const now = this.#now();
     for (const [key, bucket] of this.#buckets)
@@ -44,13 +44,13 @@ export class AddressBudgets {
   }
 }
 
-/** The key of an address. An IPv6 client owns a whole /64, so the /64 is its key. */
+/** The key under which the budgets of an address are kept. An IPv6 client owns a whole /64, so the /64 is its key. */
 export function addressKey(address: string): string {
   const [plain = ""] = plainAddress(address).split("%");
   if (!isIPv6(plain)) return plain;
   const [head = "", tail] = plain.toLowerCase().split("::");
   const before = head === "" ? [] : head.split(":");
-  // A dotted end stands for two groups; it is never among the first four.
+  // A dotted IPv4 end of an IPv6 address stands for two groups, which are never among the first four.
   const after = tail === undefined || tail === "" ? [] : tail.replace(/\d+\.\d+\.\d+\.\d+$/, "0:0").split(":");
   const zeros = tail === undefined ? 0 : 8 - before.length - after.length;
   const groups = [...before, ...Array<string>(Math.max(0, zeros)).fill("0"), ...after];

@@ -52,36 +52,39 @@ export interface AgentListenerOptions {
   /** The time limit for a host's download of an agent package; by default the time that a host waits for its package. */
   readonly packageWithinMs?: number;
   readonly bootstrapScript: RenderBootstrapScript;
-  /** The limits; tests may replace those of `budgets.ts`. */
+  /** The listener's limits and budgets. Tests may replace the values of `budgets.ts`. */
   readonly limits?: ConstructorParameters<typeof Guard>[0];
   readonly log: Log;
 }
 export interface AgentListener {
   readonly port: number;
-  /** The number of connected agents of this hub. */
+  /** The number of agents that are connected to this hub. */
   sessions(): number;
   close(): Promise<void>;
 }
 
 /**
- * The limit of open connections of the listener. The limit is high enough for the sockets and requests of this hub's agents; further connections are
- * dropped before TLS.
+ * The limit of open connections of the agent listener. The limit is high enough for the sockets and requests of this hub's agents; further
+ * connections are dropped before TLS.
  */
 const MAX_CONNECTIONS = 20_000;
 const HANDSHAKE_WITHIN_MS = 10_000;
-/** As long as the script of the first boot allows for the download of the agent package. */
+/** The time limit for the download of the agent package: the same time that the script of a host's first boot allows. */
 const PACKAGE_WITHIN_MS = 900_000;
-/** How long a stopping hub waits for its connections to end, and then for their ends to be written. */
+/** A stopping hub waits this long for its connections to end, and as long again until the ends of their sessions are written. */
 const CLOSE_WITHIN_MS = 3_000;
 const CHECK_SESSIONS_EVERY_TICKS = 5;
 const CONNECT_PATH = /^\/internal\/v1\/nodes\/([0-9a-f-]{36})\/connect$/;
 const TICK_MS = 1_000;
-/** The check compares two values, unless the hub's CA was rotated or the certificate is old. */
+/**
+ * The listener checks this often whether its certificate must be renewed. The check is cheap: it compares two values, unless the hub's CA was rotated
+ * or the certificate is old.
+ */
 const CERTIFICATE_CHECK_MS = 1_000;
 
 /**
- * TLS with the hub's own CA. This code asks for the client's certificate and checks it, because TLS would refuse two clients: one that enrolls has no
- * certificate, and one that renews may have an expired one.
+ * Serves agents over TLS with the hub's own CA. The listener itself checks the client's certificate, because TLS would refuse two clients. A client
+ * that enrolls has no certificate, and a client that renews may have an expired one.
  */
 export async function startAgentListener(options: AgentListenerOptions): Promise<AgentListener> {
   const { log } = options;
@@ -133,7 +136,7 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
       await listener.close();
       handshakes.close();
       await closeAll(server, sockets, sessions);
-      // If the database is unavailable, the listener ends nevertheless, and another hub's sweep closes the remaining sessions.
+      // If the database is unavailable, the listener of a stopping hub ends nevertheless. Another hub's sweep closes the remaining sessions.
       for (const written of await Promise.allSettled([
         gateway.flushContacts(),
         attempts.flush(options.db),
@@ -148,7 +151,7 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
   };
 }
 
-/** Sends a close to every agent, including those whose hello is under way, and cuts off agents that do not answer. */
+/** Sends a close message to every agent, including agents whose hello is under way, and cuts off agents that do not answer. */
 async function closeAll(server: Server, sockets: WebSocketServer, sessions: Sessions): Promise<void> {
   const { code } = CLOSE_CODES.hub_stopping;
   let open = true;
@@ -167,10 +170,10 @@ async function closeAll(server: Server, sockets: WebSocketServer, sessions: Sess
   await closed;
 }
 
-/** The end of each session is written by its own close event; a hub that stops in good order lets them be written. */
+/** Waits until the ends of all sessions are written. The close event of each session writes that session's end. */
 async function drained(gateway: Gateway): Promise<void> {
   const deadline = performance.now() + CLOSE_WITHIN_MS;
-  // The close event comes one turn of the event loop after the socket has closed.
+  // The close event of a session comes one turn of the event loop after its socket has closed.
   do await sleep(20);
   while (gateway.ending > 0 && performance.now() < deadline);
 }
@@ -220,7 +223,10 @@ async function identifyUpgrade(
   return identity;
 }
 
-/** Replaces TLS's own start: the handshake queue starts TLS for a connection when it is its turn. */
+/**
+ * Lets the handshake queue start TLS for a connection when it is the connection's turn. Without the queue, the server would start TLS for each
+ * connection at once.
+ */
 function paced(server: Server, attempts: ConnectionAttempts): HandshakeQueue {
   const [begin] = server.listeners("connection");
   if (begin === undefined) throw new Error("the agent listener has no TLS");
@@ -301,7 +307,9 @@ function listenForWork(
   });
 }
 
-/** Repeats a step with a pause in between. A failed step is logged and repeated. The returned function stops the repetition. */
+/**
+ * Repeats a step for ever, with a pause after each run. A failed step is logged and repeated. The function that `every` returns stops the repetition.
+ */
 function every(ms: number, log: Log, step: () => Promise<void>): () => Promise<void> {
   const stop = new AbortController();
   const run = async (): Promise<void> => {
@@ -324,7 +332,7 @@ function refuse(socket: Duplex, error: ApiError): void {
   const text = JSON.stringify(problem);
   socket.end(
     `HTTP/1.1 ${problem.status} ${problem.title}\r\ncontent-type: ${PROBLEM_TYPE}\r\n${later}content-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
-    // The connection is over even if the other side does not close its half.
+    // After a refused upgrade, the hub closes the connection even if the client does not close its half.
     () => socket.destroy(),
   );
 }

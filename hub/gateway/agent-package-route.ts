@@ -16,13 +16,13 @@ export interface PackageSource {
   readonly db: Db;
   readonly guard: Guard;
   readonly packages: AgentPackages;
-  /** Time limit of the whole answer. A slower reader is cut off, because each reader occupies a file and a socket. */
+  /** The time limit for a download of the agent package. A slower client is cut off, because each download occupies a file and a socket. */
   readonly packageWithinMs: number;
 }
 
 /**
- * The agent's Debian package, for a host that has only an enrollment token. The token stays valid after the download. The file is not opened for a
- * HEAD request: that answer has no body, so nothing would close the file.
+ * The agent's Debian package, for a host that has only an enrollment token. The enrollment token stays valid after the download of the package. The
+ * package file is not opened for a HEAD request, because the answer to HEAD has no body and nothing would close the file.
  */
 export async function sendAgentPackage(
   { db, guard, packages, packageWithinMs }: PackageSource,
@@ -44,7 +44,7 @@ export async function sendAgentPackage(
     "content-disposition": `attachment; filename="${basename(found.file)}"`,
   };
   if (outgoing.req.method === "HEAD") return new Response(null, { headers });
-  // Closing the connection also closes the file.
+  // Closing the connection of a download also closes the package file.
   const deadline = setTimeout(() => outgoing.destroy(), packageWithinMs).unref();
   outgoing.once("close", () => clearTimeout(deadline));
   return new Response(Readable.toWeb(createReadStream(found.file)) as ReadableStream, { headers });

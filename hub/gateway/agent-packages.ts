@@ -9,7 +9,7 @@ import type { Log } from "../../shared/log.ts";
 export interface AgentPackage {
   readonly file: string;
   readonly version: string;
-  /** The architecture in Debian's notation, e.g. `amd64`. */
+  /** The architecture in Debian's notation, for example `amd64`. */
   readonly architecture: string;
   readonly sha256: string;
   readonly bytes: number;
@@ -20,8 +20,8 @@ const NAME = /^muster-agent_([0-9][A-Za-z0-9.+~-]*)_([a-z0-9]+)[.]deb$/;
 /**
  * The agent packages that hosts download at their first boot. Each package is served under its checksum, and the user-data of a new host names the
  * newest package of its architecture. A host whose user-data is older than an upgrade still finds its package. The folder is read at each use, so a
- * new package needs no restart. A file is hashed only if its size or time changed. A file that is still being copied does not count, because its
- * checksum would change.
+ * new package needs no restart. A file is hashed only if its size or time changed. A package file that is still being copied does not count, because
+ * its checksum would change.
  */
 export class AgentPackages {
   readonly #folder: string;
@@ -33,14 +33,17 @@ export class AgentPackages {
     this.#log = log;
   }
 
-  /** The newest package by version. Null if the folder has none for the architecture; the host's image must then contain the agent. */
+  /**
+   * The newest agent package of an architecture, by version; null if the folder has no package for the architecture. Without a package, the host's
+   * image must contain the agent.
+   */
   async newest(architecture: string): Promise<AgentPackage | null> {
     const fitting = (await this.#list()).filter((one) => one.architecture === architecture);
     fitting.sort((a, b) => compareVersions(b.version, a.version));
     return fitting[0] ?? null;
   }
 
-  /** The newest package of each architecture. */
+  /** Returns the newest agent package of each architecture. */
   async newestOfEach(): Promise<AgentPackage[]> {
     const all = await this.#list();
     const newest = await Promise.all([...new Set(all.map((one) => one.architecture))].map((one) => this.newest(one)));
@@ -75,7 +78,7 @@ export class AgentPackages {
     }
   }
 
-  /** Null for a file that is not a complete package. */
+  /** The SHA-256 of a package file; null for a file that is not a complete package. */
   #sum(file: string, stamp: string): Promise<string | null> {
     const known = this.#hashed.get(file);
     if (known?.stamp === stamp) return known.sha256;
@@ -97,7 +100,10 @@ const AR_HEADER_BYTES = 60;
 /** The limit of members in a package: debian-binary, control.tar, data.tar, and possibly a signature between them. */
 const MOST_MEMBERS = 16;
 
-/** A Debian package is an ar archive that ends where its last member, `data.tar`, ends (deb(5)). A file that is still being copied is shorter than its headers say. */
+/**
+ * A Debian package is an ar archive that ends where its last member, `data.tar`, ends (deb(5)). A package file that is still being copied is shorter
+ * than its headers say.
+ */
 async function isWholePackage(path: string): Promise<boolean> {
   const file = await open(path);
   try {
@@ -110,7 +116,7 @@ async function isWholePackage(path: string): Promise<boolean> {
       const [, name = "", bytes = ""] = header ?? [];
       if (header === null) return false;
       const end = at + AR_HEADER_BYTES + Number(bytes);
-      // Members begin at even offsets.
+      // The members of an ar archive begin at even offsets.
       const next = end + (end % 2);
       if (name.startsWith("data.tar")) return size === end || size === next;
       at = next;
@@ -128,8 +134,8 @@ async function sumOf(file: string): Promise<string> {
 }
 
 /**
- * Negative if `a` is older. Numbers within a version compare as numbers, and a part with `~` is older than the same part without it (Debian policy
- * 5.6.12).
+ * Compares two versions of a Debian package; the result is negative if `a` is older. Numbers within a version compare as numbers, and a part with `~`
+ * is older than the same part without it (Debian policy 5.6.12).
  */
 export function compareVersions(a: string, b: string): number {
   const parts = (version: string): string[] => version.match(/[0-9]+|~|[^0-9~]+/g) ?? [];

@@ -21,7 +21,10 @@ export interface AuthenticatedNode {
   readonly generation: number;
   readonly serial: string;
   readonly address: string | null;
-  /** True only for a renewal with a replaced certificate. The renewal is refused, but its request is still checked for a second host. */
+  /**
+   * True only for a renewal with a replaced certificate. A renewal with a replaced certificate is refused, but the hub still checks whether its
+   * request proves that a second host uses the identity.
+   */
   readonly replaced: boolean;
 }
 
@@ -33,16 +36,16 @@ export interface IdentityDependencies {
 }
 
 /**
- * Only the holder of a certificate of the node, however old, gets this refusal. An agent that waits for the hub's answer to its uninstall relies on
- * this code and on no other.
+ * Only the holder of a certificate of the node, however old, gets the refusal `node_deleted`. An agent that waits for the hub's answer to its
+ * uninstall relies on `node_deleted` and on no other error code.
  */
 export const nodeDeleted = (): ApiError =>
   new ApiError("node_deleted", "The node was deleted, and its identity is never used again. Onboard the host again.");
 
 /**
- * Identifies the client. TLS has proven that the client holds the certificate's key. This function checks that the hub's CA issued the certificate
- * and that it names this node and its present generation. The function also checks that the certificate is neither expired nor revoked nor replaced.
- * The certificate's first use replaces the node's earlier certificates.
+ * Identifies the client of a request by its certificate. TLS has proven that the client holds the certificate's key. `authenticate` checks that the
+ * hub's CA issued the certificate, and that the certificate names this node and its present generation. `authenticate` also checks that the
+ * certificate is neither expired nor revoked nor replaced. The first use of a certificate replaces the node's earlier certificates.
  */
 export async function authenticate(
   deps: IdentityDependencies,
@@ -81,7 +84,8 @@ export async function authenticate(
   const caller = { nodeId, generation, serial, address: plainAddress(socket.remoteAddress) };
   const { revokedAt, revokeReason, replacedAt, firstUsedAt } = known.certificate;
   if (revokedAt !== null) throw await refusalOfRevoked(deps, caller, revokeReason);
-  // For a renewal, the verdict about a second host depends on the key in the request, which is not parsed yet.
+  // For a renewal, the key in the request decides whether a second host uses the identity. The request is not parsed yet, so this decision is made
+  // later.
   if (replacedAt !== null && use === "renewal") return { ...caller, replaced: true };
   if (replacedAt !== null) throw await judgeReplaced(deps, caller, "channel");
   if (firstUsedAt === null && !(await deps.inTx((tx) => beginUse(tx, nodeId, generation, serial))))
@@ -102,8 +106,8 @@ async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generati
 }
 
 /**
- * Judges a replaced certificate. If the certificate proves that two hosts use the identity, both hosts are barred (decision I1). Returns the error
- * that refuses the request.
+ * Judges a replaced certificate. If a replaced certificate proves that two hosts use the identity, both hosts are barred (decision I1). Returns the
+ * error that refuses the request.
  */
 export async function judgeReplaced(
   deps: IdentityDependencies,

@@ -5,13 +5,13 @@ import type { Db } from "../db/tx.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
 import { unknownToken } from "./enroll.ts";
 
-/** The bearer token of the header; null if there is none. */
+/** The bearer token of the Authorization header; null if there is none. */
 export const bearerToken = (authorization: string | undefined): string | null =>
   /^Bearer ([!-~]{1,200})$/.exec(authorization ?? "")?.[1] ?? null;
 
 /**
- * Checks the enrollment token of a request by a host without a certificate. The check does not use the token up. Throws unless the token is known,
- * not revoked and not expired.
+ * Checks the enrollment token of a request by a host without a certificate. Checking an enrollment token does not use the token up. Throws if the
+ * enrollment token is unknown, revoked or expired.
  */
 export async function requireToken(db: Db, text: string | null): Promise<{ text: string; token: EnrollmentToken }> {
   const found = text === null ? null : await readToken(db, tokenHash(text));

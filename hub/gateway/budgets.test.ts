@@ -35,10 +35,10 @@ describe("a budget", () => {
         expect(waitMs > 0).toBe(times >= rate.burst);
         expect(ask(rate, bucket, waitMs).waitMs).toBe(0);
         if (waitMs === 0) return;
-        // `waitMs` is the first whole millisecond after which one more is allowed.
+        // `waitMs` is the first whole millisecond after which one more request is allowed.
         expect(waitMs * rate.perMinute).toBeGreaterThanOrEqual(60_000);
         expect((waitMs - 1) * rate.perMinute).toBeLessThan(60_000);
-        // A question in between gets the same answer, except for rounding.
+        // A request before the end of the wait is told the same end, except for rounding.
         const now = some % waitMs;
         const left = ask(rate, bucket, now).waitMs - (waitMs - now);
         expect(left === 0 || left === 1).toBe(true);
@@ -119,8 +119,8 @@ describe("a node's budgets", () => {
   });
 
   /**
-   * The most that `agent/agent.ts` sends: the shortest heartbeat interval, connections that break at once, and a first boot that an onboarding waits
-   * for.
+   * The most requests and frames that `agent/agent.ts` can send: with the shortest heartbeat interval, with connections that break at once, and at a
+   * first boot that an onboarding waits for.
    */
   it("are never reached by an agent, neither one that reconnects all the time nor one that sends everything for an hour", () => {
     const { time, budgets } = clock();

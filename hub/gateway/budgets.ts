@@ -1,25 +1,26 @@
 import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 
 /**
- * All limits on the cost that one host, one address or one operator's token may cause at a hub. A healthy agent stays far below each limit. An agent
- * stays below its limits behind one NAT with a thousand others, on a network that cuts connections, and during a first boot. Each hub counts for
- * itself, in memory. The limits of stored rows are in `hub/db/kept.ts`.
+ * All limits on the cost that one host, one address or one operator's token may cause at a hub. A healthy agent stays far below each of these limits.
+ * An agent stays below its limits behind one NAT with a thousand others, on a network that cuts connections, and during a first boot. Each hub counts
+ * requests for itself, in memory. The limits of stored rows are in `hub/db/kept.ts`.
  */
 
 /**
- * The largest body that each route of the agent listener accepts, in bytes. A real enrollment has 1.3 KB, or 6.4 KB with 256 NICs; with every field
- * at its limit it has 14.5 KB. A hello with a full journal has 93 KB. Routes that are not listed accept no body.
+ * The largest body that each route of the agent listener accepts, in bytes. A real enrollment request has 1.3 KB, or 6.4 KB with 256 NICs. An
+ * enrollment request with every field at its limit has 14.5 KB. A hello with a full journal has 93 KB. Routes of the agent listener that `BODY_BYTES`
+ * does not list accept no body.
  */
 export const BODY_BYTES = {
   enroll: 16 * 1024,
   renewal: 16 * 1024,
   session: 128 * 1024,
   frames: MAX_FRAME_BYTES,
-  /** The report contains all public keys of the host, which are a few kilobytes. */
+  /** cloud-init's report contains all public keys of the host, which are a few kilobytes. */
   cloudInitReport: 64 * 1024,
 } as const;
 
-/** A budget: `burst` requests at once, then `perMinute` requests per minute. */
+/** A budget: A budget allows `burst` requests at once, and `perMinute` requests per minute afterwards. */
 export interface Rate {
   readonly burst: number;
   readonly perMinute: number;
@@ -27,30 +28,38 @@ export interface Rate {
 
 /** The budgets of one node, for frames over WebSocket and long poll together. */
 export const NODE_RATES = {
-  /** One for each connection. An agent whose connections all end at once opens about twenty a minute, and fewer after each failure. */
+  /**
+   * A session is opened once for each connection. An agent whose connections all end at once opens about twenty a minute, and fewer after each
+   * failure.
+   */
   session: { burst: 60, perMinute: 20 },
-  /** Only requests with a known token count. An agent whose token has expired asks after 6 s, and later once a minute. */
+  /** Only enrollment requests with a known token count. An agent whose enrollment token has expired asks again after 6 s, and later once a minute. */
   enrollment: { burst: 20, perMinute: 4 },
   /**
-   * Downloads of the bootstrap script and the agent's package with the node's token. A first boot makes each download once, and repeats one that
-   * breaks off.
+   * Downloads of the bootstrap script and the agent's package with the node's token. A host's first boot makes each download once, and repeats a
+   * download that breaks off.
    */
   download: { burst: 20, perMinute: 4 },
   /** An agent renews its certificate twice a day, and retries once a minute after a failure. */
   renewal: { burst: 10, perMinute: 1 },
-  /** Requests of the long poll: each frame is one, in addition to the poll itself. */
+  /** Requests of the long poll: the agent sends each frame as a request, in addition to the poll itself. */
   poll: { burst: 600, perMinute: 600 },
   bytes: { burst: 4 * 1024 * 1024, perMinute: 4 * 1024 * 1024 },
-  /** At the shortest heartbeat interval in practice, 1 s, an agent sends 200 a minute. */
+  /** At the shortest heartbeat interval in practice, 1 s, an agent sends 200 heartbeats a minute. */
   heartbeat: { burst: 1_000, perMinute: 600 },
-  /** Sent when a condition has changed (checked every 2 s) and every two minutes, and repeated with each heartbeat until acknowledged. */
+  /**
+   * An agent sends a readiness frame every two minutes, and when a condition has changed (checked every 2 s). The agent repeats the frame with each
+   * heartbeat until the hub acknowledges it.
+   */
   readiness: { burst: 120, perMinute: 60 },
-  /** One for each connection. */
+  /** An agent sends its inventory once for each connection. */
   inventory: { burst: 60, perMinute: 20 },
   progress: { burst: 120, perMinute: 60 },
-  /** Acknowledgements (also of the hub's keys) and results. A result is repeated with each heartbeat until it is acknowledged. */
+  /**
+   * An agent's acknowledgements (also of the hub's keys) and its results of tasks. A result is repeated with each heartbeat until it is acknowledged.
+   */
   task: { burst: 600, perMinute: 300 },
-  /** Reports of cloud-init with the node's report token: eighty in a boot. */
+  /** Reports of cloud-init with the node's report token; a boot sends eighty. */
   cloudInit: { burst: 400, perMinute: 120 },
 } as const satisfies Record<string, Rate>;
 export type NodeKind = keyof typeof NODE_RATES;
@@ -59,9 +68,14 @@ export type NodeKind = keyof typeof NODE_RATES;
 export const ADDRESS_RATES = {
   /** New connections, counted before TLS begins. */
   connection: { burst: 5_000, perMinute: 6_000 },
-  /** Requests without a valid token or certificate. A host whose token has expired asks again after six seconds, and later once a minute. */
+  /**
+   * Requests without a valid token or certificate. A host whose enrollment token has expired asks again after six seconds, and later once a minute.
+   */
   refusal: { burst: 5_000, perMinute: 3_000 },
-  /** Requests that need neither token nor certificate: the listener's health, and the chain of the hub's keys, which a host reads once after it was off during a rotation. */
+  /**
+   * Requests that need neither token nor certificate: the listener's health, and the chain of statements about the hub's keys. A host reads this
+   * chain once after it was off during a rotation.
+   */
   open: { burst: 3_000, perMinute: 3_000 },
 } as const satisfies Record<string, Rate>;
 export type AddressKind = keyof typeof ADDRESS_RATES;
@@ -73,38 +87,38 @@ export type AddressKind = keyof typeof ADDRESS_RATES;
  */
 export const TOKEN_RATES = {
   request: { burst: 1_000, perMinute: 9_000 },
-  /** A change is a transaction with an audit row. A change also counts as a request. */
+  /** Each change through the admin API is a transaction with an audit row. A change counts as a write and as a request. */
   write: { burst: 500, perMinute: 3_000 },
 } as const satisfies Record<string, Rate>;
 export type TokenKind = keyof typeof TOKEN_RATES;
 
 export const LIMITS = {
   /**
-   * Connections that have not proven to come from a host of this hub; the first authenticated request proves it. Above the limit the oldest
-   * connection is closed.
+   * The limit of connections that have not proven to come from a host of this hub. A connection's first authenticated request proves that it comes
+   * from a host of this hub. Above the limit the oldest unproven connection is closed.
    */
   unprovenPerAddress: 2_000,
   unprovenInAll: 6_000,
   /**
-   * The limit of handshakes in one turn, for one address and in all: 400 and 1,600 a second, half a millisecond each. Further handshakes wait for the
-   * next turn.
+   * The limit of TLS handshakes in one turn, for one address and in all: 400 and 1,600 a second. A handshake takes half a millisecond. Handshakes
+   * above the limit wait for the next turn.
    */
   handshakeTurnMs: 10,
   handshakesPerAddress: 4,
   handshakesInAll: 16,
-  /** A node that is over its budget for this long without a pause is called noisy, and its connection is closed. */
+  /** If a node is over its budget for this long without a pause, it is called noisy, and its connection is closed. */
   noisyAfterMs: 30_000,
   /** A node is no longer noisy when it has kept to its budgets for this long. */
   calmAfterMs: 300_000,
-  /** The limit of frames of an agent that wait to be processed. Above this limit the hub stops reading from the agent. */
+  /** The limit of an agent's frames that wait to be processed. Above this limit the hub stops reading from the agent's socket. */
   waitingFrames: 64,
   waitingBytes: 1024 * 1024,
 } as const;
 
 export interface Bucket {
-  /** Negative if more was taken than was available; the sender must then wait. */
+  /** The tokens in the bucket. A negative number means that more was taken than was available, so the sender must wait. */
   readonly tokens: number;
-  /** Milliseconds of a monotonic clock. */
+  /** The time when `tokens` was computed, in milliseconds of a monotonic clock. */
   readonly at: number;
 }
 
@@ -113,7 +127,7 @@ const filled = ({ burst, perMinute }: Rate, bucket: Bucket | undefined, now: num
 
 const untilThere = ({ perMinute }: Rate, missing: number): number => Math.ceil((missing * 60_000) / perMinute);
 
-/** Always takes the cost. Returns how long the sender must wait before its next frame is accepted. */
+/** Always takes the frame's cost from the bucket. Returns how long the sender must wait before its next frame is accepted. */
 export function charge(
   rate: Rate,
   bucket: Bucket | undefined,
@@ -124,7 +138,7 @@ export function charge(
   return { bucket: { tokens, at: now }, waitMs: tokens >= 0 ? 0 : untilThere(rate, -tokens) };
 }
 
-/** Takes one token if there is one. Without a token, takes nothing and returns the time until there is one. */
+/** Takes one token from the bucket if there is one. If the bucket has no token, takes nothing and returns the time until it has one. */
 export function ask(rate: Rate, bucket: Bucket | undefined, now: number): { bucket: Bucket; waitMs: number } {
   const tokens = filled(rate, bucket, now);
   return tokens >= 1
@@ -132,5 +146,5 @@ export function ask(rate: Rate, bucket: Bucket | undefined, now: number): { buck
     : { bucket: { tokens, at: now }, waitMs: untilThere(rate, 1 - tokens) };
 }
 
-/** True if the bucket is full, so that a new bucket would be the same. */
+/** True if the bucket is full, like a new bucket, so that it need not be kept. */
 export const isFull = (rate: Rate, bucket: Bucket, now: number): boolean => filled(rate, bucket, now) >= rate.burst;

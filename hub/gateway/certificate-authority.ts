@@ -15,7 +15,7 @@ const AUTHORITY_LIFE_MS = 3650 * 24 * HOUR;
  * the hub's certificates and enroll, so that its agent can report the wrong clock.
  */
 const HUB_BACKDATE_MS = 24 * HOUR;
-/** Only hubs check a host's certificate, so a small backdate is enough. */
+/** A host's certificate is valid from a few minutes before its issue. Only hubs check a host's certificate, so a small backdate is enough. */
 const NODE_LIFE = { life: 24 * HOUR, backdate: 5 * 60_000 };
 const SERVER_LIFE = { life: 30 * 24 * HOUR, backdate: HUB_BACKDATE_MS };
 
@@ -27,18 +27,18 @@ export interface SignedNodeCertificate {
   readonly notAfter: Date;
 }
 
-/** A certificate request that was checked: its signature proves the key, and it names only that node. */
+/** A certificate request that was checked: the signature proves that the client holds the key, and the request names only its node. */
 export interface CheckedRequest {
   readonly publicKey: webcrypto.CryptoKey;
   readonly publicKeySha256: string;
 }
 
 export interface CertificateAuthority {
-  /** The CAs that hosts must trust; during a rotation also the next CA. */
+  /** The certificates of the CAs that hosts must trust, as PEM; during a rotation also the next CA. */
   readonly caPem: string;
-  /** The CA that issues certificates now. */
+  /** The certificate of the CA that issues certificates now, as PEM. */
   readonly issuerPem: string;
-  /** Throws `csr_invalid` or `csr_name_mismatch`. */
+  /** Checks a certificate request for a node; throws `csr_invalid` or `csr_name_mismatch`. */
   checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequest>;
   signNode(nodeId: NodeId, request: CheckedRequest): Promise<SignedNodeCertificate>;
   issueServer(names: readonly string[]): Promise<{ certificatePem: string; privateKeyPem: Secret; notAfter: Date }>;
@@ -49,13 +49,13 @@ export interface CertificateAuthority {
 /** The id of a host's key: the SHA-256 of its SPKI in DER. */
 export const keySha256 = (spki: Uint8Array): string => createHash("sha256").update(spki).digest("hex");
 
-/** Returns a check whether this CA signed a certificate. The certificate's dates are not checked. */
+/** Returns a function that tells whether this CA signed a certificate, whatever the certificate's dates. */
 export function authorityOf(caPem: string): (certificate: X509Certificate) => boolean {
   const { publicKey } = new X509Certificate(caPem);
   return (certificate) => certificate.verify(publicKey);
 }
 
-/** What to do if a key of the hub is missing in the secret store: create it, or refuse because it once existed and was lost. */
+/** Says what to do if a key of the hub is missing in the secret store: create the key, or refuse because an existing key was lost. */
 export type MissingKey = "make" | "refuse";
 
 /** Opens the CA of a generation from the secret store. If the CA may be created, the first hub that opens it creates it. */
@@ -144,7 +144,7 @@ async function checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequ
   const { name, namedCurve } = publicKey.algorithm as { name: string; namedCurve?: string };
   if (name !== KEY_ALGORITHM.name || namedCurve !== KEY_ALGORITHM.namedCurve)
     throw refuse("its key is not ECDSA P-256");
-  // Every name extension is checked, because a second extension could contain a name that the first one does not.
+  // Every name extension of a certificate request is checked, because a second extension could contain a name that the first one does not.
   const names = request.extensions
     .filter((extension) => extension instanceof x509.SubjectAlternativeNameExtension)
     .flatMap((extension) => extension.names.items);

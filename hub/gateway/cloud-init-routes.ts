@@ -21,8 +21,8 @@ export const REPORTING_PATH = "/internal/v1/cloud-init";
 const SOURCE = "cloud-init";
 
 /**
- * The routes to which cloud-init's `phone_home` and `reporting` post. Neither module can send a header, so the report token is in the path. The token
- * is valid for its node in the generation for which it was issued.
+ * The routes to which cloud-init's `phone_home` and `reporting` post. Neither `phone_home` nor `reporting` can send a header, so the report token is
+ * in the path. A report token is valid for its node in the generation for which it was issued.
  */
 export function cloudInitRoutes(deps: CloudInitDependencies): Hono {
   const app = new Hono();
@@ -40,7 +40,7 @@ async function take(deps: CloudInitDependencies, c: Context, read: Reading): Pro
   if (token === null) throw unknownReportToken();
   deps.guard.asks(token.nodeId, "cloudInit");
   const report = await bodyWithin(c, BODY_BYTES.cloudInitReport);
-  // cloud-init's error messages may contain the URL, which contains the token.
+  // cloud-init's error messages may contain the report URL, which contains the report token.
   const said = read(report.replaceAll(given, "[redacted]"));
   if (said !== null) {
     const signal = reportedSignal({ sha256, generation: token.generation }, said, report, new Date());
@@ -61,7 +61,7 @@ const unknownReportToken = (): ApiError =>
 
 function jsonOf(text: string): unknown {
   try {
-    // A few texts of each event are stored, each as plain text.
+    // The report is parsed without repairing text for PostgreSQL: only a few texts of each event are stored, each as plain text.
     return JSON.parse(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;

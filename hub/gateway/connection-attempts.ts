@@ -7,13 +7,16 @@ import type { AttemptKind } from "../db/schema/index.ts";
 import type { Db } from "../db/tx.ts";
 import { plainAddress } from "../outbound/addresses.ts";
 
-/** The number of addresses that one hub notes between two writes. Further addresses are not noted. */
+/**
+ * Between two writes to the database, a hub notes connection attempts from at most this many addresses. Connection attempts from further addresses
+ * are not noted.
+ */
 const MOST_NOTED = 1_000;
 const MOST_DETAIL = 80;
 
 /**
- * Connection attempts of clients without a certificate on this listener, until they are written. The attempts are evidence for an onboarding whose
- * host does not connect.
+ * Keeps the connection attempts of clients without a certificate until they are written to the database. For an onboarding whose host does not
+ * connect, the attempts show what the host tried.
  */
 export class ConnectionAttempts {
   #noted = new Map<string, NotedAttempt>();
@@ -27,13 +30,13 @@ export class ConnectionAttempts {
     this.#noted.set(key, { address, kind, detail, tokenSha256, count: count + (known?.count ?? 0) });
   }
 
-  /** Notes a connection that the client ended before its handshake began, under TLS's name for that. */
+  /** Notes a connection that the client ended before its handshake began, with the code that TLS uses for a reset connection. */
   noteCutShort(remoteAddress: string | undefined): void {
     const address = plainAddress(remoteAddress);
     if (address !== null) this.note({ address, kind: "handshake_failed", detail: "ECONNRESET" });
   }
 
-  /** Writes the noted attempts; attempts that could not be written stay noted. */
+  /** Writes the noted connection attempts to the database. Connection attempts that could not be written stay noted. */
   async flush(db: Db): Promise<void> {
     const noted = [...this.#noted.values()];
     this.#noted = new Map();
@@ -46,8 +49,8 @@ export class ConnectionAttempts {
   }
 
   /**
-   * Notes an answered request, which proves that its client trusts the hub. Agents with a certificate are left out, because their sessions are
-   * recorded anyway.
+   * Notes an answered request, which proves that its client trusts the hub. Requests of agents with a certificate are not noted, because the sessions
+   * of these agents are recorded anyway.
    */
   watchRequest(request: IncomingMessage, response: ServerResponse): void {
     const socket = request.socket as TLSSocket;
@@ -56,7 +59,10 @@ export class ConnectionAttempts {
     response.once("finish", () => this.note({ address, kind: "asked", detail: String(response.statusCode) }));
   }
 
-  /** Notes handshakes that fail. A client that does not trust the hub sends an alert before it has identified itself. */
+  /**
+   * Notes TLS handshakes that fail, with the address of the client. A client that does not trust the hub sends an alert before it has identified
+   * itself.
+   */
   watchHandshakes(server: Server): void {
     const addresses = new WeakMap<object, string>();
     server.on("connection", (socket: Socket) => {
@@ -64,7 +70,7 @@ export class ConnectionAttempts {
       if (address !== null) addresses.set(socket, address);
     });
     server.on("tlsClientError", (error: Error & { readonly code?: string }, socket: TLSSocket) => {
-      // A closed TLS socket no longer knows its address; the socket below it was remembered.
+      // A closed TLS socket no longer knows its address, so the address was stored earlier with the TCP socket below it.
       const below: unknown = Reflect.get(socket, "_parent");
       const address =
         plainAddress(socket.remoteAddress) ??
@@ -77,7 +83,7 @@ export class ConnectionAttempts {
 
 /**
  * The kind of a failed handshake, from OpenSSL's name of the alert (RFC 8446, 6.2). OpenSSL clients report a certificate that is not valid yet as a
- * bad certificate. A hub's certificate cannot be bad in another way.
+ * bad certificate. An alert about a bad certificate therefore means that the hub's certificate is not valid yet by the host's clock.
  */
 function kindOfFailure(code: string): AttemptKind {
   if (/ALERT_(UNKNOWN_CA|DECRYPT_ERROR)$/.test(code)) return "certificate_untrusted";

@@ -22,7 +22,10 @@ import { endingOf } from "./reply.ts";
 import type { Session, Sessions } from "./session.ts";
 import type { TaskSigner } from "./task-signer.ts";
 
-/** Adds inputs that a task's row must not hold, e.g. a token, when the task is offered. Throws if an input is not available now. */
+/**
+ * Adds secret inputs, for example a token, to a task when the hub offers it, because the task's row must not hold them. A resolver throws if its
+ * secret input is not available now.
+ */
 export type InputResolvers = { readonly [T in TaskType]?: (input: TaskInput<T>, task: Task) => Promise<TaskInput<T>> };
 
 export interface DispatchDependencies {
@@ -34,7 +37,7 @@ export interface DispatchDependencies {
   readonly log: Log;
 }
 
-/** How soon an input that was not available is requested again. */
+/** If a task's input was not available, the hub tries again after this many seconds. */
 const INPUT_RETRY_SECONDS = 5;
 
 type TaskFrame = Extract<AgentFrame, { task_id: unknown }>;
@@ -46,7 +49,10 @@ export class Dispatcher {
     this.#deps = deps;
   }
 
-  /** Offers tasks of these nodes; called on NOTIFY, on a welcome, after a result, and every second for all nodes. */
+  /**
+   * Offers the queued tasks of the given nodes to their agents. The hub calls `offer` on NOTIFY, on a welcome, after a result, and every second for
+   * all nodes.
+   */
   async offer(nodeIds: readonly NodeId[]): Promise<void> {
     const connected = nodeIds.filter((nodeId) => this.#deps.sessions.get(nodeId)?.settled === true);
     const claimed = await claimTasks(this.#deps.db, connected);
@@ -55,7 +61,7 @@ export class Dispatcher {
       this.#send(task.nodeId, { type: "task.cancel", task_id: task.id, epoch: task.epoch });
   }
 
-  /** Settles earlier deliveries by the agent's journal; then offers tasks. */
+  /** Settles the node's earlier deliveries by the journal of its agent, and offers tasks afterwards. */
   async welcomed(session: Session, journal: readonly JournalledDelivery[]): Promise<void> {
     const { nodeId } = session;
     const settled = await this.#deps.inTx(async (tx) => {
@@ -67,7 +73,7 @@ export class Dispatcher {
       return moved;
     });
     session.settled = true;
-    // Without this message the agent would work until their deadlines on tasks that were cancelled while it was away.
+    // Without a `task.cancel` message, the agent would work on tasks that were cancelled while it was away, until their deadlines.
     for (const { taskId, epoch } of await cancelledDeliveries(this.#deps.db, nodeId, journal))
       session.channel.send({ type: "task.cancel", task_id: taskId, epoch });
     for (const { id, type, state, epoch } of settled)
@@ -99,7 +105,8 @@ export class Dispatcher {
     const { db } = this.#deps;
     const task = await readTask(db, frame.task_id);
     if (task === null || task.nodeId !== session.nodeId) {
-      // The task never belonged to this node, so its reply is ignored. The hub tells the agent to forget that result.
+      // A reply to a task that never belonged to the agent's node is ignored. If the reply is a result, the hub acknowledges it, so that the agent
+      // forgets the result.
       if (frame.type === "task.result")
         session.channel.send({ type: "task.result_ack", task_id: frame.task_id, epoch: frame.epoch });
       return;
@@ -137,7 +144,10 @@ export class Dispatcher {
     await this.offer([session.nodeId]);
   }
 
-  /** The acknowledgement of a result. If the task's effect depends on the result, the acknowledgement says whether the hub accepted the result. */
+  /**
+   * Acknowledges the result of a task that an agent sent. If the task's effect depends on the result, the acknowledgement says whether the hub
+   * accepted the result.
+   */
   async #takeResult(task: Task, epoch: number, reply: WireReply): Promise<HubFrame> {
     const ending = endingOf(task.type, task.attempts, reply);
     const ack = { type: "task.result_ack", task_id: task.id, epoch } as const;
@@ -150,7 +160,7 @@ export class Dispatcher {
     return { ...ack, accepted: ended.state === "succeeded" && ended.epoch === epoch };
   }
 
-  /** Ends a delivery. Nothing happens for a stale epoch, because its delivery is over. */
+  /** Ends the delivery of a task to an agent. A reply with an old epoch changes nothing, because the delivery of that epoch is over. */
   async #end(task: Task, epoch: number, ending: TaskEnding): Promise<Task | null> {
     const ended = await this.#deps.inTx(async (tx) => {
       const row = await endDelivery(tx, task.id, task.nodeId, epoch, ending);
@@ -188,7 +198,8 @@ export class Dispatcher {
         lease_seconds: TASKS[task.type].leaseSeconds,
         not_after: task.deadline.toISOString(),
       });
-      // A session that has just opened is not settled: its journal lacks this delivery, which is then offered again.
+      // The hub sends no offer to a session that has just opened and is not settled. The agent's journal lacks the delivery, so the hub offers the
+      // task again later.
       if (this.#deps.sessions.get(task.nodeId)?.settled === true)
         this.#send(task.nodeId, { type: "task.offer", order });
     } catch (error) {

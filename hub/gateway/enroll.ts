@@ -43,20 +43,20 @@ export const unknownToken = (): ApiError =>
   );
 
 /**
- * Exchanges a one-time token for a client certificate. The exchange is atomic, so only one of two simultaneous clients succeeds. The same key may ask
- * again with the same token, because the answer may have been lost. A different key may not use the token again. A refusal changes nothing. Only an
- * onboarding makes the node active, not its enrollment.
+ * Exchanges a one-time token for a client certificate. The exchange of a token is atomic, so only one of two simultaneous clients succeeds. A host
+ * with the same key may send the same token again, because the answer may have been lost. A host with a different key may not use the token again. A
+ * refused enrollment changes nothing in the database. An enrollment does not make the node active; only its onboarding does.
  */
 export async function enroll(deps: EnrollDependencies, request: EnrollRequest): Promise<EnrollResponse> {
   refuseOldProtocol(request.protocol_version);
-  // The token is looked up first, so that a stranger without a token costs the hub one read and no cryptography.
+  // The enrollment token is looked up first, so that a stranger without a token costs the hub one read and no cryptography.
   const tokenOf = await nodeOfToken(deps.db, tokenHash(request.token));
   if (tokenOf === null) throw unknownToken();
-  // The same key may ask again, and each answer is a certificate.
+  // A host with the same key may enroll again and get a certificate each time, so a budget limits these requests.
   deps.guard.asks(tokenOf, "enrollment");
   const checked = await deps.ca.checkRequest(request.csr_pem, request.node_id);
-  // The certificate is signed before the transaction, so that no cryptography runs while the token is locked. The certificate is discarded if the
-  // token is refused.
+  // The certificate is signed before the transaction, so that no cryptography runs while the enrollment token is locked. The certificate is discarded
+  // if the enrollment token is refused.
   const signed = await deps.ca.signNode(request.node_id, checked);
   const { generation, given } = await deps.inTx(async (tx) => {
     const { token, node } = await usableToken(tx, request, checked);
@@ -80,7 +80,7 @@ export async function enroll(deps: EnrollDependencies, request: EnrollRequest): 
   return answer(deps, request.node_id, generation, given);
 }
 
-/** The token and its node, both locked until the end of the transaction. */
+/** Returns the enrollment token and its node, both locked until the end of the transaction. */
 async function usableToken(
   tx: Tx,
   request: EnrollRequest,
@@ -102,13 +102,13 @@ async function usableToken(
     throw new ApiError(
       "token_expired",
       `The enrollment token expired at ${token.expiresAt.toISOString()}. ${
-        // Only a workflow renews tokens.
+        // Only a workflow renews expired enrollment tokens.
         token.workflowId === null
           ? "Ask an operator for a new bootstrap command and run it on this host."
           : "It is renewed while the onboarding waits for this host; try again later."
       }`,
     );
-  // The operating system from before a reimage still has its old token and key, which are invalid in the new generation.
+  // After a reimage, the earlier operating system may still run with its old token and key, which are invalid in the new generation.
   if (node === null || node.status === "deleted" || token.generation !== node.generation) throw unknownToken();
   const use = await readKeyUse(tx, node.id, node.generation, checked.publicKeySha256);
   if (use === "revoked")
@@ -139,8 +139,9 @@ function refuseOtherHost(token: EnrollmentToken, request: EnrollRequest): void {
 
 /**
  * Issues a new certificate in the same generation, for a caller whose certificate was just accepted (see `authenticate`). The caller's certificate is
- * checked again while the node is locked. A revocation takes the same lock, so no renewal survives a revocation. The new certificate replaces the
- * present one at its first use. Until then the same key gets the same certificate again, because the answer may have been lost (decision I1).
+ * checked again while the node is locked. A revocation takes the same lock as a renewal, so no renewed certificate survives a revocation. A renewed
+ * certificate replaces the present one at its first use. Before its first use, the same key gets the same certificate again, because the answer may
+ * have been lost (decision I1).
  */
 export async function renew(
   deps: EnrollDependencies,
@@ -184,8 +185,8 @@ export async function renew(
 }
 
 /**
- * A replaced certificate is judged whatever the request contains. An unreadable request counts as one without a new key, so it cannot avoid the
- * judgement.
+ * The hub judges a renewal with a replaced certificate whatever the request contains. An unreadable request counts as a request without a new key, so
+ * that an attacker cannot avoid the judgement.
  */
 async function refusalOfSuccessor(
   deps: EnrollDependencies,

@@ -1,7 +1,7 @@
 import type { AgentFrame } from "../../shared/protocol/frames.ts";
 import type { NodeKind } from "./budgets.ts";
 
-/** The budget that each frame is charged to. Null for a hello, because its session was already counted. */
+/** The budget to which each type of frame is charged; null for a hello, because its session was already counted. */
 const KINDS: Readonly<Record<AgentFrame["type"], NodeKind | null>> = {
   hello: null,
   heartbeat: "heartbeat",

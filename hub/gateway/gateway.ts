@@ -115,7 +115,7 @@ export class Gateway {
     return { session, welcome };
   }
 
-  /** True if this provisioning of the node had this boot id earlier, followed by a different one (decision I1). */
+  /** True if the node had this boot id earlier in its present generation, and a different boot id afterwards (decision I1). */
   async #noticeBoot(tx: Tx, hello: Hello): Promise<boolean> {
     const { node_id: nodeId, generation, boot_id: bootId } = hello;
     if (await knowsBoot(tx, nodeId, generation, bootId)) return true;
@@ -129,7 +129,7 @@ export class Gateway {
     return false;
   }
 
-  /** Called after the welcome was sent: tasks may be offered only from now on. */
+  /** The hub calls `welcomed` after it has sent the welcome to an agent. Tasks may be offered to the agent only from this moment on. */
   async welcomed(session: Session, hello: Hello): Promise<void> {
     this.tellTrust([session]);
     await this.#deps.dispatcher.welcomed(session, hello.journal);
@@ -179,8 +179,8 @@ export class Gateway {
   }
 
   /**
-   * Records the end of a session. Only the end of the newest session means that the agent is gone; a stop of the hub itself says nothing about the
-   * agent. `answered` is true if the agent answered the hub's close of this session after a newer one had replaced it.
+   * Records the end of an agent's session. Only the end of the newest session means that the agent is gone; a stop of the hub itself says nothing
+   * about the agent. `answered` is true if the agent answered the hub's close of this session after a newer one had replaced it.
    */
   async closed(session: Session, reason: string, answered: boolean): Promise<void> {
     this.#ending += 1;
@@ -193,14 +193,14 @@ export class Gateway {
     }
   }
 
-  /** The number of session ends that are being written. */
+  /** The number of sessions whose end is being written to the database. */
   get ending(): number {
     return this.#ending;
   }
 
   async #recordEnd(session: Session, because: string): Promise<void> {
     const code = Number.parseInt(because, 10);
-    // The agent reconnects at once. An agent that does not reconnect is found by the sweep for silent agents.
+    // After one of these close codes the agent reconnects at once. The sweep for silent agents finds an agent that does not reconnect.
     if (COMES_BACK.has(code)) return;
     await this.#deps.inTx(async (tx) => {
       if (!(await closeSession(tx, session.nodeId, session.epoch, because))) return;
@@ -221,7 +221,7 @@ export class Gateway {
     tell?.();
   }
 
-  /** The agent answered that a newer session had replaced this one, so both sessions were alive at once. */
+  /** Judges an agent that answered the close code `superseded`: its session and a newer session of the same node were alive at once. */
   async #judgeDisplaced(session: Session): Promise<void> {
     const tell = await this.#deps.inTx(async (tx) => {
       const newer = await readDisplacing(tx, session.nodeId, session.epoch);
@@ -242,7 +242,7 @@ export class Gateway {
     tell?.();
   }
 
-  /** Returns the notifications to send after the transaction has committed. */
+  /** Bars an identity that two hosts use. Returns a function that logs the warning after the transaction has committed. */
   async #bar(tx: Tx, { nodeId, generation }: Session, found: CloneFound): Promise<(() => void) | null> {
     if (!(await barIdentity(tx, nodeId, generation, found))) return null;
     return () => this.#deps.log.warn("two hosts use one identity", { node_id: nodeId, evidence: found.evidence });
@@ -256,7 +256,7 @@ export class Gateway {
   async closeVoid(sessions: readonly Session[]): Promise<void> {
     for (const { nodeId, why } of await findVoidSessions(this.#deps.db, sessions)) {
       const session = this.#deps.sessions.get(nodeId);
-      // A session that was opened after the query was checked when it was opened.
+      // Sessions that were opened after the query are skipped, because each session is checked when it is opened.
       if (session === undefined || !sessions.includes(session)) continue;
       this.#deps.log.info("agent session closed", { node_id: nodeId, reason: why });
       session.channel.close(why);

@@ -11,8 +11,8 @@ import { NodeBudgets, type NodeLimits } from "./node-budgets.ts";
 import { UnprovenConnections, type UnprovenLimits } from "./unproven-connections.ts";
 
 /**
- * Refusals that no healthy agent causes: a request for another node, or for a node that does not exist. A host's own budgets limit its other
- * refusals.
+ * Refusals that no healthy agent causes: a request for another node, or for a node that does not exist. All other refused requests of a host are
+ * limited by the host's own budgets.
  */
 const NOT_OF_A_HOST: ReadonlySet<ApiError["code"]> = new Set(["certificate_rejected", "not_found"]);
 
@@ -36,7 +36,7 @@ export class Guard {
     this.unproven = new UnprovenConnections(limits.unproven);
   }
 
-  /** Counts a new connection, before TLS. */
+  /** Counts a new connection to the agent listener, before TLS begins. */
   connected(socket: Socket): void {
     const address = plainAddress(socket.remoteAddress);
     if (address !== null && this.#addresses.ask(address, "connection") > 0) socket.destroy();
@@ -44,8 +44,9 @@ export class Guard {
   }
 
   /**
-   * The error for a refused request: the given error, or that the address was refused too often. Only refusals count, so a client with a valid token
-   * or certificate is not affected by others at its address. This refusal ends the connection, so the connection budget limits the cost of refusals.
+   * The error for a refused request: the given error, or "too many requests" if the address was refused too often. Only refused requests count, so a
+   * client with a valid token or certificate is not affected by others at its address. The refusal of an address ends the connection, so the
+   * connection budget limits the cost of refusals.
    */
   refused(socket: Peer, error: ApiError): ApiError {
     const address = plainAddress(socket.remoteAddress);
@@ -61,7 +62,7 @@ export class Guard {
     if (waitMs > 0) throw tooMany(`Too many requests came from ${address}`, waitMs);
   }
 
-  /** Throws if the node's budget for these requests is used up. */
+  /** Throws if the node's budget for requests of the given kind is used up. */
   asks(nodeId: NodeId, kind: NodeKind): void {
     const waitMs = this.nodes.ask(nodeId, kind);
     if (waitMs > 0) throw tooMany(`Node ${nodeId} sent too many requests (${kind})`, waitMs);
@@ -73,7 +74,7 @@ export class Guard {
     if (waitMs > 0) throw tooMany(`Node ${nodeId} sent too many bytes`, waitMs);
   }
 
-  /** Stores which nodes have become noisy, and which no longer are. */
+  /** Stores which nodes have become noisy, and which nodes are no longer noisy. */
   async tellNoise({ inTx }: { readonly inTx: InTx }, log: Log): Promise<void> {
     const changes = this.nodes.sweep();
     for (const [at, change] of changes.entries()) {

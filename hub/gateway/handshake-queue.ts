@@ -16,7 +16,7 @@ const IN_FORCE: HandshakeLimits = {
 /** The header of a TLS record: its kind, two bytes of version, two bytes of length. */
 const HEADER_BYTES = 5;
 const HANDSHAKE_RECORD = 22;
-/** The largest length of a record (RFC 8446, 5.1); TLS itself refuses a record that claims more. */
+/** The largest length of a TLS record (RFC 8446, 5.1); TLS itself refuses a record that claims a larger length. */
 const MOST_RECORD_BYTES = 16_384;
 
 /** True if TLS can start: the client's first record is complete, or the data is not a TLS record. */
@@ -34,24 +34,27 @@ interface Turn {
 
 /**
  * Starts TLS for a few connections at a time. A handshake costs half a millisecond of the event loop, more than anything else that a stranger can
- * cause. Thousands of handshakes at once would delay all other work. A connection whose first record has arrived waits behind connections of its own
- * address, and not behind those of other addresses. A silent connection is not in the queue and delays nothing.
+ * cause. Thousands of handshakes at once would delay all other work. A connection whose first TLS record has arrived waits only behind connections of
+ * its own address. A connection that has sent no TLS record is not in the queue and delays nothing.
  */
 export class HandshakeQueue {
   readonly #begin: (socket: Socket) => void;
   readonly #cutShort: (remoteAddress: string | undefined) => void;
   readonly #withinMs: number;
   readonly #limits: HandshakeLimits;
-  /** Connections that wait for their first record, or for their turn. */
+  /** Connections that wait for their first TLS record, or for their turn. */
   readonly #open = new Set<Socket>();
-  /** Connections whose first record has arrived, in that order, by address. */
+  /** For each address, the connections whose first TLS record has arrived, in the order of arrival. */
   readonly #waiting = new Map<string, Set<Turn>>();
-  /** Handshakes started in this turn, by address. */
+  /** The number of handshakes that were started in this turn, by address. */
   #begun = new Map<string, number>();
   #begunInAll = 0;
   #timer: NodeJS.Timeout | null = null;
 
-  /** `begin` is TLS's own listener. `cutShort` is called if the client ends the connection before its first record has arrived. */
+  /**
+   * `begin` is TLS's own listener, which starts the handshake. `cutShort` is called if the client ends the connection before its first TLS record has
+   * arrived.
+   */
   constructor(
     deps: {
       readonly begin: (socket: Socket) => void;
@@ -107,7 +110,7 @@ export class HandshakeQueue {
     this.#work();
   }
 
-  /** Starts one connection of each address in turn, up to the limit of a turn. The remaining connections wait for the next turn. */
+  /** Starts one connection of each address in turn, up to the limit of a turn. Connections above the limit wait for the next turn. */
   #work(): void {
     for (let some = true; some && this.#begunInAll < this.#limits.inAll; ) {
       some = false;
@@ -117,7 +120,7 @@ export class HandshakeQueue {
         const [next] = own;
         if (next === undefined) continue;
         own.delete(next);
-        // The address moves to the end, so that no address is first in every turn.
+        // The address moves to the end of the queue, so that no address is first in every turn.
         this.#waiting.delete(address);
         if (own.size > 0) this.#waiting.set(address, own);
         some = true;

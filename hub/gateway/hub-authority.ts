@@ -13,12 +13,13 @@ import { authorityOf, type CertificateAuthority, openCertificateAuthority } from
 import { openTaskSigner, type TaskSigner } from "./task-signer.ts";
 
 /**
- * Agents learn this much later than hubs that a generation is valid. Each hub reads the chain every second. When the first agent drops the old key,
- * no hub signs with it any more.
+ * Agents learn this much later than hubs that a new generation of the hub's keys is valid. Each hub reads the chain of statements every second. No
+ * hub signs with an old key any more when the first agent drops this key.
  */
 const SETTLE_MS = 30_000;
 /**
- * A hub that could not read the chain for this long signs nothing. A task then waits, while a task with an outdated signature would fail for good.
+ * A hub that could not read the chain of statements for this long signs no task. A task without a signature waits, while a task with an outdated
+ * signature would fail for good.
  */
 const STALE_MS = 15_000;
 
@@ -50,9 +51,9 @@ export class HubAuthority {
   readonly #settleMs: number;
   readonly #first: Pair;
   #now: InForce;
-  /** When the last read of the chain began. The chain may have changed since then. */
+  /** The time when the last read of the chain began. The chain of statements may have changed since `#askedAt`. */
   #askedAt: number;
-  /** When the last read of the chain ended. The statements' ages in the result are not newer than this time. */
+  /** The time when the last read of the chain ended. The database computed the age of each statement at this time or earlier. */
   #answeredAt = performance.now();
 
   private constructor(
@@ -89,7 +90,7 @@ export class HubAuthority {
     return this.#now.trust;
   }
 
-  /** The statements that agents may know. A statement that became valid a moment ago is left out. */
+  /** The statements about the hub's keys that agents may know. A statement that became valid less than `SETTLE_MS` ago is left out. */
   get chain(): readonly TrustStatement[] {
     const since = performance.now() - this.#answeredAt;
     const hidden = this.#now.chain.findIndex(
@@ -133,14 +134,14 @@ export class HubAuthority {
     } satisfies TaskSigner;
   })();
 
-  /** True when the chain has grown. */
+  /** Reads the chain of statements again; true if the chain has grown. */
   async refresh(): Promise<boolean> {
     const askedAt = performance.now();
     const chain = await readStatements(this.#db);
     const answeredAt = performance.now();
     const grown = chain.length !== this.#now.chain.length;
     const now = grown ? await load(this.#secrets, this.#first, chain) : { ...this.#now, chain };
-    // A read that began later has already ended, so this result is older.
+    // If another read of the chain began later and has already ended, the result of this read is older and is dropped.
     if (askedAt < this.#askedAt) return false;
     this.#now = now;
     this.#askedAt = askedAt;
@@ -148,7 +149,10 @@ export class HubAuthority {
     return grown;
   }
 
-  /** The keys of the next generation. The first caller creates them. After an interrupted start the same keys are found again. */
+  /**
+   * Returns the keys of the hub's next generation. The first hub that asks creates the keys of the next generation. If the start of a rotation was
+   * interrupted, the next start finds the same keys.
+   */
   async prepareNext(): Promise<NextKeys> {
     await this.refresh();
     const { chain } = this.#now;
@@ -158,7 +162,7 @@ export class HubAuthority {
     return { sequence: chain.length, keys: { generation, ca_pem: ca.caPem, order_key: signer.publicKey } };
   }
 
-  /** The announced keys of the next generation. */
+  /** Returns the announced keys of the hub's next generation. */
   async lookAtNext(): Promise<NextKeys> {
     await this.refresh();
     const { chain, trust } = this.#now;
@@ -173,8 +177,8 @@ export class HubAuthority {
   }
 
   /**
-   * Adds the statement in the caller's transaction, signed with the present key. The statement names only the keys that the caller has looked up. If
-   * the keys have changed, the statement is refused.
+   * Adds a signed statement about the next keys to the chain, in the caller's transaction. The statement names only the keys that the caller has
+   * looked up. If the keys have changed since the look-up, the statement is refused.
    */
   async state(tx: Tx, kind: TrustKind, { sequence, keys }: NextKeys): Promise<TrustStatement> {
     const kept = await lockStatements(tx);
@@ -190,7 +194,7 @@ export class HubAuthority {
         `Generation ${next.generation} is already announced. Finish or abort its rotation first.`,
       );
     if (keys === null) throw new ApiError("conflict", "No rotation is under way. Start one first.");
-    // A new rotation needs room for its final statement.
+    // The chain must have room for two statements when a rotation begins: the announcement and the final statement.
     if (kept.length >= (kind === "announce" ? MOST_STATEMENTS - 1 : MOST_STATEMENTS))
       throw new ApiError(
         "conflict",
@@ -207,10 +211,10 @@ export interface AuthorityOptions {
   readonly secrets: SecretStore;
   readonly settleMs?: number;
 }
-/** The contents of the next statement, and the newest statement that they are based on. */
+/** The keys that the next statement will name, and the length of the chain when they were looked up. */
 export interface NextKeys {
   readonly sequence: number;
-  /** Null if no keys are announced. */
+  /** The next keys of the hub; null if no keys are announced. */
   readonly keys: Keys | null;
 }
 type Keys = NonNullable<Trust["next"]>;
@@ -233,8 +237,8 @@ async function load(secrets: SecretStore, first: Pair, chain: readonly KeptState
 }
 
 /**
- * Opens the keys that a statement names. If the secret store was restored to an earlier state, the keys are missing or different. Hosts would then
- * refuse them.
+ * Opens the keys that a statement names. Throws if the keys in the secret store are missing or different, for example after the store was restored to
+ * an earlier state. Hosts would refuse keys that were not announced to them.
  */
 async function openNamed(secrets: SecretStore, { generation, ca_pem, order_key }: Keys): Promise<Pair> {
   const ca = await openCertificateAuthority(secrets, generation, "refuse");

@@ -11,7 +11,7 @@ describe("a host's JSON", () => {
     const value = fc.json().filter((text) => JSON.stringify(dataOf(text)).isWellFormed());
     fc.assert(
       fc.property(value, (text) => {
-        // The schema leaves out the name `__proto__` on purpose.
+        // Texts with `__proto__` are skipped, because the schema drops a member of this name on purpose.
         fc.pre(!/\\u(0000|d[89a-f])|__proto__/i.test(text));
         expect(dataOf(text)).toEqual(JSON.parse(text));
       }),

@@ -1,12 +1,12 @@
 import type { z } from "zod";
 
-/** JSON escapes of characters that PostgreSQL cannot store in text or jsonb: NUL, and half of a surrogate pair. */
+/** JSON escapes of NUL and of half a surrogate pair, which PostgreSQL cannot store in text or jsonb. */
 const SUSPICIOUS = /\\u(0000|d[89a-f])/i;
 
 /**
- * Parses JSON from a host by its schema. Text that PostgreSQL would refuse is repaired here; without the repair the agent would resend its message
- * for ever. Only text that the schema accepted is repaired, because the schema limits its size. A repair does not change the length of a text. Throws
- * SyntaxError for text that is not JSON.
+ * Parses JSON from a host by its schema. `parseJson` repairs text that PostgreSQL would refuse. If PostgreSQL refused an agent's text, the agent
+ * would resend its message for ever. Only text that the schema accepted is repaired, because the schema limits its size. A repair does not change the
+ * length of a text. Throws SyntaxError for text that is not JSON.
  */
 export function parseJson<T>(schema: z.ZodType<T>, text: string): z.ZodSafeParseResult<T> {
   const parsed = schema.safeParse(JSON.parse(text));

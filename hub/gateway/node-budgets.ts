@@ -10,27 +10,27 @@ const IN_FORCE: NodeLimits = { rates: NODE_RATES, noisyAfterMs: LIMITS.noisyAfte
 
 interface Account {
   readonly buckets: Map<NodeKind, Bucket>;
-  /** Since when the node has been over a budget without a pause. Null while the node keeps to all budgets. */
+  /** The time since which the node has been over a budget without a pause; null while the node keeps to all budgets. */
   overSince: number | null;
-  /** When the node was last over a budget. For an accepted frame it is the end of the wait. */
+  /** The time when the node was last over a budget. If a frame over the budget was accepted with a wait, `overAt` is the end of this wait. */
   overAt: number;
-  /** The budget that the node was last over. */
+  /** The kind of the budget that the node last exceeded. */
   over: NodeKind | null;
   noisy: boolean;
   toldAt: number;
 }
 
-/** A node that has become noisy, or no longer is; the caller stores it. */
+/** A node that has become noisy, or is no longer noisy. The caller of `sweep` stores the change. */
 export interface NoiseChange {
   readonly nodeId: NodeId;
   readonly noisy: boolean;
-  /** The budget that the node exceeded. */
+  /** The kind of the budget that the noisy node exceeded. */
   readonly kind: NodeKind;
 }
 
-/** A node that stays noisy is reported again after this time, because the condition expires. */
+/** A node that stays noisy is reported again after this time, because the condition on the node would expire. */
 const TELL_EVERY_MS = 600_000;
-/** A node that exceeds a budget again within this time counts as over it without a pause. */
+/** If a node exceeds a budget again within this time, it counts as having exceeded the budget without a pause. */
 const PAUSE_MS = 5_000;
 
 /** The budgets of the nodes that are connected to this hub. */
@@ -49,12 +49,18 @@ export class NodeBudgets {
     return this.#accounts.size;
   }
 
-  /** Charges a request. Returns zero if the request is within the budget, otherwise the milliseconds until the next request is allowed. */
+  /**
+   * Charges a request to the node's budget. Returns zero if the request is within the budget, otherwise the milliseconds until the next request is
+   * allowed.
+   */
   ask(nodeId: NodeId, kind: NodeKind): number {
     return this.#spend(nodeId, kind, "refused", ask);
   }
 
-  /** Charges a frame, which is always accepted. Returns for how many milliseconds no further frame may be accepted. */
+  /**
+   * Charges a frame to the node's budget; the frame itself is always accepted. Returns for how many milliseconds the hub must not accept a further
+   * frame.
+   */
   charge(nodeId: NodeId, kind: NodeKind, cost = 1): number {
     return this.#spend(nodeId, kind, "delayed", (rate, bucket, now) => charge(rate, bucket, now, cost));
   }
@@ -66,7 +72,7 @@ export class NodeBudgets {
     return account !== undefined && now - account.overAt <= PAUSE_MS && this.#isLong(account, now);
   }
 
-  /** Returns the changes since the last call, and deletes accounts that are back in their initial state. */
+  /** Returns which nodes have become noisy or quiet since the last sweep, and deletes accounts that are back in their initial state. */
   sweep(): NoiseChange[] {
     const now = this.#now();
     for (const [nodeId, account] of this.#accounts) {
@@ -80,7 +86,7 @@ export class NodeBudgets {
     return changes;
   }
 
-  /** Returns changes that could not be stored, so that the next sweep reports them again. */
+  /** Takes back changes that the caller could not store, so that the next sweep reports them again. */
   retell(changes: readonly NoiseChange[]): void {
     this.#changes = [...changes, ...this.#changes];
   }

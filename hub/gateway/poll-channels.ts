@@ -13,7 +13,8 @@ import type { Channel, Session } from "./session.ts";
 const MAX_WAIT_MS = 30_000;
 
 /**
- * The fallback for hosts that cannot open a WebSocket, e.g. behind a proxy. The frames of the WebSocket travel in the answers to long-poll requests.
+ * The long poll is for hosts that cannot open a WebSocket, for example behind a proxy. The frames of the WebSocket travel in the answers to long-poll
+ * requests.
  */
 export class PollChannels {
   readonly #gateway: Gateway;
@@ -33,21 +34,21 @@ export class PollChannels {
     return welcome;
   }
 
-  /** Answers as soon as there is a frame, or without a frame after `waitMs`. */
+  /** Answers a long poll as soon as there is a frame for the agent, or without a frame after `waitMs`. */
   async wait(nodeId: NodeId, epoch: number, waitMs: number, signal: AbortSignal): Promise<HubFrame[]> {
     const { session, channel } = this.#live(nodeId, epoch);
     await this.#gateway.take(session, { type: "heartbeat", seq: 0 });
     return channel.take(Math.min(waitMs, MAX_WAIT_MS), signal);
   }
 
-  /** Processes the agent's frames in order and returns the hub's frames. */
+  /** Processes the frames in an agent's request in order, and returns the hub's frames for the agent. */
   async deliver(nodeId: NodeId, epoch: number, frames: readonly AgentFrame[]): Promise<HubFrame[]> {
     const { session, channel } = this.#live(nodeId, epoch);
     for (const frame of frames) {
       const kind = kindOf(frame);
       if (kind !== null) this.#guard.asks(nodeId, kind);
       await this.#gateway.take(session, frame);
-      // Frames after the channel's end are not processed, because the agent repeats them on its next session.
+      // After the channel has ended, the remaining frames of the request are not processed, because the agent repeats them on its next session.
       if (channel.closed !== null) break;
     }
     return channel.take(0);
@@ -64,7 +65,7 @@ export class PollChannels {
     return open;
   }
 
-  /** Called every second, and once when the hub stops: reports the channels that have ended. */
+  /** Reports the channels that have ended. The hub calls `sweep` every second, and once when it stops. */
   async sweep(): Promise<void> {
     for (const [nodeId, { session, channel }] of this.#open) {
       if (channel.closed === null) continue;
@@ -76,11 +77,11 @@ export class PollChannels {
 
 class PollChannel implements Channel {
   #frames: HubFrame[] = [];
-  /** Ends the wait of the request that is under way; null when none waits. */
+  /** Ends the wait of the long-poll request that is under way; null when no request waits. */
   #endWait: (() => void) | null = null;
   #closed: string | null = null;
 
-  /** The reason of the channel's end; null while it is open. */
+  /** The reason why the channel has ended; null while the channel is open. */
   get closed(): string | null {
     return this.#closed;
   }

@@ -2,8 +2,8 @@ import type { Context } from "hono";
 import { ApiError } from "../../shared/api/errors.ts";
 
 /**
- * The body as text. Throws `body_too_large` before it has read more than `mostBytes`. Routes that authenticate the client do that before they call
- * this function.
+ * Reads the body of a request as text. Throws `body_too_large` before it has read more than `mostBytes`. Routes that authenticate the client do so
+ * before they call `bodyWithin`.
  */
 export async function bodyWithin(c: Context, mostBytes: number): Promise<string> {
   const tooLarge = () => new ApiError("body_too_large", `The body is larger than ${mostBytes} bytes.`);
@@ -14,7 +14,7 @@ export async function bodyWithin(c: Context, mostBytes: number): Promise<string>
   }
   const chunks: Uint8Array[] = [];
   let size = 0;
-  // Leaving the loop cancels the body, so the rest is not read.
+  // When the loop over the body ends early, the rest of the body is not read.
   for await (const chunk of c.req.raw.body ?? []) {
     size += chunk.length;
     if (size > mostBytes) throw tooLarge();

@@ -59,7 +59,8 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
     deps.guard.opens(c.env.incoming.socket);
     return c.json({ status: "ok" });
   });
-  // For hosts that were off while the hub's CA was rotated. A client trusts only the signatures in this answer, not the connection.
+  // The route serves the statements about the hub's keys to hosts that were off while the hub's CA was rotated. A host trusts only the signatures of
+  // the statements, not the connection.
   app.get(TRUST_PATH, (c) => {
     deps.guard.opens(c.env.incoming.socket);
     return c.json({ statements: deps.trustChain() });
@@ -107,7 +108,7 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   return app;
 }
 
-/** Records a refused token with its node. The record is evidence for an onboarding that waits for that node's agent. */
+/** Records a refused enrollment token with its node. An onboarding that waits for the node's agent shows the refused token to the operator. */
 async function noted(
   { attempts, guard }: AgentRouteDependencies,
   c: Context<Env>,
@@ -141,12 +142,12 @@ export async function identify(
   if (!nodeId.success) throw new ApiError("not_found", "The path does not hold a node id.");
   const socket = (request as IncomingMessage).socket as TLSSocket;
   const known = await authenticate(deps, socket, nodeId.data, use);
-  // A replaced certificate does not prove that the client is a host of this hub.
+  // A connection with a replaced certificate stays unproven, because its client may not be a host of this hub.
   if (!known.replaced) deps.guard.unproven.proven(socket);
   return known;
 }
 
-/** Reads and parses a body. `taken` gets the body's size before it is parsed. */
+/** Reads and parses the body of a request. The callback `taken` gets the body's size before the body is parsed. */
 async function body<T>(
   c: Context<Env>,
   schema: z.ZodType<T>,
@@ -163,7 +164,7 @@ async function body<T>(
   }
 }
 
-/** A stranger chooses the names of a body's members, so an answer repeats little of them. */
+/** Limits how much of a faulty body the hub's answer repeats, because a stranger chooses the names of the body's members. */
 const LIMITS = { errors: 20, characters: 300 };
 
 function valid<T>(parsed: z.ZodSafeParseResult<T>): T {
@@ -171,7 +172,7 @@ function valid<T>(parsed: z.ZodSafeParseResult<T>): T {
   throw validationFailed("request", fieldErrors(parsed.error), LIMITS);
 }
 
-/** A path for answers and logs. A part that is long enough to be a token is hidden, whatever the path. */
+/** The path of a request as answers and logs show it. A part of the path that is long enough to be a token is hidden. */
 const shownPath = (path: string): string => path.replace(/[^/]{32,}/g, "{...}");
 
 function problem(

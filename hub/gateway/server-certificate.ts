@@ -2,10 +2,16 @@ import type { SecureContextOptions } from "node:tls";
 import type { CertificateAuthority } from "./certificate-authority.ts";
 
 const DAY_MS = 24 * 3_600_000;
-/** A third of the certificate's life. If the secret store is unavailable for days, the hub still renews the certificate in time. */
+/**
+ * The hub renews its server certificate when a third of the certificate's life is left. Even if the secret store is unavailable for days, the renewal
+ * is in time.
+ */
 const RENEW_BEFORE_MS = 10 * DAY_MS;
 
-/** The listener's own certificate, renewed while the process runs. Open connections keep theirs, and new connections get the new certificate. */
+/**
+ * The certificate of the agent listener, renewed while the process runs. Open connections keep the old certificate, and new connections get the new
+ * one.
+ */
 export class ServerCertificate {
   readonly #ca: CertificateAuthority;
   readonly #names: readonly string[];
@@ -29,7 +35,7 @@ export class ServerCertificate {
     return this.#context;
   }
 
-  /** True if the certificate was replaced, because it was due or because the CA has changed. */
+  /** True if the server certificate was replaced, because it was due for renewal or because the CA has changed. */
   async renewWhenDue(server: { setSecureContext(context: SecureContextOptions): void }, now: Date): Promise<boolean> {
     const isYoung = this.#notAfter.getTime() - now.getTime() > RENEW_BEFORE_MS;
     if (isYoung && this.#issuerPem === this.#ca.issuerPem) return false;
@@ -49,7 +55,7 @@ interface Issued {
 }
 
 async function newContext(ca: CertificateAuthority, names: readonly string[]): Promise<Issued> {
-  // The issuer is read first, so that a change of the CA during the renewal is found by the next check.
+  // The issuing CA is read before the renewal, so that the next check finds a change of the CA during the renewal.
   const { issuerPem } = ca;
   const issued = await ca.issueServer(names);
   return {

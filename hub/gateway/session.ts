@@ -6,32 +6,41 @@ import type { CloseReason } from "../../shared/protocol/version.ts";
 export interface Channel {
   send(frame: HubFrame): void;
   close(reason: CloseReason): void;
-  /** Ends the channel without a close message, because the other side is gone. */
+  /** Ends the channel without a close message, because the agent is gone. */
   drop(): void;
 }
 
-/** One connected agent. The object is small, because a hub holds thousands of them. */
+/** One connected agent. The session object is small, because a hub holds thousands of sessions. */
 export interface Session {
   readonly nodeId: NodeId;
   readonly generation: number;
   readonly epoch: number;
-  /** The serial of the certificate with which the session was opened. */
+  /** The serial number of the certificate with which the agent opened the session. */
   readonly serial: string;
   readonly bootId: string;
   readonly address: string | null;
   readonly channel: Channel;
   heartbeatTtlMs: number;
-  /** A time of `performance.now()`, in milliseconds. */
+  /** The time when the hub last heard from the agent, in milliseconds of `performance.now()`. */
   heardAt: number;
-  /** True if the agent's journal has settled its earlier deliveries. A task that is offered earlier would look like a lost delivery. */
+  /**
+   * True if the agent's journal has settled its earlier deliveries. A task that the hub offers before the journal is settled would look like a lost
+   * delivery.
+   */
   settled: boolean;
   /** The number of statements about the hub's keys that were sent to this agent. */
   trustTold: number;
-  /** True if an earlier boot id came back after another one: the first frame then proves that a second host is alive. */
+  /**
+   * True if the agent sent an earlier boot id of the node again after another one. The first frame of a session with a returned boot id proves that a
+   * second host is alive.
+   */
   bootReturned: boolean;
 }
 
-/** Added to twice the heartbeat interval. A long poll may be silent for this long while it waits. */
+/**
+ * A session is dropped after a silence of twice the heartbeat interval plus this time. An agent with a long poll may be silent for this time while
+ * its poll waits.
+ */
 const SILENCE_MS = 45_000;
 
 /** The sessions of this hub: for each node only the newest one. */
@@ -49,7 +58,7 @@ export class Sessions {
     return this.#byNode.get(nodeId);
   }
 
-  /** If two sessions of a node open at once, the one with the higher epoch stays, in whatever order they are added. */
+  /** If two sessions of a node open at once, the session with the higher epoch stays, in whatever order the two are added. */
   add(session: Session): void {
     this.supersede(session.nodeId, session.epoch);
     if (this.#byNode.has(session.nodeId)) session.channel.close("superseded");
@@ -64,7 +73,7 @@ export class Sessions {
     old.channel.close("superseded");
   }
 
-  /** False if the session was already superseded. */
+  /** Removes a session; false if a newer session of the node has already replaced it. */
   remove(session: Session): boolean {
     if (this.#byNode.get(session.nodeId) !== session) return false;
     return this.#byNode.delete(session.nodeId);
@@ -89,7 +98,7 @@ export class Sessions {
     return silent;
   }
 
-  /** Notes a contact until the next flush: all contacts are written once a second, in one statement. */
+  /** Notes that the agent was heard from. The hub writes the contacts of all sessions once a second, in one statement. */
   contact(session: Session, now: number): void {
     session.heardAt = now;
     this.#contacts.add(session);

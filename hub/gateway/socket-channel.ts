@@ -13,10 +13,12 @@ import type { Channel, Session } from "./session.ts";
 
 const HELLO_WITHIN_MS = 10_000;
 const CLOSE_WITHIN_MS = 2_000;
-/** An agent that leaves this many bytes unread is disconnected. The agent will reconnect, and its tasks wait in the database. */
+/**
+ * An agent that leaves this many bytes unread is disconnected. After the disconnection the agent will reconnect, and its tasks wait in the database.
+ */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
-/** One agent's WebSocket, from the upgrade to the close. Frames are processed one after the other. */
+/** One agent's WebSocket, from the upgrade to the close. The frames of one agent are processed one after the other. */
 export class SocketChannel implements Channel {
   readonly #socket: WebSocket;
   readonly #gateway: Gateway;
@@ -25,9 +27,12 @@ export class SocketChannel implements Channel {
   #session: Session | null = null;
   #work: Promise<void> = Promise.resolve();
   readonly #guard: Guard;
-  /** Frames that were read and not processed yet. If an agent sends faster than the hub processes, the hub stops reading from its socket. */
+  /**
+   * The agent's frames that were read and not processed yet. If an agent sends faster than the hub processes, the hub stops reading from the agent's
+   * socket.
+   */
   #waiting = { frames: 0, bytes: 0 };
-  /** True after the hub has closed the session. Later frames are dropped, and the agent repeats them on its next session. */
+  /** True after the hub has closed the session. Frames that arrive after the close are dropped, and the agent repeats them on its next session. */
   #ended = false;
   readonly #gone = new AbortController();
 
@@ -47,14 +52,15 @@ export class SocketChannel implements Channel {
       this.#wait(1, bytes);
       this.#queue(() => this.#take(data, bytes).finally(() => this.#wait(-1, -bytes)));
     });
-    // ws reports an oversized or malformed frame here and closes with its own code (1009, 1002, 1007).
+    // The ws library reports an oversized or malformed frame as an error event, and closes the socket with a code of its own (1009, 1002, 1007).
     socket.on("error", (error) => log.info("agent socket failed", { node_id: identity.nodeId, error: error.message }));
     socket.on("close", (code, reason) => {
       clearTimeout(helloTimer);
       this.#gone.abort();
       this.#queue(async () => {
         if (this.#session === null) return;
-        // A running agent answers the hub's close with the hub's own code. A dead connection, or one that was closed earlier, has another code.
+        // A running agent answers the hub's close with the hub's own code. A dead connection, or a connection that was closed earlier, ends with
+        // another close code.
         const answered = this.#ended && code === CLOSE_CODES.superseded.code;
         await gateway.closed(this.#session, `${code} ${reason.toString()}`.trim(), answered);
       });
@@ -99,7 +105,8 @@ export class SocketChannel implements Channel {
 
   #queue(step: () => Promise<void>): void {
     this.#work = this.#work.then(step).catch((error: unknown) => {
-      // For example, the database is unreachable. The agent reconnects and repeats the frames that were not acknowledged.
+      // Processing a frame fails, for example, while the database is unreachable. The agent reconnects and repeats the frames that were not
+      // acknowledged.
       this.#log.warn("an agent's frame could not be processed", { node_id: this.#identity.nodeId, error });
       this.#socket.close(1011, "try again");
     });
@@ -146,13 +153,15 @@ export class SocketChannel implements Channel {
 const sizeOf = (data: RawData): number =>
   Array.isArray(data) ? data.reduce((sum, part) => sum + part.length, 0) : data.byteLength;
 
-/** Null for data that is not a frame of the protocol: invalid JSON, an unknown type, an unknown field, or an invalid value. */
+/**
+ * Parses an agent's frame; null for data that is not a frame of the protocol: invalid JSON, an unknown type, an unknown field, or an invalid value.
+ */
 function parseFrame(data: RawData): AgentFrame | null {
   try {
     const parsed = parseJson(AgentFrame, data.toString());
     return parsed.success ? parsed.data : null;
   } catch {
-    // The data is not JSON.
+    // An agent's data that is not JSON is no frame.
     return null;
   }
 }

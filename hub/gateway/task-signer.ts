@@ -6,14 +6,14 @@ import { readMade, readOrCreate } from "../secrets/read-or-create.ts";
 import type { MissingKey } from "./certificate-authority.ts";
 
 export interface TaskSigner {
-  /** Base64url of the raw 32 bytes. Hosts get the key with their user-data. */
+  /** The public key as base64url of its raw 32 bytes. Hosts get this key with their user-data. */
   readonly publicKey: string;
   sign(order: UnsignedOrder): SignedOrder;
   /** Signs a statement of the chain by which hosts learn to trust the next keys (decision I6). */
   signStatement(statement: UnsignedStatement): TrustStatement;
 }
 
-/** Opens the key of a generation that signs tasks. If the key may be created, the first hub that opens it creates it. */
+/** Opens the key of a generation that signs tasks. If the key may be created, the first hub that opens the key creates it. */
 export async function openTaskSigner(
   secrets: SecretStore,
   generation = 1,

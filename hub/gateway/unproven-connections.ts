@@ -10,7 +10,8 @@ const IN_FORCE: UnprovenLimits = { perAddress: LIMITS.unprovenPerAddress, inAll:
 
 /**
  * Connections that have not proven to come from a host of this hub, e.g. an incomplete TLS handshake, or a connection without a request. If there are
- * too many, the oldest is closed. A client that holds many idle connections thus loses them, and a host that connects meanwhile still gets through.
+ * too many unproven connections, the oldest is closed. A client that holds many idle connections therefore loses them, and a host that connects
+ * meanwhile still gets through.
  */
 export class UnprovenConnections {
   readonly #limits: UnprovenLimits;
@@ -38,7 +39,7 @@ export class UnprovenConnections {
     if (this.#all.size > this.#limits.inAll) this.#cut(this.#all.keys().next().value);
   }
 
-  /** Marks the connection as one of a host of this hub, so that it no longer counts. */
+  /** Marks the connection as a connection of a host of this hub, so that it no longer counts as unproven. */
   proven(socket: Pick<Socket, "remoteAddress" | "remotePort">): void {
     const peer = peerOf(socket);
     if (peer !== null) this.#forget(peer);
@@ -67,8 +68,8 @@ export class UnprovenConnections {
 }
 
 /**
- * The key of a connection. No two connections of a listener share address and port, and the TLS socket has those of the socket below it. Null if the
- * socket is closed.
+ * The key of a connection: the client's address and port; null if the socket is closed. No two connections of a listener share address and port. A
+ * TLS socket has the address and port of the TCP socket below it.
  */
 const peerOf = ({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "remotePort">): string | null =>
   remoteAddress === undefined || remotePort === undefined ? null : `${remoteAddress} ${remotePort}`;

@@ -4,7 +4,10 @@ import * as x509 from "@peculiar/x509";
 
 x509.cryptoProvider.set(webcrypto as never);
 
-/** The X.509 library, with Node's own cryptography behind it. The library's polyfill must load first, so the library is imported from here only. */
+/**
+ * The X.509 library, with Node's own cryptography behind it. The polyfill of the X.509 library must load before the library, so only this file
+ * imports the library.
+ */
 export { x509 };
 
 export const KEY_ALGORITHM = { name: "ECDSA", namedCurve: "P-256" } as const;

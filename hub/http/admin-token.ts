@@ -27,8 +27,8 @@ export async function ensureAdminToken(inTx: InTx, file: string): Promise<void> 
 }
 
 /**
- * True if the token is the one in the file. The hub can thus recognize its operator while the database, which holds the hashes of all tokens, is
- * unreachable.
+ * True if the given token is the admin token in the hub's own file. The file lets the hub recognize its operator while the database with the token
+ * hashes is unreachable.
  */
 export async function isAdminToken(file: string, token: string): Promise<boolean> {
   const present = (await readOrEmpty(file)).trim();

@@ -15,8 +15,8 @@ import { TokenBudgets } from "./token-budgets.ts";
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
 /**
- * The admin API. The order for each request: request id, body limit, then authentication, budget and the rest in `register`. All errors are handled
- * in one place.
+ * The admin API. Each request first gets a request id and a body limit. The checks of `register.ts` follow: authentication, budget and the rest. One
+ * handler turns every error into the client's answer.
  */
 export function createAdminApp(deps: ApiDependencies): Hono<Env> {
   const app = new Hono<Env>();

@@ -20,8 +20,8 @@ export type ProbeMaas = (about: {
 }) => Promise<SiteProbe>;
 
 /**
- * Compares the region at an address with the known region. Returns the differences; an empty list means that it is the same region. MAAS errors
- * become differences and are never thrown.
+ * Compares the region at an address with the known region. Returns the differences; an empty list means that the address leads to the known region.
+ * MAAS errors become differences and are never thrown.
  */
 export type CompareRegion = (about: {
   readonly address: string;
@@ -49,7 +49,7 @@ export interface ApiDependencies {
   readonly takeDiagnostics: () => Promise<Diagnostics>;
   /** True for the token in the hub's own folder, which the hub recognizes without its database. */
   readonly isAdminToken: (token: string) => Promise<boolean>;
-  /** The rates of `budgets.ts`; tests may set others. */
+  /** The budgets of a token of the admin API, by default those of `budgets.ts`; tests may set others. */
   readonly tokenRates?: TokenRates | undefined;
   readonly status: () => { readonly hub_id: string; readonly version: string; readonly agents: number };
 }

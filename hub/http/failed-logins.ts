@@ -3,11 +3,11 @@ import { addressKey } from "../gateway/address-budgets.ts";
 import type { ApiDependencies } from "./deps.ts";
 
 /**
- * Each address gets one log line and one audit row within this time, with the number of attempts. Many attempts thus cannot fill the log and the
- * audit.
+ * Failed logins from one address make at most one log line and one audit row in this many milliseconds, with the number of attempts. The limit on
+ * lines and rows about failed logins keeps attackers from filling the log and the audit.
  */
 const TELL_EVERY_MS = 60_000;
-/** The number of addresses that are counted separately. Further addresses share one account. */
+/** Failed logins are counted separately for this many addresses. All further addresses share one counter. */
 const MOST_ADDRESSES = 1_000;
 const OTHERS = "others";
 
@@ -20,7 +20,7 @@ interface Attempt {
 interface Account {
   toldAt: number;
   untold: number;
-  /** Reports the remaining attempts when the time is over. */
+  /** When the timer fires, the hub reports the failed logins that it has counted and not reported yet. */
   timer: NodeJS.Timeout | null;
 }
 

@@ -12,7 +12,10 @@ export const PageQuery = z.strictObject(pageQuery);
 
 const anyKeys = (keys: number) => z.array(z.string().refine(isStorable)).length(keys);
 
-/** The keys after which a page begins, checked for their number or shape. Null for the first page. */
+/**
+ * The sort keys in a list's cursor, after which the page begins, checked for their number or shape. The result is null for the first page of a list,
+ * which has no cursor.
+ */
 export function readCursor(
   cursor: string | undefined,
   keys: number | z.ZodType<readonly string[]>,
@@ -26,8 +29,8 @@ export function readCursor(
 }
 
 /**
- * The cursor of a list that is newest first: PostgreSQL's text of a time in UTC, and an id. The text keeps the microseconds that a Date would cut
- * off.
+ * The cursor of a list that is newest first holds a time in UTC, as PostgreSQL writes it, and an id. PostgreSQL's text of the time keeps the
+ * microseconds that a Date would cut off.
  */
 const Before = z.tuple([
   z.string().refine((text) => z.iso.datetime().safeParse(text.replace(" ", "T").replace(/\+00$/, "Z")).success),

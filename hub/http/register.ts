@@ -27,7 +27,7 @@ const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 export const requestIdOf = (given: string | undefined): string =>
   given !== undefined && REQUEST_ID.test(given) ? given : randomUUID();
 
-/** `/x/{id}` in Hono's notation. */
+/** Rewrites a path such as `/x/{id}` in Hono's notation. */
 const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$1");
 
 /** Each route runs in this order: authentication, permission, validation, replay of a stored answer, the action with its audit, the answer. */
@@ -81,7 +81,7 @@ async function authorize(
   return actor;
 }
 
-/** How long to wait for the database if the actor can be identified without it. */
+/** The hub waits this many milliseconds for the database if it can identify the client without the database. */
 const LOOKUP_MS = 3_000;
 
 async function holderOf(
@@ -113,7 +113,10 @@ async function parseCall(c: Context<Env>, route: Route, actor: Actor, deps: ApiD
   };
 }
 
-/** A parameter that is given twice stays a list, which every schema refuses. Using only one of the two values would answer a different question. */
+/**
+ * A parameter that is given twice stays a list, which every schema refuses. If the hub used only one of the two values, it would answer a question
+ * that the client did not ask.
+ */
 const queryOf = (c: Context<Env>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(c.req.queries()).map(([name, values]) => [name, values.length === 1 ? values[0] : values]),
@@ -155,7 +158,7 @@ class KeyTaken extends Error {}
 
 async function answerWrite(c: Context<Env>, route: Route, call: Call, key: string | null): Promise<Response> {
   const { deps, actor } = call;
-  // The hash is keyed with the caller's token. From a plain hash in the database somebody could guess a password in the body.
+  // The hash of a stored request is keyed with the caller's token. From a plain hash in the database somebody could guess a password in the body.
   const requestSha256 = createHmac("sha256", c.req.header("authorization") ?? "")
     .update(canonicalJson([route.method, c.req.path, call.body ?? null]))
     .digest("hex");
@@ -194,10 +197,12 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
     await tidy(route, call, route.after?.(call, prepared));
     return answer(c, route, body);
   } catch (error) {
-    // If the outcome is unknown, the rows may exist, and what they refer to must stay.
+    // If the outcome of the commit is unknown, the new rows may exist. If the commit may have succeeded, secrets and other things to which the new
+    // rows refer must stay.
     if (!(error instanceof CommitOutcomeUnknownError)) await tidy(route, call, route.abandon?.(call, prepared));
     if (!(error instanceof KeyTaken) || key === null) throw error;
-    // Two requests used the same key at once. The other request was first, and its answer is also the answer to this request.
+    // Two requests used the same Idempotency-Key at once. The answer of the request that was stored first is also the answer to the second request
+    // with the same key.
     const first = await replay(c, call, key, requestSha256);
     if (first === null) throw error;
     return first;
@@ -205,7 +210,8 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
 }
 
 /**
- * Removes things outside the database that are no longer needed. If the removal fails, the request's own result or error must still reach the client.
+ * After a request, removes things outside the database that are no longer needed. If the removal fails, the request's own result or error must still
+ * reach the client.
  */
 async function tidy(route: Route, call: Call, removal: Promise<void> | undefined): Promise<void> {
   await removal?.catch((error: unknown) => {

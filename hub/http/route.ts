@@ -15,7 +15,7 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly body: B;
   readonly actor: Actor;
   readonly requestId: string;
-  /** The value of If-Match without its quotes. Null if the header is missing. */
+  /** The value of the If-Match header without its quotes; null if the request has no such header. */
   readonly ifMatch: string | null;
   readonly deps: ApiDependencies;
 }
@@ -31,10 +31,10 @@ export class Versioned<R> {
 }
 
 export interface Audit {
-  /** For example `maas-sites/<id>`. */
+  /** The object that the audit row names, for example `maas-sites/<id>`. */
   readonly target: string;
   readonly reason?: string;
-  /** Details of the action; never a secret. */
+  /** Details of the audited action; never a secret. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 export interface Written<R> {
@@ -43,7 +43,7 @@ export interface Written<R> {
 }
 
 interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType> {
-  /** The unique name of the operation, e.g. `createMaasSite`. */
+  /** The unique name of the route's operation, for example `createMaasSite`. */
   readonly operationId: string;
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
@@ -69,18 +69,21 @@ interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTy
   readonly answersSecret?: true;
   /** Work that must happen outside a transaction, e.g. a call to MAAS or writing a secret. */
   before?(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<X>;
-  /** Undoes what `before` did outside the database, if the transaction failed. */
+  /** If the route's transaction failed, undoes what the route's `before` did outside the database. */
   abandon?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, prepared: X): Promise<void>;
-  /** Runs in one transaction together with the audit row and the stored answer of the Idempotency-Key. */
+  /** Performs the route's change, in one transaction with the audit row and the stored answer of the Idempotency-Key. */
   write(call: Call<z.output<P>, z.output<Q>, z.output<B>>, tx: Tx, prepared: X): Promise<Written<z.input<R>>>;
-  /** Removes things outside the database that the committed transaction made useless. If this fails, it leaves something that nothing uses. */
+  /**
+   * Removes things outside the database that the committed transaction made useless. If the removal fails, the things that remain do no harm, because
+   * nothing uses them.
+   */
   after?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, prepared: X): Promise<void>;
 }
 
 /** The inputs of a stream besides its query. */
 export interface StreamCall {
   readonly lastEventId: string | undefined;
-  /** Aborts when the client disconnects. */
+  /** The signal that aborts when the client of the stream disconnects. */
   readonly signal: AbortSignal;
 }
 

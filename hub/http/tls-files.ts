@@ -1,5 +1,5 @@
 /**
- * The certificate and key of the admin listener, from the operator's own files. The hub reads the files again when they change and when it gets
+ * The certificate and key of the admin listener, from the operator's own files. The hub reads its TLS files again when they change and when it gets
  * SIGHUP.
  */
 import { X509Certificate } from "node:crypto";
@@ -10,13 +10,13 @@ import { Secret } from "../../shared/secret.ts";
 import { type Periodic, periodically } from "../timing/periodically.ts";
 
 export interface TlsPaths {
-  /** PEM: the server's certificate first, then the intermediate certificates. */
+  /** A PEM file with the server's certificate first, followed by the intermediate certificates. */
   readonly certFile: string;
-  /** PEM, without a passphrase. */
+  /** A PEM file with the server's private key, without a passphrase. */
   readonly keyFile: string;
 }
 
-/** The message names the setting to correct, and reveals nothing of the files' content. */
+/** The error's message names the setting to correct, and reveals nothing of the content of the TLS files. */
 export class TlsFilesError extends Error {
   override readonly name = "TlsFilesError";
 }
@@ -51,13 +51,13 @@ async function readPair({ certFile, keyFile }: TlsPaths): Promise<Pair> {
 
 export interface TlsFiles {
   context(): SecureContextOptions;
-  /** Serves new connections with the files' present content. Open connections keep theirs. */
+  /** Serves new connections with the present content of the TLS files. Open connections keep the certificate with which they began. */
   follow(server: { setSecureContext(context: SecureContextOptions): void }): { close(): Promise<void> };
 }
 
 /**
- * Throws if the files cannot be used, so that the hub does not start. If later files cannot be used, one warning is logged and the last valid ones
- * stay in use.
+ * Throws if the TLS files cannot be used, so that the hub does not start. If changed TLS files cannot be used, one warning is logged and the last
+ * valid content stays in use.
  */
 export async function openTlsFiles(paths: TlsPaths, log: Log, everyMs = LOOK_EVERY_MS): Promise<TlsFiles> {
   let pair = await readPair(paths);

@@ -9,12 +9,15 @@ interface Account {
   readonly buckets: Map<TokenKind, Bucket>;
 }
 
-/** Above this number, accounts with full budgets are forgotten. A hub has only a few tokens, and unknown tokens get no account. */
+/**
+ * If the hub keeps more accounts of tokens than this number, it forgets the accounts with full budgets. A hub has only a few tokens, and unknown
+ * tokens get no account.
+ */
 const SWEEP_BEYOND = 1_000;
 
 /**
  * How many requests each token of the admin API may send to this hub. Budgets are kept by the token's hash, so a token over its budget is refused
- * without a database query. A script out of control thus does not slow down other clients.
+ * without a database query. A script out of control therefore does not slow down other clients.
  */
 export class TokenBudgets {
   readonly #rates: TokenRates;
@@ -30,7 +33,9 @@ export class TokenBudgets {
     return this.#accounts.size;
   }
 
-  /** True if the token was valid when it was last used. The request is then charged to its budget, and an exhausted budget throws. */
+  /**
+   * True if the token was valid when a client last used it. A known token's request is charged to the token's budget, and an exhausted budget throws.
+   */
   chargeKnown(tokenSha256: string, kinds: readonly TokenKind[]): boolean {
     const account = this.#accounts.get(tokenSha256);
     if (account === undefined) return false;

@@ -5,8 +5,8 @@ import type { ConditionOf, ForeignReadinessSignal } from "../../shared/readiness
 type Said = Pick<ConditionOf<"cloud-init">, "type" | "status" | "reason" | "message">;
 
 /**
- * cloud-init's module `phone_home` posts this form in its last stage. The form proves that the operating system is up, whatever the earlier scripts
- * did.
+ * cloud-init's module `phone_home` posts this form in its last stage. The form of `phone_home` proves that the operating system is up, whatever the
+ * earlier scripts did.
  */
 export const phoneHomeCondition = (form: URLSearchParams): Said => ({
   type: "os.booted",
@@ -17,7 +17,10 @@ export const phoneHomeCondition = (form: URLSearchParams): Said => ({
   ),
 });
 
-/** The only event, of about eighty in a boot, that says how cloud-init ended. Other events, also of later versions, do not match. */
+/**
+ * Of cloud-init's about eighty events in a boot, this is the only one that says how cloud-init ended. Other events of a boot, also of later versions
+ * of cloud-init, do not match the schema `LastEvent`.
+ */
 const LastEvent = z.object({
   name: z.literal("modules-final"),
   event_type: z.literal("finish"),
@@ -39,8 +42,9 @@ export function eventCondition(event: unknown): Said | null {
 }
 
 /**
- * The signal for a report. The signal's id is derived from the token's hash and the report's text. A repeated report thus has the same id, and only
- * the owner of the token can produce the id. The host's clock may be wrong this early, so the time is that of receipt.
+ * Makes a readiness signal from a report of cloud-init. The signal's id is derived from the report token's hash and the report's text. A repeated
+ * report therefore has the same id, and only the owner of the report token can produce the id. The host's clock may be wrong during the boot, so the
+ * signal's time is the time of receipt.
  */
 export function reportedSignal(
   token: { sha256: string; generation: number },

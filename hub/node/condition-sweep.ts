@@ -15,19 +15,22 @@ import type { InTx, Tx } from "../db/tx.ts";
 import { periodically } from "../timing/periodically.ts";
 
 const EVERY_MS = 5_000;
-/** If no sweep ran for this long, no hub was running or able to write, so reports of that time were not received. */
+/** If no condition sweep ran for this long, no hub was running or able to write. Reports that agents sent during such an outage were not received. */
 const OUTAGE_SECONDS = 30;
 
-/** The limit of one transaction. After an outage a whole fleet may become stale at once, while agents write. */
+/**
+ * The limit of expired conditions in one transaction. After an outage the conditions of all nodes may expire at once, while agents write new ones.
+ */
 const AT_ONCE = 500;
-/** The limit of transactions in one sweep; the next sweep continues. */
+/** The limit of transactions in one condition sweep; the next sweep continues. */
 const MOST_STEPS = 20;
 
 /**
- * Finds conditions that have expired, reports each once, and wakes the workflows that wait on their nodes. Readers judge by the clock and do not need
- * the sweep. After an outage of the hubs, conditions that were valid before it are extended by the grace period, so that agents can repeat their
- * reports first. A node is thus not barred because of the hub's own outage (decision F2). Conditions that were already stale stay stale. Each step is
- * a transaction of its own, so a step continues where the last one ended, on any hub.
+ * Finds conditions that have expired, reports each of them once, and wakes the workflows that wait on their nodes. Code that reads a condition
+ * compares its expiry with the clock, and does not need the sweep. After an outage of the hubs, conditions that were valid before the outage are
+ * extended by the grace period, so that agents can repeat their reports first. The hub's own outage therefore keeps no work off a node (decision F2).
+ * Conditions that were already expired before the outage stay expired. Each step of the sweep is a transaction of its own, so any hub can continue
+ * where the last step ended.
  */
 export async function sweepConditions(inTx: InTx, graceMs: number, atOnce = AT_ONCE): Promise<number> {
   let told = 0;
@@ -76,7 +79,7 @@ interface ConditionSweepOptions {
   readonly inTx: InTx;
   readonly log: Log;
   readonly graceMs: number;
-  /** Whether hosts can reach this hub. A hub that hosts cannot reach cannot know which hosts are silent. */
+  /** Returns true if hosts can reach this hub. A hub that hosts cannot reach cannot know which hosts are silent. */
   readonly listens: () => boolean;
 }
 

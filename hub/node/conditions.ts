@@ -9,9 +9,9 @@ import type { Tx } from "../db/tx.ts";
 
 /**
  * Accepts a readiness signal once per id, and applies its conditions only if the signal is of the node's present generation (architecture 11). A
- * signal of another generation is stored and not applied. A type that this source may not report is not applied either, e.g. a type of a newer agent.
- * An older observation does not replace a newer one, unless the newer one is stale. Without that exception an agent would be ignored after its host's
- * clock was set back.
+ * signal of another generation is stored and not applied. A condition is also not applied if the signal's source may not report its type, for example
+ * a type of a newer agent. A condition with an older time does not replace a newer one, unless the newer one has expired. If expired conditions
+ * stayed, an agent would be ignored after its host's clock was set back.
  */
 export async function applyReadinessSignal(
   tx: Tx,
@@ -38,7 +38,7 @@ export async function applyReadinessSignal(
   return "applied";
 }
 
-/** Only the hub itself decides whether the channel is open. Reports of other sources about it do not count. */
+/** Only the hub itself decides whether the channel to an agent is open. Reports of other sources about the channel do not count. */
 export const writeConnected = (
   tx: Tx,
   node: { id: NodeId; generation: number },

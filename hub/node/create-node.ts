@@ -16,7 +16,9 @@ export interface NewNode {
   readonly owner: MoveOwner;
 }
 
-/** Creates the node's row (lifecycle 8.1). The caller chooses the id; a second call with the same id returns the existing row. */
+/**
+ * Creates the node's row (lifecycle 8.1). The caller of `createNode` chooses the node's id; a second call with the same id returns the existing row.
+ */
 export async function createNode(tx: Tx, input: NewNode): Promise<{ node: Node; created: boolean }> {
   const { owner, ...values } = input;
   const status = input.onboardingMode === "maas" ? "enrolling" : "bootstrap_issued";

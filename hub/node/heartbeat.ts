@@ -2,8 +2,8 @@
 const HEARTBEATS_PER_SECOND = 50;
 
 /**
- * How long an agent may be silent, in milliseconds. The value is spread over [interval, 2 x interval), so that agents do not all send at the same
- * time.
+ * The heartbeat time of one agent in milliseconds: how long the agent may be silent. The heartbeat times of all agents are spread over [interval, 2 x
+ * interval), so that agents do not all send at the same time.
  */
 export function heartbeatTtlMs(agents: number, minimumMs: number, random: number): number {
   const interval = Math.max(minimumMs, (agents / HEARTBEATS_PER_SECOND) * 1000);

@@ -17,13 +17,14 @@ export const WHAT_TO_DO =
 
 export interface CloneFound {
   readonly evidence: CloneEvidence;
-  /** Boots, addresses and serials; never a secret. */
+  /** The boot ids, addresses and serial numbers that prove a second host; never a secret. */
   readonly details: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Ends the identity for both hosts, because the hub cannot know which one is right. A node in service is quarantined. A running onboarding continues
- * without its agent and fails by itself. Each generation is barred once; the result is false if it was barred before.
+ * Makes the identity invalid for both hosts that use it, because the hub cannot know which host is the right one. If two hosts use the identity of a
+ * node in service, the node is quarantined. If the node's onboarding is running, it continues without the agent and fails by itself. Each generation
+ * of a node is barred once; the result is false if the generation was barred before.
  */
 export async function barIdentity(tx: Tx, nodeId: NodeId, generation: number, found: CloneFound): Promise<boolean> {
   const node = await lockNode(tx, nodeId);
@@ -52,7 +53,7 @@ async function quarantine(tx: Tx, { id, status }: Node, message: string): Promis
   return (await moveNode(tx, id, { from: status, to: "quarantined", owner: "identity" }, message)).moved;
 }
 
-/** Ends the bar after the node has enrolled again. Only an operator or an onboarding can have issued the token for that. */
+/** Ends the bar of an identity after the node has enrolled again. Only an operator or an onboarding can have issued the token for this enrollment. */
 export async function healIdentity(tx: Tx, node: Node): Promise<void> {
   const bar = await healBar(tx, node.id, node.generation);
   if (bar === null) return;
@@ -66,7 +67,9 @@ export async function healIdentity(tx: Tx, node: Node): Promise<void> {
   });
 }
 
-/** Lifts the bar's own quarantine when the agent that enrolled again is connected (decision N4). True if the quarantine was lifted. */
+/**
+ * Lifts the quarantine of a barred identity when the agent that enrolled again is connected (decision N4). Returns true if the quarantine was lifted.
+ */
 export async function liftIdentityQuarantine(tx: Tx, node: Node): Promise<boolean> {
   if (node.status !== "quarantined" || !(await endQuarantine(tx, node.id))) return false;
   const message = "The agent that enrolled again is connected, so the cause of the quarantine is gone";

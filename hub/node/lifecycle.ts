@@ -9,8 +9,9 @@ import { cordonForOperation, uncordonOfOperation } from "./cordon.ts";
 import { moveNode } from "./move-node.ts";
 
 /**
- * How operations move a node through `draining` and `removing` (state model 3.2, decision N3). Each step locks the row, reads its status, and accepts
- * a status that is already further on. `refused` contains the node's present status, or null if there is no node.
+ * How operations move a node through `draining` and `removing` (state model 3.2, decision N3). Each step of an operation locks the node's row and
+ * reads its status. If the node's status is already further on, the step accepts this status. `actual` of a refusal is the node's present status, or
+ * null if there is no node.
  */
 export type Step =
   | { readonly kind: "moved" | "adopted"; readonly status: NodeStatus }
@@ -53,8 +54,9 @@ export async function retire(tx: Tx, nodeId: NodeId, reason: string): Promise<St
 }
 
 /**
- * Gives up a drain. The node becomes offline, and its agent's next report makes it active. A node that was quarantined before becomes quarantined
- * again, because nothing has proven it healthy. Only the operation that owns the state may give up the drain; other calls change nothing.
+ * Gives up the drain of a node. The node becomes offline, and the next report of its agent makes it active. A node that was quarantined before
+ * becomes quarantined again, because nothing has proven it healthy. Only the operation that owns the state `draining` may give up the drain; other
+ * calls change nothing.
  */
 export async function leaveDraining(
   tx: Tx,
@@ -77,7 +79,7 @@ export async function leaveDraining(
   return true;
 }
 
-/** Returns a retired node to service. The sweep for silent agents decides later whether the node is offline. */
+/** Returns a retired node to service. After a node's return to service, the sweep for silent agents decides whether the node is offline. */
 export async function activate(tx: Tx, nodeId: NodeId, reason: string): Promise<Step> {
   const node = await lockNode(tx, nodeId);
   if (node?.status === "active") return { kind: "adopted", status: node.status };
@@ -103,7 +105,10 @@ export async function enterRemoving(tx: Tx, nodeId: NodeId, operationId: string,
   }
 }
 
-/** Gives up a removal whose uninstall failed or was cancelled. The node keeps its identity and its row (lifecycle 5.8). */
+/**
+ * Gives up the removal of a node, after the uninstall of its agent failed or was cancelled. A node whose removal was given up keeps its identity and
+ * its row (lifecycle 5.8).
+ */
 export async function leaveRemoving(tx: Tx, nodeId: NodeId, operationId: string, reason: string): Promise<boolean> {
   const node = await lockNode(tx, nodeId);
   if (node?.status !== "removing" || node.operationId !== operationId) return false;
@@ -112,8 +117,8 @@ export async function leaveRemoving(tx: Tx, nodeId: NodeId, operationId: string,
 }
 
 /**
- * Ends a node: its certificates and tokens become invalid, its sessions are closed, and its id is never used again (state model 3.3). The node's
- * machine is free and may be onboarded as another node.
+ * Ends a node: its certificates and tokens become invalid, its sessions are closed, and its id is never used again (state model 3.3). The machine of
+ * a deleted node is free and may be onboarded as another node.
  */
 export async function deleteNode(tx: Tx, nodeId: NodeId, operationId: string, reason: string): Promise<Step> {
   const entered = await enterRemoving(tx, nodeId, operationId, reason);

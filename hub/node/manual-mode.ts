@@ -14,8 +14,8 @@ export async function enrollManualNode(tx: Tx, node: Node): Promise<void> {
 }
 
 /**
- * Makes the node active when its agent reports that it is healthy and that its bootstrap succeeded. Before that report the node's conditions say what
- * is missing.
+ * Makes the node active when its agent reports that it is healthy and that its bootstrap succeeded. Before the node becomes active, its conditions
+ * say what is missing.
  */
 export async function admitManualNode(tx: Tx, node: Node, signal: ReadinessSignal): Promise<void> {
   if (node.onboardingMode !== "manual" || node.status !== "enrolling" || signal.generation !== node.generation) return;

@@ -14,8 +14,8 @@ export type MoveResult =
   | { readonly moved: false; readonly actual: NodeStatus | null };
 
 /**
- * The only code that writes `nodes.status`. The move is a compare-and-swap: if another writer moved the node first, nothing is written and the node's
- * present status is returned (null if there is no node).
+ * Only `moveNode` writes `nodes.status`. The move is a compare-and-swap: if another writer moved the node first, nothing is written. If nothing is
+ * written, the result is the node's present status, or null if there is no node.
  */
 export async function moveNode(tx: Tx, nodeId: NodeId, move: NodeMove, message: string): Promise<MoveResult> {
   const operationId = "operationId" in move ? move.operationId : null;

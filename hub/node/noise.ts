@@ -5,10 +5,13 @@ import { readNode } from "../db/queries/nodes.ts";
 import type { Tx } from "../db/tx.ts";
 
 const NOISY = "agent.noisy";
-/** The event is not repeated within this time, even if the host becomes noisy again. */
+/** The event that a host is noisy is not repeated within this time, even if the host becomes noisy again. */
 const EVENT_EVERY_MINUTES = 10;
 
-/** Records that a node's host sends more than its budget, or no longer does. The record is a condition, and an event when the noise begins. */
+/**
+ * Records that a node's host sends more than its budget, or no longer does. The host's noise is recorded as a condition, and its beginning also as an
+ * event.
+ */
 export async function writeNoise(
   tx: Tx,
   { nodeId, noisy, kind }: { readonly nodeId: NodeId; readonly noisy: boolean; readonly kind: string },

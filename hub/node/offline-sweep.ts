@@ -13,28 +13,34 @@ import { periodically } from "../timing/periodically.ts";
 import { writeConnected } from "./conditions.ts";
 import { moveNode } from "./move-node.ts";
 
-/** How long an agent may be silent beyond its heartbeat interval before it counts as unreachable. One lost heartbeat must not be enough. */
+/**
+ * How long an agent may be silent beyond its heartbeat interval before it counts as unreachable. A node must not count as unreachable because of one
+ * lost heartbeat.
+ */
 const SILENCE_MS = 30_000;
 const EVERY_MS = 5_000;
 /**
- * The number of nodes moved in one transaction. Contacts of these nodes wait until the transaction ends, and so do all contacts written in the same
- * second.
+ * The number of nodes whose status changes in one transaction. While the transaction runs, the contacts of its nodes, and all other contacts of the
+ * same second, cannot be written.
  */
 const SLICE = 100;
 
-/** Returns the nodes that must not become offline, because too many would at once (decision F1). */
+/** Returns the nodes that must stay active, because too many nodes would become offline at once (decision F1). */
 export type HoldBack = (tx: Tx, nodes: readonly SilentNode[], afterOutage: boolean) => Promise<ReadonlySet<NodeId>>;
 
 export interface SweepOptions {
   readonly inTx: InTx;
   /**
-   * How long this hub has been running and able to sweep. A node whose heartbeat interval is more than half of this is not marked offline (decision
-   * F2).
+   * The time for which this hub has been running and able to sweep. A node whose heartbeat interval is more than half of this time is not marked
+   * offline (decision F2).
    */
   readonly upForMs: number;
   readonly silenceMs?: number;
   readonly holdBack: HoldBack;
-  /** True if this hub has not been running for long, or could not write contacts. The silence may then be the hub's own fault. */
+  /**
+   * True if this hub has not been running for long, or could not write contacts. If a hub was not running or could not write, the silence of agents
+   * may be the hub's own fault.
+   */
   readonly afterOutage: boolean;
 }
 export interface OfflineSweepOptions extends Omit<SweepOptions, "upForMs" | "afterOutage"> {
@@ -49,9 +55,9 @@ export interface SweepResult {
 }
 
 /**
- * Moves active nodes that were silent for too long to offline, and offline nodes that report again back to active. Unreachable does not mean dead:
- * only the status and the condition change, and a hello also makes the node active again. The breaker decides for all nodes at once. Each node is
- * then checked again in the transaction that moves it.
+ * Moves active nodes that were silent for too long to offline, and offline nodes that report again back to active. An unreachable host may still
+ * work, so only the node's status and a condition change. A hello of the agent also makes an offline node active again. The breaker decides for all
+ * silent nodes at once. After the breaker's decision, each node is checked again in the transaction that changes its status.
  */
 export async function sweepOffline(options: SweepOptions): Promise<SweepResult> {
   const { inTx, afterOutage, upForMs, silenceMs = SILENCE_MS } = options;
@@ -59,13 +65,14 @@ export async function sweepOffline(options: SweepOptions): Promise<SweepResult> 
     const found = await findSilentNodes(tx, { silenceMs, upForMs });
     return { silent: found, held: await options.holdBack(tx, found.filter(isActive), afterOutage) };
   });
-  // A held-back node was recorded as silent when its silence began. Each later sweep finds it again.
+  // A node that the breaker holds back was recorded as silent when its silence began. Later sweeps find a node again that the breaker holds back, and
+  // write nothing about it.
   const toWrite = silent.filter((node) => !(held.has(node.id) && node.session === "closed")).map((node) => node.id);
   let offline = 0;
   for (let at = 0; at < toWrite.length; at += SLICE) {
     offline += await inTx(async (tx) => {
       const still = await lockSilentNodes(tx, toWrite.slice(at, at + SLICE), { silenceMs, upForMs });
-      // A breaker that opened after the first check also holds nodes back, and these nodes still count.
+      // The breaker may have opened after the first check, so it is asked again about the nodes that are still silent.
       const heldSince = await options.holdBack(tx, still.filter(isActive), false);
       return fallSilent(tx, still, new Set([...held, ...heldSince]));
     });
@@ -77,7 +84,7 @@ export async function sweepOffline(options: SweepOptions): Promise<SweepResult> 
 
 const isActive = (node: SilentNode): boolean => node.status === "active";
 
-/** Moves nodes to offline that the transaction has locked. Returns how many became offline. */
+/** Writes the silence of nodes that the transaction has locked. Returns the number of nodes that became offline. */
 async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlySet<NodeId>): Promise<number> {
   let offline = 0;
   for (const node of silent) {
@@ -91,7 +98,7 @@ async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlyS
   return offline;
 }
 
-/** Makes some of the nodes active that report again. Returns how many. */
+/** Makes offline nodes active whose agents report again, up to one slice of nodes. Returns the number of nodes that became active. */
 async function bringBack(tx: Tx): Promise<number> {
   const returned = await lockReturnedNodes(tx, SLICE);
   for (const node of returned) {
@@ -103,8 +110,8 @@ async function bringBack(tx: Tx): Promise<number> {
 }
 
 /**
- * Sweeps every few seconds. After a gap, i.e. an unavailable database or a paused process, the grace period starts again. Contacts could not be
- * written during the gap, and an outage of the hub must not count as an outage of its agents (decisions F1, F2).
+ * Looks for silent nodes every few seconds. If the database was unavailable or the process was paused, the grace period starts again. During an
+ * outage of the hub, contacts could not be written. An outage of the hub must not count as an outage of its agents (decisions F1, F2).
  */
 export function startOfflineSweep(options: OfflineSweepOptions): { close(): Promise<void> } {
   const everyMs = options.everyMs ?? EVERY_MS;
@@ -114,7 +121,8 @@ export function startOfflineSweep(options: OfflineSweepOptions): { close(): Prom
     const now = performance.now();
     if (now - sweptAt > 3 * everyMs) upSince = now;
     const upForMs = now - upSince;
-    // During the grace period the sweep only shows that it can run. The hub's uptime then counts as zero, so no node counts as silent.
+    // During the grace period the hub's uptime counts as zero, so no node counts as silent. During the grace period the sweep runs only to prove that
+    // it can run.
     const { offline } = await sweepOffline({
       ...options,
       upForMs: upForMs < options.graceMs ? 0 : upForMs,

@@ -13,12 +13,13 @@ export interface ConditionFacts {
   readonly status: "True" | "False" | "Unknown";
   readonly reason: string;
   readonly generation: number;
-  /** True if the condition was not repeated before it expired. A stale condition has the status Unknown, whatever the last report said. */
+  /** True if the condition was not repeated before it expired. An expired condition counts as Unknown, whatever the last report said. */
   readonly stale: boolean;
 }
 
 /**
- * Whether work may be placed on this node. The result is computed and never stored (architecture 3). `reasons` is empty only if work may be placed.
+ * Decides whether work may be placed on this node. The decision is computed anew each time and never stored (architecture 3). `reasons` is empty only
+ * if work may be placed.
  */
 export function schedulability(
   node: SchedulingFacts,
@@ -40,7 +41,10 @@ export function schedulability(
   return { schedulable: reasons.length === 0, reasons };
 }
 
-/** Why this condition keeps work off a node of this generation; null if it does not. A report of an earlier generation counts as missing. */
+/**
+ * The reason why a condition keeps work off a node of this generation; null if the condition allows work. A condition of an earlier generation counts
+ * as missing.
+ */
 export function barredBy(
   type: string,
   bars: Bars,

@@ -14,9 +14,9 @@ export const MOVE_OWNERS = [
 export type MoveOwner = (typeof MOVE_OWNERS)[number];
 
 /**
- * All allowed changes of a node's status (state model 3.2), each with the owners that may make it (3.3). A missing entry means forbidden. `identity`
- * bars two users of one identity (decision I1). An operator may quarantine a node in service (decision N4), and may retire a node whose host never
- * enrolled.
+ * All allowed changes of a node's status (state model 3.2), each with the owners that may make the change (3.3). A change of status without an entry
+ * is forbidden. The owner `identity` is the check that bars an identity with two users (decision I1). An operator may quarantine a node in service
+ * (decision N4), and may retire a node whose host never enrolled.
  */
 export const NODE_TRANSITIONS = {
   bootstrap_issued: { enrolling: ["admin_api", "onboarding"], retired: ["operator"] },
@@ -43,14 +43,14 @@ type Items<L> = L extends readonly (infer O)[] ? O : never;
 /** A node enters draining or removing only with the operation that owns the state (decision N3). */
 type Operation<T> = T extends "draining" | "removing" ? { readonly operationId: string } : unknown;
 
-/** A move that the table allows. A forbidden move, or an owner that may not make it, does not compile. */
+/** A change of a node's status that `NODE_TRANSITIONS` allows. A forbidden change, or an owner that may not make the change, does not compile. */
 export type NodeMove = {
   [F in NodeStatus]: {
     [T in keyof Table[F]]: { readonly from: F; readonly to: T; readonly owner: Items<Table[F][T]> } & Operation<T>;
   }[keyof Table[F]];
 }[NodeStatus];
 
-/** The table as a Mermaid state diagram. docs/node-states.md contains it, and a test compares both. */
+/** The allowed changes of a node's status as a Mermaid state diagram. docs/node-states.md contains this diagram, and a test compares both. */
 export function transitionsDiagram(): string {
   const edges = Object.entries(NODE_TRANSITIONS).flatMap(([from, targets]) =>
     Object.entries(targets).map(([to, owners]) => `  ${from} --> ${to}: ${owners.join(", ")}`),

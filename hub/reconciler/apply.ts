@@ -14,20 +14,26 @@ import type { FollowUp } from "./follow-up.ts";
 import { driftStatusOf, type Judged } from "./judged.ts";
 import type { Finding } from "./rules.ts";
 
-/** Limits for one pass: how many more hosts may be told to reseed their sync, and for how many more machines the sync may be enabled again. */
+/**
+ * The remaining limits of one pass of the reconciler. `reseeds` is the number of hosts that may still be told to set up their hardware sync anew.
+ * `enablings` is the number of machines whose sync may still be enabled.
+ */
 export interface SyncBudget {
   reseeds: number;
   enablings: number;
 }
 export interface ApplyOptions {
-  /** Why no action is taken, in words. Null if actions are taken. */
+  /** The reason why the reconciler takes no action on a node, in words; null if it takes actions. */
   readonly heldBack: string | null;
   readonly now: Date;
   readonly maasUser: MaasUser | null;
   readonly budget: SyncBudget;
 }
 
-/** Writes the changes of a judgement and takes its actions. Returns the calls to MAAS that remain. The caller has locked the node's row. */
+/**
+ * Writes a node's drift to the database and takes the actions that follow from it. Returns the calls to MAAS that remain. The caller of
+ * `applyJudgement` has locked the node's row.
+ */
 export async function applyJudgement(
   tx: Tx,
   judged: Judged,
@@ -84,7 +90,7 @@ async function act(tx: Tx, judged: Judged, finding: Finding, options: ApplyOptio
     case "update_host": {
       const [address] = hostAddresses(row.machine?.interfaceAddresses ?? [], row.hostInterface);
       if (address !== undefined) await setNodeHost(tx, node.id, address);
-      // The update settles this drift. If the node has another drift, the other drift stays visible.
+      // Updating the stored address of the node's host settles the drift. If the node also has another drift, the other drift stays visible.
       if (judged.judgement.findings[0] === finding) await resolve(tx, judged, null, null);
       return [];
     }
@@ -109,12 +115,13 @@ async function heal(tx: Tx, { row: { node } }: Judged): Promise<void> {
   if (moved) await writeDrift(tx, node.id, { quarantined: false });
 }
 
-/** How long the agent has for one reseed task. */
+/** The deadline of a task that sets a host's hardware sync anew, in seconds. */
 const RESEED_DEADLINE_SECONDS = 600;
 
 /**
- * Reseeds a host at most once in each interval; otherwise a host whose sync cannot be repaired would get tasks for ever (lifecycle 9.1). MAAS is
- * asked to enable the sync as long as it reports it as disabled. An earlier request may have had no effect, because a hub died or MAAS refused.
+ * Orders the agent to set the host's hardware sync anew, at most once in each interval. Without this limit, a host whose sync cannot be repaired
+ * would get tasks for ever (lifecycle 9.1). While MAAS reports the sync as disabled, the hub requests again and again that MAAS enables it. An
+ * earlier request to enable the sync may have had no effect, because a hub died or MAAS refused.
  */
 async function reseed(tx: Tx, { row }: Judged, { now, maasUser, budget }: ApplyOptions): Promise<FollowUp[]> {
   const { node, machine, policy } = row;

@@ -1,7 +1,7 @@
 import type { DriftAcknowledged, DriftDetails } from "../../shared/drift.ts";
 import type { Finding, Judgement } from "./rules.ts";
 
-/** The stored drift of a node. */
+/** The drift of a node as the database holds it. */
 export interface DriftRecord {
   readonly driftDetected: boolean;
   readonly driftDetails: DriftDetails | null;
@@ -14,9 +14,9 @@ export interface DriftStatus {
 }
 
 /**
- * How a judgement changes the stored drift. `raised`: a new drift. `updated`: a known drift with different details. `same`: no change. `resolved`:
- * the drift is over. `forgotten`: an acknowledged drift is over. `acknowledged`: a person knows of the drift, so nothing is done. `resolved_beside`:
- * the drift is acknowledged, and another one that was shown is over.
+ * How a judgement changes the stored drift. `raised`: a new drift. `updated`: a known drift with different details. `same`: the stored drift does not
+ * change. `resolved`: the drift is over. `forgotten`: an acknowledged drift is over. `acknowledged`: a person knows of the drift, so nothing is done.
+ * `resolved_beside`: the node's drift is acknowledged, and another drift that was shown is over.
  */
 export type DriftStep =
   | { readonly kind: "raised" | "updated"; readonly details: DriftDetails }
@@ -37,7 +37,7 @@ export function stepOf(
     if (record.driftDetected) return { kind: "resolved" };
     return { kind: record.driftAcknowledged === null ? "same" : "forgotten" };
   }
-  // If another drift was shown besides the acknowledged one, it is over.
+  // If the node showed another drift besides the acknowledged drift, the other drift is over.
   if (isAcknowledged(finding, status, record.driftAcknowledged))
     return { kind: record.driftDetected ? "resolved_beside" : "acknowledged" };
   const before = record.driftDetected ? record.driftDetails : null;

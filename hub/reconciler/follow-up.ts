@@ -6,7 +6,10 @@ import type { InTx } from "../db/tx.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
 import { startDecommission } from "../workflows/decommission/start-decommission.ts";
 
-/** A call that a judgement requires after it is recorded. The next pass asks for it again if it is still needed. */
+/**
+ * A call to MAAS that a drift requires after the drift is recorded. If the call to MAAS is still needed later, the next pass of the reconciler
+ * requests it again.
+ */
 export type FollowUp =
   | {
       readonly kind: "enable_hardware_sync";
@@ -25,7 +28,7 @@ interface FollowUpServices {
 /** The reconciler's name as the requester of its operations. */
 const RECONCILER = "reconciler";
 
-/** A refusal is only logged. The drift that caused the call stays visible. */
+/** Makes a call that a drift requires. A refused call is only logged, and the drift that caused the call stays visible. */
 export async function followUp(services: FollowUpServices, asked: FollowUp): Promise<void> {
   const { log } = services;
   try {
@@ -38,8 +41,8 @@ export async function followUp(services: FollowUpServices, asked: FollowUp): Pro
 }
 
 /**
- * Reads the machine again before it is changed. The sync is enabled only on a machine that is deployed, unlocked and owned by the hub's user
- * (architecture 9).
+ * Enables the hardware sync of a machine in MAAS, after it has read the machine again. The sync is enabled only on a machine that is deployed,
+ * unlocked and owned by the hub's user (architecture 9).
  */
 async function enableHardwareSync(
   { maas }: FollowUpServices,
@@ -51,7 +54,10 @@ async function enableHardwareSync(
   if (machine.enableHwSync === false) await maas.updateMachine(systemId, { enableHwSync: true });
 }
 
-/** Starts a decommission, which reads the machine again and holds the node. The release therefore happens once, even if several requests come. */
+/**
+ * Starts a decommission that releases the machine. The decommission reads the machine again and holds the node, so the release happens once, even if
+ * several requests come.
+ */
 const releaseMachine = (
   { inTx }: FollowUpServices,
   { nodeId, message }: Extract<FollowUp, { kind: "release_machine" }>,

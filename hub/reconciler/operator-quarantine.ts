@@ -11,7 +11,7 @@ import { moveNode } from "../node/move-node.ts";
 import { heldError, mustLockNode } from "../workflows/decommission/start-decommission.ts";
 import { conflict, vouchFor } from "./resolve.ts";
 
-/** The result of an operator's action on a node. `prior` is the status before it. */
+/** The result of an operator's action on a node. `prior` is the node's status before the action. */
 export interface Moved {
   readonly prior: NodeStatus;
   readonly status: NodeStatus;
@@ -28,8 +28,8 @@ const INSTEAD: Readonly<Partial<Record<NodeStatus, string>>> = {
 };
 
 /**
- * Takes a node out of service because a person asked for it (state model 3.2). If the system had already quarantined the node, the quarantine becomes
- * the person's, and only a person can lift it (decision N4). Throws ApiError, and then nothing is written.
+ * Quarantines a node because a person asked for it (state model 3.2). If the system had already quarantined the node, the quarantine becomes the
+ * person's, and only a person can lift it (decision N4). If an ApiError is thrown, nothing was written.
  */
 export async function quarantineNode(tx: Tx, nodeId: NodeId, reason: string): Promise<Moved> {
   const node = await mustLockNode(tx, nodeId);
@@ -48,7 +48,7 @@ export async function quarantineNode(tx: Tx, nodeId: NodeId, reason: string): Pr
 
 /**
  * Returns a quarantined node to service because a person asked for it, whoever quarantined it (decision N4). A person can vouch for a host. A person
- * cannot vouch for an invalid identity, or for a machine that is not deployed in MAAS. Throws ApiError, and then nothing is written.
+ * cannot vouch for an invalid identity, or for a machine that is not deployed in MAAS. If an ApiError is thrown, nothing was written.
  */
 export async function liftQuarantine(tx: Tx, nodeId: NodeId, reason: string): Promise<Moved> {
   const node = await mustLockNode(tx, nodeId);

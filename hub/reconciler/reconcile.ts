@@ -32,30 +32,31 @@ export interface ReconcilerServices {
   readonly inTx: InTx;
   readonly log: Log;
 }
-/** A finished poll or sweep of a site. The poll belongs to this hub while the fence is valid. */
+/** A finished poll or sweep of a site. While the fence is valid, this hub watches the site. */
 export interface SiteLook {
   readonly siteId: SiteId;
   readonly fence: number;
   readonly maas: MaasPort;
-  /** `all`: every machine was read, so every node is judged. `some`: only nodes whose facts changed are judged. */
+  /** `all` means that every machine was read, so every node is judged. `some` means that only nodes whose facts changed are judged. */
   readonly read: "some" | "all";
   /** Machines that MAAS no longer lists and whose absence is not confirmed yet. */
   readonly unconfirmed: readonly string[];
 }
 
-/** The number of nodes in one transaction. */
+/** The number of nodes that the reconciler changes in one transaction. */
 const SLICE = 20;
 const JUDGE_ALL_EVERY_MS = 300_000;
-/** The number of hosts that reseed their sync in one pass. The next pass continues. */
+/** The number of hosts that the reconciler tells to set their hardware sync anew in one pass. The next pass continues with further hosts. */
 const SYNCS_PER_PASS = 20;
 
 /**
  * Compares the nodes of a site with their machines and acts on the differences (lifecycle 6.4). All input of the reconciler is stored in the
- * database. The reconciler may therefore run at any time, and again after a kill: unfinished nodes are still due, or the next sweep finds them.
+ * database. The reconciler may therefore run at any time, and again after a hub was killed. If a hub was killed during a pass, the next pass judges
+ * the unfinished nodes, or the next sweep finds them.
  */
 export class Reconciler {
   readonly #services: ReconcilerServices;
-  /** The user of each site's token. The user is read again whenever all nodes are judged, and when a machine's owner has changed. */
+  /** The MAAS user of each site's token. The hub reads the user again whenever all nodes are judged, and when a machine's owner has changed. */
   readonly #users = new Map<SiteId, MaasUser>();
   readonly #allJudgedAt = new Map<SiteId, number>();
   readonly #settingAssertedAt = new Map<SiteId, number>();
@@ -68,7 +69,7 @@ export class Reconciler {
     const { db, log } = this.#services;
     const { siteId } = look;
     if (look.read === "all") {
-      // If this pass fails, all nodes must be judged again, although the next poll may read only some machines.
+      // If a pass after a sweep fails, all nodes must be judged again, although the next poll may read only some machines.
       this.#allJudgedAt.delete(siteId);
       const count = await countUnmanaged(db, siteId);
       if (count > 0) log.debug("machines without a node are left alone", { site_id: siteId, count });
@@ -121,7 +122,8 @@ export class Reconciler {
   }
 
   /**
-   * Sets the sync interval that a site's MAAS gives to hosts at a deploy (lifecycle 9.1). The interval is checked as often as all nodes are judged.
+   * Sets the sync interval that a site's MAAS gives to hosts at a deploy (lifecycle 9.1). The hub checks this sync interval in MAAS as often as it
+   * judges all nodes.
    */
   async #assertSetting({ siteId, maas }: SiteLook): Promise<void> {
     const { db, log } = this.#services;
@@ -147,7 +149,7 @@ export class Reconciler {
     return performance.now() - (this.#allJudgedAt.get(siteId) ?? Number.NEGATIVE_INFINITY) > JUDGE_ALL_EVERY_MS;
   }
 
-  /** The state of the breaker, counting the nodes that would be quarantined now. Null if another hub has taken the site over. */
+  /** Returns the state of the site's breaker, counting the nodes that would be quarantined now; null if another hub has taken the site over. */
   async #breaker(look: SiteLook, judged: readonly Judged[]): Promise<BreakerState | null> {
     const moves = judged.filter(wouldQuarantine).map(({ row }) => row.node);
     return this.#services.inTx(async (tx) => {
@@ -159,7 +161,8 @@ export class Reconciler {
         windowSeconds: BREAKER_WINDOW_SECONDS,
         besides,
       });
-      // Confirming that machines are gone takes several polls. Unconfirmed machines count too, so that one mass disappearance counts as a whole.
+      // Confirming that machines are gone takes several polls. Machines whose absence is not confirmed yet count too, so that the breaker sees all
+      // machines that vanish together.
       const unconfirmed = await countUnconfirmed(tx, look.siteId, look.unconfirmed);
       const counts = { wouldMove: moves.length + unconfirmed, moved, inService };
       if (!breakerTrips(counts)) return state;
@@ -177,7 +180,7 @@ export class Reconciler {
   async #apply(look: SiteLook, some: readonly Judged[], options: ApplyOptions): Promise<void> {
     const { inTx, log } = this.#services;
     const { followUps, budget } = await inTx(async (tx: Tx) => {
-      // The transaction may run again, so it counts down its own copy of the budget until it is committed.
+      // A transaction may run again, so it counts down its own copy of the sync budget until it is committed.
       const own = { ...options.budget };
       const asked: FollowUp[] = [];
       if (!(await holdsFence(tx, look.siteId, look.fence))) return { followUps: asked, budget: own };
@@ -187,8 +190,8 @@ export class Reconciler {
       for (const one of some) {
         const { id } = one.row.node;
         const state = states.get(id);
-        // The node was unbound or bound to another machine since, so the judgement no longer fits. A node that an operation holds is judged by the
-        // operation itself.
+        // If the node has lost its machine or got another one since the judgement, the judgement no longer applies. If an operation holds the node,
+        // the operation itself judges it.
         if (state === undefined || state.maasSystemId !== one.row.state.maasSystemId || held.has(id)) continue;
         asked.push(...(await applyJudgement(tx, one, state, { ...options, budget: own })));
       }
@@ -206,7 +209,7 @@ function* slices<T>(all: readonly T[]): Generator<readonly T[]> {
 const hasOtherOwner = ({ state, machine }: DriftRow): boolean =>
   state.maasOwner !== null && machine !== null && machine.owner !== null && machine.owner !== state.maasOwner;
 
-/** False for a node that is as it should be and was so before; nothing is written about it. */
+/** False for a node without drift, now and before, because the reconciler writes nothing about such a node. */
 const mayChange = ({ row: { state, node }, judgement }: Judged): boolean =>
   judgement.findings.length > 0 ||
   judgement.heal ||

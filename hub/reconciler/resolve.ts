@@ -19,7 +19,7 @@ export interface Resolution {
   readonly status: NodeStatus;
 }
 
-/** Resolves a drift because a person asked for it (lifecycle 6.6). Throws ApiError, and then nothing is written. */
+/** Resolves a drift because a person asked for it (lifecycle 6.6). If an ApiError is thrown, nothing was written. */
 export async function resolveDrift(
   tx: Tx,
   nodeId: NodeId,
@@ -73,7 +73,10 @@ const INSTEAD: Readonly<Record<Exclude<NodeStatus, "quarantined">, string>> = {
   deleted: "onboard the host again",
 };
 
-/** Returns the node only if its machine is deployed. A person can vouch for a host, but not for a machine that is not deployed in MAAS. */
+/**
+ * Returns a quarantined node to service, only if its machine is deployed. A person can vouch for a host, but not for a machine that is not deployed
+ * in MAAS.
+ */
 async function returnToService(tx: Tx, node: Node, record: NodeMaasState, reason: string): Promise<void> {
   if (node.status !== "quarantined")
     throw conflict(

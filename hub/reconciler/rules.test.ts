@@ -46,14 +46,14 @@ const policy = (facts: Partial<PolicyFacts> = {}): PolicyFacts => ({
 });
 const judge = (n: Partial<NodeFacts>, m: Partial<MachineFacts> | null = {}, p: Partial<PolicyFacts> = {}) =>
   judgeDrift(node(n), m === null ? null : machine(m), policy(p));
-/** Rule, severity and action of each finding, or the reason why the node is not judged. */
+/** Returns the rule, severity and action of each drift of the node, or the reason why the node is not judged. */
 const said = (...facts: Parameters<typeof judge>): string[] | string => {
   const judgement = judge(...facts);
   if (judgement.kind === "not_judged") return judgement.why;
   return judgement.findings.map(({ rule, severity, action }) => `${rule} ${severity} ${action}`);
 };
 
-/** The message of the most urgent finding. */
+/** Returns the message of the node's most urgent drift. */
 const text = (...facts: Parameters<typeof judge>): string | undefined => {
   const judgement = judge(...facts);
   return judgement.kind === "judged" ? judgement.findings[0]?.message : undefined;
@@ -91,12 +91,12 @@ describe("the scenarios of lifecycle 6.2 that the rules do not name", () => {
     const silent = { agentSeenAt: ago(61) };
     expect(said(silent, { owner: "bob" })).toEqual(["redeployed_outside critical quarantine"]);
     expect(said({ agentSeenAt: null }, { owner: "bob" })).toEqual(["redeployed_outside critical quarantine"]);
-    // The token belongs to another user now. The machine's owner is unchanged, so it was not deployed anew.
+    // The site's token belongs to another MAAS user now. The machine's owner is unchanged, so the machine was not deployed anew.
     expect(said({ machineOwner: "old" }, { owner: "old" })).toEqual([]);
     expect(said({ machineOwner: null }, { owner: "bob" })).toEqual([]);
     expect(said({ ...silent, machineOwner: null }, { owner: "bob" })).toEqual([]);
     expect(said(silent)).toEqual([]);
-    // The agent was heard in the moment of the change, so that may have been the earlier system.
+    // The agent was heard in the moment when the machine changed, so the report may be from the system before the change.
     expect(said({ agentSeenAt: ago(60) }, { owner: "bob" })).toEqual(["redeployed_outside critical quarantine"]);
     expect(text(silent, { owner: null })).toContain("is deployed by nobody in MAAS instead of muster: it was released");
   });
@@ -120,7 +120,7 @@ describe("the scenarios of lifecycle 6.2 that the rules do not name", () => {
     const silent = { agentSeenAt: ago(61), agentConnected: false };
     expect(said(silent, { owner: "new" }, us)).toEqual([]);
     expect(said(silent, { owner: "bob" }, us)).toEqual(["redeployed_outside critical quarantine"]);
-    // A user who now has the old name is a different user.
+    // If the hub's MAAS user was renamed, a user who now has the old name is a different user.
     expect(said({ ...silent, machineOwner: "new" }, { owner: "muster" }, us)).toEqual([
       "redeployed_outside critical quarantine",
     ]);
@@ -171,7 +171,7 @@ describe("hardware sync", () => {
     expect(said({ syncSeed: { asked: 900, set: null } })).toEqual([]);
     expect(said({}, { syncIntervalSeconds: null }, often)).toEqual([]);
     expect(said({}, {}, { ...often, requireHwSync: false })).toEqual([]);
-    // A host whose profile requires a longer interval than MAAS's is not late by MAAS's interval.
+    // If the profile requires a longer sync interval than MAAS has, a host is not late before the profile's interval is over.
     const seldom = { syncIntervalSeconds: 3_600 };
     expect(said({ syncSeed: { asked: 3_600, set: 3_600 } }, { lastSync: ago(2_000) }, seldom)).toEqual([]);
     expect(said({ syncSeed: { asked: 3_600, set: 3_600 } }, { lastSync: ago(5_401) }, seldom)).toEqual([
@@ -226,7 +226,7 @@ describe("a retired node's machine", () => {
       said({ ...retired, machineOwner: "old" }),
       said({ ...retired, machineOwner: "old" }, { owner: "old" }),
       said({ ...retired, machineOwner: null }, { owner: null }, { maasUser: null }),
-      // Another system may have been deployed since then.
+      // If the agent was not heard after the machine changed, another system may have been deployed on the machine.
       said({ ...retired, agentSeenAt: ago(61) }),
       said({ ...retired, agentSeenAt: null }),
     ])
@@ -261,7 +261,7 @@ describe("the table", () => {
   });
   const anyMachine = fc.record({
     systemId: fc.constant("abc123"),
-    // Most rules are about deployed machines, so that status is frequent.
+    // Most rules are about deployed machines, so the test often generates the status 6, which means Deployed.
     status: fc.oneof(fc.constant(6), fc.integer({ min: 0, max: 30 })),
     statusName: fc.constant("a status"),
     absent: fc.boolean(),
@@ -313,7 +313,7 @@ describe("the table", () => {
       { numRuns: 3_000 },
     );
   });
-  /** Each advice, as it begins a sentence or a part of one. */
+  /** Matches each advice of a message, at the beginning of a sentence or of a part of a sentence. */
   const NEXT =
     /[.;:,?] (and )?(activate|bring|drain|find out|look at|nothing is to be done|read|release|remove|unlock|wait) ?/i;
   it("property: each finding says in a sentence what to do next", () => {

@@ -4,11 +4,11 @@ import type { NodeStatus } from "../../shared/node-status.ts";
 import { isSameOwner, type MaasUser } from "../maas/same-owner.ts";
 
 /**
- * The rules of drift (lifecycle 6.2, 6.4) as pure functions: what the machine's state in MAAS means for its node. An operation judges the machine
- * that it works on by its own verdict table. A node that an operation holds is therefore not judged here.
+ * The rules of drift (lifecycle 6.2, 6.4) as pure functions: they say what a machine's state in MAAS means for its node. An operation judges the
+ * machine that it works on by its own verdict table. The rules of drift therefore leave out a node that an operation holds.
  */
 
-/** What a MAAS status means for a machine whose node is in service. */
+/** The meaning of a MAAS status for a machine whose node is in service. */
 export type Meaning =
   | "deployed"
   | "released_outside"
@@ -46,8 +46,8 @@ export const MEANINGS = {
 const MEANING_OF: Readonly<Record<number, Meaning>> = MEANINGS;
 
 /**
- * The phase of a node's life for which a rule applies. In `not_ours_to_judge` an operation is responsible for the node, or the node is not in service
- * yet.
+ * The phase of a node's life for which a rule applies. In the phase `not_ours_to_judge`, an operation is responsible for the node, or the node is not
+ * in service yet.
  */
 export type Phase = "in_service" | "quarantined" | "retired" | "not_ours_to_judge";
 export const PHASES = {
@@ -66,22 +66,22 @@ export interface NodeFacts {
   readonly status: NodeStatus;
   readonly hostname: string;
   readonly host: string | null;
-  /** The owner of the node's machine in MAAS when the node came into service. Null while the owner is not known. */
+  /** The owner of the node's machine in MAAS when the node came into service. Null while the machine's owner in MAAS is not known. */
   readonly machineOwner: string | null;
   /** True if an unfinished operation holds the node. */
   readonly held: boolean;
-  /** When the reconciler quarantined the node. Null if the node is not quarantined, or if somebody else quarantined it (decision N4). */
+  /** The time when the reconciler quarantined the node; null if the node is not quarantined, or if somebody else quarantined it (decision N4). */
   readonly quarantinedAt: Date | null;
-  /** When the agent of the present provisioning was last heard; null if never. */
+  /** The time when the agent of the node's present generation was last heard; null if it was never heard. */
   readonly agentSeenAt: Date | null;
   readonly agentConnected: boolean;
-  /** Seconds since the node was retired. Null if the node is not retired, or if the time is unknown. */
+  /** Seconds since the node was retired; null if the node is not retired, or if this time is unknown. */
   readonly retiredForSeconds: number | null;
-  /** True if the node's machine was released before. Whatever is deployed there now belongs to somebody else. */
+  /** True if the node's machine was released before. A system that is deployed on a machine after its release belongs to somebody else. */
   readonly machineReleased: boolean;
   /**
-   * The sync interval that the agent was last asked to set, and the one that it has set. `syncSeed` is null if the agent has never carried out
-   * such a request. `set` is null if the agent could not set the interval.
+   * `asked` is the sync interval that the agent was last asked to set, and `set` is the sync interval that it has set. `syncSeed` is null if the
+   * agent has never carried out an order to set the interval. `set` is null if the agent could not set the interval.
    */
   readonly syncSeed: { readonly asked: number; readonly set: number | null } | null;
 }
@@ -98,18 +98,18 @@ export interface MachineFacts {
   readonly enableHwSync: boolean | null;
   readonly lastSync: Date | null;
   readonly syncIntervalSeconds: number | null;
-  /** When the watcher last saw a change of the machine. */
+  /** The time when the watcher last saw a change of the machine. */
   readonly changedAt: Date;
-  /** When the watcher last read the machine. The machine's data is as old as that reading. */
+  /** The time when the watcher last read the machine. The machine's data is as old as this reading. */
   readonly readAt: Date;
 }
 export interface PolicyFacts {
   readonly requireHwSync: boolean;
-  /** The sync interval that the profile requires. Null if the interval is not known. */
+  /** The sync interval that the profile requires. Null if the profile's sync interval is not known. */
   readonly syncIntervalSeconds: number | null;
-  /** How long a retired node keeps its machine. Null if the node keeps the machine until a person releases it. */
+  /** The seconds for which a retired node keeps its machine; null if the node keeps the machine until a person releases it. */
   readonly retiredReleaseAfterSeconds: number | null;
-  /** The hub's user in MAAS; null while he is not known. */
+  /** The hub's user in MAAS; null while this user is not known. */
   readonly maasUser: MaasUser | null;
 }
 
@@ -120,7 +120,10 @@ export interface Finding {
   readonly expected: string;
   readonly message: string;
 }
-/** Findings are ordered from most to least urgent, and empty if the node is as it should be. `heal`: the reconciler may end its own quarantine. */
+/**
+ * `findings` are the drifts of the node, from most to least urgent; the list is empty for a node without drift. `heal` is true if the reconciler may
+ * end its own quarantine of the node.
+ */
 export type Judgement =
   | { readonly kind: "not_judged"; readonly why: string }
   | { readonly kind: "judged"; readonly findings: readonly Finding[]; readonly heal: boolean };
@@ -176,13 +179,16 @@ function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts):
   return findings;
 }
 
-/** MAAS reports the last known power state of a BMC and sends no event when it changes. A machine whose agent was heard since is on. */
+/**
+ * MAAS reports the power state that it last read from the BMC, and sends no event when the power changes. If the machine's agent was heard after the
+ * last change, the machine is on.
+ */
 const saysItIsOn = (node: NodeFacts, machine: MachineFacts): boolean =>
   node.agentConnected && isSameSystem(node, machine);
 
 /**
- * Why the machine's state keeps the node from being in service. Null if the machine is deployed and, as far as is known, still with the node's own
- * system.
+ * Returns the drift that keeps the node from being in service. Returns null if the machine is deployed and, as far as is known, still runs the node's
+ * own system.
  */
 function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding | null {
   const name = nameOf(node, machine);
@@ -241,9 +247,9 @@ function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
 }
 
 /**
- * A machine deployed by another owner was deployed anew, or its owner was renamed. If the node's own agent was heard after the change, the owner was
- * renamed. The token's user is known by his former names. If the token is new too, the rule waits: a report of the agent proves the renaming, and its
- * silence proves a new deploy.
+ * A machine deployed by another owner was deployed anew, or its owner was renamed. If the node's own agent was heard after the change of the owner,
+ * the owner was renamed. The former names of the user of the site's token are known. If the token is new too, the rule waits for the agent. The
+ * agent's report proves that the owner was renamed, and its silence proves a new deploy.
  */
 function otherOwner(node: NodeFacts, machine: MachineFacts, { maasUser }: PolicyFacts): Finding | null {
   if (node.machineOwner === null || isSameOwner(node.machineOwner, machine.owner, maasUser)) return null;
@@ -264,8 +270,9 @@ function otherOwner(node: NodeFacts, machine: MachineFacts, { maasUser }: Policy
 }
 
 /**
- * The reconciler's own quarantine ends when its cause is proven to be gone (decision N4). The machine must be deployed again, and the agent of the
- * node's own installation must have been heard since. The agent of a newly deployed host cannot pass as that agent.
+ * The reconciler's own quarantine ends when its cause is proven to be gone (decision N4). The reconciler ends its own quarantine only if the machine
+ * is deployed again and the agent of the node's own installation was heard since. The agent of a newly deployed host cannot pass as the agent of the
+ * node's own installation.
  */
 function quarantined(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Judgement {
   const finding = notDeployed(node, machine, policy);
@@ -285,8 +292,8 @@ function quarantined(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
 }
 
 /**
- * A retired node's machine uses power for nothing (lifecycle 6.4). A release is destructive, so it is done only if the system on the machine is
- * surely the node's.
+ * A retired node's machine uses power for nothing (lifecycle 6.4). A release is destructive, so a retired node's machine is released only if the
+ * system on it is surely the node's own.
  */
 function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding[] {
   if (machine.absent || MEANING_OF[machine.status] !== "deployed") return [];
@@ -327,16 +334,22 @@ function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): F
   ];
 }
 
-/** True if the agent of the node's own installation was heard after the machine last changed. No other system can then have been deployed there. */
+/**
+ * True if the agent of the node's own installation was heard after the machine last changed. A report of this agent proves that no other system was
+ * deployed on the machine.
+ */
 const isSameSystem = (node: NodeFacts, machine: MachineFacts): boolean =>
   node.agentSeenAt !== null && node.agentSeenAt > machine.changedAt;
 
 /**
- * MAAS's own rule: a sync that is late by half an interval is unhealthy (decision M3). The longer of the two intervals counts, because MAAS keeps for
- * each machine the interval of its deploy.
+ * By MAAS's own rule, a hardware sync that is late by half an interval is unhealthy (decision M3). Of MAAS's and the profile's interval the longer
+ * one counts, because MAAS keeps for each machine the interval of its deploy.
  */
 const SYNC_TOLERANCE = 1.5;
-/** Judged at the time of the last read, because a sync causes no event. If the MAAS version does not report syncs, the sync counts as working. */
+/**
+ * True if the host's hardware sync had stopped when the watcher last read the machine. A sync causes no event, so the present time does not count. If
+ * the MAAS version does not report syncs, the sync counts as working.
+ */
 function syncStopped(machine: MachineFacts, policy: PolicyFacts): boolean {
   const { enableHwSync, lastSync, syncIntervalSeconds, readAt } = machine;
   if (enableHwSync === false) return true;
@@ -345,7 +358,10 @@ function syncStopped(machine: MachineFacts, policy: PolicyFacts): boolean {
   return readAt.getTime() > lastSync.getTime() + SYNC_TOLERANCE * interval * 1000;
 }
 
-/** The host syncs at the interval that its agent set last, else at the interval that MAAS set at the deploy. */
+/**
+ * Finds a host whose hardware sync has another interval than the profile's. A host syncs at the interval that its agent set last, or else at the
+ * interval that MAAS set at the deploy.
+ */
 function otherInterval(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding[] {
   const wanted = policy.syncIntervalSeconds;
   const runs = node.syncSeed?.set ?? machine.syncIntervalSeconds;
@@ -356,7 +372,7 @@ function otherInterval(node: NodeFacts, machine: MachineFacts, policy: PolicyFac
     expected: `hardware sync every ${wanted} s`,
   } as const;
   const is = `${nameOf(node, machine)} syncs its hardware to MAAS every ${runs} s instead of every ${wanted} s`;
-  // The agent was asked for this interval before and did not set it.
+  // If the agent was asked for the wanted interval before, it could not set the interval.
   const why =
     node.syncSeed?.asked === wanted
       ? "Its agent could not change that: no agent replaces an operator's own maas_hardware_sync.timer in /etc/systemd/system, and an agent older than this hub cannot replace MAAS's timer either. Remove the operator's timer, or upgrade the agent."
@@ -372,7 +388,7 @@ function otherInterval(node: NodeFacts, machine: MachineFacts, policy: PolicyFac
   ];
 }
 
-/** Only a connected agent can reseed the sync. */
+/** Only a connected agent can set up the host's hardware sync anew. */
 const syncFinding = (node: NodeFacts, name: string): Finding => ({
   rule: "hardware_sync_stopped",
   severity: "warning",

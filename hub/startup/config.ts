@@ -17,7 +17,7 @@ const mount = (fallback: string) =>
     .string()
     .regex(/^[\w.-]+(\/[\w.-]+)*$/, "must be a path without a slash at either end")
     .default(fallback);
-/** A value that is never shown, because it may contain a password or be a part of a login. */
+/** A setting whose value is never shown, because it may contain a password or be a part of a login. */
 const secret = <T extends z.ZodType<string>>(schema: T) => schema.transform((text) => new Secret(text));
 const isOrigin = (text: string): boolean => {
   const url = URL.parse(text);
@@ -31,21 +31,30 @@ const isOrigin = (text: string): boolean => {
 const Env = z.object({
   /** The URL of a PostgreSQL 15+ server. Without this setting the hub starts or adopts its embedded server under the state directory. */
   DATABASE_URL: secret(z.url({ protocol: /^postgres(ql)?$/ })).optional(),
-  /** The folder of the PostgreSQL programs for the embedded server. By default those of the system, else those from npm. */
+  /**
+   * The folder of the PostgreSQL programs for the embedded server. Without this setting the hub uses the system's PostgreSQL, or else the PostgreSQL
+   * from npm.
+   */
   MUSTER_POSTGRES_BIN: z.string().min(1).optional(),
-  /** An existing user that runs the embedded server if the hub is root. By default a user for this purpose, which the hub creates. */
+  /**
+   * An existing user that runs the embedded server if the hub runs as root. Without this setting the hub creates a user that runs the embedded
+   * server.
+   */
   MUSTER_POSTGRES_USER: z.string().min(1).optional(),
   MUSTER_DATABASE_POOL_SIZE: z.coerce.number().int().min(3).max(200).default(12),
   /** The folder of the embedded database. The same folder holds the sealed secrets and the admin token unless MUSTER_SHARED_DIR is set. */
   MUSTER_STATE_DIR: z.string().min(1).default(".muster/hub"),
   /** The folder of the sealed secrets and the admin token. All hubs of one database share this folder; by default it is the state folder. */
   MUSTER_SHARED_DIR: z.string().min(1).optional(),
-  /** Where the secrets are. VAULT_ADDR alone never selects Vault, because other programs also set it. */
+  /** The kind of the secret store: sealed files or Vault. VAULT_ADDR alone never selects Vault, because other programs also set it. */
   MUSTER_SECRETS: z.enum(["sealed_file", "vault"]).default("sealed_file"),
-  /** The mount path of KV version 2, and the mount path of AppRole below `auth/`. */
+  /** Two paths in Vault: the mount path of KV version 2, and the mount path of AppRole below `auth/`. */
   MUSTER_VAULT_MOUNT: mount("kv"),
   MUSTER_VAULT_APPROLE_MOUNT: mount("approle"),
-  /** Vault's own setting names. Secrets come from files: child processes do not inherit them, and a new secret needs no restart. */
+  /**
+   * The VAULT settings have the names that Vault's own programs use. Vault's secrets come from files: child processes do not inherit files, and a new
+   * secret needs no restart.
+   */
   VAULT_ADDR: z
     .url({ protocol: /^https?$/ })
     .refine((text) => isOrigin(text), "must be scheme, host and port alone")
@@ -58,20 +67,29 @@ const Env = z.object({
   VAULT_SECRET_ID_FILE: z.string().min(1).optional(),
   /** The CA of the BMCs' certificates, in PEM. Without this setting any certificate of a BMC is accepted. */
   MUSTER_BMC_CACERT: z.string().min(1).optional(),
-  /** The folder with the agent's Debian packages that hosts fetch at their first boot. By default `agent-packages` in the shared folder. */
+  /**
+   * The folder with the agent's Debian packages that hosts fetch at their first boot. Without this setting, the agent packages are in the folder
+   * `agent-packages` in the shared folder.
+   */
   MUSTER_AGENT_PACKAGE_DIR: z.string().min(1).optional(),
-  /** The address of the admin API and page. Without TLS only loopback is allowed, unless a proxy does TLS. */
+  /** The address of the admin API and page. Without TLS the admin listener must be on loopback, unless a proxy does TLS. */
   MUSTER_HTTP_HOST: z.string().min(1).default("127.0.0.1"),
   MUSTER_HTTP_PORT: port(8480),
-  /** The certificate and key of that listener, in PEM. The hub reads both files again when they change. */
+  /**
+   * The files with the certificate and key of the listener for the admin API, in PEM. The hub reads the certificate and the key again when their
+   * files change.
+   */
   MUSTER_HTTP_TLS_CERT: z.string().min(1).optional(),
   MUSTER_HTTP_TLS_KEY: z.string().min(1).optional(),
-  /** Set this if only a proxy that does TLS can reach the listener. The listener may then use clear text off loopback. */
+  /**
+   * Set this to `true` if only a proxy that does TLS can reach the admin listener. With `true`, the admin listener may use clear text on an address
+   * that is not loopback.
+   */
   MUSTER_HTTP_TLS_BY_PROXY: z.enum(["true", "false"]).default("false"),
-  /** The listener for agents. The listener uses TLS with the hub's own CA, and client certificates after enrollment. */
+  /** The address of the listener for agents. The agent listener uses TLS with the hub's own CA, and client certificates after enrollment. */
   MUSTER_AGENT_HOST: z.string().min(1).default("0.0.0.0"),
   MUSTER_AGENT_PORT: port(8481),
-  /** The URL at which hosts reach that listener. The URL's host name becomes part of the hub's server certificate. */
+  /** The URL at which hosts reach the agent listener. The URL's host name becomes part of the hub's server certificate. */
   MUSTER_AGENT_URL: z
     .url({ protocol: /^https$/ })
     .refine(
@@ -84,7 +102,7 @@ const Env = z.object({
   MUSTER_SWEEP_INTERVAL_MS: millis(3_600_000, 1_000),
   MUSTER_WORKFLOW_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(32),
   MUSTER_WORKFLOW_LEASE_SECONDS: z.coerce.number().int().min(2).max(300).default(3),
-  /** The shortest heartbeat interval that an agent is told. The interval grows with the fleet. */
+  /** The shortest heartbeat interval that the hub tells an agent. The heartbeat interval grows with the number of agents. */
   MUSTER_HEARTBEAT_MIN_TTL_MS: millis(10_000, 500),
   /** The time after a hub's start during which no node becomes offline (decision F2). */
   MUSTER_OFFLINE_GRACE_MS: millis(300_000, 1_000),
@@ -100,7 +118,7 @@ export interface Config {
   readonly databasePoolSize: number;
   readonly stateDir: string;
   readonly sharedDir: string;
-  /** `tls` is null if the listener uses clear text. */
+  /** The address of the admin listener; `tls` is null if the listener uses clear text. */
   readonly http: { readonly host: string; readonly port: number; readonly tls: TlsPaths | null };
   readonly agent: { readonly host: string; readonly port: number; readonly url: string | null };
   readonly agentPackageDir: string;
@@ -118,7 +136,10 @@ export interface Config {
   readonly inForce: readonly Setting[];
 }
 
-/** Names all invalid settings at once. The message never contains a value, because a value may be a password. */
+/**
+ * The error that names all invalid settings at once. The message of a ConfigError never contains a setting's value, because the value may be a
+ * password.
+ */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
 }
@@ -159,7 +180,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   };
 }
 
-/** The settings for display. A secret only shows whether it is set. */
+/** Returns the settings for display. A secret setting only shows whether it is set. */
 const settingsOf = (values: z.output<typeof Env>, given: Readonly<Record<string, unknown>>): Setting[] =>
   Object.keys(Env.shape).map((name) => {
     const value = values[name as keyof typeof values] ?? null;
@@ -169,7 +190,7 @@ const settingsOf = (values: z.output<typeof Env>, given: Readonly<Record<string,
 const refuse = (fault: string): ConfigError =>
   new ConfigError(`The hub's settings are not valid. ${fault} See docs/settings.md.`);
 
-/** The admin token, MAAS tokens and BMC logins pass through this listener, so clear text must never be used by accident. */
+/** The admin token, MAAS tokens and BMC logins pass through the admin listener, so it must never use clear text by accident. */
 function adminTls(e: z.output<typeof Env>): TlsPaths | null {
   const { MUSTER_HTTP_TLS_CERT: certFile, MUSTER_HTTP_TLS_KEY: keyFile } = e;
   if (certFile !== undefined && keyFile !== undefined) return { certFile, keyFile };
@@ -209,5 +230,5 @@ function vaultConfig(e: z.output<typeof Env>): SecretsSettings {
   };
 }
 
-/** The URL for hosts if no URL is set: this machine's own name and the bound port. */
+/** The URL at which hosts reach the hub if MUSTER_AGENT_URL is not set: this machine's own name and the listener's port. */
 export const defaultAgentUrl = (boundPort: number): string => `https://${hostname()}:${boundPort}`;

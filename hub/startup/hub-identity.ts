@@ -10,19 +10,22 @@ export interface HubIdentity {
   /** The keys by which hosts recognize this hub. Throws the `SecretError` of a secret store that cannot be used. */
   keys(): HubAuthority;
   readonly isOpen: boolean;
-  /** Resolves when the secret store has returned the keys, or with null if the hub stops first. Rejects if the store is the wrong one. */
+  /**
+   * Resolves with the hub's keys when the secret store has returned them, or with null if the hub stops first. Rejects if the secret store is the
+   * wrong one.
+   */
   readonly opened: Promise<HubAuthority | null>;
   close(): Promise<void>;
 }
 
 const TRY_AGAIN_MS = 3_000;
-/** How soon a hub follows a rotation of the keys that another hub performed. */
+/** A hub follows a rotation of the keys by another hub after this time, in milliseconds. */
 const LOOK_EVERY_MS = 1_000;
 
 /**
- * Reads the CA and the task-signing key from the secret store, and follows their rotations; the first hub creates them. An unreachable store does not
- * prevent the hub's start. The hub retries until the store answers; until then hosts and new deployments wait. Every other error of the store is
- * thrown at once.
+ * Reads the hub's CA and task-signing key from the secret store, and follows their rotations; the first hub creates them. An unreachable secret store
+ * does not prevent the hub's start. The hub retries until the secret store answers; hosts and new deployments wait for the keys. Any error of the
+ * secret store except its unavailability is thrown at once.
  */
 export async function openIdentity(options: { db: Db; secrets: SecretStore; log: Log }): Promise<HubIdentity> {
   const { db, secrets, log } = options;

@@ -26,7 +26,7 @@ interface HostServerOptions {
   readonly identity: HubIdentity;
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
   readonly log: Log;
-  /** Ends the hub if the listener cannot start. The listener may fail after the hub has started. */
+  /** Ends the hub if the agent listener cannot start. The agent listener may fail after the hub has started. */
   readonly fail: (error: unknown) => void;
 }
 
@@ -37,8 +37,8 @@ interface HostServer {
 }
 
 /**
- * The parts of a hub that hosts use: the agent listener, and the facts for the first boot. These parts need the hub's keys, so they start when the
- * secret store has returned the keys. Agents retry until the listener starts.
+ * The parts of a hub that hosts use: the agent listener, and the facts for the first boot. The parts for hosts need the hub's keys, so they start
+ * when the secret store has returned the keys. Agents try to connect until the agent listener starts.
  */
 export async function serveHosts(options: HostServerOptions): Promise<HostServer> {
   const { agentUrl, identity, log, fail } = options;

@@ -44,7 +44,7 @@ export async function serveOperators(
   return {
     port: server.port,
     close: async () => {
-      // The events close before the server, because the server waits for the event streams to end.
+      // The event streams are closed before the server, because the server waits for them to end.
       events.close();
       await server.close();
       eventLoop.close();

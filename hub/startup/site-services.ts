@@ -13,7 +13,7 @@ import { SecretError, type SecretStore } from "../secrets/port.ts";
 import { differencesFrom } from "../watcher/same-region.ts";
 import { deployedSeries } from "../workflows/provisioning/distro-series.ts";
 
-/** A client for a site. The token is read for each client, so a rotated token needs no restart (lifecycle 3.5). */
+/** Returns a client for a site's MAAS. The MAAS token is read for each client of a site, so a rotated token needs no restart (lifecycle 3.5). */
 export const siteClient =
   (db: Db, secrets: SecretStore, clients: SiteClients) =>
   async (siteId: SiteId, signal?: AbortSignal): Promise<MaasPort> => {
@@ -38,7 +38,7 @@ export const siteClient =
     return clients.client({ siteId, baseUrl: site.baseUrl }, new Secret(token), signal);
   };
 
-/** Checks a site with a token that may not be stored yet, so it uses a client of its own. */
+/** Checks a site's MAAS with a token that may not be stored yet, so the check creates a client of its own. */
 export const probeSite: ProbeMaas = ({ site, token, profiles }) =>
   probeMaas(createMaasClient({ baseUrl: site.apiBaseUrl, apiKey: token }), {
     upstreamDnsServers: site.upstreamDnsServers,
@@ -53,7 +53,7 @@ export const probeSite: ProbeMaas = ({ site, token, profiles }) =>
     })),
   });
 
-/** Compares a region with a client of its own, because the token may not be stored yet. */
+/** Compares a MAAS region with the known region. The comparison creates a client of its own, because the token may not be stored yet. */
 export const compareRegion: CompareRegion = ({ address, token, known }) =>
   differencesFrom(known, createMaasClient({ baseUrl: address, apiKey: token })).catch((error: unknown) => {
     if (error instanceof MaasError) return [`it could not be compared: ${error.message}`];
@@ -61,8 +61,8 @@ export const compareRegion: CompareRegion = ({ address, token, known }) =>
   });
 
 /**
- * Adds the secrets to a task's input when the task is offered, because its row must not hold them. The machine token is read from MAAS each time
- * (decision M3).
+ * Adds the secrets to a task's input when the hub offers the task, because the task's row must not hold secrets. The machine token is read from MAAS
+ * for each offer (decision M3).
  */
 export const inputResolvers = (db: Db, maas: (siteId: SiteId) => Promise<MaasPort>): InputResolvers => ({
   "node.hw_sync_reseed": async (input, task) => {

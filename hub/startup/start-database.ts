@@ -12,8 +12,8 @@ export interface DatabaseSettings {
 }
 
 /**
- * Opens the database of the settings and migrates it to this version's schema. The embedded database is started if it does not run. `closers` close
- * what this function opened.
+ * Opens the database of the settings and migrates it to this version's schema. The embedded database server is started if it does not run. The
+ * functions in `closers` close what `startDatabase` opened.
  */
 export async function startDatabase(
   settings: DatabaseSettings,

@@ -1,9 +1,13 @@
-// The page's part for the hub's CA and task-signing key: the progress of a rotation, and its next step. Part of page.js.
+// The page's part for the hub's CA and task-signing key: the progress of a rotation, and its next step. This file is a part of the script that ends
+// with page.js.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const AUTHORITY = "/api/v1/admin/authority";
 const KEYS = "the rotation of the hub's keys";
 
-/** The steps of a rotation that the hub would accept now. While hosts lack the next keys, the hub refuses to finish unless it is forced. */
+/**
+ * Returns a button for each step of a rotation that the hub would accept now. While hosts lack the next keys, the hub refuses to finish the rotation
+ * unless the operator forces it.
+ */
 const rotationButtons = ({ next, hosts, informed }) => {
   if (next === null)
     return [

@@ -1,7 +1,7 @@
-// The page's part for batches of onboardings. Part of page.js.
+// The page's part for batches of onboardings. This file is a part of the script that ends with page.js.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const BATCHES = "/api/v1/admin/onboarding-batches";
-/** The state of a batch. A batch that is done is in order only if none of its hosts waits for a person. */
+/** Shows the state of a batch of onboardings. A batch that is done is in order only if none of its hosts waits for a person. */
 const batchTag = ({ done, failed }) => {
   if (!done) return tag("running");
   return failed === 0 ? tag("completed") : tag("needs a person", "bad");

@@ -1,4 +1,5 @@
-// Functions that build the page's elements and update them without losing focus, selection or scroll position. Part of page.js.
+// Functions that build the page's elements and update them without losing focus, selection or scroll position. This file is a part of the script that
+// ends with page.js.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const $ = (id) => document.getElementById(id);
 const make = (name, content, className) => {
@@ -15,15 +16,15 @@ const kindOf = (status) => {
   return status.startsWith("failed") || status === "quarantined" || status === "offline" ? "bad" : "busy";
 };
 const tag = (status, kind = kindOf(status)) => make("span", words(status), `tag ${kind}`);
-/** A time in the reader's own time zone and format. */
+/** Shows a time in the time zone and format of the person at the browser. */
 const time = (iso) => (iso ? new Date(iso).toLocaleString() : "never");
-/** Marks a row by the target of its first link, so that focus and selection stay with the row while other rows come and go. */
+/** Marks a table row by the target of its first link, so that focus and selection stay with the row while other rows come and go. */
 const keyed = (row) => {
   const first = row.querySelector("a")?.getAttribute("href");
   if (first) row.dataset.key ??= first;
   return row;
 };
-/** Adds the column's heading to each cell, for a window too narrow for columns. */
+/** Adds the column's heading to each cell of a table, for a window that is too narrow for columns. */
 const headed = (heads) => (row) => {
   for (const [index, cell] of [...row.cells].entries()) cell.dataset.head = heads[index];
   return row;
@@ -61,9 +62,12 @@ const facts = (values) =>
     "dl",
     Object.entries(values).flatMap(([name, value]) => [make("dt", words(name)), make("dd", shown(name, value))]),
   );
-/** Actions that cannot be undone. */
+/** The verbs of an operator's actions that cannot be undone. */
 const FINAL = ["remove", "release", "restart_clean", "force", "accept_drift", "re-enroll", "finish"];
-/** The button's action is in its attributes. If the button stays while its row changes, it then does what the row now shows. */
+/**
+ * The attributes of a button hold its action. If an update changes a row and keeps its button, the update also changes the attributes, so the button
+ * does what the row now shows.
+ */
 const actionButton = (path, title, verb, host, more = {}) => {
   const button = make(
     "button",
@@ -97,7 +101,7 @@ function patchChildren(old, now) {
   }
   while (old.childNodes.length > next.length) old.lastChild.remove();
 }
-/** Changes `old` into `now` and leaves equal parts alone, so that focus, selection and scroll position survive an update. */
+/** Changes the element `old` into `now` and leaves equal parts alone, so that focus, selection and scroll position survive an update of the page. */
 function patch(old, now) {
   if (old.isEqualNode(now)) return;
   if (old.nodeType === Node.TEXT_NODE) {

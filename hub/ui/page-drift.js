@@ -1,4 +1,5 @@
-// The page's part for drift: nodes that differ from their machines in MAAS, breakers, and the watch of each site. Part of page.js.
+// The page's part for drift: nodes that differ from their machines in MAAS, breakers, and the watch of each site. This file is a part of the script
+// that ends with page.js.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const DRIFT = "/api/v1/admin/reconciliation";
 const RESOLUTIONS = {
@@ -8,7 +9,7 @@ const RESOLUTIONS = {
 
 const resolveButton = (id, host, action) =>
   actionButton(`${DRIFT}/drift/${id}`, RESOLUTIONS[action], action, host, { verb: "resolve", body: { action } });
-/** The hub refuses this action unless the machine is Deployed, so the page offers it only then. */
+/** The hub refuses to return a node to service unless its machine is Deployed, so the page offers this action only for a Deployed machine. */
 const returnButton = (one, maas) =>
   one.status === "quarantined" && maas?.status === "Deployed"
     ? [resolveButton(one.id, one.hostname, "return_to_service")]
@@ -96,7 +97,7 @@ const SITE_HEADS = [
   "Last sweep",
 ];
 
-/** The sections of the overview about drift. Breakers appear only if one is open. */
+/** Returns the sections of the overview about drift. The overview shows the table of breakers only if a breaker is open. */
 async function reconciliationSections() {
   const [status, drift] = await Promise.all([ask(`${DRIFT}/status`), ask(`${DRIFT}/drift?limit=${FIRST_LOOK}`)]);
   const names = new Map(status.sites.map((site) => [site.site_id, site.name]));
@@ -118,7 +119,7 @@ async function reconciliationSections() {
   };
 }
 
-/** The drift of one node, acknowledged or not. */
+/** Shows the drift of one node, acknowledged or not. */
 async function driftOfNode({ id, hostname }) {
   const {
     items: [drift],

@@ -1,4 +1,4 @@
-// Lists of any length, shown one page at a time with a link to the next one. Part of page.js.
+// Shows lists of any length, one page at a time, with a link to the next page of the list. This file is a part of the script that ends with page.js.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 /** The number of entries that a list shows at once. */
 const FIRST_LOOK = 100;

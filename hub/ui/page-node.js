@@ -1,7 +1,7 @@
-// The page's part for nodes: the row in the overview, the actions, and the details. Part of page.js.
+// The page's part for nodes: the row in the overview, the actions, and the details. This file is a part of the script that ends with page.js.
 // biome-ignore-all lint/correctness/noUnusedVariables: page.js uses them; the scripts are one
 const NODES = "/api/v1/admin/nodes";
-/** The number of status changes that the API returns for a node, and of operations that the page shows. */
+/** For each node, the number of status changes that the API returns, and the number of operations that the page shows. */
 const NEWEST_MOVES = 50;
 const NEWEST_OPERATIONS = 10;
 const nodeRow = (one) =>
@@ -17,7 +17,7 @@ const nodeRow = (one) =>
 const nodeTable = (rows) =>
   table(["Host", "Status", "Schedulable", "SKU", "Address", "Agent", "Last contact"], rows.map(nodeRow));
 
-/** The actions for a node in each status. */
+/** The actions of an operator on a node, each with the statuses of nodes for which the page offers it. */
 const NODE_ACTIONS = {
   drain: { on: ["active", "offline", "quarantined"], title: "Take the node out of service: cordon, drain, retire" },
   cordon: {
@@ -37,7 +37,7 @@ const NODE_ACTIONS = {
     when: (one) => one.barred || one.status === "offline",
     title:
       "Revoke the node's identity, and show the command with which its host enrolls again; any host that runs it gets the identity, so shut the copy down first",
-    // The answer contains a token, so the hub does not store the answer.
+    // The answer to `re-enroll` contains a token, so the hub does not store the answer.
     secret: true,
   },
   activate: { on: ["retired"], title: "Put the node into service again" },
@@ -56,7 +56,7 @@ const nodeActions = (one) =>
   Object.entries(NODE_ACTIONS)
     .filter(([, { on, when = () => true }]) => on.includes(one.status) && when(one))
     .map(([verb, { title, secret }]) => actionButton(`${NODES}/${one.id}`, title, verb, one.hostname, { secret }));
-/** True if two hosts used the node's identity. The hub then accepts no agent of the node until it enrolls anew. */
+/** True if two hosts used the node's identity. The hub accepts no agent of a barred node until the node enrolls anew. */
 const isBarred = ({ type, status }) => type === "agent.identity" && status === "False";
 
 async function node(id) {

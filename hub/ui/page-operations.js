@@ -1,4 +1,4 @@
-// Onboardings and decommissions: their lists, their details, and their actions. Part of page.js.
+// Onboardings and decommissions: their lists, their details, and their actions. This file is a part of the script that ends with page.js.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const FAILED = ["failed_manual_intervention", "failed_retryable"];
 const UNDER_WAY = ["running", "compensating", "pending"];
@@ -13,7 +13,7 @@ const VERBS = {
   mark_manual_intervention: "Freeze until a person resolves it",
 };
 
-/** The kinds of operations, each with what the lists and the detail view need to know. */
+/** The kinds of operations, each with its title, the path of its API, and the name of its id. */
 const KINDS = {
   onboardings: { title: "Onboarding", path: "/api/v1/admin/onboardings", id: "onboarding_id" },
   decommissions: { title: "Decommission", path: "/api/v1/admin/decommissions", id: "decommission_id" },
@@ -40,7 +40,7 @@ const operationRow = (kind) => (one) =>
 const operations = (kind, rows) =>
   table(["Host", "Status", "Stage", "What it waits for, or why it failed", "Last moved"], rows.map(operationRow(kind)));
 
-/** One page of each status, with the given limit. */
+/** Reads one page of operations for each of the given statuses, with the given limit. */
 const pagesOf = (kind, statuses, limit) =>
   Promise.all(
     statuses.map(async (status) => ({
@@ -74,7 +74,10 @@ const history = (events) =>
       ),
   );
 
-/** The verbs that can have an effect in this status, the recommended one first. The hub decides, and refuses verbs that are not allowed. */
+/**
+ * Returns the verbs that can have an effect on an operation in this status, the recommended verb first. The hub itself decides about each verb, and
+ * refuses a verb that is not allowed.
+ */
 const verbsOf = (one) => {
   if (ENDED.includes(one.status)) return [];
   if (!one.status.startsWith("failed")) return ["cancel", "mark_manual_intervention"];

@@ -1,5 +1,5 @@
 // The operators' page in the browser. The page reads everything from the public API every two seconds, and inserts the data as text, never as markup.
-// The token is kept only for the tab.
+// The browser keeps the operator's token only for the open tab.
 const EVERY_MS = 2000;
 const DEADLINE_MS = 30_000;
 let token = sessionStorage.getItem("muster-token") ?? "";
@@ -98,7 +98,10 @@ function showHub({ version, agents, you, secret_store: store }) {
 }
 
 let timer;
-/** The number of the newest update. An older update, or one whose token was forgotten since, shows nothing. */
+/**
+ * The number of the page's newest update. An update with a smaller number shows nothing. The number also rises when the operator forgets the token,
+ * so that no update with this token shows anything later.
+ */
 let look = 0;
 /** The address of the view that the page shows, and the time of its data. */
 let shownHash = null;
@@ -141,7 +144,7 @@ function show(hash, view) {
   $("leave").hidden = false;
 }
 
-/** Removes an earlier view, because it belongs to another address. */
+/** Removes the view that the page shows, because it belongs to an earlier address. */
 function clear() {
   $("view").replaceChildren();
   document.title = "Muster";

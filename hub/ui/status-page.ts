@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 const read = (file: string): string => readFileSync(new URL(file, import.meta.url), "utf8");
 const style = read("./page.css");
-/** The scripts in the order in which they run as one. */
+/** The files of the page's script, in the order in which they are joined into one script. */
 const PARTS = ["dom", "operations", "batch", "drift", "node", "authority", "lists", "dialog"].map(
   (part) => `./page-${part}.js`,
 );

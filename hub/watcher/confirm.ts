@@ -3,21 +3,21 @@ import { presentAmong } from "../db/queries/maas-machines.ts";
 import type { Db } from "../db/tx.ts";
 import { MaasError, type MaasMachine, type MaasPort } from "../maas/port.ts";
 
-/** Limit of direct reads of vanished machines in one poll. */
+/** The limit of direct reads of missing machines in one poll. */
 const MAX_CONFIRMATIONS = 100;
 
 export interface Confirmed {
   readonly gone: readonly string[];
-  /** Machines that were missing from a list, but still exist. */
+  /** Machines that were missing from MAAS's list, but still exist. */
   readonly present: readonly MaasMachine[];
-  /** Machines that are still to be read directly. */
+  /** Missing machines that a later poll must read directly. */
   readonly left: readonly string[];
 }
 const NOTHING: Confirmed = { gone: [], present: [], left: [] };
 
 /**
- * A machine that is missing in a list is not proven to be gone, because a permission may have changed. A machine is gone if a direct read answers 404
- * while the hub's user is an administrator (decision M14). Machines that are known to be gone, or were never seen, are not read.
+ * A machine that is missing in a list is not proven to be gone, because a permission may have changed. A missing machine is gone if a direct read
+ * answers 404 while the hub's user is an administrator (decision M14). Missing machines that are known to be gone, or were never seen, are not read.
  */
 export async function confirmGone(
   db: Db,
@@ -37,12 +37,12 @@ export async function confirmGone(
     if (machine === "gone") gone.push(systemId);
     else if (machine !== "unreadable") present.push(machine);
   }
-  // MAAS also answers 404 if the hub's user lost the right during the reads.
+  // MAAS also answers 404 if the hub's user lost the right to read machines during these reads.
   if (gone.length > 0 && !(await maas.whoami()).isSuperuser) return { ...NOTHING, present };
   return { gone, present, left: suspects.slice(MAX_CONFIRMATIONS) };
 }
 
-/** An unreadable answer still proves that the machine exists. */
+/** An answer of MAAS that the hub cannot parse still proves that the machine exists. */
 async function readIfReadable(maas: MaasPort, systemId: string): Promise<MaasMachine | "gone" | "unreadable"> {
   try {
     return (await maas.readMachine(systemId)) ?? "gone";

@@ -2,24 +2,26 @@ import type { MaasSiteWatch } from "../db/schema/index.ts";
 import { MaasError, type MaasEvent, type MaasPort } from "../maas/port.ts";
 import { EVENTS_PER_REQUEST, type FeedPlace, queryFrom, readFeed, wordOf } from "./plan.ts";
 
-/** The result of one reading of a site's events feed. */
+/** The result of one reading of a site's events from MAAS. */
 export interface Feed {
-  /** Null until a poll has read the feed. */
+  /** How far the events feed has been read; null until a poll has read the feed. */
   readonly place: FeedPlace | null;
   readonly reset: boolean;
   readonly changed: readonly string[];
   readonly events: readonly MaasEvent[];
-  /** Why the feed could not be read, if MAAS may still answer a request for machines; otherwise null. */
+  /** The error that kept the hub from reading the feed, if MAAS may still answer a request for machines; otherwise null. */
   readonly error: MaasError | null;
 }
 
-/** The limit of requests for events in one poll. The next poll reads the rest. */
+/** The limit of requests for events in one poll. The next poll reads the remaining events. */
 const MAX_FEED_REQUESTS = 20;
 
-/** After these errors MAAS will not answer a request for machines either. */
+/** If the feed fails with one of these errors, MAAS will not answer a request for machines either. */
 const HOPELESS: readonly MaasError["code"][] = ["unauthorized", "unreachable"];
 
-/** Reads the feed. If MAAS cannot deliver it, or its shape is unknown, the machines are read without it (decision M8). */
+/**
+ * Reads the events feed of a site. If MAAS cannot deliver the feed, or the feed's format is unknown, the machines are read without it (decision M8).
+ */
 export async function readFeedOf(
   maas: MaasPort,
   { eventCursor: cursor, eventMark: mark }: Pick<MaasSiteWatch, "eventCursor" | "eventMark">,
@@ -51,7 +53,8 @@ async function goOn(maas: MaasPort, place: FeedPlace, seen: ReadonlyMap<number, 
     after = Math.max(after, ...page.map((event) => event.id));
     if (page.length < EVENTS_PER_REQUEST) break;
   }
-  // An empty answer may mean that nothing happened since a cursor of 0, or that the sequence went back; the newest event shows which.
+  // An empty answer has two possible reasons: there is no event since a cursor of 0, or the event ids went back. The newest event in MAAS shows why
+  // the answer is empty.
   const [newest = null] =
     events.length > 0
       ? events.toSorted((a, b) => b.id - a.id)

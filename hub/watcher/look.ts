@@ -18,37 +18,40 @@ export interface LookDependencies {
   readonly inTx: InTx;
   readonly log: Log;
   readonly sweepIntervalMs: number;
-  /** How long a poll waits for a sweep that it has begun. */
+  /** The time in milliseconds for which a poll waits for the end of a sweep that it has begun. */
   readonly sweepPatienceMs?: number;
-  /** How long after a list of machines or ids the next list of ids is requested. */
+  /** The time in milliseconds between a list of machines or ids and the request for the next list of ids. */
   readonly rollCallMs?: number;
-  /** Called when a sweep has ended that ran in parallel with the polls. The next poll stores its result. */
+  /**
+   * The watcher calls `onSweepEnded` at the end of a sweep that ran in parallel with the polls. The poll after the end of a sweep stores the sweep's
+   * result.
+   */
   readonly onSweepEnded?: () => void;
 }
 
-/** What one hub remembers about a site between polls. This memory only saves work: without it a poll reads more than necessary. */
+/** The data that one hub remembers about a site between polls. The memory of a hub only saves work: without it a poll reads more than necessary. */
 export interface LookMemory {
-  /** The content of already processed events in the overlap, by event id. */
+  /** The content of processed events that the next poll reads again, by event id. */
   readonly seen: Map<number, string>;
-  /** Before this time, by `performance.now()`, no machine is read only because a stage waits on it. */
+  /** Before this time of `performance.now()`, the hub reads no machine only because a stage waits on it. */
   waitedNotBefore: number;
-  /** The machines that stages waited on when the hub last queried that. */
+  /** The machines that stages waited on when the hub last queried the database for them. */
   waited: ReadonlySet<string>;
   looksSinceWaited: number;
-  /** A reading of all machines that has not ended, or that has machines left to confirm. */
+  /** The sweep of the site's machines that has not ended, or whose missing machines are not all confirmed as gone; null without such a sweep. */
   sweep: Sweep | null;
-  /** No new sweep begins before this time, because the last one failed. */
+  /** No new sweep of the site begins before this time, because the last sweep failed. */
   sweepNotBefore: number;
   sweepFailed: boolean;
-  /** Unreadable machines that were already logged. */
+  /** The unreadable machines that the log already names. */
   readonly unreadable: Set<string>;
-  /** Machines that are read again without an event. */
+  /** The machines whose state is in doubt, so that they are read again without an event. */
   readonly doubts: Doubts;
-  /** A list of ids that was requested and is not used yet. */
+  /** The list of all machine ids that was requested from MAAS and is not used yet. */
   rollCall: RollCall | null;
-  /** When all machines, or all their ids, were last requested. */
+  /** The time when the hub last requested all machines or all their ids from MAAS. */
   calledAt: number;
-  /** Machines that are missing from the last list of ids and still to be read directly. */
+  /** The machines that are missing from MAAS's last list of ids and must still be read directly. */
   unanswered: readonly string[];
 }
 export const emptyMemory = (): LookMemory => ({
@@ -68,13 +71,14 @@ export const emptyMemory = (): LookMemory => ({
 
 const SWEEP_PATIENCE_MS = 2_000;
 
-/** Another hub has taken the site over, so this hub must not store its readings. */
+/** The error of a poll whose site another hub has taken over. A hub that lost its site must not store its readings. */
 class SiteLost extends Error {}
 
 /**
- * One poll of a site: it reads the new events, and then in one request the machines that changed or that a stage newly waits on. If a sweep is due,
- * the poll reads all machines. A long sweep continues in parallel with the polls, and the first poll after its end stores it. Throws MaasError if
- * nothing could be read. Returns what could be read and what could not. `lost` means that another hub has the site and nothing was stored.
+ * Polls a site once: it reads the new events, and with one more request the machines that changed or that a stage newly waits on. If a sweep is due,
+ * the poll reads all machines. A long sweep continues in parallel with the polls, and the first poll after the sweep's end stores its result. Throws
+ * MaasError if the poll could read nothing. Returns what the poll could read and what it could not. The result `lost` means that another hub has the
+ * site and nothing was stored.
  */
 export async function lookAtSite(
   deps: LookDependencies,
@@ -84,7 +88,7 @@ export async function lookAtSite(
   memory: LookMemory,
 ): Promise<LookResult | "lost"> {
   const feed = await readFeedOf(maas, watch, memory.seen);
-  // The list that is still being read may be older than the reset of the feed.
+  // A sweep that is under way may be older than the reset of the event ids, so its result is dropped.
   if (feed.reset) memory.sweep = null;
   const begins = memory.sweep === null && performance.now() >= memory.sweepNotBefore && isOwed(deps, watch, feed);
   if (begins) {
@@ -115,11 +119,14 @@ export async function lookAtSite(
 
 /** The results of a stored poll. */
 export interface LookResult {
-  /** `all` means that every machine was read. */
+  /** `all` means that the poll read every machine of the site. */
   readonly read: "some" | "all";
-  /** Machines that MAAS no longer lists and that were not read directly yet. */
+  /** Machines that MAAS no longer lists and that no poll has read directly yet. */
   readonly unconfirmed: readonly string[];
-  /** The error of the feed or the list; null if everything that was requested could be read. The caller stores the error. */
+  /**
+   * The error of the events feed or of the list of machines; null if the poll could read all that it requested. The caller of `lookAtSite` stores the
+   * error.
+   */
   readonly error: unknown;
 }
 
@@ -128,7 +135,10 @@ interface ReadSome {
   readonly list: MachineList;
   readonly missing: readonly string[];
   readonly readSince: string | null;
-  /** The machines that stages wait on, if they were queried. `all` means that each of these machines was read from MAAS. */
+  /**
+   * The machines that stages wait on; null if the poll did not query the database for them. `all` means that the poll read each machine from MAAS
+   * that a stage waits on.
+   */
   readonly waited: { readonly ids: readonly string[]; readonly all: boolean } | null;
 }
 const NOTHING_READ: ReadSome = {
@@ -151,7 +161,7 @@ async function readSome(
   feed: Feed,
   memory: LookMemory,
 ): Promise<ReadSome> {
-  // Without events, only a reading shows changes.
+  // If the events feed failed, only a reading of a machine shows its changes, so the machines that stages wait on are read.
   const waited = await askWaited(db, siteId, watch.wakeRequestedAt !== null || feed.error !== null, memory);
   const fresh = waited === null ? [] : waited.ids.filter((id) => waited.all || !memory.waited.has(id));
   if (waited !== null) {
@@ -174,7 +184,7 @@ async function askWaited(db: Db, siteId: SiteId, each: boolean, memory: LookMemo
   return { ids, all: each || memory.looksSinceWaited + 1 >= LOOKS_PER_WAITED_READ };
 }
 
-/** Machines that are missing in MAAS's list of ids. The list is requested if no list of machines was read for a while. */
+/** Returns the machines that are missing in MAAS's list of ids. The list of ids is requested if no list of machines was read for a while. */
 async function callTheRoll(
   { db, log, rollCallMs = ROLL_CALL_MS }: LookDependencies,
   siteId: SiteId,
@@ -188,7 +198,7 @@ async function callTheRoll(
   const end = memory.rollCall?.end ?? null;
   if (end === null) return memory.unanswered;
   memory.rollCall = null;
-  // Stored before the next request, so that the answer is kept if the poll fails after this.
+  // The missing machines are stored in the memory before the next request, so that they are kept if the poll fails later.
   if ("missing" in end) memory.unanswered = end.missing;
   else
     log.warn("MAAS did not list its machines; the next sweep finds deleted machines", {
@@ -207,7 +217,10 @@ interface LookFindings {
   readonly memory: LookMemory;
 }
 
-/** Stores the readings in one transaction. The last step checks that this hub still watches the site; the result is false if another hub does. */
+/**
+ * Stores the poll's readings in one transaction. The last step of the transaction checks that this hub still watches the site. The result is false if
+ * another hub watches the site now.
+ */
 async function keep(
   deps: LookDependencies,
   siteId: SiteId,
@@ -251,7 +264,7 @@ async function keep(
   }
 }
 
-/** If several readings contain a machine, only the first and newest one is returned. */
+/** If several readings contain the same machine, only the first reading of the machine is kept, which is the newest one. */
 function onceEach(readings: readonly Seen[]): Seen[] {
   const taken = new Set<string>();
   return readings.map(({ machines, readSince }) => {
@@ -261,10 +274,13 @@ function onceEach(readings: readonly Seen[]): Seen[] {
   });
 }
 
-/** Called only after a poll was stored. A poll that failed, or that another hub replaced, must process the same events again. */
+/**
+ * Updates the hub's memory about the site, only after a poll was stored. After a poll that failed, or that lost its site, the next poll must process
+ * the same events again.
+ */
 function remember(memory: LookMemory, feed: Feed, some: ReadSome, swept: SweptList | null): void {
   const { seen } = memory;
-  // An id that MAAS uses a second time is a new event.
+  // After MAAS's event ids went back, MAAS uses ids a second time for new events, so the hub forgets the old events.
   if (feed.reset) seen.clear();
   const news = feed.events.filter((event) => seen.get(event.id) !== wordOf(event)).toSorted((a, b) => a.id - b.id);
   const machines = [...some.list.machines, ...(swept?.machines ?? [])];
@@ -291,10 +307,10 @@ function settleSweep(memory: LookMemory, list: SweptList | null, confirmed: Conf
   }
 }
 
-/** Limit of machines that one log line names. */
+/** The limit of machines that one log line names. */
 const MACHINES_NAMED = 20;
 
-/** Logs each unreadable machine once; a sweep also logs machines that are readable again. */
+/** Logs each machine once whose data from MAAS cannot be parsed. After a sweep, the log also names machines that are readable again. */
 function tellUnreadable(
   log: Log,
   siteId: SiteId,

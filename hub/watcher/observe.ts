@@ -23,16 +23,17 @@ const asObserved = (machine: MaasMachine): ObservedMachine => ({
   syncIntervalSeconds: machine.syncIntervalSeconds,
 });
 
-/** The machines of one reading. */
+/** The machines of one reading of a site from MAAS. */
 export interface Seen {
   readonly machines: readonly MaasMachine[];
-  /** When the reading began, by the database's clock. Null means just now. */
+  /** The time when the reading of the machines began, by the database's clock; null means the present time. */
   readonly readSince: string | null;
 }
 
 /**
- * Stores readings and wakes the workflows that wait on a changed machine. All is done in one transaction, with a fixed number of statements. The
- * transaction locks machines, then nodes' bindings, then workflows. Each machine must be in at most one reading.
+ * Stores readings of machines and wakes the workflows that wait on a changed machine. The work is done in the caller's transaction, with a fixed
+ * number of statements. The transaction locks machines first, then the bindings of nodes, and workflows last. Each machine must be in at most one of
+ * the readings.
  */
 export async function keepObserved(
   tx: Tx,
@@ -53,6 +54,6 @@ export async function keepObserved(
   ]);
 }
 
-/** Stores a stage's direct reading of one machine, for all other stages too. */
+/** Stores the reading of one machine that a stage made, so that all other stages can use it too. */
 export const observeMachine = (inTx: InTx, siteId: SiteId, machine: MaasMachine): Promise<void> =>
   inTx((tx) => keepObserved(tx, siteId, [{ machines: [machine], readSince: null }]));

@@ -5,11 +5,12 @@ import type { MaasPort } from "../maas/port.ts";
 import { within } from "../timing/pause.ts";
 
 /**
- * Finds deleted machines. MAAS deletes a machine's events together with the machine, so no event reports the deletion (lifecycle 6.4). A list of ids
- * costs a hundredth of a list of machines, and needs one request for any fleet.
+ * Finds machines that were deleted in MAAS, by a list of all ids every four minutes. MAAS deletes a machine's events together with the machine, so no
+ * event reports the deletion (lifecycle 6.4). A list of machine ids costs MAAS a hundredth of a list of machines, and needs one request for any
+ * number of machines.
  */
 export const ROLL_CALL_MS = 240_000;
-/** How long a poll waits for the answer. A slower answer is used by a later poll. */
+/** A poll waits this many milliseconds for MAAS's list of ids. If MAAS's list of ids comes later, a later poll uses it. */
 const PATIENCE_MS = 2_000;
 
 type End = { readonly missing: readonly string[] } | { readonly error: unknown };
@@ -35,13 +36,13 @@ export class RollCall {
     return call;
   }
 
-  /** Null while the request is under way. */
+  /** The result of the request for the list of ids; null while the request is under way. */
   get end(): End | null {
     return this.#end;
   }
 }
 
-/** Machines that were known before the request and that MAAS does not list. Each must still be read directly. */
+/** Returns the machines that were known before the request and that MAAS does not list. Each missing machine must still be read directly. */
 async function missingNow(db: Db, siteId: SiteId, maas: MaasPort): Promise<readonly string[]> {
   const known = await knownSystemIds(db, siteId);
   if (known.length === 0) return [];

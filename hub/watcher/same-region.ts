@@ -4,9 +4,9 @@ import { sameAddress } from "../maas/power-address.ts";
 import { wordOf } from "./plan.ts";
 
 /**
- * The differences between a region at another address and the known region. An empty list means that both are the same. The newest known event must
- * exist there with the same content; other regions, and older copies, do not have it. Each machine must exist there with its BMC. A check that cannot
- * be made counts as a difference.
+ * The differences between a region at another address and the known region. Without differences, the address leads to the known region. The newest
+ * event that Muster read from the known region must exist at the address with the same content; other regions, and older copies, do not have it. Each
+ * known machine must exist at the address with its BMC. A check that cannot be made counts as a difference.
  */
 export async function differencesFrom(known: KnownRegion, maas: MaasPort): Promise<string[]> {
   const { place, machines } = known;

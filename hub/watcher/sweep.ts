@@ -8,24 +8,24 @@ import { within } from "../timing/pause.ts";
 export interface SweptList {
   readonly machines: MachineList["machines"];
   readonly unreadable: MachineList["unreadable"];
-  /** When the reading began, by the database's clock. */
+  /** The time when the sweep began to read, by the database's clock. */
   readonly readSince: string;
-  /** Machines that were known before and that are missing in the list. */
+  /** Machines that were known before the sweep and that are missing in MAAS's list. */
   readonly missing: readonly string[];
 }
 type SweepEnd = { readonly list: SweptList } | { readonly error: unknown };
 
 /**
- * One reading of all machines of a site. In a large region it takes minutes, while the site's polls continue. A poll's reading of a machine during
- * that time is newer than the list's.
+ * A sweep is one reading of all machines of a site. In a large region a sweep takes minutes, while the site's polls continue. If a poll reads a
+ * machine during a sweep, the poll's reading is newer than the sweep's.
  */
 export class Sweep {
-  /** The time of the request that this sweep answers. */
+  /** The time of the request for a sweep that this sweep answers; null if nobody requested it. */
   readonly requestedAt: Date | null;
   readonly beganAt = performance.now();
   readonly #ended: Promise<void>;
   #end: SweepEnd | null = null;
-  /** Missing machines that must still be read directly. Null until the list was stored. */
+  /** The missing machines of the sweep that must still be read directly; null until the sweep's list was stored. */
   toConfirm: readonly string[] | null = null;
 
   private constructor(list: Promise<SweptList>, requestedAt: Date | null) {
@@ -40,7 +40,7 @@ export class Sweep {
     );
   }
 
-  /** Begins a sweep and waits for its end for the given time. Later polls use a list that takes longer. */
+  /** Begins a sweep and waits for its end for the given time. If MAAS's list takes longer, a later poll uses it. */
   static async begin(
     db: Db,
     siteId: SiteId,
@@ -52,12 +52,12 @@ export class Sweep {
     return sweep;
   }
 
-  /** Null while the sweep is under way, and after its list has been stored. */
+  /** The result of the sweep; null while the sweep is under way, and after its list has been stored. */
   get end(): SweepEnd | null {
     return this.toConfirm === null ? this.#end : null;
   }
 
-  /** Calls `then` when the sweep is over. */
+  /** Calls the function `then` when the sweep is over. */
   whenEnded(then: () => void): void {
     void this.#ended.then(then);
   }
@@ -74,7 +74,7 @@ async function readAll(db: Db, siteId: SiteId, maas: MaasPort): Promise<SweptLis
   return { machines, unreadable, readSince, missing: missingFrom(known, { machines, unreadable }) };
 }
 
-/** The requested machines that are missing in the answer. An unreadable machine counts as present. */
+/** Returns the requested machines that are missing in MAAS's answer. A machine whose entry cannot be parsed counts as present. */
 export function missingFrom(asked: readonly string[], { machines, unreadable }: MachineList): string[] {
   const answered = new Set<string | null>([
     ...machines.map((machine) => machine.systemId),

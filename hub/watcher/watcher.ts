@@ -18,14 +18,16 @@ export interface WatcherOptions {
   readonly db: Db;
   readonly inTx: InTx;
   readonly hubId: string;
-  /** Reads the site's token from the secret store. The signal ends the client's requests when the watcher closes. */
+  /**
+   * Creates a client for a site's MAAS, with the site's token from the secret store. The signal ends the client's requests when the watcher closes.
+   */
   readonly clientFor: (siteId: SiteId, signal: AbortSignal) => Promise<MaasPort>;
   readonly log: Log;
   readonly pollIntervalMs: number;
   readonly sweepIntervalMs: number;
-  /** How long after a list of machines the next list of ids is requested; four minutes by default. */
+  /** The time in milliseconds between a list of machines and the request for the next list of ids; four minutes by default. */
   readonly rollCallMs?: number;
-  /** Called after each stored poll, while this hub watches the site. */
+  /** The watcher calls `onLooked` after each stored poll, while this hub watches the site. */
   readonly onLooked?: (look: SiteLookResult) => Promise<void>;
 }
 export interface SiteLookResult extends LookResult {
@@ -39,17 +41,18 @@ export interface Watcher {
   close(): Promise<void>;
 }
 
-/** The lease of a site's watch. After a hub's death another hub watches its sites after about this time. */
+/** The length of the lease on the watch of a site, in seconds. After a hub's death, another hub watches its sites after about this time. */
 const LEASE_SECONDS = 3;
-/** Three times in each lease: renews leases, and looks for new sites and requests for a poll. */
+/** The watcher renews its leases, and looks for new sites and for requested polls, three times during the length of a lease. */
 const KEEP_EVERY_MS = 1_000;
 const LEAST_KEEP_MS = 100;
-/** A random delay, so that hubs which wait for the same lease do not try at the same moment. */
+/** The largest random delay in milliseconds, so that hubs which wait for the same lease do not try at the same moment. */
 const SPREAD_MS = 50;
 
 /**
- * Runs one loop for each site that this hub watches. The loops are independent, so a site that is down never slows another one (lifecycle 6.3). Only
- * one hub polls a site. The other hubs read each second when its lease expires, and try to take it then.
+ * Runs one loop for each site that this hub watches. The loops of the sites are independent, so a site that is down never slows another one
+ * (lifecycle 6.3). Only one hub polls a site. Each second the other hubs read when the site's lease expires, and after its expiry they try to take
+ * the lease.
  */
 export function startWatcher(options: WatcherOptions): Watcher {
   const { db, hubId, log } = options;
@@ -58,7 +61,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
   const closing = new Set<Promise<void>>();
   const drop = (siteId: SiteId, loop: SiteLoop): void => {
     loops.delete(siteId);
-    // The signal ends a poll that hangs. Renewing the other sites' leases does not wait for that poll.
+    // Closing a site's loop ends a poll that hangs. The watcher does not wait for the loop's end before it renews the leases of the other sites.
     const closed = loop.close().finally(() => closing.delete(closed));
     closing.add(closed);
   };
@@ -103,7 +106,7 @@ class SiteLoop {
   readonly #running: Promise<void>;
   #memory = emptyMemory();
   #fence: number | null = null;
-  /** True if a poll was requested after the last one began. */
+  /** True if a poll of the site was requested after the last poll began. */
   #woken = false;
   #rung: (() => void) | null = null;
 
@@ -118,7 +121,10 @@ class SiteLoop {
     this.#rung?.();
   }
 
-  /** Wakes the loop for a request in the database. A running poll answers the request, or leaves it for the next poll. */
+  /**
+   * Wakes the site's loop if it rests and the database holds a request for a poll. A poll that is under way answers the request, or leaves it for the
+   * next poll.
+   */
   wakeIfAtRest(): void {
     if (this.#rung !== null) this.wake();
   }
@@ -134,7 +140,7 @@ class SiteLoop {
     while (!this.#stop.signal.aborted) {
       let pauseMs = pollIntervalMs;
       try {
-        // The state that the last poll stored. There is no row if another hub has the lease now.
+        // `watch` is the state that the site's last poll stored; it is null if another hub has the lease now.
         const watch = await holdWatch(db, this.#siteId, hubId, LEASE_SECONDS);
         if (watch !== null) pauseMs = await this.#look(watch);
       } catch (error) {
@@ -147,11 +153,11 @@ class SiteLoop {
     );
   }
 
-  /** Polls once, and returns how long to wait afterwards. */
+  /** Polls the site once, and returns the pause before the next poll in milliseconds. */
   async #look(watch: HeldWatch): Promise<number> {
     const { db, log, pollIntervalMs, clientFor } = this.#options;
     this.#woken = false;
-    // Another fence means that another hub has polled in between, so the remembered events may be older than the cursor.
+    // A changed fence means that another hub has polled the site since, so the remembered events may be older than the cursor.
     if (watch.fence !== this.#fence) this.#memory = emptyMemory();
     this.#fence = watch.fence;
     try {
@@ -167,7 +173,7 @@ class SiteLoop {
       return pollIntervalMs;
     } catch (error) {
       if (!(error instanceof MaasError) && !(error instanceof SecretError)) throw error;
-      // Closing aborts the poll, which is not an error of the site.
+      // A closing watcher aborts its polls, and an aborted poll is not an error of the site.
       if (this.#stop.signal.aborted) return 0;
       const failures = await recordFailedLook(db, this.#siteId, watch.fence, error.code);
       log.warn("a poll of a site failed", { site_id: this.#siteId, code: error.code, failures, error });

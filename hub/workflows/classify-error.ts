@@ -30,8 +30,8 @@ const MAAS: Readonly<Record<MaasErrorCode, Target>> = {
 };
 
 /**
- * The failure class and code for each error of the secret store. The engine waits for an unavailable store, and asks for a person if the store
- * refuses.
+ * The failure class and code for each error of the secret store. The engine waits for an unavailable secret store, and asks for a person if the
+ * secret store refuses.
  */
 const SECRETS: Readonly<Record<SecretErrorCode, Target>> = {
   secret_missing: ["site_capability_missing", "secret_missing"],
@@ -56,7 +56,7 @@ const BMC: Readonly<Record<BmcErrorCode, FailureCode<"bmc_power_failure">>> = {
 };
 
 /**
- * The one place that maps an error that a stage threw to a failure class. Returns null for a fault of the hub's own database, because such a fault
+ * Maps an error that a stage threw to a failure class; no other code does. Returns null for a fault of the hub's own database, because such a fault
  * says nothing about the stage.
  */
 export const classifyError: ClassifyError = (error) => {
@@ -74,14 +74,14 @@ const retryOf = (error: unknown) => {
   const met = classifyError(error);
   return met === null ? null : ruleOf(met.failure).retry;
 };
-/** True if the error means only that a service is unavailable. No stage concludes anything from such an error. */
+/** True if the error means only that a service is unavailable. No stage concludes anything from the fact that a service is unavailable. */
 export const isAway = (error: unknown): boolean => retryOf(error) === "until_deadline";
-/** True if the same call would fail in the same way again. */
+/** True if the call that threw the error would fail in the same way again. */
 export const isFinal = (error: unknown): boolean => retryOf(error) === "never";
 
 /**
- * MAAS may still carry out a call after it failed to answer. After such a call the stage runs again only after a pause, and observes before it
- * repeats the call (decision M13).
+ * MAAS may still carry out a call after it failed to answer. After a call to MAAS without an answer, the stage runs again only after a pause, and
+ * observes before it repeats the call (decision M13).
  */
 function pauseAfter(error: MaasError): number | null {
   const unanswered = error.outcomeUnknown && (error.code === "timeout" || error.code === "unreachable");

@@ -12,14 +12,17 @@ export interface FirstBoot {
   readonly agentUrl: string;
   /**
    * The hub's CA certificate in PEM, and the raw Ed25519 public key for signed tasks in base64url. Throws `SecretError` until the secret store has
-   * returned both.
+   * returned the hub's CA and key.
    */
   readonly keys: () => { readonly caBundlePem: string; readonly taskSigningPublicKey: string };
-  /** The download of the agent for an architecture by Debian's name, e.g. `amd64`. Null if the host's image must already contain the agent. */
+  /**
+   * Returns the download of the agent for an architecture with Debian's name, for example `amd64`. Null if the hub has no agent package for the
+   * architecture, so that the host's image must already contain the agent.
+   */
   readonly agentPackage: (architecture: string) => Promise<{ readonly url: string; readonly sha256: string } | null>;
 }
 
-/** The services that workflow stages use. The hub's main module creates these services once. */
+/** The services that workflow stages use. The hub's main module creates the services of workflow stages once. */
 export interface WorkflowServices {
   readonly db: Db;
   readonly inTx: InTx;
@@ -32,8 +35,8 @@ export interface WorkflowServices {
 }
 
 /**
- * A stage's own transaction, for writes that must be committed before the stage acts outside the hub. The transaction writes nothing if the run has
- * lost its lease, because another hub may already run the workflow.
+ * A stage's own transaction, for writes that must be committed before the stage acts outside the hub. If the run has lost its lease, the stage's
+ * transaction writes nothing, because another hub may already run the workflow.
  */
 export async function inFencedTx<T>(
   context: Pick<StageRun<unknown, unknown>, "workflowId" | "fence"> & {
@@ -48,8 +51,8 @@ export async function inFencedTx<T>(
 }
 
 /**
- * A MAAS call whose answer was lost may still take effect within this time. Until then an unchanged machine does not prove that the call had no
- * effect.
+ * A MAAS call whose answer was lost may still take effect within this time. Until this time is over, an unchanged machine does not prove that a call
+ * without an answer had no effect.
  */
 export const UNHEARD_CALL_SECONDS = 30;
 

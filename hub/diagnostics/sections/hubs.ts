@@ -5,19 +5,22 @@ import { bounded, iso, OF } from "../rows.ts";
 import { databaseSection } from "../section.ts";
 
 const MOST_HUBS = 100;
-/** The number of latest events of all workflows that are searched. This many events are enough to find every working hub. */
+/**
+ * The section searches this many of the latest workflow events for hubs. The latest 1,000 workflow events are enough to find every hub that runs
+ * workflows.
+ */
 const LATEST_EVENTS = 1_000;
 
 const Hub = z.strictObject({
   hub_id: z.uuid(),
   workflow_leases: z.int(),
   site_leases: z.int(),
-  /** The expired leases of both kinds, which their hub should have renewed. */
+  /** The number of expired leases of workflows and sites, which their hub should have renewed. */
   lapsed_leases: z.int(),
   leases_until: Timestamp.nullable(),
   agent_sessions: z.int(),
   last_agent_contact_at: Timestamp.nullable(),
-  /** When the hub last ran a stage, if that is among the latest events. */
+  /** The time when the hub last ran a stage, if that stage is among the latest events. */
   last_stage_event_at: Timestamp.nullable(),
 });
 

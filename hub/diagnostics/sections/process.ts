@@ -46,7 +46,7 @@ function handles(): z.input<typeof Data>["handles"] {
   return [...types].map(([type, all]) => ({ type, count: all.length })).sort((a, b) => b.count - a.count);
 }
 
-/** The number of open files. Null if the operating system has no such folder. */
+/** The number of files that the hub process holds open. Null if the operating system has no folder that lists the open files. */
 const openFiles = (): Promise<number | null> =>
   readdir("/proc/self/fd").then(
     (files) => files.length,

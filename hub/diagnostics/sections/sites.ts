@@ -28,15 +28,15 @@ const Site = z.strictObject({
   region_code: z.string(),
   status: z.string(),
   api_base_url: z.string(),
-  /** Which secrets were written; never their values. */
+  /** The secrets of the site that were written, by name; never their values. */
   credentials: z.strictObject({ maas_token: z.boolean(), power: z.boolean(), deploy_password: z.boolean() }),
   active_profiles: z.int(),
-  /** Null if the site was never watched. */
+  /** The state of the watcher of the site; null if the site was never watched. */
   watch: Watch.nullable(),
 });
 const Machines = z.strictObject({
   site_id: z.uuid(),
-  /** The name of the status in MAAS, or `absent`. */
+  /** The name of the machines' status in MAAS, or `absent` for machines that are gone. */
   status: z.string(),
   power_state: z.string(),
   count: z.int(),

@@ -22,7 +22,7 @@ const MOST_FAILED = 50;
 const MOST_AT_WORK = 50;
 const MOST_PENDING = 20;
 const EVENTS_SHOWN = 10;
-/** In characters of JSON. Evidence may contain a long answer of a MAAS region. */
+/** The longest evidence of a workflow that the section shows, in characters of JSON. Evidence may contain a long answer of a MAAS region. */
 const LONGEST_EVIDENCE = 4_000;
 const LONGEST_DETAILS = 1_000;
 
@@ -44,7 +44,7 @@ const Workflow = z.strictObject({
   hostname: z.string().nullable(),
   maas_system_id: z.string().nullable(),
   ...workflowProgress,
-  // A row of another version may have a failure class that this version does not know.
+  // A workflow's row that another version of the hub wrote may have a failure class that this version does not know.
   failure_class: z.string().nullable(),
   stage_runs: z.int(),
   stage_entered_at: Timestamp.nullable(),
@@ -66,7 +66,7 @@ async function readCounts(tx: Tx) {
   return bounded("counts", rows);
 }
 
-/** The workflows that failed last, those that have been at their stage the longest, and those that have waited the longest for admission. */
+/** Reads the workflows that failed last, that have been at their stage the longest, or that have waited the longest for admission. */
 const CHOSEN: readonly { readonly list: string; readonly statuses: SQL; readonly order: SQL; readonly most: number }[] =
   [
     {
@@ -104,7 +104,7 @@ async function readRows(tx: Tx) {
 }
 type Row = Awaited<ReturnType<typeof readRows>>[number];
 
-/** The last events of each workflow, oldest first. */
+/** Reads the last events of each of the given workflows, oldest first. */
 const readEvents = (tx: Tx, ids: readonly WorkflowId[]): Promise<WorkflowEvent[]> =>
   tx
     .select()

@@ -37,7 +37,7 @@ async function mustFindDecommission(db: Db | Tx, id: WorkflowId): Promise<Decomm
   return found;
 }
 
-/** The node's status after the operation has completed. Null if the status does not change. */
+/** The status of a node after each kind of decommission has completed; null if the node's status does not change. */
 const NODE_BECOMES = { drain: "retired", remove: "deleted", release: null } as const satisfies Record<
   DecommissionMode,
   NodeStatus | null
@@ -157,7 +157,7 @@ const getDecommission = readRoute({
 
 const VerbBody = z.strictObject({ reason: z.string().min(1).max(512) });
 
-/** The same verbs as for onboardings, with the same table of allowed verbs (lifecycle 4.9, state model 8). */
+/** A decommission has the same verbs as an onboarding, and the same table of allowed verbs (lifecycle 4.9, state model 8). */
 const verbRoute = (verb: Verb) =>
   writeRoute({
     operationId: `${verb.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())}Decommission`,

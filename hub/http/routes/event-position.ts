@@ -4,7 +4,7 @@ import type { Db, Tx } from "../../db/tx.ts";
 import { Position } from "../../events/cloud-event.ts";
 import { readCursor } from "../page.ts";
 
-/** The position in the list of events that a cursor names; 0 without a cursor. */
+/** The position in the list of events that the client's cursor names; 0 if the client sent no cursor. */
 export const positionOfCursor = (cursor: string | undefined): bigint =>
   BigInt(readCursor(cursor, Position)?.[0] ?? "0");
 

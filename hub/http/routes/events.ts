@@ -11,9 +11,9 @@ import { readRoute, streamRoute } from "../route.ts";
 import { mustHavePosition, positionOfCursor } from "./event-position.ts";
 
 const tag = "events";
-/** The limit for one hub. Each stream holds a connection, and queries the database for new events. */
+/** The limit of event streams for one hub. Each stream holds a connection, and queries the database for new events. */
 const MOST_STREAMS = 100;
-/** The limit for one token, so that streams which one client forgot to close do not block others. */
+/** The limit of event streams for one token. Because of this limit, streams that one client forgot to close do not block other clients. */
 export const MOST_STREAMS_OF_ONE = 20;
 
 const listEvents = readRoute({
@@ -29,7 +29,7 @@ const listEvents = readRoute({
   read: async ({ query, deps }) => {
     const after = positionOfCursor(query.cursor);
     const rows = await listDomainEvents(deps.db, { after, limit: query.limit + 1 });
-    // This check follows the read, so it proves that no event of the page was removed in between.
+    // The position is checked after the page's events were read: the check proves that none of these events was removed before the read.
     await mustHavePosition(deps.db, after);
     return pageOf(rows, query.limit, positionOf, toCloudEvent);
   },
@@ -43,10 +43,10 @@ const streamEvents = streamRoute({
   summary: "Follow domain events as server-sent events; Last-Event-ID or a cursor continues after an event",
   permission: "read",
   query: z.strictObject({
-    /** Where the stream begins without a cursor. */
+    /** The event with which a stream begins if the client sent no cursor. */
     from: z.enum(["now", "oldest"]).default("now"),
     cursor: PageQuery.shape.cursor,
-    /** Event types or patterns, separated by commas. */
+    /** The types of events, or patterns of types, that the client wants, separated by commas. */
     types: z
       .string()
       .transform((text) => text.split(","))
@@ -67,7 +67,7 @@ const streamEvents = streamRoute({
   },
 });
 
-/** No other code runs between this check and the opening of the stream, so simultaneous requests cannot exceed the limit. */
+/** No other code runs between the check of the limit and the opening of the stream, so simultaneous requests cannot exceed the limit. */
 function mustHaveRoom(feed: EventFeed, holder: string): void {
   if (feed.listeners >= MOST_STREAMS)
     throw new ApiError(

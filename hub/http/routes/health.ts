@@ -9,7 +9,7 @@ import { readRoute, writeRoute } from "../route.ts";
 import { mustFindSite } from "./maas-sites.ts";
 
 const tag = "health";
-/** Why the hub cannot use its secret store; `ok` if it can. The state is checked every few seconds, not for each request. */
+/** The reason why the hub cannot use its secret store, or `ok` if it can. The hub checks its secret store every few seconds, not for each request. */
 const StoreCode = z.enum(["ok", ...SECRET_ERRORS]);
 
 const live = readRoute({
@@ -71,7 +71,10 @@ const status = readRoute({
   },
 });
 
-/** A site's own notification bridge may call this route. The call only triggers a poll; nothing in it is trusted (decision M8). */
+/**
+ * A program at the site may call this route when something in MAAS has changed. The call only makes the watcher poll MAAS; nothing in the call is
+ * trusted (decision M8).
+ */
 const wake = writeRoute({
   operationId: "wakeMaasSiteWatcher",
   method: "POST",

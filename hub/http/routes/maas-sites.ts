@@ -168,7 +168,10 @@ const updateMaasSite = writeRoute({
   },
 });
 
-/** Only a change that takes an address is checked. Older sites that already share an address can still be changed and disabled. */
+/**
+ * Checks for a second site of the region only if the change gives the site a new address or enables the site. Older sites that already share an
+ * address can still be changed and disabled.
+ */
 async function keepRegionSole(tx: Tx, site: MaasSite, body: SitePatch, moves: boolean): Promise<void> {
   const enables = site.status === "disabled" && body.status === "active";
   if (!moves && !enables) return;
@@ -176,7 +179,7 @@ async function keepRegionSole(tx: Tx, site: MaasSite, body: SitePatch, moves: bo
   await mustBeSoleAtAddress(tx, taken, moves ? "/api_base_url" : "/status");
 }
 
-/** The caller holds the site's lock, and code that disables a profile takes the same lock. */
+/** The caller of the check holds the site's lock, and code that disables a profile takes the same lock. */
 async function checkDefaultProfile(tx: Tx, siteId: SiteId, body: SitePatch): Promise<void> {
   if (body.default_profile_id === undefined) return;
   const profile = await readProfile(tx, siteId, body.default_profile_id);

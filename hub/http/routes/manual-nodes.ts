@@ -77,7 +77,7 @@ const createBootstrapCommand = writeRoute({
   },
 });
 
-/** The statuses in which a new identity helps. A node that an operation holds is left to that operation. */
+/** The statuses in which a node may enroll again and get a new certificate. A node that a workflow holds is left to that workflow. */
 const RE_ENROLLED: ReadonlySet<NodeStatus> = new Set(["active", "offline", "quarantined"]);
 
 const reEnrollNode = writeRoute({

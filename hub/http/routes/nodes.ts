@@ -22,7 +22,7 @@ import { readRoute, writeRoute } from "../route.ts";
 const NodeParams = z.strictObject({ id: NodeId });
 const tag = "nodes";
 const path = "/api/v1/admin/nodes";
-/** The result of a check is useless later, so a check that no agent takes expires. */
+/** A task that checks a node expires if no agent takes it within this time, because the result of the check would be useless later. */
 const CHECK_DEADLINE_SECONDS = 300;
 
 function toSummary({ node, session, maasSystemId, conditions, hostClosed }: NodeRow): z.input<typeof NodeSummary> {

@@ -141,8 +141,8 @@ const getPowerOverride = readRoute({
 });
 
 /**
- * Gives the row a new version before the login is written. Of two simultaneous changes only one then reaches the secret store, and no transaction
- * waits for the store.
+ * Gives the override's row a new version before the BMC login is written. Because of the version, only one of two simultaneous changes of an override
+ * reaches the secret store. No transaction waits for the secret store.
  */
 async function claim(deps: ApiDependencies, params: OverrideParams, version: string): Promise<void> {
   if (!(await touchPowerOverride(deps.db, params.override_id, version))) throw changedMeanwhile("override");
@@ -182,7 +182,10 @@ const updatePowerOverride = writeRoute({
   },
 });
 
-/** Deleting an override removes its login. If the override were enabled without a login, the host's next onboarding would fail. */
+/**
+ * Deleting a power override removes its BMC login from the secret store. If the override were enabled without a login, the host's next onboarding
+ * would fail.
+ */
 async function mustHaveLogin(deps: ApiDependencies, vaultPath: string): Promise<void> {
   await deps.secrets.read(vaultPath).catch((error: unknown) => {
     if (!(error instanceof SecretError) || error.code !== "secret_missing") throw error;
@@ -206,7 +209,7 @@ const deletePowerOverride = writeRoute({
   params: OverrideParams,
   status: 204,
   response: z.null(),
-  // The override is disabled first, so that no onboarding chooses a path whose secret is removed.
+  // The override is disabled before its BMC login is removed, so that no onboarding uses an override without a login.
   before: async ({ params, deps }) => {
     const { override } = await mustFind(deps.db, params);
     await disablePowerOverride(deps.db, override.id);

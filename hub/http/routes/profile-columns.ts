@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Profile, ProfileCreate } from "../../../shared/api/sites.ts";
 import type { MaasSiteProfile } from "../../db/schema/index.ts";
 
-/** The table's column for each field of the API. */
+/** For each field of a profile in the API, its column in the database table. */
 const COLUMNS = {
   name: "name",
   description: "description",
@@ -46,7 +46,7 @@ type Columns = (typeof COLUMNS)[keyof typeof COLUMNS];
 export const profileColumns = (fields: ProfileCreate): Pick<MaasSiteProfile, Columns> =>
   renamed(fields) as Pick<MaasSiteProfile, Columns>;
 
-/** The columns of the fields that are not undefined. */
+/** Returns the table columns of all fields of a profile that are not undefined. */
 export const givenProfileColumns = (
   fields: { readonly [K in keyof ProfileCreate]?: ProfileCreate[K] | undefined },
 ): Partial<Pick<MaasSiteProfile, Columns>> => renamed(fields);

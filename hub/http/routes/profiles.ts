@@ -29,7 +29,7 @@ const nameTaken = (): ApiError =>
     errors: [{ pointer: "/name", message: "is taken" }],
   });
 
-/** Refuses an endless pattern when the profile is written, and not when the first host is onboarded with it. */
+/** Refuses a pattern for disk names whose search might never end. Without this check, the first onboarding with the profile would fail. */
 function mustEnd(pattern: string | undefined): void {
   if (pattern === undefined || !isEndless(pattern)) return;
   throw new ApiError(
@@ -104,7 +104,7 @@ const getProfile = readRoute({
   },
 });
 
-/** Refuses the site's default profile. The site's lock keeps the profile from becoming the default until the transaction ends. */
+/** Throws if the profile is the site's default profile. The site's lock keeps the profile from becoming the default until the transaction ends. */
 async function mustNotBeDefault(tx: Tx, siteId: SiteId, id: ProfileId): Promise<void> {
   const site = await lockSite(tx, siteId);
   if (site.defaultProfileId === id)
@@ -114,7 +114,10 @@ async function mustNotBeDefault(tx: Tx, siteId: SiteId, id: ProfileId): Promise<
     );
 }
 
-/** The rule about the token's lifetime must hold for the changed profile, so the patch is merged before the check (lifecycle 12, question 2). */
+/**
+ * The patch is merged with the profile before the check, because the rule about the enrollment token's lifetime must hold for the changed profile
+ * (lifecycle 12, question 2).
+ */
 async function changeProfile(
   tx: Tx,
   siteId: SiteId,
@@ -182,7 +185,7 @@ async function defaultProfileOf(db: Db | Tx, siteId: SiteId): Promise<MaasSitePr
   return mustFindProfile(db, siteId, site.defaultProfileId);
 }
 
-/** The site policy of the specification is the site's default profile (decision W4). */
+/** What the specification calls the site policy is the site's default profile (decision W4). */
 const getPolicy = readRoute({
   operationId: "getMaasSitePolicy",
   method: "GET",

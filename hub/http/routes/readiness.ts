@@ -70,7 +70,7 @@ async function mustHaveRoom(tx: Tx, node: Node, { conditions }: ForeignReadiness
     );
 }
 
-/** A signal id that was used for another node must not look like an accepted signal. */
+/** Refuses a signal id that was used for another node, so that the sender does not believe that this node's signal was accepted. */
 async function refuseForeignId(tx: Tx, node: Node, signalId: string): Promise<void> {
   if (!(await isSignalOf(tx, node.id, signalId)))
     throw new ApiError(
@@ -92,7 +92,7 @@ const issueReportToken = writeRoute({
   response: ReportTokenIssued,
   write: async ({ params, deps }, tx) => {
     const { id: nodeId, generation } = await livingNode(tx, params.id);
-    // Hexadecimal, because cloud-init would expand a `$` in an address, and YAML gives other characters a meaning.
+    // The report token is hexadecimal, because cloud-init would expand a `$` in an address, and YAML gives other characters a meaning.
     const token = randomBytes(32).toString("hex");
     await putReportToken(tx, { nodeId, generation, tokenSha256: tokenHash(token) });
     const base = deps.agentUrl.replace(/\/+$/, "");

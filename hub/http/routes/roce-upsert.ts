@@ -9,7 +9,7 @@ interface Kept {
   readonly ipv4Cidr: string;
 }
 interface RocePlan<K> {
-  /** One outcome for each row of the request, in the same order. */
+  /** The outcome of each row of the upsert request, in the order of the request. */
   readonly outcomes: readonly Outcome[];
   /** The rows to write, each with the stored row that it replaces. */
   readonly changes: readonly { readonly row: RoceAssignmentRow; readonly replaces: K | null }[];
@@ -17,13 +17,16 @@ interface RocePlan<K> {
 
 const placeOf = (row: { readonly hostname: string; readonly interface: string }): string =>
   `${row.hostname} ${row.interface}`;
-/** `172.30.9.61` for `172.30.9.61/31`. The same address with another prefix length is still the same address. */
+/**
+ * Cuts off the prefix length of an address, so that `172.30.9.61/31` becomes `172.30.9.61`. An IP address with another prefix length is still the
+ * same address.
+ */
 const addressOf = (cidr: string): string => cidr.split("/", 1)[0] ?? "";
 
 /**
  * Plans each row of an upsert (lifecycle 3.3). A row is refused if it is invalid, if an earlier row names the same host and interface, or if another
- * interface has its address. A refused row does not affect the other rows. Rows may exchange addresses. If one row of an exchange is refused, that
- * row keeps its address, so the row that wanted the address is refused too.
+ * interface has its address. A refused row of an upsert does not affect the other rows. The rows of an upsert may exchange their addresses. If one
+ * row of an exchange is refused, its interface keeps the address. If a refused row keeps an address, the row that wanted this address is refused too.
  */
 export function planRoceUpsert<K extends Kept>(items: readonly ParsedRoceRow[], kept: readonly K[]): RocePlan<K> {
   const faults = new Map<number, string>();
@@ -59,7 +62,8 @@ export function planRoceUpsert<K extends Kept>(items: readonly ParsedRoceRow[], 
 type Rows = readonly (RoceAssignmentRow | null)[];
 
 /**
- * Of two rows for the same host and interface, or with the same address, the first one counts. A row that already has the address takes precedence.
+ * Of two rows for the same host and interface, or with the same address, the second one is refused. Of two rows with the same address, the row that
+ * has the address in the database wins, even if it comes second.
  */
 function refuseRepeated(rows: Rows, faults: Map<number, string>, keptAt: ReadonlyMap<string, Kept>): void {
   const places = new Map<string, number>();
@@ -84,7 +88,7 @@ function refuseRepeated(rows: Rows, faults: Map<number, string>, keptAt: Readonl
   });
 }
 
-/** Refuses rows whose address stays with another interface, considering the rows that are already refused. */
+/** Refuses rows whose address stays with another interface. A refused row does not change the address of its interface. */
 function refuseTaken(rows: Rows, faults: Map<number, string>, holders: ReadonlyMap<string, Kept>): void {
   const goesTo = new Map<string, string>();
   rows.forEach((row, index) => {

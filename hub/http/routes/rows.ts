@@ -1,6 +1,6 @@
 import { ApiError } from "../../../shared/api/errors.ts";
 
-/** The version of a resource that existed a moment ago; throws if it is gone now. */
+/** Returns the version of a resource, or throws if the resource was deleted since it was read. */
 export function stillThere(version: string | null): string {
   if (version === null) throw new ApiError("not_found", "The resource no longer exists.");
   return version;

@@ -11,15 +11,19 @@ import type { Tx } from "../../db/tx.ts";
 import { SECRET_PATHS } from "../../secrets/port.ts";
 import type { ApiDependencies } from "../deps.ts";
 
-/** Compares the spelling, because a different spelling may be a different region. The operator can write the token again. */
+/**
+ * True if the new address of the region is spelt differently, because a different spelling may be a different region. After a change of the spelling,
+ * the operator can send the MAAS token again.
+ */
 export const isOtherAddress = (site: MaasSite, address: string | undefined): boolean =>
   address !== undefined && address !== site.apiBaseUrl;
 
 /**
- * Resets the site to a state in which nothing is known about its region. The token was tried at the old address and is sent with each request
- * (lifecycle 3.5). The caller therefore removes the token from the row in the same transaction, and the credentials route tries the next token before
- * it is stored. The change is refused while the site has nodes with machines, or unfinished workflows: in the other region the machines would seem
- * deleted, or be different machines. Use `moveMaasSite` if the same region has a new address. The caller holds the site's lock.
+ * Resets the site to a state in which nothing is known about its region. The MAAS token was tried at the old address and is sent with each request
+ * (lifecycle 3.5). The caller of `leaveRegion` therefore removes the MAAS token from the site's row in the same transaction. The credentials route
+ * tries the next token before it stores the token. The change of the region is refused while the site has nodes with machines, or unfinished
+ * workflows. In the other region the machines would seem deleted, or be different machines. If the same region has a new address, use `moveMaasSite`.
+ * The caller of `leaveRegion` holds the site's lock.
  */
 export async function leaveRegion(tx: Tx, site: MaasSite): Promise<void> {
   const bound = await countBoundNodes(tx, site.id);
@@ -42,8 +46,8 @@ const stillInUse = (site: MaasSite, bound: number, unfinished: number): ApiError
   );
 
 /**
- * Removes the site's MAAS token from the secret store if the site's row no longer names it. A token is thus never sent to an address where it was not
- * tried.
+ * Removes the site's MAAS token from the secret store if the site's row no longer names the token. The removal keeps the hub from sending a token to
+ * an address where the token was not tried.
  */
 export async function removeDisownedToken({ db, secrets }: ApiDependencies, id: SiteId): Promise<void> {
   const site = await readSite(db, id);

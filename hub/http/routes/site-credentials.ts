@@ -55,7 +55,10 @@ const writeMaasSiteCredentials = writeRoute({
   },
 });
 
-/** The checks that must pass before a token is stored. Other checks, e.g. of connected racks, do not concern the token (lifecycle 3.4). */
+/**
+ * The checks that must pass before a token is stored. The other checks of a site, for example of connected racks, do not concern the token (lifecycle
+ * 3.4).
+ */
 const OF_THE_TOKEN: readonly SiteProbe["checks"][number]["name"][] = ["reachable", "clock", "token", "rights"];
 
 export async function mustBeUsable(deps: ApiDependencies, site: MaasSite, token: Secret): Promise<void> {
@@ -106,8 +109,8 @@ function credentialsCheck(site: MaasSite): SiteProbe["checks"][number] {
 }
 
 /**
- * Finds other sites of the same region. Two sites of one region may be older than the rule against them, or nothing showed their common region when
- * they were created.
+ * Finds other sites of the same region. Two sites of one region may be older than the rule against such pairs. Muster may also have been unable to
+ * see the common region when the second site was created.
  */
 async function soleCheck(
   deps: ApiDependencies,

@@ -14,9 +14,9 @@ import { mustBeUsable } from "./site-credentials.ts";
 import { mustBeAllowed, mustBeSoleAtAddress } from "./sole-region.ts";
 
 /**
- * For a region that gets a new name, port or TLS while its nodes are in service; `leaveRegion` would refuse that. The caller must send the site's
- * token again, because only that permits sending the token to a new address (lifecycle 3.5). Only the address changes: running workflows continue,
- * and the watcher continues to read events at its stored position.
+ * Gives a site the new name, port or TLS of its region while the site's nodes are in service, when `leaveRegion` would refuse. The client of this
+ * route must send the site's MAAS token again, because the hub sends no stored token to a new address (lifecycle 3.5). A move changes only the
+ * address: running workflows continue, and the watcher continues to read events at its stored position.
  */
 const moveMaasSite = writeRoute({
   operationId: "moveMaasSite",
@@ -40,10 +40,10 @@ const moveMaasSite = writeRoute({
     return { from: site.apiBaseUrl, version };
   },
   write: async ({ params, body }, tx, { from, version }) => {
-    // The site is locked first, in the same order as in updateMaasSite.
+    // The move locks the site before the addresses of sites, in the same order as updateMaasSite, so that the two cannot deadlock.
     await lockSite(tx, params.id);
     await mustBeSoleAtAddress(tx, { id: params.id, apiBaseUrl: body.api_base_url }, "/api_base_url");
-    // The version must not have changed, because a token that was written since was tried only at the old address.
+    // The site's version must not have changed since the token was tried: a token that was written meanwhile was tried only at the old address.
     const site = await changeSite(tx, params.id, version, { apiBaseUrl: body.api_base_url });
     if (site === null)
       throw new ApiError(
@@ -67,7 +67,7 @@ async function mustBeItsToken({ secrets }: ApiDependencies, site: MaasSite, said
   );
 }
 
-/** The number of differences that an answer names. */
+/** An answer names at most this many differences between the region at the new address and the known region. */
 const NAMED = 5;
 
 async function mustBeItsRegion(deps: ApiDependencies, site: MaasSite, address: string, token: Secret): Promise<void> {

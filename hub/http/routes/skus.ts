@@ -90,7 +90,7 @@ const getSku = readRoute({
   },
 });
 
-/** The only way to enable a SKU again. Nodes that were onboarded earlier keep the values of that time. */
+/** Only `updateSku` can enable a disabled SKU again. A node keeps the SKU's values from the time of its onboarding. */
 const updateSku = writeRoute({
   operationId: "updateSku",
   method: "PATCH",

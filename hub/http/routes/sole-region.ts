@@ -9,14 +9,14 @@ import { hostFault } from "../../outbound/forbidden-address.ts";
 import type { ApiDependencies } from "../deps.ts";
 
 /**
- * A region may be only one site (lifecycle 3.1). Two sites of one region would both watch and judge its machines, and might claim the same one.
- * Differences within a region belong into profiles (lifecycle 3.6).
+ * A region may be only one site (lifecycle 3.1). Two sites of one region would both watch and judge the region's machines, and two onboardings might
+ * take the same machine. Differences within a region belong into profiles (lifecycle 3.6).
  */
 const ADVICE = "Use profiles of one site for differences within a region.";
 
 const sameAddress = (a: string, b: string): boolean => apiBase(a).href === apiBase(b).href;
 
-/** Refuses a forbidden address before anything is sent to it. */
+/** Refuses a forbidden address of a region before the hub sends anything to the address. */
 export function mustBeAllowed(apiBaseUrl: string, pointer: string): void {
   const fault = hostFault(new URL(apiBaseUrl));
   if (fault !== null)
@@ -39,7 +39,7 @@ export async function mustBeSoleAtAddress(
 }
 
 /**
- * Refuses the first token of a site whose region is another site under a different name or address. Without a token the site can do nothing in that
+ * Refuses the first token of a site whose region is another site under a different name or address. A site without a token can do nothing in its
  * region.
  */
 export async function mustBeSoleInRegion(deps: ApiDependencies, site: MaasSite, token: Secret): Promise<void> {
@@ -48,7 +48,7 @@ export async function mustBeSoleInRegion(deps: ApiDependencies, site: MaasSite, 
   throw isOthers(other, "/maas_token", sameAddress(other.apiBaseUrl, site.apiBaseUrl) ? "" : unlessCopy(other));
 }
 
-/** A copy of a region that contains the region's newest event differs from the region only in its address. */
+/** If a copy of a region contains the region's newest event, the hub can tell the copy and the region apart only by their addresses. */
 const unlessCopy = ({ name }: RegionInUse["site"]): string =>
   ` If this region is a copy, write the token again after a new event in the region of site ${name}: the copy does not have that event, so the two can be distinguished.`;
 
@@ -62,8 +62,9 @@ function isOthers(other: RegionInUse["site"], pointer: string, unless = ""): Api
 }
 
 /**
- * Other sites of the same region: they have the same address, or the newest event that Muster read from them also exists here with the same content.
- * Only the same region or its copy has that event. MAAS errors are never thrown; a site that cannot be compared is left out.
+ * Finds other sites of the given site's region. Two sites are of one region if they have the same address. They are also of one region if the newest
+ * event that Muster read from the one exists in the other with the same content. Only the same region or a copy of it can have the newest event that
+ * Muster read. MAAS errors are never thrown; a site that cannot be compared is left out.
  */
 export async function othersOfRegion(
   deps: ApiDependencies,

@@ -27,7 +27,7 @@ export const toWebhook = (
   updated_at: row.updatedAt.toISOString(),
 });
 
-/** A receiver's path and query often contain a key. Neither the audit nor a viewer may see that key. */
+/** The path and query of a webhook's URL often contain a key. Neither the audit nor a user with only read access may see this key. */
 export const originOf = (url: string): string => new URL(url).origin;
 
 function found(row: WebhookRow | null, id: string): WebhookRow {

@@ -21,7 +21,7 @@ import { readRoute, Versioned, writeRoute } from "../route.ts";
 import { changedMeanwhile, mustMatch } from "./rows.ts";
 import { mustFind, mustLock, originOf, toWebhook, WEBHOOKS_PATH, WEBHOOKS_TAG, WebhookParams } from "./webhook-rows.ts";
 
-/** The body for the audit: without the secret parts of the URL. */
+/** The body of a webhook request as the audit records it: without the secret parts of the URL. */
 const audited = <B extends { url?: string | undefined }>(body: B): B =>
   body.url === undefined ? body : { ...body, url: originOf(body.url) };
 

@@ -17,11 +17,14 @@ import type { DecommissionContext, DecommissionState } from "./decommission-cont
  */
 export interface AgentWork<T extends TaskType> {
   readonly type: T;
-  /** The type of the task that reverses this one. If the newest task is of that type, no task of this type is current. */
+  /** The type of the task that reverses this type of task. If the operation's newest task is a reversing task, no task of this type is current. */
   readonly undoneBy: TaskType | null;
   input(context: DecommissionContext): TaskInput<T>;
   deadlineSeconds(context: DecommissionContext): number;
-  /** False if an operator has changed the order since the task was queued, e.g. by `force`. The stage replaces a task that is no longer asked for. */
+  /**
+   * False if an operator has changed the order since the task was queued, e.g. by `force`. The stage replaces a task that does not fit the operator's
+   * present order.
+   */
   isAskedFor(context: DecommissionContext, task: Task): boolean;
   /** The failure of the stage if the task ended without success. */
   failed(context: DecommissionContext, task: Task, evidence: Evidence): Failure;
@@ -44,8 +47,8 @@ export async function currentTask(
 }
 
 /**
- * The operation's current task. If the lease of the task's delivery has expired, `settledTask` first queues the task again or ends it, by the rules
- * of the task's type.
+ * Returns the operation's current task. If the lease of the task's delivery has expired, `settledTask` first queues the task again or ends it, by the
+ * rules of the task's type.
  */
 export async function settledTask<T extends TaskType>(
   context: DecommissionContext,
@@ -60,13 +63,13 @@ export async function settledTask<T extends TaskType>(
 }
 
 /**
- * True for a task that ended before the stage was entered, or whose failure the stage has already reported. The stage queues a new task after one
- * that has ended in this way.
+ * True for a task that ended before the stage was entered, or whose failure the stage has already reported. If `isHistory` is true for a task, the
+ * stage queues a new task.
  */
 const isHistory = (context: DecommissionContext, task: Task): boolean =>
   task.id === context.state.failed_task_id || (task.finishedAt !== null && task.finishedAt < context.enteredAt);
 
-/** The stage's verdict on a task that has not succeeded. Returns null if the stage must queue another task. */
+/** Returns the stage's verdict on a task that has not succeeded, or null if the stage must queue another task. */
 export function judgeTask<T extends TaskType>(
   context: DecommissionContext,
   work: AgentWork<T>,
@@ -101,7 +104,7 @@ function reasonOf<T extends TaskType>(context: DecommissionContext, work: AgentW
   return `The agent to take the task ${work.type}`;
 }
 
-/** The failure if the task is still queued and no agent has connected for as long as the request allows. */
+/** Returns a failure if the task is still queued and no agent has connected for as long as the operator's request allows. */
 function unreachable(context: DecommissionContext, task: Task): Failed<DecommissionState> | null {
   if (context.session !== null || task.state !== "queued") return null;
   const since = Math.max(context.enteredAt.getTime(), task.updatedAt.getTime());
@@ -130,7 +133,10 @@ const evidenceOf = (context: DecommissionContext, task: Task): Evidence => ({
   task_attempts: task.attempts,
 });
 
-/** Queues the next task, together with the writes of `before`. The fence keeps two hubs from queueing one task each. */
+/**
+ * Queues the operation's next task for the agent, in one transaction with the writes of `before`. The fence keeps two hubs from queueing one task
+ * each.
+ */
 export async function startWork<T extends TaskType>(
   context: DecommissionContext,
   work: AgentWork<T>,
@@ -144,8 +150,8 @@ export async function startWork<T extends TaskType>(
 }
 
 /**
- * Returns the open task, or queues a new one. An open task that no longer fits the order is cancelled first, because an agent gets one task at a
- * time.
+ * Returns the operation's open task, or queues a new one. An open task that no longer fits the order is cancelled first, because an agent gets one
+ * task at a time.
  */
 export async function queueWork<T extends TaskType>(
   tx: Tx,
@@ -169,7 +175,7 @@ export async function queueWork<T extends TaskType>(
   return task;
 }
 
-/** Cancels the operation's current task if the task is still open. Returns the task in the state after the cancel. */
+/** Cancels the operation's current task if the task is still open. Returns the task with its state after the cancel. */
 export async function cancelWork<T extends TaskType>(
   tx: Tx,
   workflowId: WorkflowId,

@@ -13,8 +13,8 @@ import { StageFailure } from "../stage-failure.ts";
 export type DecommissionServices = Pick<WorkflowServices, "db" | "inTx" | "log" | "maas">;
 
 /**
- * The options of a request for a drain, release or remove. The operation's own database row holds the node and the reason. Options of later modes are
- * optional (decision W3).
+ * The options of a request for a drain, release or remove. The operation's own database row holds the node and the reason. Options of modes that were
+ * added later are optional (decision W3).
  */
 export const DecommissionInput = z.object({
   node_id: NodeId,
@@ -25,13 +25,19 @@ export const DecommissionInput = z.object({
 export type DecommissionInput = z.output<typeof DecommissionInput>;
 
 export const DecommissionState = z.object({
-  /** The task whose failure the stage reported last. The stage's next attempt queues another task. */
+  /** The task whose failure the stage reported last. After a reported failure of a task, the stage's next attempt queues another task. */
   failed_task_id: TaskId.nullable().optional(),
-  /** The generation for which the stage may have asked MAAS for a release. The stage writes this fact before it calls MAAS. */
+  /** The generation for which the stage may have asked MAAS for a release. The stage writes `release_intent` before it calls MAAS. */
   release_intent: z.number().nullable().optional(),
-  /** True after the stage has reported that MAAS failed to release the machine. The stage's next attempt asks MAAS for the release again. */
+  /**
+   * True after the stage has reported that MAAS failed to release the machine. After a reported failure of the release, the stage's next attempt asks
+   * MAAS for the release again.
+   */
   release_failure_told: z.boolean().nullable().optional(),
-  /** True after MAAS has accepted the command to power the machine off. The stage does not repeat the command, and waits until the machine is off. */
+  /**
+   * True after MAAS has accepted the command to power the machine off. The stage does not repeat a power-off command that MAAS has accepted, and
+   * waits until the machine is off.
+   */
   power_off_asked: z.boolean().nullable().optional(),
   /** The power state of the released machine that the BMC reported last. */
   power_state: z.string().nullable().optional(),

@@ -9,7 +9,7 @@ import { AGENT_MAY_RETURN_SECONDS, openHost } from "../../node/open-host.ts";
 import { type AgentWork, cancelWork } from "./agent-work.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
-/** Extra time beyond the deadline for user sessions, for task deliveries that were lost and repeated. */
+/** A drain task's deadline is this many seconds after the deadline for user sessions, because deliveries of the task may be lost and repeated. */
 const DRAIN_MARGIN_SECONDS = 1_800;
 
 const isForced = (context: DecommissionContext): boolean => context.decommission.forcedAt !== null;
@@ -25,7 +25,7 @@ export const DRAIN: AgentWork<"node.drain"> = {
     deadline_seconds: isForced(context) ? 0 : context.input.deadline_seconds,
     force: context.input.force || isForced(context),
   }),
-  // No stage waits for a forced drain. The agent carries out the task whenever it connects again.
+  // No stage waits for a forced drain. The agent carries out the task of a forced drain when it connects again.
   deadlineSeconds: (context) => (isForced(context) ? AGENT_MAY_RETURN_SECONDS : drainSeconds(context)),
   isAskedFor: (context, task) => {
     const input = TASKS["node.drain"].input.safeParse(task.input);
@@ -35,7 +35,8 @@ export const DRAIN: AgentWork<"node.drain"> = {
     const told = { ...evidence, remaining_users: remainingUsers(task) };
     const why = task.errorMessage ?? `the task is ${task.state}`;
     const message = `Host ${context.node.hostname} was not drained: ${why}`;
-    // `deadline_passed` from a failed task is the agent's own result. The hub uses the same code for a task that has expired.
+    // If a drain task failed with `deadline_passed`, the agent reported this code. The hub uses the code `deadline_passed` also for a task that has
+    // expired.
     const byPeople =
       task.state === "cancelled" ||
       (task.state === "failed" && ["deadline_passed", "session_survived"].includes(task.errorCode ?? ""));

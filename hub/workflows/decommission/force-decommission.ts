@@ -7,10 +7,10 @@ import { applyVerb, type VerbRequest } from "../engine/apply-verb.ts";
 import type { Workflow } from "../engine/workflow.ts";
 
 /**
- * The operator's override of lifecycle 5.8. Without a connected agent the operation continues without the agent. With a connected agent, a forced
- * drain replaces the present drain and ends the remaining sessions. `force` also resumes a failed operation. `force` is refused while a connected
- * agent is working, because the operator has nothing to override. A repeated `force` does not change the first decision. Throws ApiError
- * `verb_not_allowed`.
+ * `force` is the operator's override of lifecycle 5.8. If no agent is connected, `force` continues the operation without the agent. If an agent is
+ * connected, `force` replaces the present drain by a forced drain, which ends the remaining user sessions. `force` also resumes a failed operation.
+ * `force` is refused while a connected agent is working, because the operator has nothing to override. A repeated `force` does not change the first
+ * decision. Throws the ApiError `verb_not_allowed` if `force` is refused.
  */
 export async function applyForce(
   tx: Tx,

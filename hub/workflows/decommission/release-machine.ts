@@ -68,7 +68,7 @@ export function mustStandForRelease(
 
 /**
  * Throws `node_state_conflict` if the machine of a removed node has another name in MAAS now. Somebody may use a renamed machine for another purpose,
- * which a release would end. Muster's own records cannot show that, because no node and no onboarding of Muster has the machine.
+ * which a release would end. Muster's own records cannot show another use of a machine that no node and no onboarding of Muster has.
  */
 export function mustStillBeTheHost(context: DecommissionContext, machine: Pick<MaasMachine, "systemId" | "hostname">) {
   const { node, decommission } = context;
@@ -78,7 +78,7 @@ export function mustStillBeTheHost(context: DecommissionContext, machine: Pick<M
   throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message, evidence));
 }
 
-/** The last check before a call that cannot be undone. The check holds the fence and a lock on the node's record. */
+/** Checks the node and the fence for the last time before a call to MAAS that cannot be undone. The check holds a lock on the node's record. */
 export const mustStillStand = (context: DecommissionContext): Promise<void> =>
   inFencedTx(context, async (tx) => {
     const node = await lockNode(tx, context.node.id);
@@ -104,7 +104,10 @@ const watchOf = (context: DecommissionContext): MachineWatch => ({
 
 export const freshMachine = (context: DecommissionContext): Promise<MaasMachine> => readAndObserve(watchOf(context));
 
-/** Reads the machine from MAAS if there is a reason (`watchMachine`). Returns null while the watcher sees that MAAS has not finished the release. */
+/**
+ * Reads the machine from MAAS if `watchMachine` finds a reason to read it. Returns null while the watcher sees that MAAS has not finished the
+ * release.
+ */
 export const watchedMachine = (context: DecommissionContext, at: ReleaseStage): Promise<MaasMachine | null> =>
   watchMachine(
     watchOf(context),
@@ -131,7 +134,8 @@ export function waitForMachine(context: DecommissionContext, reason: string): Wa
 
 /**
  * Returns the writes for the moment at which a stage sees that MAAS no longer runs the installed system. The writes revoke the node's certificates
- * and tokens, and cancel tasks for its agent. The writes happen once, in the transaction of the observing run.
+ * and tokens, and cancel tasks for its agent. The writes about the end of the installed system happen once, in the transaction of the run that
+ * observed this end.
  */
 export const hostIsGone =
   (context: DecommissionContext) =>

@@ -2,14 +2,14 @@ import { type Failure, failure } from "../../../shared/failures.ts";
 import { type MaasStatus, MAAS_STATUS as S } from "../../../shared/maas-status.ts";
 import { type JudgedMachine, machineEvidence } from "../machine/verdict-table.ts";
 
-/** The stages of a release that judge a machine's status. */
+/** The stages of a release that judge the status of a machine in MAAS. */
 export const RELEASE_STAGES = ["release_maas_node", "power_off_maas_node"] as const;
 export type ReleaseStage = (typeof RELEASE_STAGES)[number];
 
 /**
- * The action of a stage for a machine's status in MAAS. `release` asks MAAS for the release. `release_failed` and `erase_failed` report a failure
- * first, and ask for the release again at the next attempt. A stage asks for a release only if Muster's MAAS user owns the machine and the machine is
- * not locked. `ambiguous` means that nothing that Muster does to a node explains the status (decision M2).
+ * The action of a stage for a machine's status in MAAS. `release` asks MAAS for the release. At `release_failed` and `erase_failed`, the stage
+ * reports a failure first, and asks for the release again at its next attempt. A stage asks for a release only if Muster's MAAS user owns the machine
+ * and the machine is not locked. `ambiguous` means that nothing that Muster does to a node explains the status (decision M2).
  */
 export type ReleaseVerdict = "released" | "wait" | "release" | "release_failed" | "erase_failed" | "ambiguous";
 
@@ -51,8 +51,8 @@ export const RELEASE_VERDICTS = {
 const TABLE: Readonly<Record<number, Row>> = RELEASE_VERDICTS;
 
 /**
- * `released`: MAAS has taken the machine back. `accepted` means that MAAS began the release before the release failed, so the installed system is
- * gone.
+ * The kind `released` means that MAAS has taken the machine back. `accepted` means that MAAS began the release before the release failed, so the
+ * installed system is gone.
  */
 export type ReleaseJudgement =
   | { readonly kind: "released" | "wait" | "release" }
@@ -104,7 +104,7 @@ export function judgeRelease(
   }
 }
 
-/** The failure if MAAS cannot power off a released machine; null if it can. */
+/** Returns a failure if MAAS cannot power off a released machine; null if MAAS can power it off. */
 export const cannotPowerOff = (machine: JudgedMachine): Failure | null =>
   machine.locked ? ambiguity("power_off_maas_node", machine, "machine_locked") : null;
 

@@ -27,9 +27,9 @@ export type DecommissionRequest =
   | ({ readonly mode: "release" } & ReleaseCreate);
 
 /**
- * The only table that says in which node status each mode may begin. A text is the reason of a refusal, with the next step. A new operation may take
- * over a node that an earlier operation left `draining` or `removing`, if no operation holds the node. A drain may also take over an `enrolling` node
- * without an onboarding (`leaveEnrolling`). A `remove` of a node whose host never enrolled is complete at once.
+ * The table that says in which node status each mode of a decommission may begin. A text in the table is the reason of a refusal, with the next step.
+ * A new operation may take over a node that an earlier operation left `draining` or `removing`, if no operation holds the node. A drain may also take
+ * over an `enrolling` node without an onboarding (`leaveEnrolling`). A `remove` of a node whose host never enrolled is complete at once.
  */
 const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, true | string>>>> = {
   drain: {
@@ -64,7 +64,7 @@ const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, t
     draining: "Only the machine of a retired node is released: wait until it is drained.",
     retired: true,
     removing: "It is being removed.",
-    // A release of a deleted node's machine allows the host to be onboarded again.
+    // The machine of a deleted node may be released, so that the host can be onboarded again.
     deleted: true,
   },
 };
@@ -76,7 +76,7 @@ export async function mustLockNode(tx: Tx, nodeId: NodeId): Promise<Node> {
   return node;
 }
 
-/** Accepts an operation on a node (lifecycle 5.7). A refused request throws ApiError and writes nothing. */
+/** Accepts an operation on a node (lifecycle 5.7). A refused request for an operation throws ApiError and writes nothing. */
 export async function startDecommission(
   tx: Tx,
   nodeId: NodeId,
@@ -124,8 +124,8 @@ async function mustHaveMachine(tx: Tx, node: Node, maasSystemId: string | null):
 }
 
 /**
- * The node's status without an operation, which a cancel restores. If an earlier drain left the node `draining`, that is the status before the
- * earlier drain, e.g. `quarantined`.
+ * Returns the status that the node has without the operation; a cancel restores this status. If an earlier drain left the node `draining`, the result
+ * is the status before the earlier drain, for example `quarantined`.
  */
 async function priorStatusOf(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
   if (node.status === "enrolling") return leaveEnrolling(tx, node, reason);
@@ -135,8 +135,8 @@ async function priorStatusOf(tx: Tx, node: Node, reason: string): Promise<NodeSt
 }
 
 /**
- * Refuses the drain while an onboarding owns the node. A failed onboarding owns its node until an operator cancels the onboarding. Without an
- * onboarding the node becomes `quarantined`, from which a drain can begin.
+ * Refuses the drain while an onboarding owns the node. A failed onboarding owns its node until an operator cancels the onboarding. If no onboarding
+ * owns the `enrolling` node, the node becomes `quarantined`, from which a drain can begin.
  */
 async function leaveEnrolling(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
   const onboarding = node.siteId === null ? null : await onboardingOfHost(tx, node.siteId, node.hostname);
@@ -151,7 +151,10 @@ async function leaveEnrolling(tx: Tx, node: Node, reason: string): Promise<NodeS
   return "quarantined";
 }
 
-/** Retires a node whose host never enrolled. Its bootstrap command becomes invalid, and no agent has to be asked. */
+/**
+ * Retires a node whose host never enrolled. The bootstrap command of a retired node becomes invalid. Without an enrolled agent, no agent has to be
+ * asked.
+ */
 async function giveUpWaiting(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
   await revokeEnrollmentTokens(tx, node.id);
   await moveNode(tx, node.id, { from: "bootstrap_issued", to: "retired", owner: "operator" }, reason);

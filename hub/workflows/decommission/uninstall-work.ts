@@ -7,15 +7,18 @@ import type { Db, Tx } from "../../db/tx.ts";
 import type { AgentWork } from "./agent-work.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
-/** Extra time beyond the wait for the agent. The agent's check of the host takes seconds, and lost deliveries are repeated. */
+/**
+ * An uninstall task's deadline is this many seconds after the wait for the agent. The agent's check of the host takes seconds, and lost deliveries of
+ * the task are repeated.
+ */
 const UNINSTALL_MARGIN_SECONDS = 900;
 
 export const uninstallSeconds = ({ input }: DecommissionContext): number =>
   input.agent_wait_seconds + UNINSTALL_MARGIN_SECONDS;
 
 /**
- * A warning about the machine that a remove leaves deployed in MAAS, because only a release gives the machine back. Null if the machine is no longer
- * deployed or is not in MAAS.
+ * A warning about the machine that a remove leaves deployed in MAAS, because only a release gives the machine back. The warning is null if the
+ * machine is no longer deployed or is not in MAAS.
  */
 export async function staysDeployed(
   db: Db | Tx,

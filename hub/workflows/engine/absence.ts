@@ -2,16 +2,17 @@ import type { Failure } from "../../../shared/failures.ts";
 import { deadlineAfter } from "./timeout.ts";
 
 /**
- * Records that MAAS, its rack controllers or the secret store is unavailable. The record lasts from the first run without an answer until the first
- * run with an answer. During an absence the stage waits, at most until its own deadline. When the service answers again, the deadline moves by the
- * time of the absence. The deadline of a compensation does not move. After the deadline of a compensation a person must act.
+ * Records that MAAS, its rack controllers or the secret store is unavailable. An absence is recorded from the first run without an answer of the
+ * service until the first run with an answer. While a service is unavailable, the stage waits, at most until its own deadline. When the service
+ * answers again, the stage's deadline moves by the time for which the service was unavailable. The deadline of a compensation does not move while a
+ * service is unavailable. If a service is still unavailable at the deadline of a compensation, a person must act.
  */
 export interface Absence {
-  /** The code of the last error during the absence. */
+  /** The error code of the last run without an answer of the service. */
   readonly code: string;
-  /** When the absence began, as an ISO 8601 time. */
+  /** The time since which the service is unavailable, in ISO 8601. */
   readonly since: string;
-  /** The number of consecutive runs without an answer. */
+  /** The number of consecutive runs without an answer of the service. */
   readonly looks: number;
 }
 
@@ -24,7 +25,7 @@ export const oneMoreLook = (absence: Absence | undefined, { code }: Pick<Failure
 const secondsAway = (absence: Absence, now: Date): number =>
   Math.max(0, (now.getTime() - Date.parse(absence.since)) / 1000);
 
-/** The stage's deadline if the service answers now. */
+/** Returns the deadline that the stage gets if the unavailable service answers now. */
 export const deadlineIfBack = (deadline: Date, absence: Absence | undefined, now: Date): Date =>
   absence === undefined ? deadline : deadlineAfter(deadline, secondsAway(absence, now));
 
@@ -35,13 +36,13 @@ const whatOf = ({ code }: Failure): string => {
 
 const inWords = (at: Date): string => `${at.toISOString().slice(0, 19).replace("T", " ")} UTC`;
 
-/** The wait reason for operators during an absence. */
+/** The wait reason that operators see while a service is unavailable. */
 export const absenceReason = (failure: Failure, absence: Absence, nextTry: Date): string =>
   `${whatOf(failure)} to answer again (${failure.code}): unavailable since ${inWords(new Date(absence.since))}, next try at ${inWords(nextTry)}`;
 
 /**
- * The failure of a stage whose service stayed unavailable until the deadline. The failure names the service, and not the event for which the stage
- * waited.
+ * The failure of a stage whose service stayed unavailable until the deadline. The stage's failure names the unavailable service, and not the event
+ * for which the stage waited.
  */
 export function outlasted(failure: Failure, absence: Absence, now: Date): Failure {
   const seconds = Math.round(secondsAway(absence, now));

@@ -148,7 +148,7 @@ describe("fail", () => {
   });
 });
 
-/** The row as the move leaves it, `seconds` later. */
+/** Returns the workflow's row as the move leaves it, `seconds` later. */
 const asLeft = (row: ClaimedWorkflow, move: WorkflowMove, seconds: number): ClaimedWorkflow => ({
   ...row,
   state: move.state,

@@ -8,7 +8,10 @@ import type { Compensation, Outcome, RetryPolicy, StageOverrides } from "./stage
 import { isPast, wakeAfterWait } from "./timeout.ts";
 import { engineFacts, type Facts, stateOf, withAbsence } from "./workflow.ts";
 
-/** The inputs of a decision about a row, beside the row. The inputs of a decision are plain data, so that a test can cover every case. */
+/**
+ * The inputs of a decision about a workflow's row, besides the row itself. The inputs of a decision are plain data, so that a test can cover every
+ * case.
+ */
 export interface Rules {
   readonly stageNames: readonly string[];
   readonly compensable: readonly string[];
@@ -23,8 +26,8 @@ export interface Rules {
 }
 
 /**
- * A failure as the engine receives it. `retryAfterSeconds` comes from the upstream's answer. The engine sets `final` for a timeout, because a stage
- * is not retried after its timeout.
+ * A failure as the engine receives it. `retryAfterSeconds` comes from the answer of the service that failed. For a timeout the engine sets `final`,
+ * because a stage is not retried after its timeout.
  */
 export interface FailureMet {
   readonly failure: Failure;
@@ -33,7 +36,10 @@ export interface FailureMet {
   readonly patch?: Facts | undefined;
 }
 
-/** A move to the same stage, attempt and deadline, without a wait or an absence. Each decision overrides the fields that it changes. */
+/**
+ * Returns a move of the row to the same stage, attempt and deadline, without a wait or an absence. Each decision of the engine overrides the fields
+ * that it changes.
+ */
 function unmoved(row: ClaimedWorkflow, stage: string, patch: Facts | undefined): WorkflowMove {
   return {
     status: row.status,
@@ -59,8 +65,8 @@ export const deadlineForLook = (row: ClaimedWorkflow): Date | null =>
   row.stageDeadline === null ? null : deadlineIfBack(row.stageDeadline, engineFacts(row.state).absence, row.now);
 
 /**
- * Makes the row wait for an unavailable service. The wait reason names the unavailable service and the time since when it is unavailable. The row's
- * stored deadline does not change. The engine records one event for each new error code, and not one for each run.
+ * Makes the row wait for an unavailable service. The wait reason names the unavailable service and the time since when it is unavailable. A wait for
+ * an unavailable service does not change the row's stored deadline. The engine records one event for each new error code, and not one for each run.
  */
 function waitUntilBack(
   row: ClaimedWorkflow,
@@ -81,7 +87,7 @@ function waitUntilBack(
   };
 }
 
-/** The move that follows from a stage's verdict. */
+/** Returns the move of the row that follows from a stage's verdict. */
 export function advance(row: ClaimedWorkflow, outcome: Outcome<Facts>, rules: Rules): WorkflowMove {
   const stage = rules.stage.name;
   const base = { ...unmoved(row, stage, outcome.patch), deadline: rules.stage.deadline };
@@ -132,7 +138,7 @@ function leave(row: ClaimedWorkflow, base: WorkflowMove, rules: Rules, left: Sta
   return { ...base, status, wakeInSeconds: null, events: [left] };
 }
 
-/** Decides between retry, waiting for an unavailable service, compensation, and the end (lifecycle 4.7). */
+/** Decides what follows from a stage's failure: a retry, a wait for an unavailable service, compensation, or the end (lifecycle 4.7). */
 export function fail(row: ClaimedWorkflow, met: FailureMet, rules: Rules): WorkflowMove {
   const { failure } = met;
   const stage = rules.stage.name;
@@ -181,8 +187,9 @@ const detailsOf = (failure: Failure): Facts => ({
 });
 
 /**
- * All stages that have a compensation, last stage first. The list does not depend on the row's stage: after a rerun, the row may be at an earlier
- * stage than those that the previous run carried out. Each compensation checks whether there is anything to undo.
+ * All stages that have a compensation, last stage first. The list of compensations does not depend on the row's present stage. After a rerun, the
+ * workflow may be at an earlier stage than the stages that it carried out before. The compensation of each stage checks itself whether there is
+ * anything to undo.
  */
 export const stagesToUndo = (rules: Pick<Rules, "compensable">): string[] => [...rules.compensable].reverse();
 
@@ -192,14 +199,14 @@ export const planOf = (
   endsAs: WorkflowStatus,
 ): CompensationPlan => ({ cause, stages, endsAs, attempt: 1, startedAt: null });
 
-/** A run that carries out no stage leaves the row as it was, by this move. */
+/** Returns the move that leaves the row as it was, for a run that carries out no stage. */
 export const atRest = (row: ClaimedWorkflow, stage: string): WorkflowMove => ({
   ...unmoved(row, stage, undefined),
   failure: failureOf(row),
   compensation: row.compensation as CompensationPlan | null,
 });
 
-/** The move that follows from the compensation of the plan's first stage. `verdict` is null if there was no compensation to run. */
+/** Returns the move of the row after the compensation of the plan's first stage. `verdict` is null if the plan's first stage has no compensation. */
 export function compensate(
   row: ClaimedWorkflow,
   plan: CompensationPlan,
@@ -250,7 +257,9 @@ export function compensate(
 
 type StageEventOf = (status: StageEventWrite["status"], message: string) => StageEventWrite;
 
-/** A compensation failed: the engine retries it, or waits for an unavailable service, until the compensation's own deadline. */
+/**
+ * Decides what follows from a failed compensation: the engine retries it, or waits for an unavailable service, until the compensation's own deadline.
+ */
 function undoAgain(
   row: ClaimedWorkflow,
   base: WorkflowMove,
@@ -301,7 +310,9 @@ function concluded(base: WorkflowMove, plan: CompensationPlan, events: readonly 
   return { ...base, ...left, status: plan.endsAs, failure, compensation: null, wakeInSeconds: null, events };
 }
 
-/** A compensation failed for good. The row ends as `failed_manual_intervention`, whatever end the plan named. */
+/**
+ * Returns the move after a compensation that failed for good. The row ends as `failed_manual_intervention`, whatever end the compensation plan named.
+ */
 function stuck(
   base: WorkflowMove,
   plan: CompensationPlan,

@@ -38,8 +38,8 @@ export interface VerbRequest {
 
 /**
  * Carries out an operator's verb and writes it to the audit log, in the caller's transaction (lifecycle 4.12). If a hub is running the row, a verb
- * that stops the row is only recorded, and takes effect when that run commits. The run's result is kept, and no compensation starts while a call of
- * the run may still take effect. Throws ApiError `not_found` or `verb_not_allowed`.
+ * that stops the row is only recorded, and takes effect when that run commits. The result of a run that a verb stops is kept, and no compensation
+ * starts while a call of this run may still take effect. A verb that cannot be applied throws the ApiError `not_found` or `verb_not_allowed`.
  */
 export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: VerbRequest): Promise<WorkflowRow> {
   const row = await lockWorkflow(tx, request.workflowId);
@@ -61,7 +61,8 @@ export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: Ver
   const because = `${request.verb} by ${request.actor}: ${request.reason}`;
   if (effect === "at_commit") await requestStop(tx, row.id, { verb: request.verb as StopRequest["verb"], because });
   else if (effect !== "already") await carryOut(tx, workflow, row, stage, effect, because);
-  // On a running row, a verb such as `retry` only makes the row due at once, e.g. because a task that the row waits for was lost (state model 8).
+  // If the row is `running` already, a verb such as `retry` only makes the row due at once. An operator does so, for example, after a task was lost
+  // that the row waits for (state model 8).
   else if (row.status === "running") await makeDue(tx, row.id);
   const after = (await readWorkflow(tx, row.id)) ?? row;
   await recordAudit(tx, {
@@ -93,8 +94,8 @@ const verbTarget = (row: WorkflowRow): VerbTarget => ({
 });
 
 /**
- * Carries out a verb that was requested during a run, in the transaction that commits the run. `row` is the row after the run. Returns the move, or
- * null if there is nothing left to stop.
+ * Carries out a verb that was requested during a run, in the transaction that commits the run. `row` is the workflow's row after the run. Returns the
+ * row's move, or null if there is nothing left to stop.
  */
 export async function carryOutStop(tx: Tx, workflow: Workflow, row: ClaimedWorkflow): Promise<WorkflowMove | null> {
   const stop = stopRequestOf(row);
@@ -126,7 +127,7 @@ async function carryOut(
 
 interface Target {
   readonly move: WorkflowMove;
-  /** The stage may have acted outside the hub in an earlier run, so its next run counts as a re-entry. */
+  /** True if the stage may have acted outside the hub in an earlier run, so that its next run counts as a re-entry. */
   readonly mayHaveActed: boolean;
 }
 
@@ -193,7 +194,7 @@ function decideMove(workflow: Workflow, row: ClaimedWorkflow, stage: string, eff
   }
 }
 
-/** The facts of a row that an operator continues, without the mark that froze the row. */
+/** Returns the facts of a row that an operator continues, without the mark that only an operator may continue it. */
 function thawed(row: ClaimedWorkflow): Facts {
   const { [ENGINE_FACTS]: _engine, ...facts } = stateOf(row);
   return engineFacts(row.state).adopting === true ? { ...facts, [ENGINE_FACTS]: { adopting: true } } : facts;

@@ -12,8 +12,8 @@ import { isPast } from "./timeout.ts";
 import type { BoundStage, Facts, Workflow } from "./workflow.ts";
 
 /**
- * Maps any error that a stage threw to a failure with a class. Null if the error says nothing about the stage, e.g. because the hub's own database
- * was unavailable. After a null the run does not count, and the engine runs the row again.
+ * Maps any error that a stage threw to a failure with a class. Returns null if the error says nothing about the stage, for example because the hub's
+ * own database was unavailable. A run with an error that says nothing about the stage does not count, and the engine runs the row again.
  */
 export type ClassifyError = (
   error: unknown,
@@ -23,7 +23,7 @@ export type ClassifyError = (
 export interface Step {
   readonly move: WorkflowMove;
   readonly commit?: ((tx: Tx) => Promise<void>) | undefined;
-  /** Returns the move to commit if `commit` throws; null if that error does not count as a failure of the stage. */
+  /** Returns the move to commit if the stage's `commit` throws an error; null if the error does not count as a failure of the stage. */
   commitFailed?(error: unknown): WorkflowMove | null;
 }
 
@@ -38,14 +38,14 @@ interface Run {
 }
 
 /**
- * Runs one claimed row once: observes, acts at most once, and returns the result to commit. Null if the run does not count. No transaction is open
- * during the run.
+ * Runs one claimed row once: observes, acts at most once, and returns the result to commit. Returns null for a run that does not count. No database
+ * transaction is open during the run.
  */
 export async function execute(run: Run): Promise<Step | null> {
   const { workflow, row } = run;
   const stage = workflow.nameToday(row.stage);
   if (stage === null) throw new Error(`claimed a row at the unknown stage ${row.stage}`);
-  // An earlier hub recorded a stop verb and did not carry it out. This run executes no stage, and its commit carries out the verb.
+  // If an earlier hub recorded a stop verb and did not carry it out, this run executes no stage, and its commit carries out the verb.
   if (stopRequestOf(row) !== null) return { move: atRest(row, stage) };
   if (row.status === "compensating") return undo(run);
   return forward(run, stage);
@@ -83,7 +83,7 @@ async function forward(run: Run, stageName: string): Promise<Step | null> {
   }
 }
 
-/** The failure with the last observation added to the stage's own evidence (lifecycle 4.12). */
+/** Returns the stage's failure with the last observation added to the stage's own evidence (lifecycle 4.12). */
 async function witnessed(stage: BoundStage, failure: Failure): Promise<Failure> {
   return { ...failure, evidence: { ...(await stage.observedEvidence()), ...failure.evidence } } as Failure;
 }
@@ -98,7 +98,7 @@ async function look(stage: BoundStage, late: boolean): Promise<Outcome<Facts>> {
   return stage.run();
 }
 
-/** True if the verdict ends the stage. After the deadline, every other verdict becomes a timeout. */
+/** True if the verdict ends the stage. After the stage's deadline, a verdict that does not end the stage becomes a timeout. */
 const isResult = ({ kind }: Outcome<Facts>): boolean => kind === "done" || kind === "skipped" || kind === "failed";
 
 const rulesOf = (workflow: Workflow, stage: Rules["stage"]): Rules => ({
@@ -108,7 +108,10 @@ const rulesOf = (workflow: Workflow, stage: Rules["stage"]): Rules => ({
   random: Math.random(),
 });
 
-/** The rules for a stage whose context could not be read. Such a stage gets five attempts, and the row's stored deadline or else one hour. */
+/**
+ * The rules for a stage whose context could not be read. A stage without its context gets five attempts, and the row's stored deadline or else one
+ * hour.
+ */
 const unbound = (name: string, row: ClaimedWorkflow): Rules["stage"] => ({
   name,
   retry: { maxAttempts: 5, baseSeconds: 1, maxSeconds: 30 },

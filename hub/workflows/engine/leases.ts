@@ -7,21 +7,21 @@ import { within } from "../../timing/pause.ts";
 interface Held {
   readonly fence: number;
   /**
-   * The end of the lease by `performance.now()`. No other hub takes over the row before this time, because the database counts the lease from a later
-   * moment.
+   * The end of the lease on the row by `performance.now()`. No other hub takes over the row before `until`, because the database counts the lease
+   * from a later moment.
    */
   until: number;
   readonly abort: AbortController;
   readonly ended: Promise<void>;
 }
 
-/** How many times in each lease the hub checks for leases that are about to expire. */
+/** During the length of a lease, the hub checks this many times for leases that are about to expire. */
 const CHECKS_PER_LEASE = 12;
 
 /**
  * The rows that this hub runs now, and their leases. One statement renews all leases, three times in each lease period. If a renewal fails, e.g.
  * because the database is unavailable, this hub aborts the run before another hub may take over the row. Only a paused hub process can still run a
- * row that another hub owns. The fence rejects the result of a paused hub's run.
+ * row that another hub has taken over. The fence rejects the result of a paused hub's run.
  */
 export class Leases {
   readonly #held = new Map<WorkflowId, Held>();
@@ -42,27 +42,28 @@ export class Leases {
   }
 
   /**
-   * Renews the lease while `run` lasts. The signal of the run is aborted when the lease is lost or the hub stops. `claimSentAt` is the `performance.now()` of a moment
-   * before the claim was sent.
+   * Renews the lease on a row while `run` lasts. The run's signal is aborted when the lease is lost or the hub stops. `claimSentAt` is a value of
+   * `performance.now()` from before the claim of the row was sent.
    */
   hold(row: { id: WorkflowId; fence: number }, claimSentAt: number, run: (signal: AbortSignal) => Promise<void>): void {
     const until = claimSentAt + this.#options.leaseSeconds * 1000;
     const abort = new AbortController();
     const ended = run(abort.signal).finally(() => {
-      // The hub may have claimed the row again before this run's end is handled here. Each claim of a row has another fence.
+      // The hub may have claimed the row again before the end of this run is handled. Each claim of a row has another fence, so the newer lease is
+      // kept.
       if (this.#held.get(row.id)?.fence === row.fence) this.#held.delete(row.id);
     });
     this.#held.set(row.id, { fence: row.fence, until, abort, ended });
   }
 
-  /** Waits up to `drainMs` for the runs to end, then aborts them, and releases every lease. */
+  /** Waits up to `drainMs` for the hub's runs to end, aborts the remaining runs, and releases every lease. */
   async close(drainMs: number): Promise<void> {
     await this.#endedWithin(drainMs);
     this.#abortAll("the hub stops");
     await this.#endedWithin(drainMs);
     for (const timer of this.#timers) clearInterval(timer);
     const { db, hubId, log } = this.#options;
-    // A lease that is not released expires.
+    // If the leases cannot be released, they expire.
     await releaseAllLeases(db, hubId).catch((error: unknown) => log.warn("leases were not given back", { error }));
   }
 

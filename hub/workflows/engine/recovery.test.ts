@@ -87,7 +87,7 @@ describe("the table of verbs", () => {
     for (const verb of STOP_VERBS) {
       expect(effectOf(verb, "running", { leased: true })).toBe("at_commit");
       expect(effectOf(verb, "running", { leased: true, requested: verb })).toBe("already");
-      // The hub has released the row, or has stopped. The next claim carries the verb out.
+      // If the hub has released the row or has stopped, the hub that claims the row next carries the verb out.
       expect(effectOf(verb, "running", { requested: verb })).toBe("already");
     }
     expect(effectOf("cancel", "compensating", { leased: true, undoing: "restart" })).toBe("at_commit");
@@ -102,7 +102,7 @@ describe("the table of verbs", () => {
       expect(effectOf("cancel", "running", waitsFor("restart_clean"))).toBe("at_commit");
       expect(effectOf("mark_manual_intervention", "running", waitsFor("restart_clean"))).toBe("at_commit");
       expect(effectOf("restart_clean", "running", waitsFor("mark_manual_intervention"))).toBe("at_commit");
-      // No other verb continues the workflow before it has stopped.
+      // No other verb continues a workflow while a stop verb waits for its run to end.
       expect(effectOf("resume", "running", waitsFor("mark_manual_intervention"))).toBe("refused");
     }
   });

@@ -1,6 +1,6 @@
 import { STOP_VERBS, type StopVerb, WORKFLOW_STATUSES, type WorkflowStatus } from "../../../shared/workflow-status.ts";
 
-/** Operator verbs of lifecycle 4.9 and decision W1. */
+/** The verbs of an operator for a workflow (lifecycle 4.9, decision W1). */
 export const VERBS = [
   "retry",
   "resume",
@@ -13,29 +13,31 @@ export const VERBS = [
 export type Verb = (typeof VERBS)[number];
 
 /**
- * What a verb does to a row in a certain status. `already` means that the row is already in the state that the verb asks for. A repeated request then
- * changes nothing and gets the same answer. `refused` means that the API answers 409.
+ * The effect of a verb on a workflow's row in a certain status. `already` means that the row is already in the state that the verb asks for, so a
+ * repeated request changes nothing and gets the same answer. `refused` means that the API answers 409.
  */
 export type Effect =
   | "already"
   | "refused"
-  /** Runs the current stage again, with new attempts and a new deadline. */
+  /** The workflow runs its current stage again, with new attempts and a new deadline. */
   | "retry_stage"
-  /** Continues from the last safe stage. */
+  /** The workflow continues from the last safe stage. */
   | "resume_from_checkpoint"
-  /** Runs from the first stage; stages adopt effects that already exist. */
+  /** The workflow runs from its first stage, and its stages adopt effects that already exist. */
   | "rerun_from_top"
-  /** Undoes everything, forgets the facts and begins again. */
+  /** The workflow undoes all its effects, forgets its facts and begins again. */
   | "undo_and_restart"
   | "cancel_now"
-  /** A hub is running the row, so the verb takes effect when that run ends. During the run, a call may still take effect outside the hub. */
+  /** A hub is running the row, so the verb takes effect when the run ends. During the run, a call may still take effect outside the hub. */
   | "at_commit"
   | "undo_and_cancel"
   /** The compensation under way continues, and the row ends as `cancelled`. */
   | "end_as_cancelled"
   /** The current stage observes again and adopts what it finds; the workflow ends as `reconciled`. */
   | "adopt_observed"
-  /** Only an operator's verb continues the row after this. A row that is already frozen does not change. */
+  /**
+   * The row stops, and only an operator's verb continues it. A row that an operator has stopped before by `mark_manual_intervention` does not change.
+   */
   | "freeze";
 
 /**
@@ -88,7 +90,7 @@ export const RECOVERY = {
   mark_manual_intervention: live({ running: "freeze", compensating: "freeze", failed: "freeze" }),
 } as const satisfies Record<Verb, Row>;
 
-/** The status that the workflow should reach after the verb. The audit log calls it the expected target (lifecycle 4.12). */
+/** The status that the workflow should reach after each verb. The audit log calls this status the expected target (lifecycle 4.12). */
 export const ENDS_AS = {
   retry: "completed",
   resume: "completed",
@@ -102,15 +104,15 @@ export const ENDS_AS = {
 /** The facts about a row that decide the effect of a verb, including whether a request repeats an earlier one. */
 export interface VerbTarget {
   readonly status: WorkflowStatus;
-  /** True if the row was run at least once, so that it may have left effects outside the hub. */
+  /** True if the workflow was run at least once, so that it may have left effects outside the hub. */
   readonly ran: boolean;
   /** True if an earlier `adopt` on the row is in progress. */
   readonly adopting: boolean;
-  /** True if an operator has frozen the row, so that only an operator's verb continues the row. */
+  /** True if an operator has stopped the row by `mark_manual_intervention`, so that only an operator's verb continues it. */
   readonly frozen: boolean;
   /** The cause of the row's compensation; null if the row is not compensating. */
   readonly undoing: "failure" | "cancel" | "restart" | null;
-  /** A hub is running the row at this moment. */
+  /** True if a hub is running the row at this moment. */
   readonly leased: boolean;
   /** The stop verb that waits for the present run to end; null if there is none. */
   readonly requested: StopVerb | null;
@@ -119,7 +121,7 @@ export interface VerbTarget {
 const standingOf = (row: Pick<VerbTarget, "status" | "ran">): Standing =>
   row.status === "pending" && row.ran ? "pending_again" : row.status;
 
-/** How each stop verb leaves a row, in the facts that the table of verbs uses. */
+/** The facts of a row after each stop verb, as far as the table of verbs uses them. */
 const AFTER_STOP = {
   cancel: { status: "compensating", undoing: "cancel" },
   restart_clean: { status: "compensating", undoing: "restart" },
@@ -129,8 +131,8 @@ const AFTER_STOP = {
 const isStop = (verb: Verb): verb is StopVerb => (STOP_VERBS as readonly Verb[]).includes(verb);
 
 /**
- * The effect of a verb on a row. The effect is also `already` while the row is carrying out the same verb. A row that waits for a stop verb counts as
- * already stopped, so a second stop verb replaces the first if the table allows it.
+ * Returns the effect of a verb on a workflow's row. The effect of a verb is also `already` while the row is carrying out the same verb. A row that
+ * waits for a stop verb counts as already stopped, so a second stop verb replaces the first if the table allows it.
  */
 export function effectOf(verb: Verb, row: VerbTarget): Effect {
   const effect = ofTable(verb, row.requested === null ? row : { ...row, ...AFTER_STOP[row.requested] });
@@ -140,11 +142,12 @@ export function effectOf(verb: Verb, row: VerbTarget): Effect {
 }
 
 /**
- * The effect of a stop verb after the run that it waited for. `already` means that the verb came too late, or that the row is already carrying the
- * verb out.
+ * Returns the effect of a stop verb after the run that the verb waited for. `already` means that the verb came too late, or that the row is already
+ * carrying the verb out.
  */
 export function effectAtCommit(verb: StopVerb, left: VerbTarget): Effect {
-  // The run has begun a compensation after a failure. The hub accepted `restart_clean` before that compensation began, so the verb still applies.
+  // If the run failed and the row began a compensation, `restart_clean` still applies, because the hub accepted the verb before the compensation
+  // began.
   if (verb === "restart_clean" && left.undoing === "failure") return "undo_and_restart";
   const effect = ofTable(verb, left);
   return effect === "refused" ? "already" : effect;

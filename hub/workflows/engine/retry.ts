@@ -11,8 +11,9 @@ export type RetryDecision =
 const AWAY_RETRY: Omit<RetryPolicy, "maxAttempts"> = { baseSeconds: 2, maxSeconds: 60 };
 
 /**
- * Exponential backoff with equal jitter: each pause is at least half of its step. The jitter keeps the workflows of a site from retrying at the same
- * moment after a fault of the whole site. An upstream's Retry-After is a lower bound. `random` is in [0, 1).
+ * Exponential backoff with equal jitter: each pause is at least half of the step for its attempt. The jitter keeps the workflows of a site from
+ * retrying at the same moment after a fault of the whole site. The pause is never shorter than the Retry-After of MAAS's answer. `random` is a random
+ * number in [0, 1) that makes the jitter.
  */
 export function backoffSeconds(
   policy: Omit<RetryPolicy, "maxAttempts">,
@@ -25,7 +26,7 @@ export function backoffSeconds(
 }
 
 /**
- * How often the stage has failed, this failure included. `attempt` counts refused requests, and `looks` counts consecutive runs in which a service
+ * The number of a stage's failures, with the present one. `attempt` counts refused requests, and `looks` counts consecutive runs in which a service
  * did not answer.
  */
 export interface Tries {

@@ -20,30 +20,33 @@ import type { Workflow } from "./workflow.ts";
 export interface RunnerOptions {
   readonly db: Db;
   readonly inTx: InTx;
-  /** Unique for each process start; it identifies the owner of the leases. */
+  /** The id of this hub, unique for each process start. The hub's id names the owner of its leases. */
   readonly hubId: string;
   readonly workflows: readonly Workflow[];
   readonly classifyError: ClassifyError;
   readonly log: Log;
   /** If given, the runner listens for wake-ups; otherwise only polling and `poke` find due rows. */
   readonly databaseUrl?: string;
-  /** How many rows this hub runs at once. */
+  /** The number of workflows that this hub runs at once. */
   readonly concurrency?: number;
   readonly pollMs?: number;
-  /** How long a hub may be silent before another hub takes over its rows. */
+  /**
+   * The length of a lease on a workflow, in seconds. If a hub does not renew its lease on a workflow for so long, another hub takes over the
+   * workflow.
+   */
   readonly leaseSeconds?: number;
-  /** How long `close` waits for runs under way to end by themselves. */
+  /** The time in milliseconds for which `close` waits for runs under way to end by themselves. */
   readonly drainMs?: number;
 }
 
 export interface WorkflowRunner {
-  /** Polls for due rows now. */
+  /** Looks for due workflows in the database now. */
   poke(): void;
-  /** Waits for the runs under way or aborts them, and releases every lease. A second call of `close` has no further effect. */
+  /** Closes the runner: waits for the runs under way or aborts them, and releases every lease. A second call of `close` has no further effect. */
   close(): Promise<void>;
 }
 
-/** How long a row waits after a run that did not count, e.g. because the database was unavailable. */
+/** After a run that did not count, for example because the database was unavailable, the row waits this many seconds. */
 const UNCOUNTED_PAUSE_SECONDS = 1;
 /** The runner calls admission this often even without a notification, because another hub may have freed a place. */
 const ADMIT_EVERY_MS = 500;
@@ -135,7 +138,10 @@ interface OneRun extends RunnerOptions {
   readonly signal: AbortSignal;
 }
 
-/** Returns true if the row ended, because a place may now be free for another row. Never rejects. */
+/**
+ * Runs one row and commits the result. Returns true if the row ended, because a place may now be free for another row. The promise of `runOnce` never
+ * rejects.
+ */
 async function runOnce(run: OneRun): Promise<boolean> {
   const { workflow, row, log } = run;
   const about = { workflow_id: row.id, stage: row.stage, fence: row.fence };
@@ -154,7 +160,8 @@ async function runOnce(run: OneRun): Promise<boolean> {
     if (moved === null) log.warn("stage result dropped", { ...about, reason: "the fence was lost" });
     return moved !== null && isEnded(moved.status);
   } catch (error) {
-    // The engine runs the row again after the lease. If the commit's outcome is unknown, the next run finds the outcome out.
+    // If the result of a run cannot be committed, the engine runs the row again after the lease. If it is unknown whether a run's result was
+    // committed, the next run of the row finds this out.
     const level = error instanceof CommitOutcomeUnknownError ? "info" : "warn";
     log[level]("stage result was not committed", { ...about, error });
     await releaseLease(run.db, row.id, row.fence, UNCOUNTED_PAUSE_SECONDS).catch(() => undefined);
@@ -162,7 +169,10 @@ async function runOnce(run: OneRun): Promise<boolean> {
   }
 }
 
-/** Returns the committed move, or null if the fence was lost. An error in the stage's own `commit` becomes a failure of the stage. */
+/**
+ * Commits the result of a run. Returns the committed move, or null if another hub has taken over the row. An error in the stage's own `commit`
+ * becomes a failure of the stage.
+ */
 async function commitOrFail(
   inTx: InTx,
   workflow: Workflow,
@@ -180,7 +190,7 @@ async function commitOrFail(
 
 /**
  * Commits in one transaction: the state, the stage events, the stage's own writes, a recorded stop verb, and the hooks of an end (architecture 1).
- * Returns the move, or null if the fence was lost.
+ * Returns the committed move, or null if another hub has taken over the row.
  */
 export async function commitStep(
   tx: Tx,

@@ -22,9 +22,9 @@ export type Wait<State> = Verdict<State> & {
   readonly seconds: number;
   readonly on?: string;
 };
-/** Returns the workflow to an earlier stage. A counter in the state limits how often the stage returns the workflow. */
+/** The verdict `back` returns the workflow to an earlier stage. A counter in the state limits how often the stage returns the workflow. */
 export type Back<State> = Verdict<State> & { readonly kind: "back"; readonly to: string; readonly message: string };
-/** Enters the same stage again: the engine commits `patch`, and the stage gets new attempts and a new deadline. */
+/** The verdict `enter_again` enters the same stage again: the engine commits `patch`, and the stage gets new attempts and a new deadline. */
 export type EnterAgain<State> = Verdict<State> & { readonly kind: "enter_again"; readonly message: string };
 export type Failed<State> = Verdict<State> & { readonly kind: "failed"; readonly failure: Failure };
 export type Outcome<State> =
@@ -35,7 +35,7 @@ export type Outcome<State> =
   | EnterAgain<State>
   | Failed<State>;
 
-/** The result of `observe`. After `not_started` the engine calls `run`; every other result is the stage's verdict. */
+/** The result of a stage's `observe`. After `not_started` the engine calls the stage's `run`; every other result is the stage's verdict. */
 export type Observation<State> =
   | { readonly kind: "not_started" }
   | Done<State>
@@ -43,16 +43,16 @@ export type Observation<State> =
   | Wait<State>
   | Failed<State>;
 
-/** The input of every stage, apart from the services that the workflow adds. All times come from the database's clock. */
+/** The input of every stage, apart from the services that the workflow adds. All times in this input come from the database's clock. */
 export interface StageRun<Input, State> {
   readonly workflowId: WorkflowId;
   /**
-   * The fence number of this claim. Each transaction that a stage opens checks the fence number first, so that a run that has lost its lease writes
-   * nothing.
+   * The fence number of the hub's claim on the row. Each transaction that a stage opens checks the fence number first, so that a run that has lost
+   * its lease writes nothing.
    */
   readonly fence: number;
   readonly stage: string;
-  /** 1 for the first attempt; each retry of the engine adds 1. */
+  /** The number of the stage's attempt: 1 for the first attempt, and 1 more for each retry. */
   readonly attempt: number;
   /** True if an earlier run since the stage was entered may already have acted outside the hub. */
   readonly reentered: boolean;
@@ -61,24 +61,32 @@ export interface StageRun<Input, State> {
   readonly now: Date;
   readonly input: Input;
   readonly state: Readonly<Partial<State>>;
-  /** Aborted when the run loses its lease or the hub stops. The engine does not store the result of an aborted run. */
+  /** The signal that is aborted when the run loses its lease or the hub stops. The engine does not store the result of an aborted run. */
   readonly signal: AbortSignal;
 }
 
 export interface RetryPolicy {
-  /** The number of attempts, including the first. */
+  /** The number of attempts that a stage gets, including the first. */
   readonly maxAttempts: number;
   readonly baseSeconds: number;
   readonly maxSeconds: number;
 }
 
-/** `restart`: the compensation undoes even a successful effect, because the workflow begins again from its first stage. */
+/**
+ * The cause of a compensation. For the cause `restart`, the compensation undoes even a successful effect, because the workflow begins again from its
+ * first stage.
+ */
 export type CompensationCause = "failure" | "cancel" | "restart";
-/** The result of a compensation. A compensation must be safe even if `run` never began, and then returns `done` or `skipped`. */
+/** The result of a compensation. A compensation must be safe even if the stage's `run` never began; in this case it returns `done` or `skipped`. */
 export type Compensation<State> = Undone<State> | Wait<State> | Failed<State> | TooLate<State>;
-/** `leaves` lists the effects outside the hub that the compensation did not undo. Operators see the list on a cancelled workflow. */
+/**
+ * `leaves` lists the effects outside the hub that the compensation did not undo. Operators see the list of remaining effects on a cancelled workflow.
+ */
 export type Undone<State> = (Done<State> | Skipped<State>) & { readonly leaves?: Leftover };
-/** The stage's effect can no longer be undone, which is not a fault. The failure says how an operator continues the workflow. */
+/**
+ * The verdict `too_late`: the stage's effect can no longer be undone, which is not a fault. The `failure` of the verdict `too_late` says how an
+ * operator continues the workflow.
+ */
 export type TooLate<State> = Verdict<State> & { readonly kind: "too_late"; readonly failure: Failure };
 
 export type StageOverrides = Partial<
@@ -88,7 +96,7 @@ export type StageOverrides = Partial<
       readonly retry?: "never" | "bounded";
       readonly compensate?: boolean;
       readonly maxAttempts?: number;
-      /** A stage can change the final status only to the one that asks for a person. */
+      /** A stage can change the final status after a failure only to `failed_manual_intervention`, which asks for a person. */
       readonly endsAs?: "failed_manual_intervention";
     }
   >
@@ -121,8 +129,8 @@ export interface Stage<Context extends StageRun<unknown, State>, State, Name ext
 }
 
 /**
- * The stages of a list of names: one stage for each name, in the same order. The compiler refuses a missing, extra or repeated stage and a wrong
- * order.
+ * A list of stages that fits a list of names: one stage for each name, in the same order. The compiler refuses a list of stages with a missing, extra
+ * or repeated stage or a wrong order.
  */
 export type StagesOf<Names extends readonly string[], Context extends StageRun<unknown, State>, State> = {
   readonly [I in keyof Names]: Stage<Context, State, Names[I]>;

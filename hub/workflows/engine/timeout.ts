@@ -1,8 +1,8 @@
 /** A waiting row becomes due at the latest this long after its stage's deadline, so that a timeout takes effect at once. */
 const PAST_DEADLINE_SECONDS = 0.01;
 /**
- * How soon a stage runs again after it began to wait on a key. A change between the stage's observation and its commit sends no notification to this
- * row.
+ * A stage runs again this many seconds after it began to wait on a key. If a change comes between the stage's observation and its commit, the row
+ * gets no notification of the change.
  */
 const FIRST_LOOK_SECONDS = 1;
 
@@ -10,7 +10,10 @@ export const isPast = (deadline: Date, now: Date): boolean => now.getTime() >= d
 
 export const deadlineAfter = (enteredAt: Date, seconds: number): Date => new Date(enteredAt.getTime() + seconds * 1000);
 
-/** Seconds until a waiting row is due again: its own wait, shortened by the deadline or by the first check. */
+/**
+ * Returns the seconds until a waiting row is due again. The wait that the stage asked for is shortened by the stage's deadline, or by the first check
+ * after a new wait.
+ */
 export function wakeAfterWait(
   wait: { readonly seconds: number; readonly on?: string | undefined },
   row: { readonly waitOn: string | null; readonly now: Date; readonly deadline: Date },

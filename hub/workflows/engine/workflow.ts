@@ -23,9 +23,9 @@ export type WorkflowEnd = Pick<WorkflowMove, "status" | "failure" | "leaves">;
 
 /** The engine calls each hook in the transaction that records the start or the end. */
 export interface WorkflowHooks {
-  /** Called when a row is admitted for the first time. */
+  /** The engine calls `onStarted` when a workflow is admitted for the first time. */
   onStarted?(tx: Tx, row: WorkflowRow): Promise<void>;
-  /** Called when a row completes, fails or is cancelled. */
+  /** The engine calls `onEnded` when a workflow completes, fails or is cancelled. */
   onEnded?(tx: Tx, row: WorkflowRow, end: WorkflowEnd): Promise<void>;
 }
 
@@ -34,26 +34,35 @@ export interface WorkflowDefinition<Context extends StageRun<Input, State>, Inpu
   readonly stages: readonly Stage<Context, State>[];
   readonly input: z.ZodType<Input>;
   /**
-   * The schema of the state, which the row stores as JSON. All facts are optional. A row with a fact that a newer version dropped must still parse
-   * (decision W3).
+   * The schema of the workflow's state, which the row stores as JSON. All facts of the state are optional. A row with a fact that a newer version
+   * dropped must still parse (decision W3).
    */
   readonly state: z.ZodType<Partial<State>>;
   /** Maps a stage's old name to the stage that replaced it (decision W3). */
   readonly renamed: Readonly<Record<string, string>>;
-  /** Called for each run to read the data that the stages need. The result is a plain object that contains the fields of `run`. */
+  /**
+   * Reads the data that the stages need; the engine calls `buildContext` for each run. The returned context is a plain object that contains the
+   * fields of `run`.
+   */
   buildContext(run: StageRun<Input, State>): Promise<Context>;
   readonly hooks: WorkflowHooks;
-  /** Returns the workflow's last observation as evidence of a failure (lifecycle 4.12). Evidence from the stage takes precedence. */
+  /**
+   * Returns the workflow's last observation as evidence of a failure (lifecycle 4.12). Evidence from the failed stage takes precedence over the last
+   * observation.
+   */
   observedEvidence?(context: Context): Promise<Evidence>;
-  /** Returns the stage at which `retry` and `resume` begin again. The default is the failed stage. */
+  /** Returns the stage at which `retry` and `resume` begin again. By default, `retry` and `resume` begin at the failed stage. */
   restartPoint?(verb: "retry" | "resume", stage: string): string;
-  /** Counters of bounded recoveries. An operator who continues the row has corrected the cause, so the engine deletes these facts. */
+  /**
+   * The facts that count limited attempts to recover. An operator who continues the workflow has corrected the cause, so the engine deletes these
+   * counters.
+   */
   readonly forgottenOnRecovery?: readonly (keyof State & string)[];
-  /** Facts that `rerun` also deletes. */
+  /** Facts of the workflow's state that `rerun` also deletes. */
   readonly forgottenOnRerun?: readonly (keyof State & string)[];
   /**
-   * Admission: starts pending rows as far as limits allow, and returns those rows as they were before (lifecycle 4.4). The default admission starts
-   * all pending rows.
+   * The admission of pending workflows: starts them as far as limits allow, and returns their rows as they were before (lifecycle 4.4). A workflow
+   * kind without `admit` starts all its pending workflows.
    */
   admit?(tx: Tx): Promise<WorkflowRow[]>;
 }
@@ -66,7 +75,7 @@ export interface BoundStage {
   readonly deadline: Date;
   timeoutFailure(): Failure | Promise<Failure>;
   observedEvidence(): Promise<Evidence>;
-  /** Null for a stage whose reentry rule is `from_top`. */
+  /** The stage's `observe`; null for a stage whose reentry rule is `from_top`. */
   readonly observe: (() => Promise<Observation<Facts>>) | null;
   run(): Promise<Outcome<Facts>>;
   readonly compensate: ((cause: CompensationCause) => Promise<Compensation<Facts>>) | null;
@@ -83,7 +92,7 @@ export interface Workflow {
   readonly forgottenOnRecovery: readonly string[];
   readonly forgottenOnRerun: readonly string[];
   admit(tx: Tx): Promise<WorkflowRow[]>;
-  /** All stage names that a row of this kind may hold, including renamed ones. */
+  /** All stage names that a workflow's row of this kind may hold, including old names of renamed stages. */
   readonly knownNames: readonly string[];
   /** The present name of a stage; null for a name that this version does not know. */
   nameToday(stored: string): string | null;
@@ -91,7 +100,7 @@ export interface Workflow {
   bind(row: ClaimedWorkflow, stageName: string, entry: StageEntry, signal: AbortSignal): Promise<BoundStage>;
 }
 
-/** When the engine entered the stage or its compensation, and the stored deadline if there is one. */
+/** The row's present stage: the time when the engine entered the stage or its compensation, the stored deadline if there is one, and the attempt. */
 export interface StageEntry {
   readonly enteredAt: Date;
   readonly deadline: Date | null;
@@ -106,7 +115,7 @@ export interface EngineFacts {
   readonly adopting?: boolean;
   /** Set by mark_manual_intervention: only a person continues the row. */
   readonly frozen?: boolean;
-  /** The service that the stage needs is unavailable. */
+  /** The record of a service that the stage needs and that is unavailable. */
   readonly absence?: Absence;
 }
 

@@ -34,7 +34,7 @@ export const disk = (fields: Partial<MaasBlockDevice> = {}): MaasBlockDevice => 
   ...fields,
 });
 
-/** The caller names the event types oldest first. The resulting events are newest first, as in MAAS's answers. */
+/** A test names the types of MAAS's events oldest first. The events that the fixture returns are newest first, as in MAAS's answers. */
 export const events = (...types: string[]): MaasEvent[] =>
   types
     .map((type, index) => ({

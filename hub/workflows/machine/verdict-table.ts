@@ -4,9 +4,9 @@ import type { OnboardingStage } from "../../../shared/workflow-status.ts";
 import type { MaasMachine } from "../../maas/port.ts";
 
 /**
- * The points of a workflow at which a stage judges a machine's status. `configure`: the stage changes links or storage. `recover`: a recovery or a
- * compensation releases the machine back to Ready. `seeding`: the hub asks MAAS for the deployed machine's token, so a locked machine is a failure.
- * `serving`: the stage waits for the deployed host's hardware sync or agent.
+ * The points of a workflow at which a stage judges a machine's status. At `configure` the stage changes links or storage. At `recover` a recovery or
+ * a compensation releases the machine back to Ready. At `seeding` the hub asks MAAS for the deployed machine's token, so a locked machine is a
+ * failure. At `serving` the stage waits for the deployed host's hardware sync or agent.
  */
 export const JUDGED_AT = [
   "commission",
@@ -24,7 +24,8 @@ export type JudgedAt = (typeof JUDGED_AT)[number];
 export const PLACE_OF = {
   load_site_config: "untouched",
   resolve_power_credentials: "untouched",
-  // `commission_node` judges the machine that was found. The only status check here is for a machine that a removed node left deployed.
+  // The stage `commission_node` judges the machine that `create_or_find_in_maas` found. `create_or_find_in_maas` itself only checks for a machine
+  // that a removed node left deployed.
   create_or_find_in_maas: "untouched",
   commission_node: "commission",
   wait_for_ready: "ready",
@@ -34,7 +35,8 @@ export const PLACE_OF = {
   render_cloud_init: "deploy",
   deploy_via_maas: "deploy",
   wait_for_deployed: "deployed",
-  // The stage reads only MAAS's events of a deploy that has ended. The next stage reads the machine.
+  // The stage `classify_deploy_failure` reads only MAAS's events of a deploy that has ended. The stage after `classify_deploy_failure` reads the
+  // machine.
   classify_deploy_failure: "untouched",
   recover_for_datasource_retry: "recover",
   ensure_hardware_sync_configured: "seeding",
@@ -49,8 +51,8 @@ export type Judging =
 
 /**
  * The action of a stage for a machine's status in MAAS. A verdict that ends in `_if_ours` holds only if this workflow requested the deploy and
- * Muster's MAAS user owns the machine. If such a verdict does not hold, nothing explains the machine's status, and the failure is `state_ambiguity`
- * (decision M2).
+ * Muster's MAAS user owns the machine. If a verdict that ends in `_if_ours` does not hold, nothing explains the machine's status, and the failure is
+ * `state_ambiguity` (decision M2).
  */
 export type TableVerdict =
   | "go_on"
@@ -117,7 +119,7 @@ export const VERDICTS = {
 
 const TABLE: Readonly<Record<number, Row>> = VERDICTS;
 
-/** `adopt`: this workflow has already deployed the machine, or is deploying it, so the stage has nothing left to do. */
+/** The result `adopt` means that this workflow has already deployed the machine, or is deploying it, so the stage has nothing left to do. */
 export type Judgement =
   | { readonly kind: "go_on" | "act" | "adopt" | "wait" | "abort" | "release" | "deploy_failed" }
   | { readonly kind: "failed"; readonly failure: Failure };
@@ -125,7 +127,7 @@ export type Judgement =
 /** A machine as a direct read or the watcher's last observation shows it. */
 export type JudgedMachine = Seen & Pick<MaasMachine, "hostname">;
 
-/** `ours`: this workflow requested the deploy of the machine, and Muster's MAAS user owns the machine. */
+/** `ours` means that this workflow requested the deploy of the machine, and that Muster's MAAS user owns the machine. */
 export function judge(stage: Judging, machine: JudgedMachine, ours: boolean): Judgement {
   const known = TABLE[machine.status];
   if (known === undefined) return ambiguous(stage, machine, "unknown_maas_status");
@@ -174,7 +176,7 @@ function commissioningFailed(machine: JudgedMachine): Judgement {
   return { kind: "failed", failure: failure("pxe_discovery_failure", "commissioning_failed", message, evidence) };
 }
 
-/** MAAS has booted and tested the host, so the fault is in the hardware and not in PXE or DHCP. */
+/** At Failed testing, MAAS has booted and tested the host, so the fault is in the hardware and not in PXE or DHCP. */
 function testingFailed(machine: JudgedMachine): Judgement {
   const message = `${nameOf(machine)} failed its hardware tests in MAAS: ${whyOf(machine)}. Override the failed testing in MAAS or repair the hardware, then resume.`;
   const evidence = machineEvidence(machine);
@@ -220,7 +222,7 @@ type Seen = Pick<
   | "locked"
 >;
 
-/** The facts about a machine that each failure shows to the operator (lifecycle 4.12). Long texts and lists are cut. */
+/** The facts about a machine that each failure shows to the operator (lifecycle 4.12). Long texts and lists in these facts are cut. */
 export function machineEvidence(machine: Seen): Record<string, string | number | boolean | null | string[]> {
   return {
     maas_system_id: machine.systemId,

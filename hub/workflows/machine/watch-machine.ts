@@ -10,11 +10,14 @@ import { observeMachine } from "../../watcher/observe.ts";
 import type { Wait } from "../engine/stage.ts";
 import { machineEvidence } from "./verdict-table.ts";
 
-/** After this time without a poll the watcher counts as unavailable, and the stage reads the machine itself. */
+/** After this many seconds without a poll, the watcher counts as unavailable, and the stage reads the machine itself. */
 const SILENT_SECONDS = 90;
-/** If MAAS refuses the site's token, each waiting stage asks MAAS itself and reports the error as its own. */
+/**
+ * True if MAAS refused the site's token to the watcher. If MAAS refused the watcher, each waiting stage asks MAAS itself and reports the error as its
+ * own.
+ */
 const isRefused = (code: string | null): boolean => code === "unauthorized" || code === "forbidden";
-/** How long a stage waits for the watcher before it runs again. */
+/** The seconds that a stage waits for the watcher before it runs again. */
 const LOOK_AGAIN_SECONDS = 15;
 
 /** The machine that a stage waits for, in any workflow. */
@@ -25,14 +28,14 @@ export interface MachineWatch {
   readonly systemId: string;
   readonly now: Date;
   readonly deadline: Date;
-  /** Reads the machine from MAAS. Throws if MAAS no longer has the machine. */
+  /** Reads the machine from MAAS. If MAAS no longer has the machine, the read throws. */
   fresh(): Promise<MaasMachine>;
 }
 
 /**
- * Reads the machine from MAAS only if there is a reason. Reasons are: the watcher's observation would end the wait (`concludes`), no observation
- * exists, the watcher is silent or refused, or the stage's deadline has passed. Returns null if there is no reason. A waiting stage therefore sends
- * no regular requests to MAAS, and no verdict relies on an old observation.
+ * Reads the machine from MAAS only if there is a reason. A stage reads its machine if the watcher's observation would end the wait (`concludes`), or
+ * if no observation exists. It also reads the machine if the watcher is silent or refused, or if the stage's deadline has passed. Returns null
+ * without a reason to read the machine. A waiting stage therefore sends no regular requests to MAAS, and no verdict relies on an old observation.
  */
 export async function watchMachine(
   watch: MachineWatch,

@@ -18,8 +18,8 @@ const FAILED = ["failed_retryable", "failed_manual_intervention"] as const satis
 const UNDER_WAY = ["pending", "running", "compensating"] as const satisfies readonly WorkflowStatus[];
 
 /**
- * The number of hosts in one transaction. Until a transaction ends, readers see no later events and the site admits no host. A transaction for a few
- * hosts is short, even if the batch is large.
+ * The number of hosts of a batch in one transaction. Until the transaction ends, clients see no later events and the site admits no host. A
+ * transaction for a few hosts is short, even if the batch is large.
  */
 export const HOSTS_AT_ONCE = 50;
 
@@ -52,17 +52,17 @@ export const recoverBatch = (
 };
 
 interface Order {
-  /** The statuses to which the verb applies. An onboarding that has another status when its turn comes is not changed. */
+  /** The statuses of onboardings to which the verb applies. An onboarding that has another status when its turn comes is not changed. */
   readonly statuses: readonly WorkflowStatus[];
-  /** Only onboardings with this failure class; undefined for all. */
+  /** The verb applies only to onboardings with this failure class; undefined for all classes. */
   readonly failureClass?: string | undefined;
   readonly by: Request;
   verbFor(row: WorkflowRow): Verb | null;
 }
 
 /**
- * Applies the verb to a few hosts in each transaction, with one audit entry for each host. If the call breaks off, the hosts before that point are
- * done. A second call handles the rest, because the verb no longer applies to the hosts that are done.
+ * Applies the verb to a few hosts of the batch in each transaction, with one audit entry for each host. If the call breaks off, a part of the hosts
+ * is done. A second call handles the remaining hosts, because the verb no longer applies to the hosts that are done.
  */
 async function applyToEach(
   inTx: InTx,
@@ -81,8 +81,8 @@ async function applyToEach(
 }
 
 /**
- * Lists pending onboardings first. A pending onboarding that was cancelled last could take a place that the batch frees, and start shortly before its
- * own cancel.
+ * Lists the onboardings of a batch to which a verb applies, pending ones first. A pending onboarding that was cancelled last could take a place that
+ * the batch frees, and start shortly before its own cancel.
  */
 async function listMeant(
   tx: Tx,
@@ -95,9 +95,9 @@ async function listMeant(
 }
 
 /**
- * Applies the verb to some hosts, under the site lock that admission also takes. The transaction locks the rows of all these hosts before its first
- * write. These locks prevent a deadlock between two calls, and the admission of a host during its cancel. Because all waits for locks come before the
- * first write, they delay no events. The verb for each host depends on the host's locked row.
+ * Applies the verb to some hosts of a batch, under the site lock that admission also takes. The transaction locks the rows of all its hosts before
+ * its first write. The locks prevent a deadlock between two calls, and the admission of a host during its cancel. All waits for locks come before the
+ * first write, so these waits delay no events. The verb for each host depends on the host's locked row.
  */
 async function applyToSome(
   tx: Tx,
@@ -115,7 +115,10 @@ async function applyToSome(
   return results;
 }
 
-/** Applies the verb to one host in a savepoint. If the host refuses the verb, its writes are rolled back and the other hosts are still processed. */
+/**
+ * Applies the verb to one host of a batch, in a savepoint. If the verb is refused for this host, its writes are rolled back and the other hosts are
+ * still processed.
+ */
 async function applyToOne(
   tx: Tx,
   kinds: readonly Workflow[],

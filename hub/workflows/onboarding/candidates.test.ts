@@ -11,7 +11,9 @@ const BYS: readonly Candidate["by"][] = [
   ["hostname", "BMC address", "MAC address"],
 ];
 const OURS = "10.0.0.1";
-/** A machine that was found by its BMC has this host's BMC. Any other machine has no known BMC, or another one. */
+/**
+ * All kinds of candidates. A candidate that was found by its BMC address has this host's BMC. Any other candidate has no known BMC, or another BMC.
+ */
 const ALL: Candidate[] = BYS.flatMap((by) =>
   (by.includes("BMC address") ? [OURS] : ["", "10.0.0.2", "bmc.example.net"]).map((bmc) => ({
     systemId: "a",

@@ -12,7 +12,7 @@ interface Host {
 /** Maps each system id to the machine's BMC address, or to "" if MAAS knows none. */
 export type Powers = ReadonlyMap<string, string>;
 
-/** A machine that may be the host. */
+/** A machine in MAAS that may be the host of the onboarding. */
 export interface Candidate {
   readonly systemId: string;
   readonly by: readonly ("hostname" | "BMC address" | "MAC address")[];
@@ -31,7 +31,7 @@ export async function findCandidates(maas: MaasPort, host: Host, powers: Powers)
   return [...found].map(([systemId, by]) => ({ systemId, by, bmc: powers.get(systemId) ?? "" }));
 }
 
-/** The possible machines with the known facts about each, for the person who decides. */
+/** The text about the candidates for the person who decides: each machine that may be the host, with the known facts about it. */
 export type Told = readonly (readonly [systemId: string, known: readonly string[]])[];
 export type Choice =
   | { readonly kind: "none" }
@@ -40,8 +40,8 @@ export type Choice =
 
 /**
  * Chooses the one machine that is certainly the requested host, or none (lifecycle 4.16). A machine with the host's name or MAC address but another
- * BMC may be another host. The onboarding would overwrite the BMC of such a machine in MAAS and power-cycle the wrong host. The name or MAC address
- * decides only if MAAS knows no BMC.
+ * BMC may be another host. The onboarding would overwrite the BMC of such a machine in MAAS and power-cycle the wrong host. A machine's name or MAC
+ * address decides only if MAAS knows no BMC of the machine.
  */
 export function choose(candidates: readonly Candidate[]): Choice {
   const [one, ...others] = candidates;

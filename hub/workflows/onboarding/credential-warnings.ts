@@ -22,8 +22,8 @@ export interface CredentialWarning {
 }
 
 /**
- * The warning about a secret; null if nothing is wrong. A secret is `failing` while its last recorded use failed. Only a per-host login can be
- * `unused`, because a site needs its token and its default login even without onboardings.
+ * The warning about a site's secret; null if nothing is wrong with the secret. A secret is `failing` while its last recorded use failed. Only a
+ * per-host login can be `unused`, because a site needs its token and its default login even without onboardings.
  */
 export function warningOf(secret: CredentialRecord): CredentialWarning | null {
   const { lastFailedAt, lastWorkedAt, now } = secret;
@@ -48,8 +48,8 @@ function failing({ kind, selector, lastFailureCode, lastFailureMessage }: Creden
 }
 
 /**
- * Records one event for each secret that has become unused or failing, across all hubs. After a correction, a new fault causes a new event. Returns
- * the number of events.
+ * Records one event for each secret that has become unused or failing, across all hubs. If a fault of a secret was corrected, a new fault causes a
+ * new event. Returns the number of recorded events.
  */
 export function warnOfCredentials(inTx: InTx): Promise<number> {
   return inTx(async (tx) => {
@@ -76,7 +76,10 @@ export function warnOfCredentials(inTx: InTx): Promise<number> {
   });
 }
 
-/** Checks all secrets at the start and then each hour. Several hubs do not repeat an event, because the database stores the last warning. */
+/**
+ * Checks all secrets of the sites for warnings at the hub's start, and then each hour. Several hubs do not repeat an event, because the database
+ * stores the last warning.
+ */
 export const startCredentialWarnings = ({ inTx, log }: { readonly inTx: InTx; readonly log: Log }) =>
   periodically({
     everyMs: EVERY_MS,

@@ -2,24 +2,27 @@ import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import type { MaasErrorCode } from "../../maas/port.ts";
 import { isAddress } from "../../maas/power-address.ts";
 
-/** A create request that returned no machine, with the facts that decide the next step. */
+/** A request to MAAS to create a machine that returned no machine, with the facts that decide the next step. */
 export interface CreateFault {
   readonly code: MaasErrorCode;
-  /** Null if MAAS accepted the request but its answer contained no machine. */
+  /** The HTTP status of MAAS's error; null if MAAS accepted the create request but its answer contained no machine. */
   readonly httpStatus: number | null;
   readonly fields: readonly string[];
-  /** Earlier attempts of this onboarding: how often MAAS refused the name, and how often it accepted a create without returning a machine. */
+  /**
+   * In earlier attempts of this onboarding, MAAS refused the machine's name `nameRefusals` times. MAAS accepted a create request without returning a
+   * machine `unusable` times.
+   */
   readonly nameRefusals: number;
   readonly unusable: number;
 }
 export type AfterCreate = "look_again" | "discover" | "give_up";
 
 /**
- * How often the stage searches for the machine again after a create request that returned no machine. Another client may have created the same
+ * After a create request that returned no machine, the stage searches for the machine this many times. Another client may have created the same
  * machine, or MAAS may have created it without saying so.
  */
 const MOST_LOOKS = 3;
-/** Data that MAAS learns from the machine itself when it boots from the network: its interfaces, and its BMC. */
+/** The fields of a create request that MAAS can learn from the machine itself when it boots from the network: its interfaces and its BMC. */
 const BROUGHT_BY_DISCOVERY = /^(mac_addresses|power_type|power_parameters)/;
 
 /**
@@ -38,7 +41,7 @@ export function afterCreate({ code, httpStatus, fields, nameRefusals, unusable }
 /** A machine that appeared in MAAS after the host was powered off for its network boot, and that no other onboarding holds. */
 export interface Newcomer {
   readonly systemId: string;
-  /** Null if Muster cannot read MAAS's answer for this machine. */
+  /** The machine's status in MAAS; null if Muster cannot parse MAAS's answer about this machine. */
   readonly status: number | null;
   /** The BMC address in MAAS, or "" if MAAS knows none. */
   readonly bmc: string;
@@ -52,7 +55,7 @@ export type DiscoveryVerdict =
   | { readonly kind: "shared"; readonly systemId: string }
   | { readonly kind: "ambiguous"; readonly newcomers: readonly Newcomer[] };
 
-/** How long the hub waits for MAAS to learn a new machine's BMC from the host itself. */
+/** The hub waits this many seconds for MAAS to learn a new machine's BMC from the host itself. */
 export const SETTLE_SECONDS = 120;
 
 /**
@@ -79,7 +82,8 @@ export function judgeNewcomers(newcomers: readonly Newcomer[], rivals: number): 
 /** The host's power during a discovery, between the first observation and the boot. */
 export interface PowerCycle {
   /**
-   * True once the hub has seen the host off since the onboarding was last continued. The hub does not switch off a host that it has already seen off.
+   * True once the hub has seen the host off since the onboarding was last continued. The hub does not switch off a host again that it has seen off
+   * since the onboarding was last continued.
    */
   readonly offSeen: boolean;
   readonly power: "on" | "off" | "changing";
@@ -87,9 +91,9 @@ export interface PowerCycle {
 export type PowerStep = "wait" | "switch_off" | "note_off" | "boot" | "booted";
 
 /**
- * One step of a power cycle; each step follows an observation. The hub switches off only a host that is on and was not yet seen off. It switches on
- * only a host that is off and was recorded as off. If a hub dies between two steps, or an answer is lost, the host is therefore never power-cycled
- * twice.
+ * Decides the next step of a power cycle from an observation of the host's power. The hub switches off only a host that is on and was not yet seen
+ * off. The hub boots only a host that is off and was recorded as off. A power cycle is therefore never repeated, even if a hub dies between two steps
+ * or an answer is lost.
  */
 export function nextPowerStep({ offSeen, power }: PowerCycle): PowerStep {
   if (power === "changing") return "wait";

@@ -12,13 +12,17 @@ import { judgeNewcomers, type Newcomer, nextPowerStep } from "./discovery-rules.
 import type { Discovery, OnboardState } from "./onboard-state.ts";
 import { powerOf } from "./power-login.ts";
 
-/** MAAS needs minutes to create a machine for a host that boots, and each poll requests the power addresses of all machines. */
+/**
+ * A discovery looks for new machines in MAAS every 60 seconds. MAAS needs minutes to create a machine for a host that boots, and each look requests
+ * the power addresses of all machines.
+ */
 const POLL_SECONDS = 60;
 const POWER_SECONDS = 5;
 
 /**
- * Begins a discovery (lifecycle 4.3, 4.16): the BMC boots the host from the network, and the onboarding takes the machine that MAAS then creates. The
- * hub commits the decision before the BMC gets any command. The engine enters the stage again, so that the stage gets the timeout of a discovery.
+ * Begins a discovery (lifecycle 4.3, 4.16): the BMC boots the host from the network, and the onboarding takes the machine that MAAS creates for the
+ * booted host. The hub commits the decision to begin a discovery before the BMC gets any command. After this decision the engine enters the stage
+ * again, so that the stage gets the timeout of a discovery.
  */
 export function beginDiscovery(
   { onboarding, now }: OnboardContext,
@@ -37,8 +41,8 @@ export function beginDiscovery(
 type Step = { readonly kind: "claim"; readonly systemId: string } | Wait<OnboardState> | Failed<OnboardState>;
 
 /**
- * One observation during a discovery, for a host that neither name, BMC nor MAC address has identified. With `act` false the hub sends no command to
- * the BMC.
+ * Makes one observation during a discovery, for a host that neither name, BMC nor MAC address has identified. If `act` is false, the hub sends no
+ * command to the BMC.
  */
 export async function discover(
   maas: MaasPort,
@@ -47,7 +51,7 @@ export async function discover(
 ): Promise<Step> {
   const { discovery } = context.state;
   if (discovery === null || discovery === undefined) throw new Error("no discovery has begun");
-  // A machine that appeared before the host's own boot is another host.
+  // Until the host has booted, the discovery looks for no new machine, because a machine that appears before the host's own boot is another host.
   if (!hasBooted(discovery)) return bootFirst(context, discovery, { powers, act });
   const newcomers = await newcomersOf(maas, context, { powers, discovery });
   const rivals = newcomers.length === 0 ? [] : await rivalsOf(context, discovery);
@@ -103,7 +107,10 @@ async function bootFirst(
   return stepOf(wasOff ? discovery : { ...discovery, known: [...powers.keys()] }, await powerStep(context));
 }
 
-/** The wait and the facts after a step of the power cycle. An operator's resume keeps the times when the host was off and when it was on again. */
+/**
+ * Returns the wait and the facts after a step of the host's power cycle. The times when the host was first off and first on again stay the same after
+ * an operator's resume.
+ */
 function stepOf(discovery: Discovery, { reason, seconds, power }: PowerWait): Wait<OnboardState> {
   if (power === undefined) return { kind: "wait", reason, seconds, patch: { discovery } };
   const lasting = {
@@ -114,7 +121,7 @@ function stepOf(discovery: Discovery, { reason, seconds, power }: PowerWait): Wa
   return { kind: "wait", reason, seconds, patch: { discovery: { ...discovery, ...lasting }, discovery_power } };
 }
 
-/** Machines that appeared in MAAS after the host was off, without those that other onboardings hold. */
+/** Returns the machines that appeared in MAAS after the host was off, without machines that other onboardings hold. */
 async function newcomersOf(
   maas: MaasPort,
   { services: { db }, workflowId, site, now }: OnboardContext,
@@ -145,8 +152,8 @@ const seenIn = (newcomers: readonly Newcomer[], now: Date): Discovery["seen"] =>
   );
 
 /**
- * Other onboardings of the site whose discovery may still find a machine. An onboarding that began its discovery earlier counts for as long as a
- * discovery may take.
+ * Returns the other onboardings of the site whose discovery may still find a machine. An onboarding that began its discovery earlier counts for as
+ * long as a discovery may take.
  */
 function rivalsOf({ services, workflowId, site, profile }: OnboardContext, { triggered_at }: Discovery) {
   const since = new Date(Date.parse(triggered_at) - profile.discoveryTimeoutSeconds * 1000);
@@ -156,7 +163,7 @@ function rivalsOf({ services, workflowId, site, profile }: OnboardContext, { tri
 interface PowerWait {
   readonly reason: string;
   readonly seconds: number;
-  /** What the hub saw of the host's power, and when: that the host was off, or that it was on after that. */
+  /** The last observation of the host's power with its time: the host was off, or it was on again after it had been off. */
   readonly power?: { readonly at: string; readonly booted_at: string | null };
 }
 
@@ -196,8 +203,8 @@ async function boot(bmc: BmcPort): Promise<void> {
 }
 
 /**
- * Throws if another node uses this BMC. The same run has checked that no machine of the site's MAAS uses the BMC. A node of another site, or a node
- * without a machine in MAAS, may still use the BMC, and the hub must never switch that node off.
+ * Throws if another node uses the BMC of the requested host. The same run of the stage has checked that no machine of the site's MAAS uses the BMC. A
+ * node of another site, or a node without a machine in MAAS, may still use the BMC, and the hub must never switch that node off.
  */
 async function mustBeNobodys({ services, onboarding }: OnboardContext): Promise<void> {
   const { nodeId, ipmiIp, hostname } = onboarding;
@@ -209,8 +216,8 @@ async function mustBeNobodys({ services, onboarding }: OnboardContext): Promise<
 }
 
 /**
- * Tells the operator about a host that a discovery switched off or booted without result. Other stages undo their own effects on a machine that was
- * found or created.
+ * Tells the operator about a host that a discovery switched off or booted without result. If a discovery found a machine, the later stages undo their
+ * own effects on it.
  */
 export function leaveDiscovered({ state, onboarding }: OnboardContext): Undone<OnboardState> {
   const { discovery } = state;
@@ -230,7 +237,7 @@ export function leaveDiscovered({ state, onboarding }: OnboardContext): Undone<O
   };
 }
 
-/** The failure after the timeout: what the stage did, and with what result. */
+/** Returns the failure after a discovery's timeout, which says what the discovery did and with what result. */
 export function discoveryTimeout(context: OnboardContext): Failure {
   const { profile, state, onboarding } = context;
   const { discovery } = state;

@@ -7,7 +7,7 @@ import type { Workflow } from "../engine/workflow.ts";
 import { ONBOARD } from "./onboard.ts";
 
 const EVERY_MS = 5_000;
-/** The number of onboardings in one transaction. The next turn handles the remaining onboardings. */
+/** The number of onboardings with a late enrollment in one transaction. Onboardings above this number are handled by the next check. */
 const AT_ONCE = 50;
 
 interface LateSuccessOptions {
@@ -16,8 +16,8 @@ interface LateSuccessOptions {
 }
 
 /**
- * An agent may enroll after its onboarding has failed (lifecycle 4.13). The hub applies the verb `adopt` to such an onboarding, with an audit entry,
- * and the onboarding ends as `reconciled`. Returns the number of adopted onboardings.
+ * An agent may enroll after its onboarding has failed (lifecycle 4.13). The hub applies the verb `adopt` to a failed onboarding whose agent has
+ * enrolled, with an audit entry. The adopted onboarding ends as `reconciled`. Returns the number of adopted onboardings.
  */
 export async function adoptLateSuccesses({ inTx, workflows }: LateSuccessOptions): Promise<number> {
   return inTx(async (tx) => {
@@ -35,7 +35,7 @@ export async function adoptLateSuccesses({ inTx, workflows }: LateSuccessOptions
   });
 }
 
-/** Checks for late enrollments every few seconds. Locks on the rows divide the work between several hubs. */
+/** Checks for late enrollments of agents every few seconds. Locks on the onboardings' rows divide the work between several hubs. */
 export const startLateSuccess = (options: LateSuccessOptions & { readonly log: Log }): { close(): Promise<void> } =>
   periodically({
     everyMs: EVERY_MS,

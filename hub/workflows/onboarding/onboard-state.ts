@@ -13,31 +13,31 @@ export const Discovery = z.object({
    * creates.
    */
   known: z.array(z.string()),
-  /** When the hub first saw the host powered off for this discovery. `known` does not change after that moment. */
+  /** The time when the hub first saw the host powered off for this discovery. `known` does not change after this time. */
   off_at: fact(z.iso.datetime()),
-  /** When the hub first saw the host powered on again. The hub claims no new machine for the host before that time. */
+  /** The time when the hub first saw the host powered on again. Before this time, the hub takes no new machine for the host. */
   booted_at: fact(z.iso.datetime()),
-  /** For each machine that appeared in MAAS after the host was off: when the hub first saw the machine. */
+  /** For each machine that appeared in MAAS after the host was off, the time when the hub first saw the machine. */
   seen: z.record(z.string(), z.iso.datetime()),
 });
 export type Discovery = z.output<typeof Discovery>;
 
 /**
- * The facts of an onboarding (lifecycle 4.5): those of provisioning, and those of finding the machine. The state holds paths of secrets, and never
- * secrets.
+ * The facts of an onboarding (lifecycle 4.5): the facts of provisioning, and the facts about finding the machine. An onboarding's state holds paths
+ * of secrets, and never secrets.
  */
 export const OnboardState = ProvisionState.extend({
   maas_version: fact(z.string()),
   power_credentials_path: fact(z.string()),
   power_credentials_selector: fact(z.enum(["pxe_mac", "ipmi_ip", "hostname", "default"])),
   machine_created: fact(z.boolean()),
-  /** The machine has failed its hardware tests, and `commission_node` is to test it again whatever its status is now. */
+  /** True if the machine has failed its hardware tests, and `commission_node` must test it again whatever its status is now. */
   commission_again: fact(z.boolean()),
   create_rejections: fact(z.number()),
-  /** How often MAAS accepted a create request after which no usable machine existed. */
+  /** The number of create requests that MAAS accepted without a usable machine afterwards. */
   create_unusable: fact(z.number()),
   discovery: fact(Discovery),
-  /** What the hub saw of the host's power cycle since a person last continued the onboarding. */
+  /** The observations of the host's power since a person last continued the onboarding. */
   discovery_power: fact(z.object({ off_seen: z.boolean(), booted_at: z.iso.datetime().nullable() })),
 });
 export type OnboardState = z.output<typeof OnboardState>;

@@ -30,16 +30,16 @@ const ONBOARD_STAGES: OnboardStages<typeof ONBOARDING_STAGES> = [
   ...PROVISION_STAGES,
 ];
 
-/** The stage at which `retry` begins again, if that is not the failed stage itself. */
+/** For a failed stage, the stage at which `retry` begins again. For a stage without an entry, `retry` begins again at the failed stage. */
 const RETRY_AT: Readonly<Partial<Record<OnboardingStage, OnboardingStage>>> = {
-  // Failed commissioning or failed tests stay failed until `commission_node` starts them again.
+  // A machine's failed commissioning or failed tests stay failed until `commission_node` starts them again.
   wait_for_ready: "commission_node",
   ...PROVISION_RESTART.retry,
 };
 
 /**
- * The stage at which `resume` begins again: the last stage after which every later stage observes before it acts (lifecycle 4.9). A stage without an
- * entry does not compile.
+ * For a failed stage, the stage at which `resume` begins again: the last stage after which every later stage observes before it acts (lifecycle 4.9).
+ * If a stage has no entry, the list does not compile.
  */
 const RESUME_AT: Readonly<Record<OnboardingStage, OnboardingStage>> = {
   load_site_config: "load_site_config",
@@ -91,7 +91,7 @@ export function onboardWorkflow(services: WorkflowServices): Workflow {
     },
     restartPoint: (verb, stage) => restart[verb][stage] ?? stage,
     forgottenOnRerun: ["deploy_failure"],
-    // `discovery` is kept, because MAAS may have created a machine for the host since.
+    // The fact `discovery` is kept when an operator continues, because MAAS may have created a machine for the host since.
     forgottenOnRecovery: [...PROVISION_COUNTERS, "create_rejections", "create_unusable", "discovery_power"],
     admit: (tx) => admitOnboardings(tx, ONBOARD),
   });

@@ -8,7 +8,7 @@ export interface PowerOverride {
   readonly status: "active" | "disabled";
 }
 
-/** The order of lifecycle 3.2.1: the most precise selector comes first. */
+/** The selectors of BMC logins in the order of lifecycle 3.2.1: the most precise selector comes first. */
 const ORDER = ["pxe_mac", "ipmi_ip", "hostname"] as const;
 
 export interface ChosenCredentials {
@@ -17,8 +17,8 @@ export interface ChosenCredentials {
 }
 
 /**
- * Chooses the path of a host's BMC login. Null if no override matches and the site has no default. The hub reads the secret itself only when it uses
- * the login.
+ * Chooses the path of a host's BMC login. Returns null if no override matches the host and the site has no default login. The hub reads the secret
+ * itself only when it uses the login.
  */
 export function choosePowerCredentials(
   overrides: readonly PowerOverride[],

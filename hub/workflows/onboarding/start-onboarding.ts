@@ -25,7 +25,7 @@ type Host = Pick<OnboardingCreate, "hostname" | "ipmi_ip" | "pxe_mac">;
 /** The JSON pointer of a host's fields in the request: empty for a single host, `/nodes/<n>` in a batch. */
 type Placed = Host & { readonly pointer: string };
 
-/** Accepts a request for one onboarding (lifecycle 4.1). A refused request throws ApiError and writes nothing. */
+/** Accepts a request for one onboarding (lifecycle 4.1). A refused request for an onboarding throws ApiError and writes nothing. */
 export async function startOnboarding(
   tx: Tx,
   { request, requestedBy }: { request: OnboardingCreate; requestedBy: string },
@@ -113,7 +113,7 @@ async function start(
 const at = (pointer: string, message: string): NonNullable<Problem["errors"]>[number] => ({ pointer, message });
 
 async function checkSelectors(tx: Tx, { site_id, profile_id, sku_id }: Selectors): Promise<void> {
-  // The lock keeps the site's address unchanged until this transaction ends, because only a site without work may move to another region.
+  // The site's lock keeps its address unchanged until this transaction ends, because only a site without workflows may move to another region.
   const site = await keepSite(tx, site_id);
   if (site === null) {
     const errors = [at("/site_id", "names no site")];
@@ -157,7 +157,7 @@ async function knownNodes(tx: Tx, siteId: SiteId, hosts: readonly Host[]): Promi
 
 /**
  * Refuses hosts that are already nodes. A node that an earlier onboarding left `enrolling` is allowed, and the new onboarding continues with it
- * (lifecycle 4.6). A node in service is refused, and so is a BMC that belongs to a node of another name.
+ * (lifecycle 4.6). A host that is a node in service is refused, and so is a BMC that belongs to a node of another name.
  */
 function refuseNodesInService(
   hosts: readonly Placed[],

@@ -1,7 +1,10 @@
 import { type Evidence, type Failure, failure } from "../../../shared/failures.ts";
 import type { AttemptKind, ConnectionAttempt, NodeConditionRow } from "../../db/schema/index.ts";
 
-/** The hub's knowledge about an agent that did not connect in time. Its sources are the hub's own listener, the agent's last session, and MAAS. */
+/**
+ * The hub's knowledge about an agent that did not connect in time. The hub knows the reason for an agent's absence from its own listener, the agent's
+ * last session, and MAAS.
+ */
 export interface Absence {
   readonly hostname: string;
   /** The host's addresses as MAAS lists them. */
@@ -30,7 +33,10 @@ type Cause =
   | "silent";
 
 const MOST_LINES = 8;
-/** The order of attempts with the same time. A refused token comes first, because a refusal says more about the cause than an answered request. */
+/**
+ * The order of connection attempts with the same time. A refused token comes first, because a refusal says more about the cause than an answered
+ * request.
+ */
 const SAYS_MORE = [
   "enrollment_refused",
   "certificate_untrusted",
@@ -45,7 +51,10 @@ const CAUSE_OF = {
   handshake_failed: "broken_off",
 } as const;
 
-/** Only the newest attempt counts, because somebody may have corrected the fault of an earlier one. */
+/**
+ * Finds the cause of the agent's absence. Of the host's connection attempts only the newest counts, because somebody may have corrected the fault of
+ * an earlier one.
+ */
 function causeOf({ connected, health, enrolledAt, attempts }: Absence): Cause {
   if (connected) {
     if (health?.status !== "False") return "connected";
@@ -69,7 +78,7 @@ const SAYS: Readonly<Record<AttemptKind, (address: string, times: string, detail
   handshake_failed: (address, times, detail) => `${address} ended the TLS handshake ${times} (${detail})`,
 };
 
-/** One line for each attempt of the host that the listener recorded. */
+/** Returns one line for each connection attempt of the host that the hub's listener recorded. */
 const linesOf = ({ attempts }: Pick<Absence, "attempts">): string[] =>
   attempts
     .slice(0, MOST_LINES)
@@ -77,7 +86,10 @@ const linesOf = ({ attempts }: Pick<Absence, "attempts">): string[] =>
       SAYS[kind](address, `${count === 1 ? "once" : `${count} times`}, last at ${lastAt.toISOString()}`, detail),
     );
 
-/** The addition to a wait reason, only for causes on which a person can already act. The text of an addition stays the same while its cause lasts. */
+/**
+ * Returns the cause of the agent's absence for the wait reason, or null if a person cannot act on the cause yet. The text about the cause stays the
+ * same while the cause lasts.
+ */
 export function hintOf(absence: Absence): string | null {
   const hints: Partial<Record<Cause, string>> = {
     clock_wrong: `the host's clock is wrong: ${absence.health?.message}`,
@@ -88,7 +100,9 @@ export function hintOf(absence: Absence): string | null {
   return hints[causeOf(absence)] ?? null;
 }
 
-/** The failure of a stage that waited for the agent. `otherwise` builds the failure for a cause without a code of its own. */
+/**
+ * Returns the failure of a stage that waited for the agent. `otherwise` builds the failure for a cause of absence without an error code of its own.
+ */
 export function absenceFailure(
   absence: Absence,
   stage: { readonly evidence: Evidence; otherwise(message: string, evidence: Evidence): Failure },

@@ -9,16 +9,19 @@ import { SecretError } from "../../secrets/port.ts";
 import { type Absence, absenceFailure, hintOf } from "./absence-verdict.ts";
 import { maasOf, type ProvisionContext, provisioningOf } from "./context.ts";
 
-/** How many of a machine's newest events the hub reads to find a failed first boot. */
+/** To find a failed first boot, the hub reads this many of a machine's newest events. */
 const EVENTS = 50;
 const MOST_OF_EVENT = 200;
 
-/** The known cause of the agent's absence, for the wait reason. Null if the hub knows no cause on which a person could act. */
+/** Returns the known cause of the agent's absence for the wait reason, or null if the hub knows no cause on which a person could act. */
 export async function absenceHint(context: ProvisionContext): Promise<string | null> {
   return hintOf(await readAbsence(context, null));
 }
 
-/** The failure of a stage that waited for the agent without success. The failure names the cause if the hub knows one (lifecycle 4.7). */
+/**
+ * Returns the failure of a stage that waited for the agent without success. The failure names the cause of the agent's absence if the hub knows one
+ * (lifecycle 4.7).
+ */
 export async function agentAbsent(
   context: ProvisionContext,
   stage: { readonly evidence: Evidence; otherwise(message: string, evidence: Evidence): Failure },
@@ -40,14 +43,17 @@ async function readAbsence(context: ProvisionContext, maasSaw: string | null): P
     connected: (await readOpenSession(db, nodeId, generation)) !== null,
     health: told.find((one) => one.type === "agent.healthy") ?? null,
     enrolledAt: await readEnrolledAt(db, nodeId, generation),
-    // Attempts from before the stage was entered do not count, because an operator may have corrected their cause. A waiting host tries again within
-    // seconds.
+    // Connection attempts from before the stage was entered do not count, because an operator may have corrected their cause. A host that waits for
+    // the hub tries again within seconds.
     attempts: await listConnectionAttempts(db, { addresses, nodeId, since: enteredAt }),
     maasSaw,
   };
 }
 
-/** cloud-init reports the end of the first boot to MAAS, which stores it as an event. If MAAS does not answer, the failure has no such evidence. */
+/**
+ * Reads from MAAS's events whether the first boot failed, because cloud-init reports the end of the first boot to MAAS. If MAAS does not answer, the
+ * failure has no evidence about the first boot.
+ */
 async function firstBootInMaas(context: ProvisionContext): Promise<string | null> {
   const { maas_system_id: systemId } = context.state;
   if (typeof systemId !== "string") return null;
@@ -59,7 +65,10 @@ async function firstBootInMaas(context: ProvisionContext): Promise<string | null
   }
 }
 
-/** `events` are newest first. Events from before the last `Deploying` belong to an earlier system. */
+/**
+ * Finds the host's report of a failed first boot in `events`, which are newest first. Events of MAAS from before the last `Deploying` belong to an
+ * earlier system.
+ */
 function failedBoot(events: readonly MaasEvent[]): string | null {
   const start = events.findIndex((event) => event.type === "Deploying");
   const ours = start === -1 ? events : events.slice(0, start);

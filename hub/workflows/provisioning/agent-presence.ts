@@ -8,11 +8,11 @@ import { absenceHint } from "./agent-absence.ts";
 import { type ProvisionContext, provisioningOf } from "./context.ts";
 import type { ProvisionState } from "./provision-state.ts";
 
-/** How often the hub extends the life of an expired token (lifecycle 4.6). */
+/** The hub extends the life of an expired enrollment token at most this many times (lifecycle 4.6). */
 const MOST_TOKEN_REFRESHES = 2;
 const LOOK_AGAIN_SECONDS = 15;
 
-/** The agent's open session of this provisioning attempt. Sessions of earlier attempts do not count. */
+/** Returns the agent's open session of this provisioning attempt. The agent's sessions of earlier provisioning attempts do not count. */
 export function agentSession(context: ProvisionContext): Promise<AgentSession | null> {
   const { nodeId, generation } = provisioningOf(context);
   return readOpenSession(context.services.db, nodeId, generation);
@@ -20,7 +20,7 @@ export function agentSession(context: ProvisionContext): Promise<AgentSession | 
 
 /**
  * Waits for the agent, and meanwhile extends the life of its enrollment token. The host got the token at its first boot and cannot get a new one, so
- * the hub extends the same token, twice at most. The hub does not extend a token that is revoked or used.
+ * the hub extends the same token, twice at most. The hub does not extend an enrollment token that is revoked or used.
  */
 export async function waitForAgent(context: ProvisionContext): Promise<Wait<ProvisionState>> {
   const { nodeId, generation } = provisioningOf(context);

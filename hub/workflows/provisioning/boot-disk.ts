@@ -5,12 +5,15 @@ export type BootDiskSearch =
   | { readonly kind: "found"; readonly disk: MaasBlockDevice }
   | { readonly kind: "missing" }
   | { readonly kind: "ambiguous"; readonly disks: readonly MaasBlockDevice[] }
-  /** The pattern takes far too long to match. The pattern `(a+)+$`, for example, backtracks through every way to split a text. */
+  /**
+   * The kind `endless`: the profile's pattern takes far too long to match. The pattern `(a+)+$`, for example, backtracks through every way to split a
+   * text.
+   */
   | { readonly kind: "endless" };
 
 /**
- * Finds the BOSS card among the disks: the one physical disk whose model, name or id_path matches the profile's pattern (lifecycle 4.3). Two matches
- * are an error, because the deploy would erase the wrong disk.
+ * Finds the BOSS card among the disks: the one physical disk whose model, name or id_path matches the profile's pattern (lifecycle 4.3). Two disks
+ * that match the pattern are an error, because the deploy could erase the wrong disk.
  */
 export function findBootDisk(disks: readonly MaasBlockDevice[], pattern: string): BootDiskSearch {
   const physical = disks.filter((disk) => disk.type === "physical");

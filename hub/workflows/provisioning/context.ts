@@ -18,7 +18,7 @@ export interface ProvisionedHost {
 
 /**
  * The input of the provisioning stages: a host with its site, profile and SKU. The context does not name a workflow kind, so each workflow that
- * deploys a machine can list these stages. The workflow fills the context from its own rows.
+ * deploys a machine can list these stages. Each workflow fills the provisioning context from its own rows.
  */
 export interface ProvisionContext<Input = unknown, State extends ProvisionState = ProvisionState>
   extends StageRun<Input, State> {
@@ -44,7 +44,10 @@ export type ProvisionStages<Names extends readonly ProvisioningStage[]> = Stages
 export const maasOf = (context: Pick<ProvisionContext, "services" | "site">): Promise<MaasPort> =>
   context.services.maas(context.site.id);
 
-/** The system id of the machine that an earlier stage found. Throws if the state holds no system id, e.g. because somebody edited the state. */
+/**
+ * Returns the system id of the machine that an earlier stage found. Throws if the workflow's state holds no system id, for example because somebody
+ * edited the state.
+ */
 export function systemIdOf(context: Pick<ProvisionContext, "state" | "operation">): string {
   const systemId = context.state.maas_system_id;
   if (systemId !== null && systemId !== undefined) return systemId;
@@ -68,8 +71,8 @@ function missing({ operation }: Pick<ProvisionContext, "operation">, what: strin
 }
 
 /**
- * The last check before a call that cannot be undone. A process that was paused for longer than its lease must not act on an old observation. Only a
- * pause between this check and the call remains possible.
+ * Checks for the last time before a call that cannot be undone that this hub still holds the lease. A process that was paused for longer than its
+ * lease must not act on an old observation. The check cannot exclude a pause of the process between the check and the call.
  */
 export const mustStillHold = (context: ProvisionContext): Promise<void> => inFencedTx(context, async () => undefined);
 

@@ -1,13 +1,13 @@
 import type { MaasEvent } from "../../maas/port.ts";
 import type { DeployFailure } from "./provision-state.ts";
 
-/** The two wordings of MAAS's own deploy timeouts (maas 5.4). */
+/** The two texts with which MAAS reports its own deploy timeouts (maas 5.4). */
 const TIMED_OUT = /time-out during deployment|timed out after \d+ minutes/i;
 
 /**
- * No MAAS event names a datasource failure, because an installed system that cannot reach MAAS cannot report the failure either. The failure shows as
- * an install that reached `Rebooting`, followed by silence until a timeout (decision M11). `events` are newest first, as MAAS lists them. Events from
- * before the last `Deploying` belong to earlier attempts.
+ * No MAAS event names a datasource failure, because an installed system that cannot reach MAAS cannot report the failure either. A datasource failure
+ * looks like an install that reached `Rebooting`, followed by silence until a timeout (decision M11). `events` are newest first, as MAAS lists them.
+ * MAAS's events from before the last `Deploying` belong to earlier deploys.
  */
 export function classifyDeployFailure(
   failed: Pick<DeployFailure, "reason" | "error_description" | "status_message">,

@@ -1,16 +1,16 @@
 import { createContext, Script } from "node:vm";
 
 /**
- * The time limit of a match, because a match blocks the whole hub process. An ordinary pattern takes microseconds; the limit leaves room for a busy
- * machine.
+ * The time limit for matching a pattern, because the match blocks the whole hub process. An ordinary pattern takes microseconds, so the limit is long
+ * enough even on a busy machine.
  */
 const SEARCH_WITHIN_MS = 1_000;
 const CONTEXT = createContext({ texts: [] as readonly (readonly string[])[], expression: /x/ });
 const SEARCH = new Script("texts.map((of) => of.map((text) => expression.test(text)).includes(true))");
 
 /**
- * Tells for each list of texts whether a text matches the pattern. A pattern that is not a regular expression is searched as literal text. Null if
- * the match took too long.
+ * Tells for each list of texts whether a text matches the pattern. A pattern that is not a regular expression is searched as literal text. The result
+ * is null if matching the pattern took too long.
  */
 export function holdPattern(texts: readonly (readonly string[])[], pattern: string): boolean[] | null {
   const expression = asExpression(pattern);
@@ -34,14 +34,20 @@ function asExpression(pattern: string): RegExp | null {
   }
 }
 
-/** Longer than the models and paths of disks: a pattern that matches texts of this length in time also matches those in time. */
+/**
+ * The length of the texts with which a pattern is tested is longer than the models and paths of disks. A pattern that matches such long texts in time
+ * also matches disk names in time.
+ */
 const WORST_LENGTH = 128;
-/** Characters that match classes such as `.`, `\w`, `\d` and `\s`, which a pattern need not contain literally. */
+/** Texts that match character classes such as `.`, `\w`, `\d` and `\s`, which a pattern need not contain literally. */
 const OF_CLASSES = ["a", "0", " ", "_", "-", "a0", "a ", "0 "];
-/** Ends that no pattern matches, so that the match must backtrack through all alternatives. */
+/** Ends of test texts that no pattern matches, so that the match must backtrack through all alternatives. */
 const WRONG_ENDS = ["\u0001", "!"];
 
-/** Texts that cause the most backtracking: a piece that the pattern may repeat, many times over, and then an end that does not match. */
+/**
+ * Returns test texts that cause the most backtracking: many repetitions of a piece that the pattern may repeat, followed by an end that does not
+ * match.
+ */
 export function worstTexts(pattern: string): string[] {
   const named = pattern.match(/[a-z0-9 _-]+/gi) ?? [];
   const pieces = new Set([...OF_CLASSES, ...named, ...named.flatMap((run) => [...run])]);
@@ -54,8 +60,8 @@ export function worstTexts(pattern: string): string[] {
 }
 
 /**
- * Each repeated group of the pattern, with its repetition and an end that no disk has. Each group is tested without the parts of the pattern that
- * precede the group.
+ * Returns each repeated group of the pattern, with its repetition and an end that no disk has. Each repeated group is tested without the parts of the
+ * pattern that precede it.
  */
 export function repeatedGroups(pattern: string): string[] {
   const found: string[] = [];
@@ -79,8 +85,8 @@ export function repeatedGroups(pattern: string): string[] {
 
 /**
  * True if the pattern has a repetition within a repetition, such as `(a+)+$` or `(a|a)*b`, for which a match may take practically for ever.
- * `isEndless` matches the pattern and its repeated groups with the worst texts. If `isEndless` misses a pattern, the stage that uses the pattern
- * still has the same time limit.
+ * `isEndless` matches the pattern and its repeated groups with the texts that cause the most backtracking. If `isEndless` misses a pattern, the stage
+ * that uses the pattern still has the same time limit.
  */
 export const isEndless = (pattern: string): boolean =>
   [pattern, ...repeatedGroups(pattern)].some((one) => holdPattern([worstTexts(one)], one) === null);

@@ -1,16 +1,18 @@
-/** MAAS's data about a machine's hardware sync. A direct read and the watcher's observation have the same fields. */
+/**
+ * MAAS's data about a machine's hardware sync. The machine from a direct read and the machine from the watcher's observation both have these fields.
+ */
 export interface SyncFacts {
   readonly enableHwSync: boolean | null;
   readonly lastSync: Date | null;
   readonly syncIntervalSeconds: number | null;
 }
 
-/** MAAS's own rule: a sync that is late by half an interval is unhealthy (decision M3). */
+/** By MAAS's own rule, a hardware sync that is late by half an interval is unhealthy (decision M3). */
 const TOLERANCE = 1.5;
 
 /**
  * MAAS sets `last_sync` when the deploy ends, before any sync ran. Only a `last_sync` later than `baseline` proves a sync. For a version of MAAS that
- * does not show `enable_hw_sync` or the interval, that proof is enough.
+ * does not show `enable_hw_sync` or the interval, a later `last_sync` is enough.
  */
 export function hardwareSyncIsHealthy(facts: SyncFacts, baseline: Date | null, now: Date): boolean {
   const { enableHwSync, lastSync, syncIntervalSeconds } = facts;

@@ -23,7 +23,7 @@ const meantToDeploy = ({ state }: ProvisionContext): boolean =>
 
 /**
  * Compares the machine's owner with the name that Muster's MAAS user had when the deploy was requested. `now` is the present name of Muster's MAAS
- * user. If `now` is given, the owner may have that name too.
+ * user. If `now` is given, a machine whose owner has this name is also Muster's.
  */
 const isOursAs = (context: ProvisionContext, { owner }: Pick<MaasMachine, "owner">, now: string | null): boolean => {
   const name = context.state.maas_username;
@@ -52,11 +52,13 @@ export async function judgeMachine(at: Judging, context: ProvisionContext, machi
 const sameVerdict = (one: Judgement, other: Judgement): boolean =>
   one.kind === "failed" && other.kind === "failed" ? one.failure.code === other.failure.code : one.kind === other.kind;
 
-/** Judges the watcher's last observation, which may be old. The result only decides whether the stage reads the machine from MAAS. */
+/**
+ * Judges the machine by the watcher's last observation, which may be old. The judgement only decides whether the stage reads the machine from MAAS.
+ */
 export const judgeSeen = (at: Judging, context: ProvisionContext, machine: JudgedMachine): Judgement =>
   judge(at, machine, isOursAs(context, machine, null));
 
-/** The machine as MAAS has it now, if the stage had a reason to read it (`watchMachine`). Returns null if there was no reason to read the machine. */
+/** Returns the machine as MAAS has it now, or null if `watchMachine` finds no reason to read it. */
 export const watchedMachine = (
   context: ProvisionContext,
   concludes: (row: MaasMachineRow) => boolean,
@@ -75,8 +77,9 @@ export const watchedMachine = (
   );
 
 /**
- * For stages that wait for the host and not for MAAS. If somebody released, broke, took or deleted the machine, the wait fails at once and not at its
- * deadline (decision M2). Returns null if the machine is still deployed by this workflow. Throws `machine_vanished`.
+ * Checks the machine for stages that wait for the host and not for MAAS. If somebody released, broke, took or deleted the machine, the stage fails at
+ * once and not at its deadline (decision M2). Returns null if the machine is still deployed by this workflow. If MAAS no longer has the machine,
+ * `machine_vanished` is thrown.
  */
 export async function machineTaken(
   stage: "ensure_hardware_sync_configured" | "wait_for_hardware_sync_healthy" | "wait_for_agent_enrollment",

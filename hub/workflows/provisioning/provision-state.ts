@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { NodeId, TaskId } from "../../../shared/ids.ts";
 
-/** A stage clears a fact by writing null. JSON keeps null and drops `undefined`. */
+/** A stage clears a fact of its state by writing null, because JSON keeps null and drops `undefined`. */
 export const fact = <T extends z.ZodType>(schema: T) => schema.nullable().optional();
 
 const DeployFailure = z.object({
@@ -9,17 +9,18 @@ const DeployFailure = z.object({
   maas_status: z.number(),
   status_message: z.string(),
   error_description: z.string(),
-  /** Written by classify_deploy_failure (decision M11). */
+  /** The kind of the deploy failure, which the stage classify_deploy_failure writes (decision M11). */
   classified_as: z.enum(["datasource_like", "generic"]).optional(),
 });
 export type DeployFailure = z.output<typeof DeployFailure>;
 
 /**
- * The facts that the provisioning stages read and write (lifecycle 4.5). Each workflow with these stages extends this schema. The parser drops facts
- * of earlier versions. Each fact is optional, because a newer hub continues rows that an older hub wrote (decision W3).
+ * The facts that the provisioning stages read and write (lifecycle 4.5). Each workflow with the provisioning stages extends `ProvisionState`. The
+ * parser drops facts that only earlier versions had. Each fact of the state is optional, because a newer hub continues rows that an older hub wrote
+ * (decision W3).
  */
 export const ProvisionState = z.object({
-  /** The name of Muster's MAAS user. A machine that this user owns, and that the workflow meant to deploy, is the workflow's own. */
+  /** The name of Muster's MAAS user. A machine that Muster's user owns, and that the workflow meant to deploy, is the workflow's own. */
   maas_username: fact(z.string()),
   maas_system_id: fact(z.string()),
   boss_disk_id: fact(z.number()),
@@ -34,7 +35,7 @@ export const ProvisionState = z.object({
   generation: fact(z.number()),
   user_data_sha256: fact(z.string()),
   /**
-   * The generation for which the workflow was about to call deploy. Once this fact is stored, a deploying machine of Muster's MAAS user is the
+   * The generation for which the workflow was about to call deploy. Once `deploy_intent` is stored, a deploying machine of Muster's MAAS user is the
    * workflow's own.
    */
   deploy_intent: fact(z.number()),
@@ -44,7 +45,7 @@ export const ProvisionState = z.object({
   deployed_at: fact(z.string()),
   deploy_ip_addresses: fact(z.array(z.string())),
   deploy_failure: fact(DeployFailure),
-  /** How often MAAS did not return the events of the failed deploy. */
+  /** The number of times that MAAS did not return the events of the failed deploy. */
   events_unread: fact(z.number()),
   datasource_retries: fact(z.number()),
   abort_requested_at: fact(z.string()),

@@ -32,11 +32,13 @@ export const PROVISION_STAGES: ProvisionStages<typeof PROVISIONING_STAGES> = [
 ];
 
 /**
- * The stage at which an operator's `retry` or `resume` begins again, if that is not the failed stage itself. The list for `resume` has no stages up
- * to `render_cloud_init`, because each workflow decides itself where a resume of these stages begins (lifecycle 4.9).
+ * For a failed stage, the stage at which an operator's `retry` or `resume` begins again. For a stage without an entry of `retry`, `retry` begins
+ * again at the failed stage. The list for `resume` has no stages up to `render_cloud_init`, because each workflow decides itself where a resume of an
+ * early stage begins (lifecycle 4.9).
  */
 export const PROVISION_RESTART = {
-  // The hub has released the machine of a failed deploy to Ready. A second wait for `Deployed` would never end.
+  // A `retry` after a failed deploy begins at `render_cloud_init`. The hub has released the machine to Ready, so a second wait for `Deployed` would
+  // never end.
   retry: {
     deploy_via_maas: "render_cloud_init",
     wait_for_deployed: "render_cloud_init",
@@ -56,7 +58,7 @@ export const PROVISION_RESTART = {
   Record<"retry" | "resume", Readonly<Partial<Record<ProvisioningStage, ProvisioningStage>>>>
 >;
 
-/** Counters of bounded recoveries. The engine deletes these counters when an operator continues the workflow. */
+/** The facts that count limited attempts to recover. The engine deletes these counters when an operator continues the workflow. */
 export const PROVISION_COUNTERS = [
   "datasource_retries",
   "events_unread",

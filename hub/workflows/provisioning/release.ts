@@ -4,14 +4,17 @@ import { maasOf, type ProvisionContext, systemIdOf } from "./context.ts";
 import { freshMachine, judgeMachine, waitForMachine } from "./machine.ts";
 import type { ProvisionState } from "./provision-state.ts";
 
-/** MAAS changes the status after an abort only when it has powered the machine off (maas 2.6). Within this time the hub does not abort again. */
+/**
+ * The hub does not abort a deploy again within this time. After an abort, MAAS changes the machine's status only when it has powered the machine off
+ * (maas 2.6).
+ */
 const ABORT_SHOWS_WITHIN_SECONDS = 120;
 
 export type ReleaseStep = { readonly kind: "ready" } | Wait<ProvisionState> | Failed<ProvisionState>;
 
 /**
- * One step that brings the machine of a failed deploy back to Ready: the step reads the machine, then aborts, releases or waits (lifecycle 4.3). The
- * caller repeats the step until it returns `ready`. The hub never releases a machine that this workflow did not deploy.
+ * Makes one step to bring the machine of a failed deploy back to Ready: reads the machine, and then aborts, releases or waits (lifecycle 4.3). The
+ * caller of `stepBackToReady` repeats the step until the result is `ready`. The hub never releases a machine that this workflow did not deploy.
  */
 export async function stepBackToReady(
   at: "recover_for_datasource_retry" | "compensation",
@@ -51,8 +54,8 @@ function abortIsUnderWay({ state, now }: ProvisionContext): boolean {
 }
 
 /**
- * A conflict means that the machine's status changed between the observation and the call, so the next step reads the machine again. The engine
- * retries all other errors.
+ * A conflict means that the machine's status changed between the observation and the call, so the next step reads the machine again. Other errors of
+ * the call are thrown, and the engine retries the stage.
  */
 async function acceptConflict(call: () => Promise<unknown>): Promise<void> {
   try {

@@ -3,7 +3,7 @@ import { enqueueTask } from "../../db/queries/tasks.ts";
 import { inFencedTx } from "../services.ts";
 import { type ProvisionContext, provisioningOf, systemIdOf } from "./context.ts";
 
-/** The deadline of one reseed task, after which the hub gives it up. */
+/** The deadline in seconds of a reseed task, which sets up a host's hardware sync anew. After the deadline the hub gives up the reseed task. */
 const RESEED_DEADLINE_SECONDS = 600;
 
 /**

@@ -4,7 +4,7 @@ import { removeConditions, writeOwnCondition } from "../../db/queries/node-condi
 import type { Tx } from "../../db/tx.ts";
 import type { ProvisionContext } from "./context.ts";
 
-/** How many rows a message lists by name. For further rows the message gives only their number. */
+/** A message lists at most this many RoCE rows by name. For further RoCE rows the message gives only their number. */
 const NAMED = 16;
 
 const list = (all: readonly string[]): string =>
@@ -13,7 +13,7 @@ const list = (all: readonly string[]): string =>
 type RoceWord = { readonly status: "True" | "False"; readonly reason: string; readonly message: string };
 const MISSING_BUT_ALLOWED = CONDITION_TYPES["network.roce"].tolerates;
 
-/** The status, reason and message of the node's condition `network.roce`. Null if the host has no RoCE rows. */
+/** Returns the status, reason and message of the node's condition `network.roce`, or null if the host has no RoCE rows. */
 function roceWord(state: ProvisionContext["state"], required: boolean): RoceWord | null {
   const { roce_assigned: assigned, roce_applied: applied, roce_warnings: warnings, roce_foreign: foreign } = state;
   if (assigned === null || assigned === undefined || assigned === 0) return null;
@@ -29,7 +29,7 @@ function roceWord(state: ProvisionContext["state"], required: boolean): RoceWord
   };
 }
 
-/** Writes the condition for the node's new provisioning attempt, because the condition of the previous attempt no longer applies. */
+/** Writes the condition `network.roce` for the node's new provisioning attempt, because the condition of the previous attempt no longer applies. */
 export async function tellRoce(
   tx: Tx,
   { state, profile, host, workflowId }: ProvisionContext,

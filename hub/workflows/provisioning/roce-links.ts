@@ -8,7 +8,7 @@ export interface StaticLink extends RoceLink {
 }
 
 export interface LinkPlan {
-  /** Links that Muster made and that no RoCE row names any more. Muster removes stale links. */
+  /** Links that Muster made and that no RoCE row names any more. Muster removes these stale links. */
   readonly stale: readonly StaticLink[];
   /** Links on an interface of a RoCE row that no row names and that Muster did not make. Muster reports foreign links and does not change them. */
   readonly foreign: readonly StaticLink[];
@@ -18,8 +18,8 @@ export const sameLink = (a: RoceLink, b: RoceLink): boolean =>
   a.interface === b.interface && a.ipAddress === b.ipAddress;
 
 /**
- * Decides which STATIC links of a machine are removed, and which belong to somebody else. `wanted`: the links of the host's RoCE rows. `ours`: links
- * that a RoCE row named before.
+ * Decides which STATIC links of a machine are removed, and which belong to somebody else. `wanted` are the links of the host's RoCE rows. `ours` are
+ * links that a RoCE row named before.
  */
 export function planLinks(
   interfaces: readonly MaasInterface[],

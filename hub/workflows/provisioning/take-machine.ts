@@ -10,14 +10,15 @@ type Taker = Pick<ProvisionContext, "workflowId" | "host"> & {
   readonly site: Pick<ProvisionContext["site"], "id" | "name">;
 };
 
-/** A machine that MAAS has. `bmc` is "" if MAAS knows no BMC address of the machine. */
+/** A machine that was found in MAAS. `bmc` is "" if MAAS knows no BMC address of the machine. */
 export interface FoundMachine {
   readonly systemId: string;
   readonly bmc: string;
 }
 
 /**
- * The BMC address of the request and the one in MAAS. The two addresses may differ until `commission_node` has written the request's address to MAAS.
+ * Returns the BMC address in the onboarding's request and the BMC address in MAAS. The two addresses may differ until `commission_node` has written
+ * the request's address to MAAS.
  */
 const bmcsOf = ({ host }: Taker, { bmc }: FoundMachine): string[] => [
   ...new Set([host.ipmiIp, bmc].map(normalAddress)),
@@ -25,16 +26,16 @@ const bmcsOf = ({ host }: Taker, { bmc }: FoundMachine): string[] => [
 
 /**
  * Reserves the machine for this workflow until the workflow ends. Throws `conflicting_candidates` if the machine belongs to another node or another
- * workflow holds it. Two sites may be the same MAAS region by mistake, so a machine of another site counts as the same if its system id and BMC are
- * the same. Two MAAS regions may use the same system id for different machines. The system id alone decides only if MAAS has no BMC address to
- * compare.
+ * workflow holds it. Two sites may be the same MAAS region by mistake. A machine of another site therefore counts as the same machine if its system
+ * id and BMC are the same. Two MAAS regions may use the same system id for different machines. If MAAS has no BMC address to compare, the same system
+ * id means the same machine.
  */
 export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): Promise<void> {
   const { systemId } = machine;
   const { workflowId, site, host } = taker;
   const holder = await holdMachine(tx, workflowId, { siteId: site.id, systemId, bmcs: bmcsOf(taker, machine) });
-  // The hold is taken before the check for other nodes. A workflow that releases its hold has already bound the machine to its node, so the check
-  // finds that node.
+  // The workflow takes its hold on the machine before it checks for other nodes. Another workflow that releases its hold has already bound the
+  // machine to its node, so the check finds this node.
   if (holder === null) return mustBeNoOtherNode(tx, taker, machine);
   const todo =
     holder.kind === "onboarding"
@@ -44,7 +45,10 @@ export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): 
   throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, { candidates: [systemId] }));
 }
 
-/** Throws `conflicting_candidates` if the machine is bound to another node. A host that is in use under another name must not be changed. */
+/**
+ * Throws `conflicting_candidates` if the machine is bound to another node. The check keeps an onboarding from changing a host that is in use under
+ * another name.
+ */
 export async function mustBeNoOtherNode(tx: Tx, taker: Taker, machine: FoundMachine): Promise<void> {
   const { systemId } = machine;
   const { host, site } = taker;

@@ -29,7 +29,8 @@ export const disableNode: DecommissionStageOf<"disable_node"> = {
     kind: "done",
     message: "The node is no longer draining; it becomes active again when its agent reports",
     commit: async (tx) => {
-      // A restarted drain begins with the status `draining` again. A status without `draining` in between would let new work onto the node.
+      // A restarted drain begins with the status `draining` again, so the node keeps `draining` in between. Another status would let new work onto
+      // the node.
       if (cause === "restart") return;
       const { node, workflowId, decommission } = context;
       await leaveDraining(tx, node.id, workflowId, decommission.priorStatus, "The drain was given up");

@@ -21,15 +21,17 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
     return {
       kind: "skipped",
       message: `Continued without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}`,
-      // The stage does not cancel the drain task, because an agent that had begun the drain would reopen the host after a cancel. When the agent
-      // connects again, the agent closes the host and ends the remaining sessions.
+      // The stage does not cancel the drain task, because an agent that had begun the drain would reopen the host after a cancel. When an absent
+      // agent connects again, it closes the host to users and ends the remaining sessions.
       commit: async (tx) => void (await queueWork(tx, context, DRAIN)),
     };
   }
   return judgeTask(context, DRAIN, task) ?? { kind: "not_started" };
 }
 
-/** The agent closes the host to new sessions and ends the open ones (lifecycle 5.2). The stage waits for the agent's result. */
+/**
+ * The agent closes the host to new sessions and ends the open ones (lifecycle 5.2). The stage `drain_node` waits for the agent's result of the drain.
+ */
 export const drainNode: DecommissionStageOf<"drain_node"> = {
   name: "drain_node",
   title: "Have the agent drain the host: no new sessions, the open ones end",
@@ -49,7 +51,8 @@ export const drainNode: DecommissionStageOf<"drain_node"> = {
       ),
   },
   retry: { maxAttempts: 3, baseSeconds: 5, maxSeconds: 60 },
-  // The wait for the agent takes the place of a retry (lifecycle 5.8). If the agent does not connect, a person must look for the cause.
+  // The drain of an unreachable agent is not retried, because the stage has already waited for the agent (lifecycle 5.8). If the agent does not
+  // connect, a person must look for the cause.
   overrides: { post_deploy_connectivity_failure: { retry: "never" } },
   run: (context) => startWork(context, DRAIN),
   compensate: async (context) => ({

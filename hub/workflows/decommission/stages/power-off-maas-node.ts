@@ -15,13 +15,16 @@ import {
 } from "../release-machine.ts";
 import { cannotPowerOff } from "../release-verdicts.ts";
 
-/** How often the stage asks for the power state. A power query occupies one of MAAS's few slots for slow calls, for up to a minute. */
+/**
+ * The stage queries the power state of the machine every 30 seconds. A power query occupies one of MAAS's few slots for slow calls, for up to a
+ * minute.
+ */
 const LOOK_AGAIN_SECONDS = 30;
 
 /**
  * Makes sure that the release has powered the machine off (lifecycle 6.4). The stage asks the BMC through MAAS, because MAAS's own record of the
- * power may be minutes old. Only the BMC's answer `off` counts as off. If the power state stays unknown until the timeout, the stage fails (lifecycle
- * 5.8).
+ * power may be minutes old. The machine counts as off only if the BMC answers `off`. If the power state stays unknown until the timeout, the stage
+ * fails (lifecycle 5.8).
  */
 export const powerOffMaasNode: DecommissionStageOf<"power_off_maas_node"> = {
   name: "power_off_maas_node",
@@ -54,7 +57,7 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
   return { ...wait, patch: { ...wait.patch, power_off_asked: true } };
 }
 
-/** The power state that MAAS reads from the BMC now. `error` if the BMC does not answer. */
+/** Returns the power state that MAAS reads from the BMC now, or `error` if the BMC does not answer. */
 async function askBmc(context: DecommissionContext): Promise<string> {
   try {
     return await (await maasOf(context)).queryPowerState(machineOf(context).systemId);

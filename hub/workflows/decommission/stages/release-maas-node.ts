@@ -19,7 +19,7 @@ import {
 } from "../release-machine.ts";
 
 const REASON = "MAAS to release the machine";
-/** These errors of MAAS mean that the machine has changed since the last observation, so the stage observes the machine again. */
+/** The MAAS errors after which the stage observes the machine again, because the machine has changed since the last observation. */
 const LOOK_AGAIN: readonly MaasErrorCode[] = ["state_conflict", "forbidden", "not_found"];
 
 /**
@@ -98,8 +98,8 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
 }
 
 /**
- * The compensation of a release does not change the node's status. A release that MAAS has accepted cannot be undone. Before MAAS accepts a release,
- * the compensation has nothing to undo.
+ * The compensation of a release does not change the node's status. A release that MAAS has accepted cannot be undone. If MAAS has not accepted the
+ * release yet, the compensation has nothing to undo.
  */
 async function compensate(
   context: DecommissionContext,

@@ -9,10 +9,10 @@ import type { OnboardState } from "../onboard-state.ts";
 import { powerOf } from "../power-login.ts";
 
 /**
- * Commissions a New machine directly, because MAAS's `accept` would start the same run with options of its own (maas 2.4). The stage observes first,
- * so that it adopts a run whose answer was lost. A machine that failed its hardware tests is commissioned and tested again. The stage records this
- * intent before it tells MAAS to ignore the failed tests. MAAS then shows the machine as Ready. Without the record, a later run would take that
- * status for an operator's decision.
+ * Commissions a New machine directly, because MAAS's `accept` would start the commissioning with options of its own (maas 2.4). The stage observes
+ * first, so that it adopts a commissioning that an earlier call without an answer started. A machine that failed its hardware tests is commissioned
+ * and tested again. Before the stage tells MAAS to ignore the failed tests, it records that the machine must be tested again. When MAAS ignores the
+ * failed tests, it shows the machine as Ready. Without the record, a later run of the stage would take the status Ready for an operator's decision.
  */
 export const commissionNode: OnboardStage<"commission_node"> = {
   name: "commission_node",
@@ -35,11 +35,12 @@ export const commissionNode: OnboardStage<"commission_node"> = {
     const named = await maas.updateMachine(systemId, { hostname: context.onboarding.hostname, power });
     if (named.status === MAAS_STATUS.ready && context.state.commission_again !== true)
       return { kind: "skipped", message: "The machine is Ready already; its name was set" };
-    // MAAS would commission a Ready machine again. Only the fence keeps a late run from doing that.
+    // MAAS would commission a Ready machine again if a late run asked for it. Only the fence keeps a late run from commissioning a Ready machine
+    // again.
     await mustStillHold(context);
     try {
-      // MAAS does not commission a machine whose last tests failed, so the stage first overrides the result. The results of the new run count (maas
-      // 2.5).
+      // MAAS does not commission a machine whose last tests failed, so the stage first overrides the result of these tests. After a new
+      // commissioning, the results of its own tests count (maas 2.5).
       if (named.status === MAAS_STATUS.failed_testing) await maas.overrideFailedTesting(systemId);
       const machine = await maas.commission(systemId, {
         commissioning: context.profile.commissioningScripts,
@@ -52,8 +53,8 @@ export const commissionNode: OnboardStage<"commission_node"> = {
         patch: AGAIN_DONE,
       };
     } catch (error) {
-      // The machine's status changed between the observation and the call, e.g. by a run whose answer was lost. A new observation decides what the
-      // stage does.
+      // On a conflict, the machine's status has changed since the observation, for example by an earlier call whose answer was lost. A new
+      // observation decides what the stage does.
       if (!(error instanceof MaasError) || error.code !== "state_conflict") throw error;
       const now = await observe(context);
       if (now.kind === "not_started") throw error;

@@ -15,8 +15,9 @@ import type { OnboardState } from "../onboard-state.ts";
 import { powerOf } from "../power-login.ts";
 
 /**
- * Searches first, so that a second run adopts a machine that an earlier run created, or a host that it booted, without an answer (lifecycle 4.10,
- * 4.16). After its deadline the stage only searches once more.
+ * Finds the host's machine in MAAS, or creates it. Before it creates a machine, the stage searches for the host's machine. A second run of the stage
+ * adopts what an earlier run created or booted, even if the answer was lost (lifecycle 4.10, 4.16). After its deadline, `create_or_find_in_maas` only
+ * searches once more.
  */
 export const createOrFindInMaas: OnboardStage<"create_or_find_in_maas"> = {
   name: "create_or_find_in_maas",
@@ -96,9 +97,9 @@ function adopt(
 }
 
 /**
- * Takes a New machine that MAAS discovered by itself and that no onboarding requested, if the site's profile allows that (lifecycle 4.16, rule 6). A
- * machine with another BMC address is another host, whose BMC the onboarding would overwrite. If MAAS knows the machine's BMC by a name and not by an
- * address, a person must choose.
+ * Takes a New machine that MAAS discovered by itself and that no onboarding requested, if the profile allows unrequested machines (lifecycle 4.16,
+ * rule 6). A machine with another BMC address is another host, whose BMC the onboarding would overwrite. If MAAS knows the machine's BMC by a name
+ * and not by an address, a person must choose.
  */
 async function claimSoleNew(
   maas: MaasPort,

@@ -10,7 +10,7 @@ import type { OnboardState } from "../onboard-state.ts";
 
 type Refusal = Failed<OnboardState>;
 
-/** The preflight of lifecycle 4.14: checks with little effort what the site lacks, before the onboarding changes a machine. */
+/** The preflight of lifecycle 4.14: finds out what the site lacks, before the onboarding changes a machine. */
 export const loadSiteConfig: OnboardStage<"load_site_config"> = {
   name: "load_site_config",
   title: "Check the site, its profile, its secrets and its MAAS account",

@@ -9,9 +9,9 @@ import { addressOf, networkOf } from "../ipv4.ts";
 import { type LinkPlan, planLinks, sameLink } from "../roce-links.ts";
 
 /**
- * Sets the RoCE addresses in MAAS (lifecycle 4.3). The routing on the host is not part of this stage. A RoCE row that cannot be applied is a warning:
- * the host is deployed without that address (lifecycle 4.6), and the node's condition `network.roce` says so. The stage removes the links of earlier
- * RoCE rows, because MAAS would otherwise configure both addresses.
+ * Sets the RoCE addresses in MAAS (lifecycle 4.3). The stage `apply_roce_phase2` does not set up routing on the host. A RoCE row that cannot be
+ * applied is a warning: the host is deployed without that address (lifecycle 4.6), and the node's condition `network.roce` says so. The stage removes
+ * the links of earlier RoCE rows, because MAAS would otherwise configure both addresses.
  */
 export const applyRocePhase2: ProvisionStage<"apply_roce_phase2"> = {
   name: "apply_roce_phase2",
@@ -73,7 +73,10 @@ export const applyRocePhase2: ProvisionStage<"apply_roce_phase2"> = {
 const NO_ROCE = { roce_assigned: 0, roce_applied: 0, roce_warnings: [], roce_foreign: [] };
 const inWords = (link: RoceLink): string => `${link.interface} ${link.ipAddress}`;
 
-/** Removes stale links before any link is added, because another RoCE row may need the same address. Returns the interfaces after the removal. */
+/**
+ * Removes stale links before any link is added, because another RoCE row may need the same address. Returns the machine's interfaces after the
+ * removal.
+ */
 async function takeAwayStale(
   context: ProvisionContext,
   wanted: readonly RoceLink[],
@@ -87,7 +90,7 @@ async function takeAwayStale(
   return { ...plan, interfaces: plan.stale.length === 0 ? interfaces : await maas.interfaces(systemId) };
 }
 
-/** One warning for each row that could not be applied. */
+/** Applies the RoCE rows, and returns one warning for each row that could not be applied. */
 async function applyAll(
   context: ProvisionContext,
   rows: readonly MaasRoceAssignment[],
@@ -115,7 +118,7 @@ async function apply(
 ): Promise<string | null> {
   const ipAddress = addressOf(row.ipv4Cidr);
   const cidr = networkOf(row.ipv4Cidr);
-  // Links are read first: posting the same STATIC link again is an error in MAAS (maas 2.11).
+  // The stage reads the links of an interface first, because posting the same STATIC link again is an error in MAAS (maas 2.11).
   if (hasAddress(nic, ipAddress)) return null;
   try {
     const subnet = subnets.get(cidr) ?? (await createSubnet(maas, nic, cidr));
@@ -126,7 +129,7 @@ async function apply(
     return null;
   } catch (error) {
     if (!(error instanceof MaasError) || isUpstreamFault(error)) throw error;
-    // MAAS's "in use" may refer to the same link, which an earlier run made (maas 2.11).
+    // If MAAS answers that an address is in use, an earlier run may have made the same link (maas 2.11).
     if (await isLinked(maas, systemId, nic.id, ipAddress)) return null;
     return error.message.slice(0, 200);
   }
@@ -141,7 +144,7 @@ async function isLinked(maas: MaasPort, systemId: string, nicId: number, ipAddre
 }
 
 /**
- * Creates an unmanaged subnet on the interface's own VLAN. From a managed subnet, MAAS might assign the same addresses to other machines (maas 2.11).
+ * Creates an unmanaged subnet on the interface's own VLAN. In a managed subnet, MAAS might assign the RoCE addresses to other machines (maas 2.11).
  */
 async function createSubnet(maas: MaasPort, nic: MaasInterface, cidr: string): Promise<MaasSubnet | null> {
   if (nic.vlanId === null) return null;
@@ -149,7 +152,8 @@ async function createSubnet(maas: MaasPort, nic: MaasInterface, cidr: string): P
 }
 
 /**
- * True for errors that make the stage fail, e.g. MAAS is unavailable or the account lacks rights. Errors about the RoCE row itself are only warnings.
+ * True for errors that make the stage fail, for example because MAAS is unavailable or the account lacks rights. Errors about the RoCE row itself are
+ * only warnings.
  */
 const isUpstreamFault = (error: MaasError): boolean =>
   !["rejected_input", "not_found", "state_conflict"].includes(error.code);

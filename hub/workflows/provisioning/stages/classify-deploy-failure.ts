@@ -12,7 +12,7 @@ const UNREAD_PAUSE_SECONDS = 5;
 
 /**
  * Classifies a failed deploy by its events in MAAS. If the events cannot be read, the failure counts as generic, which stops automatic retries
- * (lifecycle 4.6). The stage first asks MAAS for the events up to three times.
+ * (lifecycle 4.6). Before it gives up, the stage asks MAAS for the deploy's events up to three times.
  */
 export const classifyDeployFailure: ProvisionStage<"classify_deploy_failure"> = {
   name: "classify_deploy_failure",
@@ -25,7 +25,8 @@ export const classifyDeployFailure: ProvisionStage<"classify_deploy_failure"> = 
     "Classifying the failed deploy",
   ),
   retry: UPSTREAM_RETRY,
-  // The deploy has already failed, so its compensation follows. A second classification would read the same events.
+  // A classified deploy failure is not retried: the deploy has already failed, and a second classification would read the same events. The
+  // compensation of the deploy follows after the classification.
   overrides: { deploy_cloud_init_failure: { retry: "never" } },
   async run(context) {
     const failed = context.state.deploy_failure;
@@ -42,7 +43,7 @@ export const classifyDeployFailure: ProvisionStage<"classify_deploy_failure"> = 
   },
 };
 
-/** The events of the failed deploy; null if MAAS does not return them. */
+/** Returns MAAS's events of the failed deploy, or null if MAAS does not return them. */
 async function recentEvents(context: ProvisionContext): Promise<readonly MaasEvent[] | Wait<ProvisionState> | null> {
   const maas = await maasOf(context);
   try {
@@ -50,7 +51,8 @@ async function recentEvents(context: ProvisionContext): Promise<readonly MaasEve
   } catch (error) {
     if (!(error instanceof MaasError)) throw error;
     if (isFinal(error)) return null;
-    // If MAAS is unavailable, `whoami` throws too, and the engine waits. If `whoami` succeeds, MAAS is available and only does not return the events.
+    // If MAAS is unavailable, `whoami` throws like the request for events, and the engine waits. If `whoami` succeeds, MAAS is available and only
+    // does not return the events.
     if (isAway(error)) await maas.whoami();
     const unread = (context.state.events_unread ?? 0) + 1;
     if (unread >= UPSTREAM_RETRY.maxAttempts) return null;

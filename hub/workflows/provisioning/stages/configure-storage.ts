@@ -7,7 +7,10 @@ import { maasOf, type ProvisionContext, type ProvisionStage, profileTimeout, sys
 import { notEditable } from "../editable.ts";
 import type { ProvisionState } from "../provision-state.ts";
 
-/** Boot disk and storage layout survive a release, and commissioning resets them. The stage therefore always sets both (decision M5). */
+/**
+ * Boot disk and storage layout survive a release, and commissioning resets them. The stage therefore always sets both boot disk and storage layout
+ * (decision M5).
+ */
 export const configureStorage: ProvisionStage<"configure_storage"> = {
   name: "configure_storage",
   title: "Make the BOSS card the boot disk, with a flat layout",

@@ -25,9 +25,9 @@ import type { ProvisionState } from "../provision-state.ts";
 import { stepBackToReady } from "../release.ts";
 
 /**
- * Never deploys without an observation (lifecycle 4.10). The stage commits its intent before it calls MAAS. If the answer is lost, the next run finds
- * a deploying machine, and the intent shows that this workflow started the deploy. The stage also commits the name of Muster's MAAS user before the
- * call, because a rotation of the site's token may change the user at any time (lifecycle 3.5).
+ * Deploys the machine, never without an observation (lifecycle 4.10). The stage commits its intent to deploy before it calls MAAS. If the answer to
+ * the deploy call is lost, the next run finds a deploying machine, and the intent shows that this workflow started the deploy. The stage also commits
+ * the name of Muster's MAAS user before the deploy call. A rotation of the site's token may change this user at any time (lifecycle 3.5).
  */
 export const deployViaMaas: ProvisionStage<"deploy_via_maas"> = {
   name: "deploy_via_maas",
@@ -127,8 +127,8 @@ async function run(context: ProvisionContext): Promise<Outcome<ProvisionState>> 
 }
 
 /**
- * Takes one of the profile's deploy slots and commits the intent. The engine enters the stage again, so that the stage's timeout starts when the host
- * has its slot.
+ * Takes one of the profile's deploy slots and commits the intent to deploy. When the host has its deploy slot, the engine enters the stage again, so
+ * that the stage's timeout starts at this time.
  */
 async function prepare(context: ProvisionContext, generation: number): Promise<Outcome<ProvisionState>> {
   const { profile, workflowId } = context;
@@ -147,7 +147,10 @@ async function prepare(context: ProvisionContext, generation: number): Promise<O
   };
 }
 
-/** Null if the stored user-data does not match the hash in the workflow's record, e.g. because a run without its lease wrote the user-data. */
+/**
+ * Returns the stored user-data, or null if it does not match the hash in the workflow's record. A run that had lost its lease may have written other
+ * user-data.
+ */
 async function readUserData(context: ProvisionContext): Promise<Secret | null> {
   const { nodeId } = provisioningOf(context);
   const { user_data: base64 } = await context.services.secrets.read(SECRET_PATHS.userData(nodeId));
@@ -157,7 +160,8 @@ async function readUserData(context: ProvisionContext): Promise<Secret | null> {
 
 async function afterError(context: ProvisionContext, error: unknown): Promise<Outcome<ProvisionState>> {
   if (!(error instanceof MaasError) || error.code !== "state_conflict") throw error;
-  // The machine's status changed between the observation and the call. If this workflow's own deploy changed the status, the stage continues.
+  // On a conflict, the machine's status has changed between the observation and the deploy call. If this workflow's own deploy changed the status,
+  // the stage continues.
   const seen = await observe(context);
   if (seen.kind !== "not_started") return seen;
   const message = `MAAS refused the deploy of ${context.host.hostname}: ${error.message}`;
@@ -167,7 +171,7 @@ async function afterError(context: ProvisionContext, error: unknown): Promise<Ou
   };
 }
 
-/** Frees the deploy slot once the compensation has ended. */
+/** Frees the host's deploy slot once the compensation of the deploy has ended. */
 async function compensate(context: ProvisionContext, cause: CompensationCause): Promise<Compensation<ProvisionState>> {
   const undone = await undo(context, cause);
   if (undone.kind !== "done" && undone.kind !== "skipped") return undone;
@@ -202,7 +206,7 @@ async function undo(context: ProvisionContext, cause: CompensationCause): Promis
     cause === "failure" ? "the deploy failed" : `${cause} by an operator`,
   );
   if (step.kind === "failed") return step;
-  // MAAS has received the deploy call, because the machine needs an abort or a release.
+  // If the machine needs an abort or a release, MAAS has received the deploy call.
   if (step.kind === "wait") return { ...step, patch: { ...step.patch, deploy_started: intent } };
   const unheard = context.state.deploy_started !== intent;
   if (unheard && context.now.getTime() - context.enteredAt.getTime() < UNHEARD_CALL_SECONDS * 1000) {

@@ -36,14 +36,14 @@ export const ensureHardwareSyncConfigured: ProvisionStage<"ensure_hardware_sync_
     }
     const clock = await wrongClock(context);
     if (clock !== null) return clock;
-    // The host's first boot is over, so the stored user-data with its token is no longer needed.
+    // When the agent is connected, the host's first boot is over, so the stored user-data with its token is no longer needed.
     await context.services.secrets.remove(SECRET_PATHS.userData(provisioningOf(context).nodeId));
     const waiting = await assertMaasSide(context);
     return waiting ?? seed(context);
   },
 };
 
-/** MAAS refuses a request whose signature is five minutes off, so a host with a wrong clock could not sync. */
+/** MAAS refuses a request whose signature is five minutes off, so a host with a wrong clock could not report its hardware. */
 async function wrongClock(context: ProvisionContext): Promise<Wait<ProvisionState> | null> {
   const hint = await absenceHint(context);
   if (hint === null) return null;
@@ -56,7 +56,10 @@ async function wrongClock(context: ProvisionContext): Promise<Wait<ProvisionStat
   };
 }
 
-/** Enables hardware sync for the machine in MAAS, and waits for MAAS to issue the machine's token. Returns null if the token exists. */
+/**
+ * Enables hardware sync for the machine in MAAS, and waits for MAAS to issue the machine's token. Returns null if MAAS has issued the machine's
+ * token.
+ */
 async function assertMaasSide(context: ProvisionContext): Promise<Outcome<ProvisionState> | null> {
   const machine = await freshMachine(context);
   const verdict = await judgeMachine("ensure_hardware_sync_configured", context, machine);
@@ -82,7 +85,10 @@ async function seeded(context: ProvisionContext): Promise<Observation<ProvisionS
   return task !== null && fresh ? done(task.id) : { kind: "not_started" };
 }
 
-/** Each entry of the stage queues a new task. A task that failed before an operator continued the workflow therefore does not count. */
+/**
+ * Each time the stage is entered, it queues a new reseed task. A reseed task that failed before an operator continued the workflow therefore does not
+ * count.
+ */
 async function seed(context: ProvisionContext): Promise<Outcome<ProvisionState>> {
   const taskId = await enqueueReseed(context, `seed/${context.enteredAt.getTime()}/${context.attempt}`);
   const task = await readTask(context.services.db, taskId);
@@ -107,7 +113,7 @@ async function seed(context: ProvisionContext): Promise<Outcome<ProvisionState>>
   }
 }
 
-/** After the timeout the host stays deployed for an investigation, whatever is missing (lifecycle 4.6). */
+/** After the stage's timeout the host stays deployed so that a person can investigate, whatever is missing (lifecycle 4.6). */
 function timeoutFailure(context: ProvisionContext): Failure | Promise<Failure> {
   const { state, host, profile } = context;
   const evidence = {

@@ -6,8 +6,8 @@ import { notEditable } from "../editable.ts";
 import type { ProvisionState } from "../provision-state.ts";
 
 /**
- * MAAS refuses to deploy a machine without a link to a subnet (maas 2.8). This stage creates the missing link before the deploy, or reports why it
- * cannot.
+ * MAAS refuses to deploy a machine without a link to a subnet (maas 2.8). The stage links the PXE interface to a subnet before the deploy, or reports
+ * why it cannot.
  */
 export const ensurePxeInterfaceAuto: ProvisionStage<"ensure_pxe_interface_auto"> = {
   name: "ensure_pxe_interface_auto",
@@ -39,7 +39,7 @@ export const ensurePxeInterfaceAuto: ProvisionStage<"ensure_pxe_interface_auto">
 const isAutomatic = (link: MaasInterface["links"][number]): boolean =>
   ["auto", "dhcp"].includes(link.mode) && link.subnetId !== null;
 
-/** The subnet to which the interface was linked, or else a subnet of the interface's VLAN. */
+/** Returns the subnet to which the PXE interface was linked, or else a subnet of the interface's VLAN. */
 function subnetFor(nic: MaasInterface, subnets: readonly MaasSubnet[]): MaasSubnet | null {
   const linked = nic.links.map((link) => link.subnetId);
   return (

@@ -6,8 +6,8 @@ import type { ProvisionState } from "../provision-state.ts";
 import { stepBackToReady } from "../release.ts";
 
 /**
- * The limited redeploy of lifecycle 4.3: the stage releases the machine to Ready and goes back to the rendering, which makes a new token and new
- * user-data.
+ * The limited redeploy of lifecycle 4.3: the stage releases the machine to Ready and goes back to `render_cloud_init`, which makes a new token and
+ * new user-data.
  */
 export const recoverForDatasourceRetry: ProvisionStage<"recover_for_datasource_retry"> = {
   name: "recover_for_datasource_retry",
@@ -22,7 +22,7 @@ export const recoverForDatasourceRetry: ProvisionStage<"recover_for_datasource_r
   retry: { maxAttempts: 2, baseSeconds: 5, maxSeconds: 60 },
   overrides: {
     deploy_cloud_init_failure: { retry: "never" },
-    // If the recovery itself fails, a person must act (lifecycle 4.6).
+    // If the recovery before a redeploy itself fails, a person must act (lifecycle 4.6).
     upstream_transient: { endsAs: "failed_manual_intervention" },
   },
   async run(context) {

@@ -19,8 +19,8 @@ import { tellRoce } from "../roce-condition.ts";
 import { mustBeNoOtherNode } from "../take-machine.ts";
 
 /**
- * Creates the node, token and user-data of one provisioning attempt. The token is in the database and the user-data in the secret store, so one
- * transaction cannot write both. Therefore each run makes a new token and new user-data, and revokes the token of an interrupted run.
+ * Creates the node, token and user-data of one provisioning attempt. The enrollment token is in the database and the user-data in the secret store,
+ * so one transaction cannot write both. Each run therefore makes a new token and new user-data, and revokes the token of an interrupted run.
  * `deploy_via_maas` compares the user-data's hash with the workflow's record before it sends the user-data to MAAS.
  */
 export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
@@ -32,7 +32,7 @@ export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
       const machine = await freshMachine(context);
       const verdict = await judgeMachine("render_cloud_init", context, machine);
       switch (verdict.kind) {
-        // A second rendering would revoke the token that the deployed host has.
+        // If the host is already deployed, a second rendering would revoke the enrollment token that the host has.
         case "adopt":
           return {
             kind: "skipped",
@@ -56,8 +56,8 @@ export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
   retry: UPSTREAM_RETRY,
   async run(context) {
     const machine = await freshMachine(context);
-    // The machine of a failed deploy may still be unreleased, e.g. because MAAS was unavailable. The stage releases the machine before a new attempt
-    // deletes the deploy intent. Only the intent shows that the machine is this workflow's own.
+    // The machine of a failed deploy may still be unreleased, e.g. because MAAS was unavailable. The stage releases the machine of a failed deploy
+    // before a new attempt deletes the deploy intent. Only the deploy intent shows that the machine is this workflow's own.
     if ((await judgeMachine("render_cloud_init", context, machine)).kind === "deploy_failed") {
       const step = await stepBackToReady("compensation", context, "the deploy failed");
       if (step.kind !== "ready") return step;
@@ -119,7 +119,10 @@ async function openAttempt(tx: Tx, context: ProvisionContext, macs: readonly str
   return { generation, token };
 }
 
-/** Another writer moved the node out of `enrolling`. A node in another status gets no new token, because only a person may end that status. */
+/**
+ * Returns the failure if the node is no longer `enrolling`. A node in another status gets no new enrollment token, because only a person may end such
+ * a status.
+ */
 function notEnrolling({ host, operation }: ProvisionContext, actual: string | null): StageFailure {
   const message = `Node ${host.hostname} is ${actual ?? "gone"} instead of enrolling, so its host is not deployed. Cancel the ${operation}; once the node is removed, start a new one.`;
   const evidence = { node_id: host.nodeId, node_status: actual };
@@ -127,9 +130,9 @@ function notEnrolling({ host, operation }: ProvisionContext, actual: string | nu
 }
 
 /**
- * After a failed deploy the hub revokes the token and keeps the node for the next attempt. After a cancel or a clean restart, the hub also revokes
- * the host's certificates. A node that never enrolled is deleted. A node that enrolled keeps its record for the host's next onboarding. If MAAS still
- * has the host deployed, the node is quarantined, so that a person decides (lifecycle 4.6).
+ * After a failed deploy the hub revokes the enrollment token and keeps the node for the next attempt. After a cancel or a clean restart, the hub also
+ * revokes the host's certificates. After a cancel or a restart, a node that never enrolled is deleted. A node that enrolled keeps its record for the
+ * host's next onboarding. If MAAS still has the host deployed after a cancel, the node is quarantined, so that a person decides (lifecycle 4.6).
  */
 async function undo(context: ProvisionContext, cause: CompensationCause) {
   const { nodeId } = context.host;
@@ -152,8 +155,8 @@ async function undo(context: ProvisionContext, cause: CompensationCause) {
 
 async function endIdentity(tx: Tx, { host, operation }: ProvisionContext, staysDeployed: boolean): Promise<void> {
   const { nodeId } = host;
-  // This transaction locks node and token in the same order as an enrollment does. The agent has therefore enrolled before this, or cannot enroll any
-  // more.
+  // The transaction locks node and token in the same order as an enrollment does. When the transaction has both locks, the agent has either enrolled
+  // already, or cannot enroll any more.
   await lockNode(tx, nodeId);
   await revokeEnrollmentTokens(tx, nodeId);
   if (await deleteNodeThatNeverEnrolled(tx, nodeId)) return;

@@ -40,8 +40,8 @@ const OWNERS = [
 ] as const;
 
 /**
- * The agent's report about the parts of the first boot, separately for the site's and for Muster's parts (lifecycle 9). A host whose image contained
- * the agent may have no parts.
+ * Checks the agent's report about the parts of the first boot, separately for the site's and for Muster's parts (lifecycle 9). If the host's image
+ * contained the agent, the first boot may have no such parts.
  */
 async function firstBootUnfinished(
   context: ProvisionContext,
@@ -57,8 +57,8 @@ async function firstBootUnfinished(
   for (const { type, code, whose } of OWNERS) {
     const condition = told.find((one) => one.type === type);
     if (condition?.status !== "False") continue;
-    // A report from before the stage was entered may be out of date, because an operator may have corrected the fault and resumed. The agent repeats
-    // its report every two minutes.
+    // A report of a failed first boot may be older than the stage's entry and so out of date. An operator may have corrected the fault and resumed.
+    // The agent repeats its report every two minutes.
     if (condition.observedAt < context.enteredAt)
       return wait(`The agent to check the first boot again; its last report: ${condition.message}`.slice(0, 300));
     const message = `${whose} failed on ${context.host.hostname}: ${condition.message}. Remove the cause, run "systemctl restart muster-bootstrap" on the host, then resume.`;
@@ -71,7 +71,9 @@ async function firstBootUnfinished(
     : wait(`The parts of the first boot to finish; ${unfinished.message}`.slice(0, 300));
 }
 
-/** Moves the node to `active`, the only status in which it gets work. The move is committed together with the stage's verdict. */
+/**
+ * Moves the node to `active`, the only status in which it gets work. The node's change to `active` is committed together with the stage's verdict.
+ */
 async function enlist(context: ProvisionContext): Promise<Done<ProvisionState>> {
   const { nodeId, generation } = provisioningOf(context);
   const host = context.state.deploy_ip_addresses?.[0];

@@ -22,7 +22,7 @@ async function look(context: ProvisionContext): Promise<Exclude<Observation<Prov
     case "deploy_failed":
       return failed(machine, "failed", `The deploy ended as '${machine.statusName}'`);
     default:
-      // The next two stages decide what happens after a deploy that does not end.
+      // The two stages after `wait_for_deployed` decide what happens after a deploy that does not end.
       return late
         ? failed(machine, "timeout", "The deploy took longer than the profile allows")
         : waitForDeploy(context);
@@ -50,8 +50,8 @@ async function deployed(context: ProvisionContext, machine: MaasMachine): Promis
 }
 
 /**
- * The host's own address comes first (lifecycle 4.3), by the same rule as in the reconciler. If the observation has no addresses by interface, the
- * stage reads the machine again.
+ * Of the machine's addresses, the host's own address comes first (lifecycle 4.3), by the same rule as in the reconciler. If the last observation has
+ * no addresses by interface, the stage reads the machine again.
  */
 async function addressesOf(context: ProvisionContext, machine: MaasMachine): Promise<string[]> {
   const { ipAddresses, interfaceAddresses } =
