@@ -120,10 +120,7 @@ export interface Finding {
   readonly expected: string;
   readonly message: string;
 }
-/**
- * `findings` are the drifts of the node, from most to least urgent; the list is empty for a node without drift. `heal` is true if the reconciler may
- * end its own quarantine of the node.
- */
+/** `findings` are the node's drifts, from most to least urgent. `heal` is true if the reconciler may end its own quarantine of the node. */
 export type Judgement =
   | { readonly kind: "not_judged"; readonly why: string }
   | { readonly kind: "judged"; readonly findings: readonly Finding[]; readonly heal: boolean };
@@ -334,17 +331,11 @@ function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): F
   ];
 }
 
-/**
- * True if the agent of the node's own installation was heard after the machine last changed. A report of this agent proves that no other system was
- * deployed on the machine.
- */
+/** True if the agent of the node's own installation was heard after the machine last changed, so that no other system was deployed. */
 const isSameSystem = (node: NodeFacts, machine: MachineFacts): boolean =>
   node.agentSeenAt !== null && node.agentSeenAt > machine.changedAt;
 
-/**
- * By MAAS's own rule, a hardware sync that is late by half an interval is unhealthy (decision M3). Of MAAS's and the profile's interval the longer
- * one counts, because MAAS keeps for each machine the interval of its deploy.
- */
+/** By MAAS's own rule, a hardware sync that is late by half an interval is unhealthy (decision M3). */
 const SYNC_TOLERANCE = 1.5;
 /**
  * True if the host's hardware sync had stopped when the watcher last read the machine. A sync causes no event, so the present time does not count. If
@@ -354,6 +345,7 @@ function syncStopped(machine: MachineFacts, policy: PolicyFacts): boolean {
   const { enableHwSync, lastSync, syncIntervalSeconds, readAt } = machine;
   if (enableHwSync === false) return true;
   if (lastSync === null || syncIntervalSeconds === null) return false;
+  // Of MAAS's and the profile's sync interval the longer one counts, because MAAS keeps for each machine the interval of its deploy.
   const interval = Math.max(syncIntervalSeconds, policy.syncIntervalSeconds ?? 0);
   return readAt.getTime() > lastSync.getTime() + SYNC_TOLERANCE * interval * 1000;
 }
