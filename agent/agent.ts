@@ -29,71 +29,80 @@ export interface AgentParts {
 }
 
 const HEALTH_EVERY_MS = 30_000;
-/** The report is checked with each health check, so this is one check shorter than the limit that the hub expects. */
+/** The interval of repeated readiness reports: the hub's limit minus one health check, because the agent reports only after a health check. */
 const READINESS_EVERY_MS = AGENT_REPEATS_WITHIN_SECONDS * 1000 - HEALTH_EVERY_MS;
-/** The interval until the first boot has ended well, because an onboarding waits for it. */
+/**
+ * The interval of health checks until the host's first boot has ended well. The interval is short because an onboarding waits for the end of the
+ * first boot.
+ */
 const SETTLING_EVERY_MS = 2_000;
 const RENEW_CHECK_MS = 60_000;
-/** How often a refused identity is tried again: an operator may have removed the reason. */
+/** How often the agent connects again with an identity that the hub refused, because an operator may have removed the reason. */
 const REFUSED_PAUSE_MS = 60_000;
-/** These reasons end the channel of one host at a time, so the agent may reconnect at once. */
+/** After a channel ended for one of these reasons, the agent reconnects at once, because each reason ends the channel of one host only. */
 const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
   "retry_socket",
   "renewed",
   "certificate_expired",
   "certificate_replaced",
 ]);
-/** The hub's error codes for an identity that it refuses. */
+/** The hub's error code for an agent whose node was deleted. */
 const NODE_DELETED = "node_deleted";
 const isAboutIdentity = (code: string): boolean => code.startsWith("certificate_") || code === NODE_DELETED;
 /**
- * After a channel ended for one of these reasons, the agent reconnects slowly. `superseded` means that another host has this identity. If two
- * hosts took one identity back at once, the hosts would replace each other all the time.
+ * The reasons of a channel's end after which the agent reconnects slowly. The reason `superseded` means that another host connected with this agent's
+ * identity. If two hosts with one identity both reconnected at once, they would replace each other all the time.
  */
 const SLOWLY: readonly ChannelEnd["reason"][] = ["superseded", "protocol_unsupported", "rate_limited"];
 const DIGEST_LIMIT = 1000;
 const CLOSE_WITHIN_MS = 2_000;
 
-/** Keeps the host enrolled and connected for as long as it runs. No network failure ends the agent. */
+/** The agent keeps its host enrolled and connected to the hub as long as the agent runs. No network failure ends the agent. */
 export class Agent {
   readonly #parts: AgentParts;
   readonly #stop = new AbortController();
   readonly #transports = new Transports();
   #runner: Runner | null = null;
   #channel: Channel | null = null;
-  /** The newest identity. A renewal changes the identity while a channel is open. */
+  /** The agent's newest identity. A renewal changes the identity while a channel is open. */
   #identity: Identity | null = null;
   /**
-   * The earliest time of the next renewal, by a monotonic clock. Without a minimum pause between renewals, a very short certificate life would
-   * cause constant reconnects.
+   * The earliest time of the next certificate renewal, by a monotonic clock. Without a minimum pause between certificate renewals, a very short
+   * certificate life would cause constant reconnects.
    */
   #renewNextAt = 0;
   #lastSignal: ReadinessSignal | null = null;
   #signalPending = false;
   #trusting: Promise<void> = Promise.resolve();
   #ttlMs = 10_000;
-  /** The hub's time at the last welcome, and the monotonic time of that welcome. The value is null before the first welcome. */
+  /**
+   * The hub's time in its last welcome frame, and the monotonic time at which the agent received that frame. `#welcomed` is null before the hub's
+   * first welcome frame.
+   */
   #welcomed: { readonly hubMs: number; readonly at: number } | null = null;
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
   }
 
-  /** Sets the runner, which sends its frames through the channel that is open at the time. */
+  /** Sets the runner that carries out tasks. The runner sends its frames through the channel that is open at the time. */
   use(runner: Runner): void {
     this.#runner = runner;
   }
 
-  /** The hub's time. Orders are checked against the hub's own clock, because the host's may be wrong. */
+  /**
+   * The hub's present time, computed from its last welcome frame. Orders are checked against the hub's own clock, because the host's clock may be
+   * wrong.
+   */
   now = (): Date =>
     new Date(this.#welcomed === null ? Date.now() : this.#welcomed.hubMs + performance.now() - this.#welcomed.at);
 
-  /** The hub's clock minus the host's present clock. The host's clock may have been changed since the welcome. */
+  /** The hub's clock minus the host's present clock, in milliseconds. The host's clock may have been changed since the hub's last welcome frame. */
   get #skewMs(): number {
     return this.now().getTime() - Date.now();
   }
 
-  /** Sends a frame. The agent drops a frame that the protocol forbids, because the hub would close the connection for such a frame. */
+  /** Sends a frame to the hub. The agent drops a frame that the protocol forbids, because the hub would close the connection for such a frame. */
   send = (frame: AgentFrame): void => {
     const checked = AgentFrame.safeParse(frame);
     if (checked.success) this.#channel?.send(checked.data);
@@ -108,7 +117,7 @@ export class Agent {
     this.#stop.abort();
   }
 
-  /** Runs until `stop()`. The agent then ends running tasks, sends the tasks' last frames and closes the channel. */
+  /** Runs the agent until `stop()` is called. After `stop()` the agent ends running tasks, sends the tasks' last frames and closes the channel. */
   async run(): Promise<void> {
     const stopped = new Promise<void>((resolve) => {
       this.#stop.signal.addEventListener("abort", () => resolve(), { once: true });
@@ -124,7 +133,7 @@ export class Agent {
     let failures = 0;
     for (let first = true; !this.#stop.signal.aborted; first = false) {
       const { beforeMs, afterMs } = attemptPlan(failures, Math.random());
-      // The first attempt after a boot is made at once, because hosts do not boot in step.
+      // The agent makes its first connection attempt after a boot at once, because hosts do not boot in step.
       if (!first) await this.#pause(beforeMs);
       const end = await this.#attempt(failures);
       if (end === null || end.reason === "bad_frame") {
@@ -137,7 +146,10 @@ export class Agent {
     }
   }
 
-  /** One connection: enrolls if needed, connects, and serves until the connection ends. Returns null when the hub sent no welcome. */
+  /**
+   * Makes one connection to the hub: the agent enrolls if needed, connects, and serves the channel until it ends. `#attempt` returns null when the
+   * hub sent no welcome frame.
+   */
   async #attempt(failures: number): Promise<ChannelEnd | null> {
     const { log } = this.#parts;
     try {
@@ -170,7 +182,8 @@ export class Agent {
     const { identities, log } = this.#parts;
     const stored = await identities.read();
     if (stored !== null && stored.notAfter.getTime() > Date.now()) return stored;
-    // The hub decides whether the certificate has expired. A certificate that the hub issues now is valid, whatever this host's clock says.
+    // The hub, not the host's clock, decides whether the agent's certificate has expired. A certificate that the hub issues now is valid, whatever
+    // this host's clock says.
     if (stored !== null) return this.#afterRefusal(stored);
     try {
       return await identities.enroll();
@@ -178,7 +191,8 @@ export class Agent {
       const code = error instanceof HubRefusal ? error.code : null;
       log.warn("enrollment was refused or did not get through", { code, error });
       await this.#askForTrust(error);
-      // The hub extends an expired token while the onboarding waits. Every other refusal needs a person, so the agent asks rarely.
+      // The hub extends an expired enrollment token while the onboarding waits, so the agent soon enrolls again. Most other refusals of an enrollment
+      // need a person, so the agent enrolls again only rarely.
       if (code === "token_expired" || code === "unavailable" || code === "internal_error") await this.#pause(5_000);
       else if (code !== null) await this.#pauseLong();
       return null;
@@ -186,8 +200,8 @@ export class Agent {
   }
 
   /**
-   * Called when the hub refuses this certificate. A token on the host was put there by an operator, so the agent enrolls with it.
-   * Without a token the agent tries a renewal: perhaps only the host's clock is wrong and the certificate has expired.
+   * Called when the hub refuses the agent's certificate. An enrollment token on the host was put there by an operator, so the agent enrolls with it.
+   * Without an enrollment token the agent tries to renew its certificate: perhaps only the host's clock is wrong and the certificate has expired.
    */
   async #afterRefusal(identity: Identity): Promise<Identity | null> {
     const { identities, log } = this.#parts;
@@ -203,7 +217,10 @@ export class Agent {
     }
   }
 
-  /** Asks for the chain of CAs when the hub shows a CA that this host does not trust, for example after a rotation while it was off (decision I6). */
+  /**
+   * Asks the hub for its chain of trust statements when the hub shows an untrusted CA, for example after a CA rotation while this host was off
+   * (decision I6).
+   */
   async #askForTrust(error: unknown): Promise<void> {
     if (!isOtherCa(error)) return;
     const { trust, log } = this.#parts;
@@ -232,13 +249,13 @@ export class Agent {
       this.#transports.opened(kind);
       return channel;
     } catch (error) {
-      // A refusal of the hub has arrived, so the transport works.
+      // A refusal by the hub proves that the transport, WebSocket or long poll, reaches the hub.
       if (!(error instanceof ChannelRefused)) this.#transports.failed(kind);
       throw error;
     }
   }
 
-  /** Serves an open channel. The channel's timers end with the channel. */
+  /** Serves an open channel to the hub until the channel ends. The timers of a channel to the hub end with the channel. */
   async #serve(channel: Channel): Promise<ChannelEnd> {
     const { log, system } = this.#parts;
     this.#ttlMs = channel.welcome.heartbeat_ttl_ms;
@@ -270,7 +287,7 @@ export class Agent {
     }
   }
 
-  /** Reports after the welcome, when something has changed, and every few minutes. */
+  /** Sends a readiness report after the hub's welcome frame, when something has changed, and every few minutes. */
   async #report(over: AbortSignal): Promise<void> {
     const { system, journal } = this.#parts;
     let saidAt = 0;
@@ -289,12 +306,13 @@ export class Agent {
     }
   }
 
-  /** Renews the certificate and closes the connection, so that the next connection uses the new certificate (decision I1). */
+  /** Renews the agent's certificate and closes the connection, so that the next connection uses the new certificate (decision I1). */
   async #renew(channel: Channel, over: AbortSignal): Promise<void> {
     const identity = this.#identity;
     if (identity === null) return;
     const due = renewAt(identity.notBefore, identity.notAfter, Math.random()).getTime();
-    // Computed with the hub's time, because the hub sets the dates. By a wrong clock a certificate would be due at once or never.
+    // The agent computes with the hub's time when its certificate is due for renewal, because the hub sets the certificate's dates. By a wrong clock,
+    // the agent's certificate would be due for renewal at once or never.
     const remaining = (): number => Math.max(due - this.now().getTime(), this.#renewNextAt - performance.now());
     for (let ms = remaining(); ms > 0; ms = remaining())
       await sleep(Math.max(1_000, Math.min(RENEW_CHECK_MS, ms)), undefined, { signal: over });
@@ -324,7 +342,7 @@ export class Agent {
         if (this.#lastSignal?.signal_id === frame.signal_id) this.#signalPending = false;
         return;
       case "task.offer":
-        // The order may be signed with a key that the hub announced just before, so the trust update is handled first.
+        // A task's order may be signed with a key that the hub has just announced, so the agent handles the announcement first.
         this.#trusting.then(() => runner?.offer(frame.order)).catch(failed);
         return;
       case "trust.update":

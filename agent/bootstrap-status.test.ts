@@ -81,7 +81,7 @@ describe("the conditions of the first boot", () => {
     },
   );
 
-  /** Installs a `systemctl` that gives this answer about the unit which runs the parts again. */
+  /** Installs a `systemctl` that gives this answer about `muster-bootstrap.service`, the unit that runs unfinished bootstrap parts again. */
   const systemd = (says: string): void => {
     mkdirSync(join(root, "usr/bin"), { recursive: true });
     const script = `#!/bin/sh\n[ "$*" = "show --property=ActiveState --property=Job muster-bootstrap.service" ] || exit 9\n${says}\n`;

@@ -3,17 +3,17 @@ import type { ConditionOf, ReportedCondition } from "../shared/readiness.ts";
 import type { System } from "./system/system.ts";
 
 const FOLDER = "/var/lib/muster/bootstrap";
-/** Where cloud-init stores the parts before it runs the first. */
+/** The folder where cloud-init stores the bootstrap parts before it runs the first part. */
 const SCRIPTS = "/var/lib/cloud/instance/scripts";
 const SITES_OWN = "10-site-bootstrap";
 /**
- * `muster-bootstrap` runs each part that has not succeeded: once after cloud-init and once at each boot. The unit repeats the agent's part until
- * success.
+ * `muster-bootstrap` runs each bootstrap part that has not succeeded: once after cloud-init and once at each boot. The unit `muster-bootstrap`
+ * repeats the part that installs the agent until that part succeeds.
  */
 const UNIT = "muster-bootstrap.service";
 const ASK_WITHIN_MS = 10_000;
 
-/** The status that each part of the first boot writes, as in cloud-init/README.md. */
+/** The status file that each bootstrap part writes in the first boot, as described in cloud-init/README.md. */
 const PartStatus = z.object({
   part: z.string(),
   owner: z.enum(["site", "muster"]),
@@ -24,8 +24,9 @@ const PartStatus = z.object({
 type PartStatus = z.output<typeof PartStatus>;
 
 /**
- * The result of the first boot: one condition for the site's own bundle and one for Muster's parts, so that it is clear who has to act (lifecycle 9). An
- * owner without a part on this host has no condition. A condition is `False` only if nothing will retry automatically, because the hub ends an onboarding by it.
+ * The result of the first boot as two conditions, which show who has to act: one for the site's own bundle and one for Muster's parts (lifecycle 9).
+ * An owner, `site` or `muster`, without a bootstrap part on this host has no condition. A bootstrap condition is `False` only if nothing will retry
+ * the part automatically, because `False` makes the hub end an onboarding.
  */
 export async function bootstrapConditions(system: System): Promise<ConditionOf<"agent">[]> {
   const names = (await system.list(FOLDER)).filter((name) => name.endsWith(".status"));
@@ -40,14 +41,14 @@ export async function bootstrapConditions(system: System): Promise<ConditionOf<"
 }
 
 /**
- * The parts of the first boot that have not begun. One part starts the agent, so the agent runs before the next parts, and between two parts no
- * process runs.
+ * The bootstrap parts that have not begun in the first boot. A bootstrap part starts the agent, so the agent runs before later parts. Between two
+ * parts no process runs.
  */
 async function notBegun(system: System, statuses: readonly string[]): Promise<PartStatus[]> {
   const scripts = (await system.list(SCRIPTS))
     .flatMap((name) => /^([1-9]\d-.+)\.sh$/.exec(name)?.[1] ?? [])
     .filter((part) => !statuses.includes(`${part}.status`));
-  // Scripts of other programs may have the names of parts. Only Muster's parts write a status.
+  // Other programs' scripts may have names like Muster's bootstrap parts. Only Muster's bootstrap parts mention the folder of the status files.
   const texts = await Promise.all(scripts.map((part) => system.read(`${SCRIPTS}/${part}.sh`)));
   return scripts
     .filter((_part, at) => texts[at]?.includes("/var/lib/muster/bootstrap"))
@@ -63,8 +64,9 @@ async function notBegun(system: System, statuses: readonly string[]): Promise<Pa
 const hasFailed = (part: PartStatus): boolean => part.exit_code !== null && part.exit_code !== 0;
 
 /**
- * Whether the unit runs or is due in this boot, so that a part's failure is not final. If systemd does not answer, this is unknown, and
- * no failure counts as final. If there is no systemd, as in a folder, nothing retries.
+ * Whether the unit `muster-bootstrap` runs or is due in this boot, so that a bootstrap part's failure is not final. If systemd does not answer, it is
+ * unknown whether the unit is due, and no bootstrap failure counts as final. Without systemd, for example when a folder stands for the host, nothing
+ * retries a failed bootstrap part.
  */
 async function isTriedAgain(system: System): Promise<boolean> {
   if (system.root !== "/" && !(await system.isPresent("/usr/bin/systemctl"))) return false;
@@ -77,7 +79,10 @@ async function isTriedAgain(system: System): Promise<boolean> {
   }
 }
 
-/** An unreadable status file, e.g. after a power cut, counts as a Muster part that has not ended: the unit runs the part again. */
+/**
+ * An unreadable status file, e.g. after a power cut, counts as an unfinished part of Muster, because the unit `muster-bootstrap` runs that part
+ * again.
+ */
 async function readPart(system: System, name: string): Promise<PartStatus> {
   const unreadable = (message: string): PartStatus => ({
     part: name.replace(/[.]status$/, ""),

@@ -8,7 +8,7 @@ import { newNodeId } from "../test/fakes/hub/orders.ts";
 import { makeKey, makeRequest } from "./certificate-request.ts";
 
 it("a request is verified by the hub's library, and contains only this node's name and its key", async () => {
-  // DER signatures have several lengths. Forty keys produce signatures of all lengths.
+  // DER encodings of ECDSA signatures have several lengths. Forty different keys produce signatures of all DER lengths.
   for (let round = 0; round < 40; round += 1) {
     const [key, nodeId] = [makeKey(), newNodeId()];
     const request = new x509.Pkcs10CertificateRequest(makeRequest(key, nodeId));

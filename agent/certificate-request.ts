@@ -3,11 +3,12 @@ import { nodeUri } from "../shared/api/enroll.ts";
 import type { NodeId } from "../shared/ids.ts";
 
 /**
- * Writes a PKCS#10 request (RFC 2986) of a P-256 key, the agent's only message in DER. A library would take a fifth of an idle agent's
- * memory for two uses a day, so this is our own code (decision I8). The hub reads and verifies the request with a library.
+ * Writes a PKCS#10 certificate request (RFC 2986) for a P-256 key, the agent's only message in DER. The agent encodes certificate requests without a
+ * library, which would take a fifth of an idle agent's memory for two uses a day (decision I8). The hub uses a library to read and verify the agent's
+ * certificate request.
  */
 const TAG = { integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, utf8: 0x0c, sequence: 0x30, set: 0x31 } as const;
-/** Context-specific tags: a name that is a URI, and the request's attributes. */
+/** Two context-specific DER tags: a subject name that is a URI, and the certificate request's attributes. */
 const CONTEXT = { uri: 0x86, attributes: 0xa0 } as const;
 const OID = {
   commonName: "550403",
@@ -16,11 +17,11 @@ const OID = {
   ecdsaWithSha256: "2a8648ce3d040302",
 } as const;
 
-/** A new private key as PKCS#8 PEM. The key never leaves the host. */
+/** Makes a new private key as PKCS#8 PEM. The agent's private key never leaves the host. */
 export const makeKey = (): string =>
   generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 
-/** A certificate request that names this node and nothing else, signed by the key. */
+/** Makes a certificate request that names this node and nothing else, signed by the key. */
 export function makeRequest(keyPem: string, nodeId: NodeId): string {
   const key = createPrivateKey(keyPem);
   const names = sequence(der(CONTEXT.uri, Buffer.from(nodeUri(nodeId))));
@@ -31,7 +32,7 @@ export function makeRequest(keyPem: string, nodeId: NodeId): string {
     createPublicKey(key).export({ type: "spki", format: "der" }),
     der(CONTEXT.attributes, sequence(oid(OID.extensionRequest), der(TAG.set, sequence(extension)))),
   );
-  // The first byte of a bit string is the number of unused bits in its last byte.
+  // The first byte of a DER bit string is the number of unused bits in its last byte.
   const signature = der(TAG.bits, Buffer.from([0]), sign("sha256", body, key));
   const request = sequence(body, sequence(oid(OID.ecdsaWithSha256)), signature);
   const lines = request.toString("base64").match(/.{1,64}/g) ?? [];
@@ -41,7 +42,10 @@ export function makeRequest(keyPem: string, nodeId: NodeId): string {
 const sequence = (...parts: readonly Buffer[]): Buffer => der(TAG.sequence, ...parts);
 const oid = (hex: string): Buffer => der(TAG.oid, Buffer.from(hex, "hex"));
 
-/** Encodes tag, length and content. A request has a few hundred bytes, so two bytes are enough for a long length. */
+/**
+ * Encodes the tag, length and content of one DER element. A certificate request has a few hundred bytes, so two bytes are enough for a long DER
+ * length.
+ */
 function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;

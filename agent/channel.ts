@@ -1,26 +1,29 @@
 import type { AgentFrame, HubFrame, Welcome } from "../shared/protocol/frames.ts";
 import type { CloseReason } from "../shared/protocol/version.ts";
 
-/** An open channel to the hub, after its welcome. */
+/** An open channel to the hub, after the hub's welcome frame. */
 export interface Channel {
   readonly kind: "websocket" | "long_poll";
   readonly welcome: Welcome;
   send(frame: AgentFrame): void;
-  /** Resolves with the reason when the channel has ended. */
+  /** The promise `ended` resolves with the reason when the channel has ended. */
   readonly ended: Promise<ChannelEnd>;
-  /** `renewed`: the next channel is opened at once, with the new certificate. */
+  /** Closed as `renewed`, the channel is followed at once by another that uses the new certificate. */
   close(why: "stopped" | "renewed"): void;
 }
 
 export interface ChannelEnd {
-  /** `retry_socket`: a long poll ended so that the WebSocket is tried again. `renewed`: the next channel uses the new certificate. */
+  /**
+   * The reason `retry_socket` means that a long poll ended so that the agent tries the WebSocket again. The reason `renewed` means that the next
+   * channel uses the agent's new certificate.
+   */
   readonly reason: CloseReason | "lost" | "stopped" | "retry_socket" | "renewed";
   readonly message: string;
 }
 
 export type TakeFrame = (frame: HubFrame) => void;
 
-/** The hub refused this identity. An immediate retry would be refused too. */
+/** Thrown when the hub refused the agent's identity. After the hub refused an identity, an immediate retry would be refused too. */
 export class ChannelRefused extends Error {
   override readonly name = "ChannelRefused";
   readonly code: string;

@@ -4,7 +4,9 @@ import { NodeId } from "../shared/ids.ts";
 import { isSigningKey } from "./orders.ts";
 import { readTextNow } from "./system/files.ts";
 
-/** The file that cloud-init's agent part writes. The agent puts the host's root before each path in the file. */
+/**
+ * The agent's configuration file, which cloud-init's agent part writes. The agent puts the host's root before each path in its configuration file.
+ */
 const ConfigFile = z.object({
   hub_url: z.url({ protocol: /^https$/ }),
   node_id: NodeId,
@@ -14,7 +16,7 @@ const ConfigFile = z.object({
   task_signing_public_key: z
     .string()
     .refine(isSigningKey, { error: "must be an Ed25519 key: base64url of 32 bytes, or PEM" }),
-  /** Only set if a folder stands for the host. */
+  /** `root` is set only if a folder stands for the host. */
   root: z.string().startsWith("/").optional(),
 });
 
@@ -23,7 +25,9 @@ export interface Config {
   readonly nodeId: NodeId;
   readonly generation: number;
   readonly taskSigningPublicKey: string;
-  /** The host's root: `/`, or a folder that stands for it. Every path of the agent lies below. */
+  /**
+   * The root of the host's file system, which is `/` or a folder that stands for the host. Every path that the agent uses lies below the host's root.
+   */
   readonly root: string;
   readonly tokenFile: string;
   readonly caFile: string;
@@ -36,16 +40,19 @@ export class ConfigError extends Error {
 
 export const STATE_DIR = "/var/lib/muster/agent";
 
-/** The host's root from the environment. */
+/** Returns the host's root folder from the environment variable `MUSTER_ROOT`. */
 export const rootOf = (env: Readonly<Record<string, string | undefined>>): string =>
   env["MUSTER_ROOT"]?.replace(/(?<=.)\/+$/, "") || "/";
 
-/** Reads `--config PATH` (default /etc/muster/agent.json) below MUSTER_ROOT. Names every fault at once, never a value. */
+/**
+ * Reads the configuration file `--config PATH` (default /etc/muster/agent.json) below MUSTER_ROOT. The error for an invalid configuration names all
+ * faults together, and never a value.
+ */
 export function loadConfig(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Config {
   const rootOfEnv = rootOf(env);
   const at = args.indexOf("--config");
   const path = (at >= 0 ? args[at + 1] : undefined) ?? "/etc/muster/agent.json";
-  // The supervisor of a folder host may already have prefixed the path with the root.
+  // Where a folder stands for the host, the agent's supervisor may already have put the root before the path.
   const file = rootOfEnv !== "/" && path.startsWith(`${rootOfEnv}/`) ? path : join(rootOfEnv, path);
   let json: unknown;
   try {

@@ -2,14 +2,14 @@ import { request } from "node:https";
 import { z } from "zod";
 import { MAX_FRAME_BYTES } from "../shared/protocol/version.ts";
 
-/** The agent's identity in TLS: only the hub's own CA is trusted, never the system's list. */
+/** The agent's identity in TLS. The agent trusts only the hub's own CA, never the system's list of CAs. */
 export interface TlsIdentity {
   readonly ca: string;
   readonly cert?: string;
   readonly key?: string;
 }
 
-/** A refusal by the hub, with the stable code of its problem body. */
+/** A refusal by the hub, with the stable code from the body of its problem response. */
 export class HubRefusal extends Error {
   override readonly name = "HubRefusal";
   readonly status: number;
@@ -20,7 +20,10 @@ export class HubRefusal extends Error {
     this.code = code;
   }
 }
-/** No usable answer: no connection, another certificate, or a proxy's page. The agent repeats such a request later. */
+/**
+ * The agent got no usable answer from the hub: no connection, a certificate of another CA, or a proxy's page. The agent repeats a request without a
+ * usable answer later.
+ */
 class HubUnreachable extends Error {
   override readonly name = "HubUnreachable";
 }
@@ -35,7 +38,7 @@ export interface HubRequest {
   readonly signal?: AbortSignal;
 }
 
-/** One request to the hub. Throws HubRefusal for a problem of the hub, and HubUnreachable for every other answer or failure. */
+/** Sends one request to the hub. Throws HubRefusal if the hub answers with a problem, and HubUnreachable for every other wrong answer or failure. */
 export async function askHub<T>(hub: URL, tls: TlsIdentity, ask: HubRequest, schema: z.ZodType<T>): Promise<T> {
   const { status, text } = await exchange(hub, tls, ask).catch((error: unknown) => {
     throw new HubUnreachable(explain(error), { cause: error });
@@ -62,7 +65,10 @@ export async function askHub<T>(hub: URL, tls: TlsIdentity, ask: HubRequest, sch
   throw new HubRefusal(status, problem.data.code, problem.data.detail);
 }
 
-/** Asks the server at the hub's address without certificates on either side. The caller must verify the answer's signatures. */
+/**
+ * Sends a request to the hub's address without checking the server's certificate and without a certificate of the agent. The caller of `askUnproven`
+ * must verify the signatures in the answer.
+ */
 export async function askUnproven<T>(hub: URL, path: string, schema: z.ZodType<T>): Promise<T> {
   const { text } = await exchange(hub, null, { method: "GET", path }).catch((error: unknown) => {
     throw new HubUnreachable(explain(error), { cause: error });
@@ -79,14 +85,14 @@ export async function askUnproven<T>(hub: URL, path: string, schema: z.ZodType<T
   }
 }
 
-/** True if the error means that the server's certificate is of a CA that this host does not trust. */
+/** True if the error means that the server's certificate was issued by a CA that this host does not trust. */
 export function isOtherCa(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause)
     if ("code" in at && OTHER_CA.has(String(at.code))) return true;
   return false;
 }
 
-/** Sends a request. With `tls` null the agent does not verify the server's certificate. */
+/** Sends an HTTPS request to the hub. If `tls` is null, the agent does not verify the server's certificate. */
 function exchange(hub: URL, tls: TlsIdentity | null, ask: HubRequest): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const body = ask.body === undefined ? null : JSON.stringify(ask.body);
@@ -120,14 +126,14 @@ function exchange(hub: URL, tls: TlsIdentity | null, ask: HubRequest): Promise<{
   });
 }
 
-/** The errors of a certificate whose CA the host does not trust. */
+/** The error codes of Node.js for a server certificate whose CA the host does not trust. */
 const OTHER_CA: ReadonlySet<string> = new Set([
   "SELF_SIGNED_CERT_IN_CHAIN",
   "DEPTH_ZERO_SELF_SIGNED_CERT",
   "UNABLE_TO_GET_ISSUER_CERT",
   "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-  // Another CA of the same name, for example of a hub that was installed again.
+  // The error code CERT_SIGNATURE_FAILURE stands for another CA with the same name, for example of a hub that was installed again.
   "CERT_SIGNATURE_FAILURE",
 ]);
 const OF_OTHER_CA =
@@ -144,7 +150,7 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: "The hub's certificate is not valid yet. Check this host's clock.",
 };
 
-/** Explains an error on the way to the hub, and what to check. */
+/** Explains an error on the way to the hub to an operator, and what to check. */
 export function explain(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return EXPLANATIONS[code] ?? `The hub cannot be reached: ${error instanceof Error ? error.message : String(error)}`;

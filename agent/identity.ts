@@ -12,14 +12,17 @@ import type { Log } from "./log.ts";
 import type { System } from "./system/system.ts";
 import type { TrustStore } from "./trust.ts";
 
-/** The bootstrap part reads this file too. For the same node and generation the bootstrap part leaves configuration and token unchanged. */
+/**
+ * cloud-init's bootstrap part also reads the agent's `identity.json`. If node and generation in `identity.json` are the same, the bootstrap part
+ * leaves the agent's configuration and token unchanged.
+ */
 const IdentityFile = z.object({
   node_id: NodeId,
   generation: z.int().min(0),
   not_after: z.iso.datetime({ offset: true }),
 });
 
-/** The key of a renewal that has been requested or is about to be requested. */
+/** The file with the key of a certificate renewal that has been requested or is about to be requested. */
 const NEXT_KEY = "key-next.pem";
 
 export interface Identity {
@@ -47,7 +50,10 @@ export class IdentityStore {
     return `/${relative(this.#config.root, this.#config.stateDir)}/${name}`;
   }
 
-  /** Returns null when there is no identity for the node and generation of the configuration. A host without an identity has to enroll. */
+  /**
+   * Reads the stored identity, or null when the disk has none for the node and generation of the configuration. A host without a stored identity has
+   * to enroll.
+   */
   async read(): Promise<Identity | null> {
     const [identity, key, next, cert, ca] = await Promise.all([
       this.#system.read(this.#path("identity.json")),
@@ -59,7 +65,7 @@ export class IdentityStore {
     if (identity === null || cert === null) return null;
     const parsed = IdentityFile.safeParse(parseJson(identity));
     const certificate = parseCertificate(cert);
-    // An interrupted renewal has written its certificate, but has not yet replaced the old key by the new one.
+    // An interrupted certificate renewal has written its certificate, but has not yet replaced the old key by the new one.
     const own = [key, next].find((one) => isKeyOf(one, certificate)) ?? null;
     if (
       !parsed.success ||
@@ -84,8 +90,8 @@ export class IdentityStore {
   }
 
   /**
-   * Exchanges the one-time token for a certificate. The key is written to disk before the request, so that the request can be repeated
-   * with the same key when the answer was lost. Throws HubRefusal and HubUnreachable.
+   * Exchanges the one-time enrollment token for a certificate. The agent writes the key to disk before the enrollment request, so that it can repeat
+   * the request with the same key if the answer is lost. `enroll` throws HubRefusal and HubUnreachable.
    */
   async enroll(): Promise<Identity> {
     const tokenPath = `/${relative(this.#config.root, this.#config.tokenFile)}`;
@@ -125,19 +131,19 @@ export class IdentityStore {
   }
 
   /**
-   * Gets a new certificate for a new key. A copy of the old key is worthless from the new certificate's first use on. The new key is written
-   * to disk before the request: for the same key the hub repeats a lost answer. For a different key, before the new certificate is
-   * used, the hub assumes a second host with the same identity.
+   * Gets a new certificate for a new key from the hub. From the first use of the new certificate on, a copy of the old key is worthless. The agent
+   * writes the new key to disk before the renewal request, because the hub repeats a lost answer only for the same key. If a different key came
+   * before the new certificate is used, the hub would assume a second host with the same identity.
    */
   async renew(identity: Identity): Promise<Identity> {
     const begun = await this.#system.read(this.#path(NEXT_KEY));
-    // The previous renewal was interrupted between its certificate and its key, so only this file contains the key in use.
+    // The previous renewal wrote its certificate but was interrupted before it replaced the key, so only `key-next.pem` contains the key in use.
     if (begun === identity.tls.key) await this.#system.write(this.#path("key.pem"), begun, 0o600);
     const key = begun !== null && begun !== identity.tls.key && parseKey(begun) !== null ? begun : makeKey();
     await this.#system.write(this.#path(NEXT_KEY), key, 0o600);
     const answer = await askHub(
       this.#config.hubUrl,
-      // The hub may show another CA than at the time when this identity was read.
+      // Since the agent read its identity, the hub may have changed to another CA.
       { ...identity.tls, ca: await this.#trust.caBundle() },
       {
         method: "POST",
@@ -153,8 +159,8 @@ export class IdentityStore {
   }
 
   /**
-   * Stores a certificate and its key. After an enrollment identity.json comes last, because it marks the other files as complete.
-   * After a renewal the certificate takes effect as soon as it is written, because its key is already on disk.
+   * Stores a new certificate and its key on disk. After an enrollment identity.json is written last, because it marks the other files as complete.
+   * After a renewal the new certificate takes effect as soon as it is written, because its key is already on disk.
    */
   async #keep(answer: EnrollResponse, key: string): Promise<void> {
     if (answer.node_id !== this.#config.nodeId || answer.generation !== this.#config.generation)
@@ -186,7 +192,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // A damaged file counts as no identity, so the host enrolls again.
+    // A damaged identity file counts as no identity, so the host enrolls again.
     return null;
   }
 }
@@ -195,7 +201,7 @@ function parseCertificate(pem: string): X509Certificate | null {
   try {
     return new X509Certificate(pem);
   } catch {
-    // A damaged certificate counts as none.
+    // A damaged certificate file counts as no certificate.
     return null;
   }
 }
@@ -204,7 +210,7 @@ function parseKey(pem: string): KeyObject | null {
   try {
     return createPrivateKey(pem);
   } catch {
-    // A damaged key counts as none.
+    // A damaged key file counts as no key.
     return null;
   }
 }

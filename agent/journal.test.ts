@@ -105,7 +105,7 @@ describe("journal", () => {
   });
 
   it("reports that it cannot write, refuses records, and recovers when it can write again", async () => {
-    mkdirSync(file, { recursive: true }); // A folder in the file's place cannot be replaced by the file.
+    mkdirSync(file, { recursive: true }); // The journal cannot replace a folder that stands in its file's place, so the write fails.
     mkdirSync(join(file, "in-the-way"));
     await expect(Journal.open(file)).rejects.toThrow(/EISDIR/);
     rmSync(file, { recursive: true });

@@ -14,25 +14,28 @@ const Entry = z.strictObject({
 });
 export type JournalEntry = z.output<typeof Entry>;
 
-/** How many reported deliveries are kept. A hub never offers so many deliveries again. */
+/** How many reported deliveries of tasks the journal keeps. A hub never offers as many old deliveries again as the journal keeps. */
 const KEEP_REPORTED = 500;
-/** The journal's file is rewritten when it is larger than this limit and most records are outdated. */
+/** The size above which the agent rewrites the journal's file without outdated records. */
 const COMPACT_BYTES = 1024 * 1024;
 
 /**
- * Stores the state of each delivery on disk before the agent acts on it: `received -> started -> finished -> reported`. The journal keeps the
- * highest epoch of each task, so that a replayed order has no effect. The journal keeps a reply until the hub has acknowledged the reply. The
- * journal never contains a task's input, which may contain a secret.
+ * The journal stores the state of each delivery (`received -> started -> finished -> reported`) on disk before the agent acts on the delivery. The
+ * journal keeps the highest epoch of each task, so that a replayed order has no effect. The journal keeps a task's reply until the hub has
+ * acknowledged the reply. The journal never contains a task's input, which may include a secret.
  */
 export class Journal {
   readonly #file: string;
   readonly #latest: Map<TaskId, JournalEntry>;
   /**
-   * The handle is null while the file cannot be written, for example on a full disk. During such a fault the agent runs on, reports the fault and
-   * accepts no order.
+   * The journal's file handle is null while the file cannot be written, for example on a full disk. While the journal cannot be written, the agent
+   * runs on, reports the fault and accepts no order.
    */
   #handle: FileHandle | null = null;
-  /** Bytes of complete lines. The next write overwrites the remains of a failed write behind these lines. */
+  /**
+   * How many bytes of complete lines the journal's file contains. The journal's next write starts behind the complete lines, so it overwrites the
+   * remains of a failed write.
+   */
   #size = 0;
   #compactAt = COMPACT_BYTES;
   #fault: string | null = null;
@@ -43,7 +46,7 @@ export class Journal {
     this.#latest = latest;
   }
 
-  /** Opens the file without an incomplete last line, which a power cut leaves, and rewrites it with the records that still count. */
+  /** Opens the journal without an incomplete last line, which a power cut leaves, and rewrites the file with the records that still count. */
   static async open(file: string): Promise<Journal> {
     const text = await readFile(file, "utf8").catch((error: unknown) => {
       if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
@@ -56,7 +59,7 @@ export class Journal {
     }
     forgetOldest(latest);
     const journal = new Journal(file, latest);
-    // The first readiness signal reports the fault.
+    // A failed rewrite of the journal is reported in the first readiness signal.
     await journal.#rewrite().catch(() => undefined);
     return journal;
   }
@@ -65,7 +68,7 @@ export class Journal {
     return this.#file;
   }
 
-  /** Why the last record could not be written, or null. */
+  /** Why the journal's last record could not be written, or null. */
   get fault(): string | null {
     return this.#fault;
   }
@@ -78,7 +81,10 @@ export class Journal {
     return [...this.#latest.values()];
   }
 
-  /** The list of deliveries for a hello, at most `limit`. Deliveries whose end the hub does not know have priority. */
+  /**
+   * The list of deliveries that the agent's hello frame reports, at most `limit`. In a long list, deliveries whose end the hub does not know have
+   * priority.
+   */
   digest(limit: number): Pick<JournalEntry, "task_id" | "epoch" | "state">[] {
     const open = this.entries.filter((entry) => entry.state !== "reported");
     const reported = this.entries.filter((entry) => entry.state === "reported");
@@ -86,12 +92,13 @@ export class Journal {
   }
 
   /**
-   * Resolves when the record is on disk. Rejects on a full disk, and the caller must not continue after the rejection. A record with an older
-   * epoch than the newest known one is not written, because the epoch of a task never decreases.
+   * The promise of `record` resolves when the journal's record is on disk. On a full disk the promise of `record` rejects, and the caller must not
+   * continue with the task. The journal does not write a record with an older epoch than the newest known one, because the epoch of a task never
+   * decreases.
    */
   record(entry: JournalEntry): Promise<void> {
     const written = this.#writing.then(() => this.#append(entry));
-    // A failed write is reported to its caller only. The journal tries the next record in any case.
+    // Only the caller learns of a failed write to the journal. After a failed write the journal still tries the next record.
     this.#writing = written.catch(() => undefined);
     return written;
   }
@@ -112,7 +119,7 @@ export class Journal {
     remember(this.#latest, entry);
     if (this.#size < this.#compactAt) return;
     forgetOldest(this.#latest);
-    // After a failure the old file, which contains the record, stays in use. The next failed write reports the fault.
+    // If the rewrite fails, the journal's old file stays in use, which contains the record. The journal's next failed write reports the fault.
     await this.#rewrite().catch(() => undefined);
     this.#compactAt = Math.max(COMPACT_BYTES, 2 * this.#size);
   }
@@ -130,7 +137,7 @@ export class Journal {
     }
   }
 
-  /** Replies that the hub has not acknowledged. */
+  /** The tasks' replies that the hub has not acknowledged. */
   unreported(): JournalEntry[] {
     return this.withState("finished");
   }
@@ -165,7 +172,7 @@ function parseLine(line: string): JournalEntry | null {
   return parsed.success ? parsed.data : null;
 }
 
-/** Puts the entry last. A map keeps the order of insertion. */
+/** Puts the journal entry of a task at the end of the map. A JavaScript map keeps the order of insertion. */
 function remember(latest: Map<TaskId, JournalEntry>, entry: JournalEntry): void {
   latest.delete(entry.task_id);
   latest.set(entry.task_id, entry);
@@ -176,7 +183,7 @@ function forgetOldest(latest: Map<TaskId, JournalEntry>): void {
   for (const entry of reported.slice(0, Math.max(0, reported.length - KEEP_REPORTED))) latest.delete(entry.task_id);
 }
 
-/** Writes all bytes. A single write may be partial, for example just before the disk is full. */
+/** Writes all bytes to the file. A single write to a file may be partial, for example just before the disk is full. */
 async function writeAll(handle: FileHandle, bytes: Buffer, position: number): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
     const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, position + done);

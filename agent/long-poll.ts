@@ -6,15 +6,21 @@ import { askHub, HubRefusal } from "./https.ts";
 import type { OpenOptions } from "./socket.ts";
 
 const WAIT_MS = 25_000;
-/** The time after which a long poll ends and the WebSocket is tried again. */
+/** The time after which the agent ends a long poll and tries the WebSocket again. */
 const RETRY_SOCKET_MS = 10 * 60_000;
-/** How many frames may wait while the hub does not answer. More waiting frames are useless, because the agent repeats the important frames. */
+/**
+ * How many outgoing frames the agent keeps while the hub does not answer. The agent needs no longer queue of outgoing frames, because it repeats the
+ * important frames.
+ */
 const MAX_WAITING = 100;
 const Welcomed = z.object({ welcome: Welcome });
-/** Frames are parsed one by one, so that an unknown frame does not affect the others. */
+/** The agent parses the frames of an answer one by one, so that an unknown frame does not affect the others. */
 const Frames = z.object({ frames: z.array(z.unknown()) });
 
-/** The fallback where no WebSocket works: the same frames in HTTP requests. The long poll ends after a while to try the WebSocket again. */
+/**
+ * The long poll is the agent's fallback where no WebSocket works, with the same frames in HTTP requests. After a while the agent ends the long poll
+ * to try the WebSocket again.
+ */
 export async function openLongPoll(options: OpenOptions): Promise<Channel> {
   const { hubUrl, identity, hello } = options;
   const base = `/internal/v1/nodes/${identity.nodeId}`;
@@ -48,13 +54,16 @@ class Poll {
     this.#welcome = welcome;
   }
 
-  /** Stops after the waiting frames were sent, including the last frames of a task. */
+  /** Stops the long poll after the waiting frames were sent, including the last frames of a task. */
   stop(why: "stopped" | "renewed"): void {
     this.#stoppedFor = why;
     void this.#sending.finally(() => this.#stop.abort());
   }
 
-  /** Runs the long poll until it ends. The next channel repeats frames that were not sent, perhaps with another certificate. */
+  /**
+   * Runs the agent's long poll until it ends. Frames that a long poll did not send are repeated by the next channel, perhaps with another
+   * certificate.
+   */
   run(): Promise<ChannelEnd> {
     return this.#poll().finally(() => {
       this.#over = true;

@@ -1,7 +1,7 @@
 /**
- * The agent's main program. Its exit status is 0 after SIGTERM or SIGINT and 78 for an unusable configuration. The exit status is 79 after the
- * agent has removed itself, and systemd does not restart the agent then. After exit status 1, an internal fault, systemd restarts the agent.
- * Network failures never end the agent.
+ * The agent's main program. The agent exits with status 0 after SIGTERM or SIGINT, and with 78 for an unusable configuration. The agent exits with
+ * status 79 after it has removed itself, and systemd then does not restart it. Exit status 1 means an internal fault, after which systemd restarts
+ * the agent. Network failures never end the agent.
  */
 import { join } from "node:path";
 import { VERSION } from "../shared/version.ts";
@@ -28,7 +28,10 @@ function configOrExit(): Config {
   }
 }
 
-/** Continues an uninstall that the hub has accepted, before the configuration is read, which may be removed already. */
+/**
+ * Continues an uninstall that the hub has accepted, before the agent reads its configuration. The uninstall may have removed the configuration
+ * already.
+ */
 async function uninstallIfMarked(system: System): Promise<void> {
   if (!(await isUninstalling(system))) return;
   await removeFootprint(system, log);

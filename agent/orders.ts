@@ -5,10 +5,10 @@ import type { OrderRejection } from "../shared/protocol/frames.ts";
 import { isTaskType, TASKS } from "../shared/tasks/index.ts";
 import { orderSigningText, type SignedOrder } from "../shared/tasks/order.ts";
 
-/** An order expires only this long after its deadline, because the host knows the hub's time only from its last welcome. */
+/** How long after its deadline an order still counts as valid, because the host knows the hub's time only from the last welcome frame. */
 const CLOCK_TOLERANCE_MS = 5 * 60_000;
 
-/** Makes a key from raw base64url or from PEM. The bootstrap part may contain either form. */
+/** Makes a public key for orders from raw base64url or from PEM. The bootstrap part may contain the hub's order key as raw base64url or as PEM. */
 export const signingKey = (text: string): KeyObject =>
   text.startsWith("-----BEGIN")
     ? createPublicKey(text)
@@ -16,18 +16,18 @@ export const signingKey = (text: string): KeyObject =>
 
 const RAW_OR_PEM = /^([A-Za-z0-9_-]{43}|-----BEGIN PUBLIC KEY-----[\s\S]+)$/;
 
-/** Whether `signingKey` can make an Ed25519 key of the text. The agent checks the key at its start, not at its first order. */
+/** Whether `signingKey` can make an Ed25519 key of this text. The agent checks the hub's order key when the agent starts, not at its first order. */
 export function isSigningKey(text: string): boolean {
   try {
     return RAW_OR_PEM.test(text) && signingKey(text).asymmetricKeyType === "ed25519";
   } catch {
-    // The text looks like PEM and contains no public key.
+    // The text of the key looks like PEM but contains no public key.
     return false;
   }
 }
 
 export interface OrderContext {
-  /** The keys with which an order may be signed. During a rotation the agent trusts two keys. */
+  /** The hub's public keys with which an order may be signed. While the hub rotates its order key, the agent trusts the old and the new key. */
   readonly keys: readonly KeyObject[];
   readonly nodeId: NodeId;
   readonly highestEpoch: number;
@@ -35,8 +35,8 @@ export interface OrderContext {
 }
 
 /**
- * Returns null when the order may be carried out, otherwise the reason for its refusal. The signature is checked first, because no other member
- * can be trusted before it.
+ * `judgeOrder` returns null when the order may be carried out, otherwise the reason for its refusal. The agent checks an order's signature first,
+ * because it cannot trust any other member of the order before.
  */
 export function judgeOrder(
   order: SignedOrder,

@@ -21,7 +21,7 @@ let folder: string;
 let file: string;
 let sent: AgentFrame[];
 let starts: string[];
-/** Functions that end the running drains. */
+/** Functions of the test that end the running drain tasks. */
 let accepted: string[];
 let release: (() => void)[];
 beforeEach(() => {
@@ -156,7 +156,7 @@ describe("runner", () => {
     await first.runner.offer(order(DRAIN));
     await first.runner.offer(order(DRAIN));
     await started(1);
-    // The test does not stop the first runner, as after kill -9 of the agent.
+    // The test does not stop the first runner, so the second one starts as after kill -9 of the agent.
     const second = await runner();
     second.runner.resend();
     expect(errors().sort()).toEqual(["interrupted", "not_started"]);

@@ -24,13 +24,13 @@ export interface RunnerOptions {
   readonly handlers: TaskHandlers;
   readonly keys: () => readonly KeyObject[];
   readonly nodeId: NodeId;
-  /** The hub's time, as far as the host knows it. */
+  /** The hub's present time, as far as the host knows it. */
   readonly now: () => Date;
-  /** Sends a frame when there is a channel. The runner repeats unsent results after the next welcome. */
+  /** Sends a frame to the hub if a channel is open. The runner repeats unsent results after the hub's next welcome frame. */
   readonly send: (frame: AgentFrame) => void;
   /**
-   * Called when the hub has accepted the result of a task with `effectOnceAccepted`. When the promise of `onAccepted` resolves, the effect is
-   * stored on disk.
+   * Called when the hub has accepted the result of a task whose effect comes after acceptance (`effectOnceAccepted`). When the promise of
+   * `onAccepted` resolves, the agent has stored on disk that the effect must happen.
    */
   readonly onAccepted: (taskId: TaskId, type: TaskType) => Promise<void>;
   readonly log: Log;
@@ -46,25 +46,27 @@ interface Job {
   readonly input: Json;
   readonly abort: AbortController;
   running: boolean;
-  /** True when the task has replied. Further work of a task that has replied does not matter. */
+  /** True when the task has replied to the hub. After a task has replied, its further work does not matter. */
   ended: boolean;
 }
 
-/** How long running tasks may take to end when the agent stops. systemd's own limit is longer. */
+/** How long running tasks may take to end when the agent stops, which is shorter than systemd's own limit. */
 const STOP_WITHIN_MS = 5_000;
 
 /**
- * Carries out orders: verifies, records, runs once, records the reply, and reports it until the hub acknowledges it. Orders of the
- * same lane run one after the other. A task that was started and has no recorded end at the agent's start is reported as
- * `interrupted`, and the hub decides whether to run it again.
+ * The runner carries out orders: it verifies, records and runs each order once, and reports the reply until the hub acknowledges it. Orders in the
+ * same lane run one after the other. A task that had started before a restart of the agent and has no recorded end is reported as `interrupted`, and
+ * the hub decides whether to run it again.
  */
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #jobs = new Map<TaskId, Job>();
-  /** Replies that the journal could not store. After a restart of the agent, tasks with such a reply are reported as `interrupted`. */
+  /**
+   * Replies of tasks that the journal could not store. After a restart of the agent, a task whose reply was not stored is reported as `interrupted`.
+   */
   readonly #unjournalled = new Map<TaskId, Ref & { type: string; reply: WireReply }>();
   #taking: Promise<void> = Promise.resolve();
-  /** The last accepted order of each lane. */
+  /** The last accepted order of each lane, for which the lane's next order waits. */
   readonly #lanes = new Map<TaskLane, Promise<void>>();
   readonly #atWork = new Set<Promise<void>>();
   #stopping = false;
@@ -72,7 +74,10 @@ export class Runner {
     this.#options = options;
   }
 
-  /** The agent calls `recover` once, before the first hello. A task that was never started can be offered again without harm, whatever its type. */
+  /**
+   * The agent calls `recover` once, before it sends its first hello frame. The hub may safely offer a task again that never started, whatever its
+   * type.
+   */
   async recover(): Promise<void> {
     const { journal } = this.#options;
     for (const entry of [...journal.withState("received"), ...journal.withState("started")]) {
@@ -81,13 +86,13 @@ export class Runner {
     }
   }
 
-  /** Repeats replies that the hub has not acknowledged. The agent calls `resend` after each welcome and with each heartbeat. */
+  /** Repeats the tasks' replies that the hub has not acknowledged. The agent calls `resend` after each welcome frame and with each heartbeat. */
   resend(): void {
     for (const { task_id, epoch, reply } of [...this.#options.journal.unreported(), ...this.#unjournalled.values()])
       if (reply !== undefined) this.#options.send({ type: "task.result", task_id, epoch, reply });
   }
 
-  /** Accepts orders one after the other, so that a second copy of an order finds the record of the first. */
+  /** The runner accepts orders one after the other, so that a second copy of an order finds the record of the first. */
   offer(order: SignedOrder): Promise<void> {
     const taken = this.#taking.then(() => this.#take(order));
     this.#taking = taken.catch(() => undefined);
@@ -112,7 +117,8 @@ export class Runner {
       send({ type: "task.result", ...ref, reply: notJournalled(error) });
       return;
     }
-    // The hub has replaced the earlier delivery, so its end does not count. The new delivery waits until the earlier run has stopped.
+    // The hub has replaced the task's earlier delivery by a new one, so the end of the earlier delivery does not count. The task's new delivery waits
+    // until the run of its earlier delivery has stopped.
     const earlier = this.#jobs.get(order.task_id);
     if (earlier !== undefined) {
       earlier.ended = true;
@@ -141,7 +147,7 @@ export class Runner {
     this.#atWork.add(work);
   }
 
-  /** Answers an order that was offered again with its present state. The task is never run twice. */
+  /** If the hub offers an order again, answers with the task's present state. The runner never runs a task twice. */
   #offeredAgain(ref: Ref): void {
     const state = this.#options.journal.entries.find((entry) => entry.task_id === ref.task_id)?.state;
     if (state === "received" || state === "started") this.#options.send({ type: "task.ack", ...ref, state });
@@ -155,7 +161,7 @@ export class Runner {
       });
   }
 
-  /** Cancels a delivery. A delivery that has not arrived yet is recorded as cancelled, because its order may still be on its way. */
+  /** Cancels a task's delivery. A cancelled delivery that has not arrived yet is recorded as cancelled, because its order may still be on its way. */
   async cancel(taskId: TaskId, epoch: number): Promise<void> {
     await this.#taking;
     const ref = { task_id: taskId, epoch };
@@ -186,9 +192,9 @@ export class Runner {
   }
 
   /**
-   * Called when the hub has deleted this host's node. If an uninstall's result waits for its acceptance, the deletion proves the acceptance, and
-   * only the acknowledgement was lost. A revoked certificate alone does not prove an acceptance. Returns true when the deletion of the node
-   * proves that a result was accepted.
+   * Called when the hub has said that it deleted this host's node. If the result of an uninstall still waits for acceptance, the node's deletion
+   * proves the acceptance, whose acknowledgement was lost. A revoked certificate alone does not prove that the hub accepted the uninstall's result.
+   * `nodeDeleted` returns true when the deletion of the node proves that the hub accepted a result.
    */
   async nodeDeleted(): Promise<boolean> {
     const told = [...this.#options.journal.unreported(), ...this.#unjournalled.values()].find(waitsForAcceptance);
@@ -197,7 +203,7 @@ export class Runner {
     return true;
   }
 
-  /** Ends running tasks as `interrupted`, and waits for their end up to STOP_WITHIN_MS. */
+  /** Ends running tasks as `interrupted`, and waits up to STOP_WITHIN_MS for their end. */
   async stop(): Promise<void> {
     this.#stopping = true;
     for (const { abort } of this.#jobs.values()) abort.abort(new TaskCancelled("interrupted", "The agent stops."));
@@ -220,7 +226,10 @@ export class Runner {
     await this.#end(job, await this.#handle(job));
   }
 
-  /** Records a task's reply. The reply is sent in any case. The journal keeps the reply over a restart of the agent. */
+  /**
+   * Records a task's reply in the journal and sends it. The runner sends the reply even if the journal could not store it. The journal keeps a task's
+   * reply over a restart of the agent.
+   */
   async #recordEnd({ task_id, epoch }: Ref, type: string, reply: WireReply): Promise<void> {
     const { journal, log } = this.#options;
     await journal.record({ task_id, epoch, state: "finished", type, reply }).catch((error: unknown) => {
@@ -250,7 +259,7 @@ export class Runner {
         this.#options.send({ type: "task.progress", ...ref, seq: seq++, progress: progress as Json }),
     };
     try {
-      // `judgeOrder` has checked that the input matches the type.
+      // `judgeOrder` has checked that the order's input matches the task's type.
       const handler = this.#options.handlers[type] as (input: TaskInput, run: TaskRun<TaskType>) => Promise<TaskReply>;
       const reply = await handler(TASKS[type].input.parse(input), run);
       return reply.ok

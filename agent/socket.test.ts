@@ -56,7 +56,10 @@ async function open() {
   return { channel, heard, ended };
 }
 
-/** Stops the clock that measures the time to live. Only `passes` moves the clock, so that a busy machine lets no time to live expire. */
+/**
+ * Stops the test's clock, with which the channel measures the heartbeat's time to live. Only the test's function `passes` moves the clock, so that no
+ * time to live expires on a busy machine.
+ */
 const stopClock = () => vi.useFakeTimers({ toFake: ["performance"] });
 const passes = (ms: number) => vi.advanceTimersByTime(ms);
 
@@ -70,7 +73,7 @@ describe("a WebSocket to the hub", () => {
     hub.heartbeatTtlMs = 60_000;
     channel.send({ type: "heartbeat", seq: 1 });
     await expect.poll(() => heard, { timeout: 20_000 }).toEqual(["heartbeat.ack"]);
-    // Longer than two old times to live and shorter than one new one.
+    // The silence in this test is longer than two old times to live and shorter than one new time to live.
     passes(21_000);
     channel.send({ type: "heartbeat", seq: 2 });
     await expect.poll(() => heard.length, { timeout: 20_000 }).toBe(2);

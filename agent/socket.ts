@@ -11,7 +11,7 @@ import type { Log } from "./log.ts";
 const CONNECT_TIMEOUT_MS = 20_000;
 const WELCOME_TIMEOUT_MS = 20_000;
 const CLOSE_WITHIN_MS = 2_000;
-/** The agent counts the hub as lost when more bytes than this wait to be sent. Unacknowledged frames are repeated on the next connection. */
+/** When more bytes than this wait to be sent, the agent considers the hub lost. The agent repeats unacknowledged frames on its next connection. */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 const MAX_REFUSAL_BYTES = 64 * 1024;
 const CLOSED_FOR = {
@@ -27,7 +27,9 @@ export interface OpenOptions {
   readonly log: Log;
 }
 
-/** Opens the WebSocket over mutual TLS and sends hello. Rejects with ChannelRefused when the hub refuses this identity. */
+/**
+ * Opens the WebSocket to the hub over mutual TLS and sends the hello frame. Rejects with ChannelRefused when the hub refuses the agent's identity.
+ */
 export async function openSocket(options: OpenOptions): Promise<Channel> {
   const { hubUrl, identity, hello, log } = options;
   const url = new URL(`/internal/v1/nodes/${identity.nodeId}/connect`, hubUrl);
@@ -39,7 +41,7 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
     perMessageDeflate: false,
   });
   let lastHeard = performance.now();
-  /** The hub's newest time to live, which grows with the fleet while the connection is open. */
+  /** The hub's newest time to live for heartbeats, which grows with the fleet while the connection is open. */
   let ttlMs = 0;
   let closedFor: "stopped" | "renewed" | null = null;
   let welcomed: ((welcome: Welcome) => void) | null = null;
@@ -89,13 +91,13 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
       if (socket.readyState !== WebSocket.OPEN) return;
       socket.send(JSON.stringify(frame));
       if (socket.bufferedAmount > MAX_BUFFERED_BYTES) socket.terminate();
-      // Nothing was received for two times to live: the connection is dead and TCP has not noticed it.
+      // The agent has received nothing for two times to live: the connection is dead, and TCP has not noticed it.
       if (performance.now() - lastHeard > 2 * ttlMs) socket.terminate();
     },
     close: (why) => {
       socket.close(CLOSED_FOR[why].code, CLOSED_FOR[why].reason);
       closedFor = why;
-      // The agent does not wait long for a hub that does not answer the close.
+      // The agent does not wait long for a hub that does not answer the WebSocket's close.
       setTimeout(() => socket.terminate(), CLOSE_WITHIN_MS).unref();
     },
   };
@@ -117,14 +119,17 @@ async function refusalIn(response: IncomingMessage): Promise<Error> {
   return refusalOf(response.statusCode ?? 0, Buffer.concat(chunks).toString("utf8"));
 }
 
-/** An error of the hub counts as a refusal. Any other page comes from a proxy, and the next attempt may reach the hub. */
+/**
+ * An error response of the hub counts as a refusal of the WebSocket. Any other page than the hub's comes from a proxy, and the next attempt may reach
+ * the hub.
+ */
 function refusalOf(status: number, body: string): Error {
   try {
     const problem: unknown = JSON.parse(body);
     if (typeof problem === "object" && problem !== null && "code" in problem && "detail" in problem)
       return new ChannelRefused(String(problem.code), String(problem.detail));
   } catch {
-    // The page is not JSON, so it comes from a proxy.
+    // The response is not JSON, so it comes from a proxy.
   }
   return new Error(
     `The way to the hub answered ${status} with a page that is not the hub's. Is there a proxy in between?`,

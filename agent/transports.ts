@@ -3,8 +3,9 @@ import type { Channel } from "./channel.ts";
 const SOCKET_FAILURES_BEFORE_POLL = 3;
 
 /**
- * Chooses the next transport. The long poll is for hosts behind a proxy without WebSockets. After a few failures the agent alternates
- * between both. Where the long poll works, one failed WebSocket attempt is enough to return to it.
+ * Chooses the transport, a WebSocket or a long poll, for the agent's next connection. The long poll is for hosts behind a proxy that does not pass
+ * WebSockets. After a few failed WebSocket attempts, the agent alternates between WebSocket and long poll. Where the long poll works, the agent
+ * returns to it after one failed WebSocket attempt.
  */
 export class Transports {
   #socketFailures = 0;
@@ -16,7 +17,7 @@ export class Transports {
 
   opened(kind: Channel["kind"]): void {
     if (kind === "websocket") this.#socketFailures = 0;
-    // After this channel the WebSocket is tried first, whatever ends the channel.
+    // After any open channel has ended, the agent tries the WebSocket first.
     this.#pollNext = false;
   }
 

@@ -17,8 +17,8 @@ import { signingKey } from "./orders.ts";
 import type { System } from "./system/system.ts";
 
 /**
- * The file in which the agent stores the trusted keys. The agent ignores the file when the host has been given another key since, for example by
- * a new bootstrap command.
+ * The file in which the agent stores the CAs and order keys that it trusts. The agent ignores its stored trust when the host has since been given
+ * another key, for example by a new bootstrap command.
  */
 const TrustFile = z.object({
   given_key: z.string(),
@@ -31,15 +31,18 @@ const verifyText: VerifyText = (key, text, signature) =>
   verify(null, Buffer.from(text), signingKey(key), Buffer.from(signature, "base64url"));
 
 /**
- * The CAs and order keys that this host trusts. The host starts with the keys of its bootstrap, and signed statements of the hub change the
- * trusted keys (decision I6). A change is stored on disk before it is used, and is never reverted by older statements.
+ * The CAs and order keys of the hub that this host trusts. The host first trusts the keys of its bootstrap. Signed statements of the hub later change
+ * the trusted keys (decision I6). A change of the trusted keys is stored on disk before it is used, and older statements never revert it.
  */
 export class TrustStore {
   readonly #config: Config;
   readonly #system: System;
   readonly #log: Log;
   readonly #givenKey: string;
-  /** The trust is null until the first signed statement was accepted. Before the first statement, the agent trusts the keys of the bootstrap. */
+  /**
+   * The stored trust is null until the agent has accepted the hub's first signed statement. Before the hub's first statement, the agent trusts the
+   * keys of the bootstrap.
+   */
   #trust: Trust | null = null;
   #taking: Promise<unknown> = Promise.resolve();
 
@@ -54,7 +57,10 @@ export class TrustStore {
     return `/${relative(this.#config.root, this.#config.stateDir)}/trust.json`;
   }
 
-  /** Loads the stored keys before the first request to the hub. A damaged file is ignored: trust then starts with the bootstrap's keys. */
+  /**
+   * Loads the stored keys before the agent's first request to the hub. The agent ignores a damaged trust file and starts with the keys of its
+   * bootstrap.
+   */
   async load(): Promise<void> {
     const text = await this.#system.read(this.#path);
     if (text === null) return;
@@ -66,7 +72,7 @@ export class TrustStore {
     }
   }
 
-  /** The certificates, in PEM, of every CA that the hub may show. */
+  /** The certificates, in PEM, of every CA that the hub's server may show. */
   async caBundle(): Promise<string> {
     if (this.#trust !== null) return pemOf(this.#trust);
     const given = await this.#system.read(`/${relative(this.#config.root, this.#config.caFile)}`);
@@ -74,13 +80,13 @@ export class TrustStore {
     return given;
   }
 
-  /** The keys with which an order may be signed. */
+  /** The hub's public keys with which an order may be signed. */
   orderKeys(): readonly KeyObject[] {
     const keys = [this.#trust?.current.order_key ?? this.#givenKey, this.#trust?.next?.order_key];
     return keys.filter((key) => key !== undefined).map(signingKey);
   }
 
-  /** Follows the chain of statements. Returns the sequence of the last statement that is trusted and stored. */
+  /** Follows the hub's chain of trust statements. Returns the sequence number of the last statement that is trusted and stored. */
   take(chain: TrustChain): Promise<number> {
     const taken = this.#taking.then(() => this.#take(chain));
     this.#taking = taken.catch(() => undefined);
@@ -110,8 +116,8 @@ export class TrustStore {
   }
 
   /**
-   * A new host may have the new keys up to half a minute before the hub announces the end of the rotation. Until the announcement, no statement
-   * is signed with the host's key.
+   * A new host may get the new keys up to half a minute before the hub announces the end of the key rotation. Until the hub announces the end of the
+   * rotation, no statement is signed with the new host's key.
    */
   #isAheadOf(chain: TrustChain): boolean {
     const about = chain.filter((one) => one.order_key === this.#givenKey);
@@ -119,8 +125,9 @@ export class TrustStore {
   }
 
   /**
-   * Asks for the chain of statements when this host trusts no CA that the hub shows, for example after it was off during a rotation. The
-   * answering server is not trusted: it gets no data, and only the signatures in its answer count. Returns true when another CA is now trusted.
+   * Asks the hub for its chain of trust statements when this host trusts no CA that the hub shows, for example after a missed rotation. The agent
+   * does not trust the server that answers: it sends no data, and only the signatures in the answer count. `askAnew` returns true when the host now
+   * trusts another CA.
    */
   async askAnew(): Promise<boolean> {
     const before = await this.caBundle();
@@ -133,12 +140,15 @@ export class TrustStore {
 const pemOf = ({ current, next }: Trust): string =>
   [current.ca_pem, next?.ca_pem ?? ""].map((pem) => pem.trim()).join("\n");
 
-/** Returns false for a statement without a CA certificate. The chain ends before such a statement, which would leave the host without a hub. */
+/**
+ * Returns false for a trust statement without a CA certificate. The agent stops before a statement without a CA certificate, because such a statement
+ * would leave the host without a hub.
+ */
 function holdsAuthority({ ca_pem }: TrustChain[number]): boolean {
   try {
     return new X509Certificate(ca_pem).ca;
   } catch {
-    // The text is not a certificate.
+    // The statement's `ca_pem` is not a certificate.
     return false;
   }
 }

@@ -18,17 +18,22 @@ const UNIT_FOLDER = "/etc/systemd/system";
 const SYNC_DROP_IN_FOLDER = `${UNIT_FOLDER}/maas_hardware_sync.service.d`;
 const STATE_FOLDER = "/var/lib/muster";
 const CONFIG_FOLDER = "/etc/muster";
-/** The entries of the agent and the first boot's parts in both folders. Entries of a hub on the same machine must stay. */
+/**
+ * The entries that the agent and the bootstrap parts own in the state folder and the configuration folder. The removal must keep the entries of a hub
+ * that is installed on the same machine.
+ */
 const STATE_ENTRIES = ["agent", "bootstrap", "hardware-sync.json"];
 const CONFIG_ENTRIES = ["agent.json", "ca.pem", "enrollment-token", "roce-routing.conf"];
-/** Temporary files of a part or an agent that was killed while it wrote a file. */
+/** The names of temporary files that a bootstrap part or an agent left when it was killed during a write. */
 const CUT_WRITE = /^[.](muster[.][A-Za-z0-9]{6}|[0-9a-f]{12}[.]tmp|uninstall-probe)$/;
-/** dpkg's record of the agent's package. The file exists when the agent was installed as a Debian package. */
+/** The list with which dpkg records the agent's Debian package, which exists when the agent was installed as a package. */
 const PACKAGE_RECORD = "/var/lib/dpkg/info/muster-agent.list";
-/** While the marker file exists, the agent only continues its removal. A purge of the package also removes the marker file. */
+/** While the marker file exists, the agent only continues its own removal. A purge of the agent's package also removes the marker file. */
 const MARKER = `${STATE_FOLDER}/uninstalling`;
 const TOOL_TIMEOUT_MS = 30_000;
-/** Another package job may hold dpkg's lock for long. The purge is tried every 15 s for an hour, and again after each boot. */
+/**
+ * Another package job may hold dpkg's lock for a long time. The agent tries to purge its package every 15 s for an hour, and again after each boot.
+ */
 const PURGE_RETRIES = ["Restart=on-failure", "RestartSec=15", "StartLimitIntervalSec=1d", "StartLimitBurst=240"];
 
 async function ownEntries(system: System, folder: string, names: readonly string[]): Promise<string[]> {
@@ -56,7 +61,7 @@ export async function footprint(system: System): Promise<readonly string[]> {
   return fixed.filter((_path, index) => present[index]);
 }
 
-/** Throws when the agent's folders cannot be written, for example on a disk that has become read-only. */
+/** `probeRemoval` throws when the agent's folders cannot be written, for example on a disk that has become read-only. */
 export async function probeRemoval(system: System): Promise<void> {
   for (const folder of [STATE_FOLDER, CONFIG_FOLDER]) {
     const probe = `${folder}/.uninstall-probe`;
@@ -65,7 +70,7 @@ export async function probeRemoval(system: System): Promise<void> {
   }
 }
 
-/** Starts the purge in a systemd unit of its own, because the purge stops the agent. */
+/** Starts the purge of the agent's package in a systemd unit of its own, because the purge stops the agent. */
 async function purgePackage(system: System): Promise<void> {
   const properties = PURGE_RETRIES.flatMap((property) => ["-p", property]);
   const command = ["--collect", "--no-block", "--unit=muster-agent-purge", ...properties];
@@ -74,7 +79,7 @@ async function purgePackage(system: System): Promise<void> {
   if (exitCode !== 0) throw new Error(`systemd-run ended with status ${exitCode}: ${stderr.slice(-500)}`);
 }
 
-/** Writes the marker to disk before anything is removed. With the marker on disk the removal always continues. */
+/** Writes the marker file to disk before the agent removes anything. With the marker file on disk, an interrupted removal always continues. */
 export async function markUninstalling(system: System, taskId: TaskId): Promise<void> {
   await system.write(MARKER, `${JSON.stringify({ task_id: taskId })}\n`, 0o600);
 }
@@ -82,9 +87,9 @@ export async function markUninstalling(system: System, taskId: TaskId): Promise<
 export const isUninstalling = async (system: System): Promise<boolean> => (await system.read(MARKER)) !== null;
 
 /**
- * Removes Muster from the host. A removal that is interrupted continues at the agent's next start: the marker is removed last, and the agent's
- * unit just before the marker. For a packaged agent the purge removes marker and unit. Each boot requests the purge until it succeeds. A file
- * that cannot be removed is logged and skipped.
+ * Removes Muster from the host. An interrupted removal continues at the agent's next start: the marker file is removed last, and the agent's unit
+ * just before it. If the agent was installed as a package, the purge of the package removes the marker file and the unit. The agent requests the
+ * purge of its package at each boot until the purge succeeds. A file that cannot be removed is logged and skipped.
  */
 export async function removeFootprint(system: System, log: Log): Promise<void> {
   const attempt = async (what: string, act: () => Promise<unknown>): Promise<void> => {

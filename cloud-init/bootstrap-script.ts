@@ -4,12 +4,12 @@ import { AGENT_BODY, agentValues } from "./parts/agent-bootstrap.ts";
 import { partFile, shellScript } from "./parts/part.ts";
 
 const BootstrapInput = UserDataInput.pick({ nodeId: true, generation: true, hub: true, enrollmentToken: true }).extend({
-  /** The packages by Debian's name of the architecture. */
+  /** The agent's packages for manual mode, by Debian's name of the architecture. */
   packages: z.record(
     z.string().regex(/^[a-z0-9]+$/),
     z.strictObject({ url: z.url({ protocol: /^https$/ }), sha256: z.string().regex(/^[0-9a-f]{64}$/) }),
   ),
-  /** Seconds since 1970 by the hub's clock. */
+  /** The time at which the hub rendered the script, in seconds since 1970 by the hub's clock. */
   renderedAt: z.int().min(0),
 });
 export type BootstrapInput = z.input<typeof BootstrapInput>;
@@ -21,8 +21,9 @@ fi
 `;
 
 /**
- * The script that a person runs on a host in manual mode (lifecycle 2.1). The script contains the agent part of the first boot. Checks before
- * that part explain why it cannot work on this host. After the part the script waits for the enrollment. Throws when a value is invalid.
+ * Renders the script that a person runs on a host in manual mode (lifecycle 2.1). The script for manual mode contains the agent part of the first
+ * boot. Before the agent part, the script for manual mode checks the host and explains why the part cannot work there. After the agent part, the
+ * script for manual mode waits for the agent's enrollment. `composeBootstrapScript` throws when a value is invalid.
  */
 export function composeBootstrapScript(values: BootstrapInput): string {
   const input = BootstrapInput.parse(values);

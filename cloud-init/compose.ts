@@ -2,17 +2,19 @@ import { UserDataInput, type UserDataValues } from "./input.ts";
 import { type MimePart, mimeMultipart } from "./mime.ts";
 import { PARTS } from "./parts/index.ts";
 
-/** cloud-init and MAAS allow more, but a larger first boot points to a mistake (decision M4). */
+/**
+ * The limit for the size of user-data, because a first boot over 1 MiB points to a mistake, although cloud-init and MAAS allow more (decision M4).
+ */
 export const MAX_USER_DATA_BYTES = 1024 * 1024;
 
 export type UserData = {
-  /** The text that cloud-init reads. */
+  /** The user-data as the MIME text that cloud-init reads. */
   readonly mime: string;
-  /** The value of `user_data` in MAAS's deploy call. */
+  /** The user-data as the value of `user_data` in MAAS's deploy call. */
   readonly base64: string;
-  /** Size of `mime` in bytes. */
+  /** The size of the user-data's `mime` text in bytes. */
   readonly bytes: number;
-  /** The parts in the order in which they run. `bytes` is the size before MIME encoding. */
+  /** The parts of the user-data, in the order in which cloud-init runs them. The number `bytes` of a part is its size before MIME encoding. */
   readonly parts: readonly { readonly name: string; readonly contentType: string; readonly bytes: number }[];
 };
 
@@ -20,7 +22,7 @@ export type UserDataError =
   | {
       readonly code: "invalid_input";
       readonly message: string;
-      /** Path and reason of each invalid field. The value is left out, because it may be a secret. */
+      /** The path of each invalid field of the input, with the reason. An issue leaves out the invalid value, because the value may be a secret. */
       readonly issues: readonly { readonly path: string; readonly message: string }[];
     }
   | {
@@ -50,7 +52,7 @@ const sizeOf = (text: string): number => Buffer.byteLength(text, "utf8");
 const largest = (parts: readonly MimePart[]): string =>
   parts.reduce((a, b) => (sizeOf(b.content) > sizeOf(a.content) ? b : a)).name;
 
-/** Renders the user-data of one host (lifecycle 9, decision M4). Pure: the same input gives the same bytes. */
+/** Renders the user-data of one host (lifecycle 9, decision M4). `composeUserData` is a pure function: the same input gives the same bytes. */
 export const composeUserData = (values: UserDataValues): ComposeResult => {
   const parsed = UserDataInput.safeParse(values);
   if (!parsed.success) {

@@ -2,13 +2,13 @@ import { z } from "zod";
 import { Hostname, InterfaceName, Ipv4Cidr, LinuxUserName, MacAddress } from "../shared/api/values.ts";
 import { NodeId } from "../shared/ids.ts";
 
-/** Text that becomes a line of a unit, a table or a header. A line break in such a text would add a line to the file. */
+/** A text of the input that becomes a line of a systemd unit, a table or a header. A line break in a one-line text would add a line to the file. */
 const OneLine = z
   .string()
   .min(1)
   .max(2048)
   .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]+$/u, "must be one line without control characters");
-/** Addresses appear in status messages, so they must not contain a password. */
+/** The input's URLs appear in status messages, so they must not contain a password. */
 const lineUrl = (protocol: RegExp) =>
   OneLine.pipe(z.url({ protocol })).refine((text) => {
     const url = URL.parse(text);
@@ -28,7 +28,7 @@ const Ed25519PublicKey = z
     "must be a raw Ed25519 public key in base64url, or PEM",
   );
 
-/** The address of the agent's package, for images without the agent. A package is never installed without its checksum. */
+/** The URL of the agent's package, for images that do not contain the agent. The host never installs an agent's package without its checksum. */
 const AgentPackage = z
   .strictObject({ packageUrl: lineUrl(/^https?$/).optional(), packageSha256: Sha256.optional() })
   .refine((agent) => (agent.packageUrl === undefined) === (agent.packageSha256 === undefined), {
@@ -37,21 +37,21 @@ const AgentPackage = z
   });
 
 /**
- * A bundle that the site owns and versions. Muster gives the host the bundle's address, version and checksum, and contains no text of the bundle
- * (lifecycle 2.4, 9).
+ * The bootstrap bundle that a site owns and versions. Muster gives the host the URL, version and checksum of the site's bundle, but knows nothing of
+ * its content (lifecycle 2.4, 9).
  */
 const SiteBootstrap = z.strictObject({
   ref: OneLine,
   url: lineUrl(/^https?$/),
   sha256: Sha256,
   version: OneLine.optional(),
-  /** The time limit of a bundle, so that a hanging bundle does not block the agent. */
+  /** The time limit for the site's bundle, so that a hanging bundle does not block the agent. */
   timeoutSeconds: z.int().min(1).max(7200).default(1800),
 });
 
 const DeployUser = z.strictObject({
   name: LinuxUserName,
-  /** A crypt(3) SHA-512 hash. The clear text never leaves the hub. */
+  /** The deploy user's password as a crypt(3) SHA-512 hash. The password's clear text never leaves the hub. */
   passwordHash: z
     .string()
     .regex(
@@ -73,24 +73,30 @@ const DeployUser = z.strictObject({
   sudo: z.boolean(),
 });
 
-/** The complete input of a first boot (lifecycle 9). The input has no MAAS machine token, which does not exist before the deploy (decision M3). */
+/**
+ * The complete input from which a host's first boot is rendered (lifecycle 9). The input of the first boot has no MAAS machine token, because MAAS
+ * makes that token only at the deploy (decision M3).
+ */
 export const UserDataInput = z.strictObject({
   hostname: Hostname,
   nodeId: NodeId,
-  /** The onboarding generation. An agent that is enrolled for it keeps its identity when the part runs again. */
+  /**
+   * The node's generation, which rises with each onboarding. If the agent is enrolled for this generation, it keeps its identity when the agent part
+   * runs again.
+   */
   generation: z.int().min(0),
   hub: z.strictObject({
     agentUrl: lineUrl(/^https$/),
     caBundlePem: CertificateBundle,
     taskSigningPublicKey: Ed25519PublicKey,
   }),
-  /** The token is sent in a header and stored in a one-line file. */
+  /** The agent sends the enrollment token in a header and stores it in a one-line file. */
   enrollmentToken: z.string().regex(/^[!-~]{32,128}$/, "must be 32 to 128 printable ASCII characters without spaces"),
   agent: AgentPackage,
   siteBootstrap: SiteBootstrap.optional(),
   hardwareSync: z.strictObject({
     enabled: z.boolean(),
-    /** MAAS's address for hosts that have no MAAS address of their own. */
+    /** MAAS's address for hosts whose own files name no MAAS address. */
     maasUrl: lineUrl(/^https?$/).optional(),
     intervalSeconds: z.int().min(60).max(86_400),
   }),

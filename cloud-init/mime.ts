@@ -1,8 +1,8 @@
 export type MimePart = { readonly name: string; readonly contentType: string; readonly content: string };
 
 /**
- * A fixed boundary, so that the same input gives the same bytes. The boundary cannot occur in a body: every body is base64, which contains no
- * hyphen, and each delimiter begins with hyphens.
+ * The MIME boundary is fixed, so that the same input gives the same bytes. The MIME boundary cannot occur in a body: every body is base64, which
+ * contains no hyphen, and each delimiter begins with hyphens.
  */
 const BOUNDARY = "=_muster-first-boot";
 
@@ -24,7 +24,10 @@ const mimePart = (part: MimePart): string =>
     base64Lines(part.content),
   ].join("\n");
 
-/** MIME multipart/mixed as cloud-init reads it. The part names are constants of this folder, so they need no quoting. */
+/**
+ * Writes the parts as MIME multipart/mixed, as cloud-init reads it. The names of the MIME parts are constants of this folder, so they need no
+ * quoting.
+ */
 export const mimeMultipart = (parts: readonly MimePart[]): string =>
   [
     `Content-Type: multipart/mixed; boundary="${BOUNDARY}"`,

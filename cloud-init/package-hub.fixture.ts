@@ -13,7 +13,7 @@ export const listenOn = async (server: Server): Promise<number> => {
   return (server.address() as AddressInfo).port;
 };
 
-/** A self-signed certificate for 127.0.0.1. */
+/** Makes a self-signed certificate for 127.0.0.1. */
 export const selfSigned = (folder: HostFolder): { key: string; cert: string } => {
   const [key, cert] = [folder.path("tls.key"), folder.path("tls.crt")];
   const request = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=hub".split(" ");
@@ -30,18 +30,21 @@ export const selfSigned = (folder: HostFolder): { key: string; cert: string } =>
   return { key: folder.read("tls.key"), cert: folder.read("tls.crt") };
 };
 
-/** Replaces a status in `answers`: the request is never answered. */
+/** The value `NO_ANSWER` in `answers` means that the test's server never answers the request. */
 export const NO_ANSWER = 0;
 
 export interface PackageHub {
   readonly server: Server;
-  /** The `Authorization` header of each request. */
+  /** The `Authorization` header of each request that the test's hub received. */
   readonly seen: (string | undefined)[];
-  /** The input of a host of this hub. */
+  /** The input of a host that belongs to this test's hub. */
   readonly values: UserDataInput;
 }
 
-/** A server that gives the package to requests with the token, as a hub does. `answers` are the statuses of the first requests. */
+/**
+ * Starts a test server that, like a hub, gives the agent's package to requests with the enrollment token. `answers` are the HTTP statuses of the test
+ * server's first answers.
+ */
 export async function packageHub(folder: HostFolder, bytes: Buffer, answers: number[] = []): Promise<PackageHub> {
   const identity = selfSigned(folder);
   const { enrollmentToken, hub } = sampleValues();

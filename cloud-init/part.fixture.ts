@@ -7,7 +7,7 @@ import { PARTS } from "./parts/index.ts";
 
 const CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 
-/** An input from which every part is rendered. The input contains no real secret. */
+/** Returns an input from which every part of the first boot is rendered. The test's input contains no real secret. */
 export const sampleValues = (): UserDataValues => ({
   hostname: "gpu-01",
   nodeId: "0b0c0a7e-6a52-4d0a-9a9d-0d3f5f3c1a11",
@@ -30,7 +30,10 @@ export const sampleValues = (): UserDataValues => ({
 export const sampleInput = (changes: Partial<UserDataValues> = {}): UserDataInput =>
   UserDataInput.parse({ ...sampleValues(), ...changes });
 
-/** The part's text. The input may break the schema, because the quoting must also hold without it. */
+/**
+ * Renders the text of one part of the first boot. The test's input may break the schema, because the quoting must protect the script without the
+ * schema too.
+ */
 export const renderPart = (name: string, input: UserDataInput): string => {
   const text = PARTS.find((part) => part.name === name)?.render(input);
   if (text === undefined || text === null) throw new Error(`the part ${name} was not rendered`);
@@ -39,7 +42,7 @@ export const renderPart = (name: string, input: UserDataInput): string => {
 
 export const hasCommand = (command: string): boolean => spawnSync(command, ["--version"]).error === undefined;
 
-/** Whether a tool is missing. When the tool is missing, the function prints that the test was skipped, and why. */
+/** Whether a tool that a test needs is missing. When the tool is missing, `skipWithout` prints that the test was skipped, and why. */
 export const skipWithout = (command: string, debianPackage: string): boolean => {
   const there = hasCommand(command);
   if (!there) process.stderr.write(`SKIPPED: ${command} is not installed (Debian package ${debianPackage})\n`);
@@ -48,7 +51,7 @@ export const skipWithout = (command: string, debianPackage: string): boolean => 
 
 export type PartRun = { readonly code: number; readonly output: string; readonly status: unknown };
 
-/** A folder that stands for a host's root. The folder's tools append their arguments to a log. */
+/** A temporary folder that stands for a host's root in tests. The tools in the test's folder append their arguments to a log. */
 export class HostFolder {
   readonly root: string;
   constructor() {
@@ -65,7 +68,7 @@ export class HostFolder {
     writeFileSync(this.path(name), content);
     chmodSync(this.path(name), mode);
   }
-  /** Installs a tool. `script` runs after the call and its arguments were logged. */
+  /** Installs a tool in the test's folder. The shell text `script` runs after the tool has logged its arguments. */
   tool(name: string, script = ""): void {
     this.write(
       `usr/bin/${name}`,

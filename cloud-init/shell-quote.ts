@@ -1,6 +1,6 @@
 /**
- * A shell word for exactly this text, in bash and every POSIX shell. No character is special inside single quotes, so only the single
- * quote is replaced. A shell word cannot contain NUL. A caller that passes NUL has not checked its input.
+ * Quotes a text as one shell word, in bash and every POSIX shell. No character is special inside single quotes, so `shellQuote` replaces only the
+ * single quote. A shell word cannot contain the character NUL. `shellQuote` throws for NUL, because its caller has not checked the input.
  */
 export const shellQuote = (text: string): string => {
   if (text.includes("\0")) throw new RangeError("a shell word cannot hold NUL; refuse it where the value enters");
@@ -15,7 +15,7 @@ const assignment = (name: string, value: ShellValue): string =>
     ? `readonly -a ${name}=(${value.map(shellQuote).join(" ")})`
     : `readonly ${name}=${shellQuote(String(value))}`;
 
-/** Values reach a part's static body only as read-only variables. No value is pasted into shell text. */
+/** Values reach the static body of a part only as read-only variables. No value is pasted into a part's shell text. */
 export const shellHeader = (values: ShellValues): string =>
   Object.entries(values)
     .map(([name, value]) => `${assignment(name, value)}\n`)

@@ -4,13 +4,16 @@ import { join, relative } from "node:path";
 import { execa } from "execa";
 import type { Architecture, PackageSpec } from "./package-spec.ts";
 
-/** Compressions of a package: `xz` is for releases, and the fast `zstd` is for tests. Debian 12 and Ubuntu 22.04 unpack `xz` and `zstd`. */
+/**
+ * The compressions of a Debian package: `xz` is for releases, and the fast `zstd` is for tests. Debian 12 and Ubuntu 22.04 unpack both `xz` and
+ * `zstd`.
+ */
 export const COMPRESSIONS = { xz: ["-Zxz", "-z6"], zstd: ["-Zzstd", "-z3"] } as const;
 export type Compression = keyof typeof COMPRESSIONS;
 
 interface Deb {
   readonly repository: string;
-  /** The folder of the staged files. `packDeb` adds `DEBIAN/`. */
+  /** The folder with the files that go into the package. `packDeb` adds the folder `DEBIAN/` to the package's files. */
   readonly root: string;
   readonly spec: PackageSpec;
   readonly architecture: Architecture;
@@ -22,7 +25,9 @@ interface Deb {
 
 const SCRIPTS = ["postinst", "prerm", "postrm"] as const;
 
-/** Packs the staged files. The same input gives the same bytes, because owners, times, order and compression are fixed. */
+/**
+ * Packs the staged files into a Debian package. The same files always give the same package, because owners, times, order and compression are fixed.
+ */
 export async function packDeb(deb: Deb, out: string): Promise<string> {
   const { repository, root, spec, architecture, version } = deb;
   const control = join(root, "DEBIAN");
@@ -45,7 +50,7 @@ export async function packDeb(deb: Deb, out: string): Promise<string> {
   return target;
 }
 
-/** Files and links below the root without `DEBIAN/`, sorted by path. */
+/** Lists files and links below the root without `DEBIAN/`, sorted by path. */
 async function listFiles(root: string, folder = root): Promise<string[]> {
   const found: string[] = [];
   for (const entry of await readdir(folder, { withFileTypes: true })) {
@@ -77,7 +82,7 @@ async function controlText({ spec, architecture, version }: Deb, files: readonly
   ].join("\n");
 }
 
-/** The file `md5sums` for `dpkg --verify`, which supports no other hash. */
+/** Makes the package's file `md5sums` for `dpkg --verify`, which supports no other hash. */
 async function md5sums(root: string, files: readonly string[]): Promise<string> {
   const lines: string[] = [];
   for (const file of files) {

@@ -1,4 +1,4 @@
-/** `npm run package`: builds the Debian packages of agent and hub, with checksums and a signature. The build needs dpkg-deb. */
+/** `npm run package`: builds the Debian packages of agent and hub, with checksums and a signature. The build of the packages needs dpkg-deb. */
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -22,7 +22,10 @@ const USAGE = `Usage: npm run package -- [options]
 
 const REPOSITORY = resolve(new URL("..", import.meta.url).pathname);
 
-/** The time of the last commit. No file in a package has a later time, so that the same commit gives the same bytes. */
+/**
+ * Returns the time of the repository's last commit. No file in a package has a later time than the last commit, so that the same commit gives the
+ * same bytes.
+ */
 async function commitTime(): Promise<number> {
   const given = process.env["SOURCE_DATE_EPOCH"];
   if (given !== undefined) return Number(given);

@@ -1,32 +1,32 @@
-/** A Debian package of this repository. `packages.ts` lists all packages. */
+/** What one Debian package of this repository contains. `packages.ts` lists all Debian packages of the repository. */
 export interface PackageSpec {
   readonly name: string;
-  /** The description. The first line of the description is the synopsis. */
+  /** The package's description. The first line of a package's description is the synopsis. */
   readonly description: readonly string[];
-  /** The folder below /usr/lib/muster with the program and its runtime. */
+  /** The folder below /usr/lib/muster with the package's program and its runtime. */
   readonly home: string;
-  /** The folders of the repository with the program's sources. */
+  /** The folders of the repository with the sources of the package's program. */
   readonly sources: readonly string[];
-  /** The npm packages that the program imports. The build adds the dependencies of these packages automatically. */
+  /** The npm packages that the package's program imports. The build adds the dependencies of these npm packages automatically. */
   readonly npm: readonly string[];
-  /** npm packages with binaries in `name-<architecture>`, for example the embedded database. */
+  /** npm packages with binaries for one architecture, `name-<architecture>`, for example the embedded database. */
   readonly binaries: Readonly<Record<Architecture, readonly string[]>>;
-  /** The commands in /usr/bin, with the program of each. */
+  /** The package's commands in /usr/bin, with the program of each. */
   readonly commands: Readonly<Record<string, string>>;
-  /** Options of Node.js for the package's programs. */
+  /** The options with which Node.js runs the package's programs. */
   readonly nodeOptions: readonly string[];
-  /** Files in `packaging/<home>/`, each with the path of its installation. */
+  /** Files in `packaging/<home>/`, each with the path where the package installs it. */
   readonly files: Readonly<Record<string, string>>;
-  /** Files in `docs/` that are installed into /usr/share/doc/<name>. */
+  /** Files in `docs/` that the package installs into /usr/share/doc/<name>. */
   readonly docs: readonly string[];
-  /** Packages of this repository that this package contains, in /usr/share/muster/packages. The contained packages are built first. */
+  /** Other packages of this repository that this package contains, in /usr/share/muster/packages. The build makes contained packages first. */
   readonly carries: readonly string[];
-  /** Configuration files below /etc. An upgrade keeps the operator's changes. */
+  /** The package's configuration files below /etc. An upgrade of the package keeps the operator's changes to its configuration files. */
   readonly conffiles: readonly string[];
   readonly depends: readonly string[];
   readonly recommends: readonly string[];
 }
 
-/** Debian's name of each architecture, with npm's and Node's name. */
+/** Debian's name of each processor architecture, with the name that npm and Node.js use. */
 export const ARCHITECTURES = { amd64: "x64", arm64: "arm64" } as const;
 export type Architecture = keyof typeof ARCHITECTURES;

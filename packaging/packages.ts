@@ -1,6 +1,6 @@
 import type { PackageSpec } from "./package-spec.ts";
 
-/** The system packages that the Node.js runtime needs. Debian 12, Ubuntu 22.04 and newer systems have these packages. */
+/** The system packages that the Node.js runtime needs. Debian 12, Ubuntu 22.04 and newer systems have the system packages of the runtime. */
 const RUNTIME = ["libc6 (>= 2.28)", "libstdc++6", "init-system-helpers"];
 
 export const AGENT: PackageSpec = {
@@ -16,7 +16,8 @@ export const AGENT: PackageSpec = {
   npm: ["ws", "zod", "systeminformation", "execa"],
   binaries: { amd64: [], arm64: [] },
   commands: { "muster-agent": "agent/main.ts" },
-  // A small young generation saves memory: V8 would otherwise reserve more at the start and return it slowly. An agent is mostly idle.
+  // A small young generation in V8 saves memory of the agent: V8 would otherwise reserve more memory at the start and return it slowly. An agent is
+  // mostly idle, so a small young generation is enough.
   nodeOptions: ["--max-semi-space-size=1"],
   files: { "muster-agent.service": "usr/lib/systemd/system/muster-agent.service" },
   docs: [],
@@ -62,9 +63,9 @@ export const HUB: PackageSpec = {
   carries: [AGENT.name],
   conffiles: ["/etc/muster/hub.env"],
   depends: [...RUNTIME, "adduser"],
-  // The hub uses ipmitool to boot hosts that MAAS does not create. The hub reports when ipmitool is missing.
+  // The hub uses ipmitool to boot hosts that MAAS does not create. The hub reports when the program ipmitool is missing.
   recommends: ["ipmitool"],
 };
 
-/** All packages, in the order of their build. */
+/** All Debian packages of Muster, in the order of their build. */
 export const PACKAGES: readonly PackageSpec[] = [AGENT, HUB];

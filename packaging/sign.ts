@@ -2,7 +2,10 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, typ
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-/** The fingerprints of the release keys. The fingerprints are in git and in the hub's package, separate from a downloaded key. */
+/**
+ * The file with the fingerprints of the release keys. The fingerprints of the release keys are in git and in the hub's package, separate from a
+ * downloaded key.
+ */
 export const RELEASE_KEYS = "release-keys.txt";
 
 /** The names of the checksums file, its signature, and the public key for verifying it. */
@@ -11,9 +14,9 @@ const SIGNATURE = `${CHECKSUMS}.sig`;
 const PUBLIC_KEY = "muster-release.pub.pem";
 
 /**
- * Writes the SHA-256 sums of all packages and bills of materials in the folder, also of earlier builds, and an Ed25519 signature
- * of the sums. To verify with OpenSSL 3:
- * `openssl pkeyutl -verify -pubin -inkey muster-release.pub.pem -rawin -in SHA256SUMS -sigfile SHA256SUMS.sig && sha256sum -c SHA256SUMS`.
+ * Writes the SHA-256 sums of all packages and bills of materials in the folder, also of earlier builds, and an Ed25519 signature of the sums. To
+ * verify the checksums with OpenSSL 3, run: `openssl pkeyutl -verify -pubin -inkey muster-release.pub.pem -rawin -in SHA256SUMS -sigfile
+ * SHA256SUMS.sig && sha256sum -c SHA256SUMS`.
  */
 export async function signPackages(out: string, keyFile: string): Promise<{ fingerprint: string }> {
   const lines: string[] = [];
@@ -33,7 +36,10 @@ export async function signPackages(out: string, keyFile: string): Promise<{ fing
   return { fingerprint: createHash("sha256").update(der).digest("hex") };
 }
 
-/** Reads the private key. When the file is missing, the function creates a key that only the owner can read. A release needs an existing key. */
+/**
+ * Reads the private key for signing packages. When the signing key's file is missing, `signingKey` creates a key that only the owner can read. A
+ * release needs an existing signing key.
+ */
 async function signingKey(file: string): Promise<KeyObject> {
   const kept = await readFile(file, "utf8").catch((error: unknown) => {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;

@@ -6,7 +6,7 @@ import { RELEASE_KEYS } from "./sign.ts";
 import { strippedName, stripTypes } from "./strip-types.ts";
 
 const NOT_SHIPPED = /[.](test|fixture)[.]ts$/;
-/** Extensions of an npm package's files that Node.js does not load. Licences are shipped in any case. */
+/** Extensions of files in npm packages that Node.js does not load. The package contains licence files whatever their extension. */
 const NPM_NOT_SHIPPED = new Set([".md", ".map", ".ts", ".cts", ".mts", ".flow"]);
 const isShipped = (file: string): boolean => {
   const name = basename(file).toLowerCase();
@@ -23,8 +23,8 @@ interface Stage {
 }
 
 /**
- * Puts the package's files below `root` as they are installed on the host. `built` are the packages that were built before this one.
- * Contents and modes depend on the repository only.
+ * Puts the package's files below `root` as they are installed on the host. The argument `built` names the packages that were built before this one.
+ * Contents and modes of the package's files depend on the repository only.
  */
 export async function stageFiles(stage: Stage, built: readonly string[]): Promise<void> {
   const { repository, root, spec } = stage;
@@ -33,14 +33,14 @@ export async function stageFiles(stage: Stage, built: readonly string[]): Promis
   for (const folder of spec.sources) await copySources(join(repository, folder), join(home, folder));
   await copyNodeModules(stage, home);
   await copyRuntime(stage, home);
-  // From this file Node learns that the sources are ES modules. The file also shows the version to a reader.
+  // From this package.json Node learns that the sources are ES modules. The package.json also shows the version to a reader.
   const manifest = { name: spec.name, version: stage.version, private: true, type: "module" };
   await writeFile(join(home, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   for (const [command, program] of Object.entries(spec.commands)) await writeCommand(stage, command, program);
   await stagePackagingFiles(stage, built);
 }
 
-/** The part of `stageFiles` without the program: units, configuration, documents, and contained packages. */
+/** Does the part of `stageFiles` without the program: units, configuration, documents, and contained packages. */
 export async function stagePackagingFiles(stage: Stage, built: readonly string[]): Promise<void> {
   const { repository, root, spec } = stage;
   for (const [file, target] of Object.entries(spec.files)) {
@@ -72,7 +72,7 @@ async function copyNodeModules({ repository, spec, architecture }: Stage, home: 
     await stat(from).catch(() => {
       throw new Error(`${path} is not installed; run npm ci, on ${architecture} for a package for ${architecture}`);
     });
-    // An inner node_modules is left out, because the list has an entry for each package in it.
+    // An inner node_modules is left out, because the list of npm packages has an entry for each package in it.
     const inner = join(from, "node_modules");
     const filter = (file: string): boolean => !file.startsWith(inner) && isShipped(file);
     await cp(from, join(home, path), { recursive: true, filter, verbatimSymlinks: true });
@@ -105,7 +105,7 @@ async function writeDocs({ repository, root, spec }: Stage): Promise<void> {
   await cp(join(repository, "packaging", RELEASE_KEYS), join(folder, RELEASE_KEYS));
 }
 
-/** Sets fixed modes, because the umask of the checkout must not influence the package. */
+/** Sets fixed file modes, because the umask of the checkout must not influence the package. */
 async function normalizeModes(folder: string): Promise<void> {
   await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { withFileTypes: true })) {

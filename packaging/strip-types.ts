@@ -1,18 +1,19 @@
 import { stripTypeScriptTypes } from "node:module";
 import ts from "typescript";
 
-/** The name of a stripped file: `agent/main.ts` becomes `agent/main.js` in a package. */
+/** The name of a source file after its types were stripped: `agent/main.ts` becomes `agent/main.js` in a package. */
 export const strippedName = (file: string): string => file.replace(/[.]ts$/, ".js");
 
 /**
- * Strips the types from a source file once, at build time. Otherwise Node.js would strip the types at each start, and its compiler would stay in
- * each process's memory. Types become blanks and an import's extension keeps its length, so a stack trace shows the source's lines and columns.
+ * Strips the TypeScript types from a source file once, at build time. Without the build's stripping, Node.js would strip the types at each start, and
+ * its compiler would stay in each process's memory. Types become blanks and an import's extension keeps its length, so a stack trace shows the
+ * source's lines and columns.
  */
 export function stripTypes(source: string): string {
   const script = stripTypeScriptTypes(source);
   let renamed = "";
   let done = 0;
-  // Relative imports of `.ts` become `.js`. npm packages and Node's own modules keep their names.
+  // Relative imports of `.ts` become imports of `.js`. Imports of npm packages and of Node's own modules keep their names.
   for (const { fileName, pos } of ts.preProcessFile(script).importedFiles) {
     if (!fileName.startsWith(".")) continue;
     const quote = pos + 1;

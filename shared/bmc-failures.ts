@@ -1,4 +1,4 @@
-/** Failures of a BMC that refuses or ignores a request of MAAS or the hub. The taxonomy in `failures.ts` includes these failures. */
+/** Failures of a BMC that refuses or ignores a request of MAAS or of the hub. The taxonomy in `failures.ts` includes the BMC's failures. */
 export const BMC_POWER_FAILURE = {
   retry: "bounded",
   endsAs: "failed_manual_intervention",
@@ -15,7 +15,7 @@ export const BMC_POWER_FAILURE = {
     "bmc_tool_missing",
   ],
   exceptions: {
-    // A restarted region answers before its racks are connected again.
+    // A restarted MAAS region answers before its racks are connected again.
     bmc_unreachable: { retry: "until_deadline" },
     bmc_no_answer: {
       nextAction:

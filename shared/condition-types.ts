@@ -3,63 +3,75 @@ export const CONDITION_SOURCES = ["agent", "hub", "cloud-init", "external"] as c
 export type ConditionSource = (typeof CONDITION_SOURCES)[number];
 
 /**
- * The value of a condition that keeps new work off its node. A stale condition is Unknown, which is neither True nor False. `missing` means that
- * no source has reported the condition in the node's present generation.
+ * The value of a condition that keeps new work off the condition's node. A stale condition has the status Unknown, which is neither True nor False.
+ * The word `missing` means that no source has reported the condition in the node's present generation.
  */
 export type Bars = "missing_or_not_true" | "not_true" | "never";
 
 export interface ConditionRule {
   readonly sources: readonly ConditionSource[];
-  /** After this many seconds without a report the condition is stale. With null, the condition holds until another report replaces it. */
+  /**
+   * After this many seconds without a report, a condition of this type is stale. If `lifeSeconds` is null, the condition holds until another report
+   * replaces it.
+   */
   readonly lifeSeconds: number | null;
   readonly bars: Bars;
-  /** With this reason the condition keeps no work off the node, whatever its status. */
+  /** If a condition's reason equals this text, the condition keeps no work off the node, whatever its status. */
   readonly tolerates?: string;
 }
 
-/** The longest time between two equal signals of an agent. `agent/agent.ts` uses this limit. */
+/** The longest time between two equal readiness signals of an agent. `agent/agent.ts` keeps the limit between two readiness signals. */
 export const AGENT_REPEATS_WITHIN_SECONDS = 150;
-/** Three signals may be lost or late. The condition becomes stale when the fourth one is missing too. */
+/** Three of an agent's readiness signals may be lost or late. A condition becomes stale when the agent's fourth signal is missing too. */
 const FOUR_REPEATS_SECONDS = 4 * AGENT_REPEATS_WITHIN_SECONDS;
 
 /**
- * The condition types of Muster: the sources that may report each type, how long a report holds, and the value that keeps new work off the node.
- * Hub and agent can write only the types of this list. External systems may use other names in addition (`ruleOf`).
+ * Muster's own condition types: the sources that may report each type, how long a report holds, and the value that keeps new work off the node. Hub
+ * and agent can write only conditions of Muster's own types. External systems may use other condition names in addition (`ruleOf`).
  */
 export const CONDITION_TYPES = {
-  /** The hub itself writes this condition when the agent's channel opens, closes or times out. */
+  /** The hub itself writes the condition `agent.connected` when the agent's channel opens, closes or times out. */
   "agent.connected": { sources: ["hub"], lifeSeconds: null, bars: "missing_or_not_true" },
-  /** False after two hosts were found to use the node's identity. Only a new enrollment makes `agent.identity` True. */
+  /** `agent.identity` is False after two hosts were found to use the node's identity. Only a new enrollment makes `agent.identity` True. */
   "agent.identity": { sources: ["hub"], lifeSeconds: null, bars: "not_true" },
   "agent.healthy": { sources: ["agent"], lifeSeconds: FOUR_REPEATS_SECONDS, bars: "missing_or_not_true" },
   "os.booted": { sources: ["agent", "cloud-init", "external"], lifeSeconds: null, bars: "missing_or_not_true" },
-  /** An onboarding waits for `bootstrap.site` and `bootstrap.muster`. For a node in service only the agent's health counts. */
+  /**
+   * An onboarding waits for the conditions `bootstrap.site` and `bootstrap.muster`. For a node in service, only the agent's health counts, not the
+   * result of its first boot.
+   */
   "bootstrap.site": { sources: ["agent"], lifeSeconds: null, bars: "never" },
   "bootstrap.muster": { sources: ["agent"], lifeSeconds: null, bars: "never" },
-  /** Whether all RoCE rows of the host are set. The onboarding writes the condition. A profile may allow the host to serve without its RoCE rows. */
+  /**
+   * The condition `network.roce` says whether all RoCE rows of the host are set. The onboarding writes the condition `network.roce`. A profile may
+   * allow the host to serve without its RoCE rows.
+   */
   "network.roce": { sources: ["hub"], lifeSeconds: null, bars: "not_true", tolerates: "MissingButAllowed" },
-  /** The host sends more than its rate limit allows. The hub repeats the condition while this lasts. */
+  /**
+   * The condition `agent.noisy` says that the host sends more than its rate limit allows. While the host sends too much, the hub repeats the
+   * condition.
+   */
   "agent.noisy": { sources: ["hub"], lifeSeconds: 1_800, bars: "never" },
   "cloud_init.done": { sources: ["cloud-init", "external"], lifeSeconds: null, bars: "never" },
 } as const satisfies Record<string, ConditionRule>;
 
 export type ConditionType = keyof typeof CONDITION_TYPES;
-/** The types that this source may report. */
+/** The condition types that this source may report. */
 export type ConditionTypeOf<S extends ConditionSource> = {
   [T in ConditionType]: S extends (typeof CONDITION_TYPES)[T]["sources"][number] ? T : never;
 }[ConditionType];
 
 /**
- * The rule for a name of an external system. Muster decides nothing by a condition with such a name. Such a condition holds until the external
- * system reports another value.
+ * The rule for condition names that an external system chose. Muster decides nothing by a condition whose name an external system chose. A condition
+ * with an external name holds until the external system reports another value.
  */
 const EXTERNAL_RULE: ConditionRule = { sources: ["external"], lifeSeconds: null, bars: "never" };
-/** Names that only an agent may use, including agents of other versions. */
+/** Condition names that only an agent may use, including agents of other versions. */
 const AGENTS_OWN = /^(agent|bootstrap)\./;
 
 const isConditionType = (type: string): type is ConditionType => Object.hasOwn(CONDITION_TYPES, type);
 
-/** Null: no source may report this type. */
+/** The rule of a condition type, or null if no source may report this type. */
 export function ruleOf(type: string): ConditionRule | null {
   if (isConditionType(type)) return CONDITION_TYPES[type];
   return AGENTS_OWN.test(type) ? null : EXTERNAL_RULE;

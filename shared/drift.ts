@@ -19,12 +19,12 @@ const DRIFT_RULES = [
 export const DriftRule = z.enum(DRIFT_RULES);
 export type DriftRule = z.output<typeof DriftRule>;
 
-/** The severities, from the most to the least urgent. */
+/** The severities of drift, from the most to the least urgent. */
 const DRIFT_SEVERITIES = ["critical", "high", "warning", "info"] as const;
 export const DriftSeverity = z.enum(DRIFT_SEVERITIES);
 export type DriftSeverity = z.output<typeof DriftSeverity>;
 
-/** The actions that the reconciler takes by itself. */
+/** The actions that the reconciler takes by itself on drift. */
 const DRIFT_ACTIONS = ["none", "quarantine", "update_host", "reseed_hardware_sync", "release_machine"] as const;
 export const DriftAction = z.enum(DRIFT_ACTIONS);
 export type DriftAction = z.output<typeof DriftAction>;
@@ -38,10 +38,10 @@ export const DriftDetails = z.strictObject({
   maas_status: z.string(),
   maas_status_code: z.int().nullable(),
   expected: z.string(),
-  /** What happened, to which object, and what to do next. */
+  /** The drift's message says what happened, to which object, and what to do next. */
   message: z.string(),
   detected_at: z.string(),
-  /** Why the action was not taken. The text is null if the action was taken. */
+  /** Why the reconciler did not take the drift's action. `held_back` is null if the action was taken. */
   held_back: z.string().nullable(),
 });
 export type DriftDetails = z.output<typeof DriftDetails>;
@@ -55,7 +55,7 @@ export const DriftAcknowledged = z.strictObject({
 });
 export type DriftAcknowledged = z.output<typeof DriftAcknowledged>;
 
-/** Moves that a breaker stops when there are too many at once (decision F1). */
+/** The kinds of status change that a breaker stops when there are too many at once (decision F1). */
 export const BREAKER_KINDS = ["quarantine", "offline"] as const;
 export const BreakerKind = z.enum(BREAKER_KINDS);
 export type BreakerKind = z.output<typeof BreakerKind>;

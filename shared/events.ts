@@ -7,7 +7,10 @@ import { ConditionStatus } from "./readiness.ts";
 import { ROTATION_PHASES } from "./trust.ts";
 import { DECOMMISSION_MODES, WORKFLOW_STATUSES } from "./workflow-status.ts";
 
-/** The end of a workflow: the same members for every kind. The failure members are set only after a failure. */
+/**
+ * The data of the event at a workflow's end, with the same members for every kind of workflow. The members about a failure are set only after a
+ * failure.
+ */
 const ending = {
   status: z.enum(WORKFLOW_STATUSES),
   stage: z.string(),
@@ -40,8 +43,8 @@ export const CREDENTIALS = ["maas_token", "power", "power_override"] as const;
 export const CREDENTIAL_WARNINGS = ["unused", "failing"] as const;
 
 /**
- * All domain events (lifecycle 8.0), each with its description and data. The compiler refuses an event that is not in this list. A new member of
- * an event must be optional, because consumers ignore unknown members.
+ * All domain events (lifecycle 8.0), each with its description and data. The compiler refuses a domain event that is not in this list. A new member
+ * of a domain event must be optional, because consumers ignore unknown members.
  */
 export const EVENTS = {
   "node.onboarding.started": {
@@ -229,7 +232,10 @@ export type EventType = keyof typeof EVENTS;
 export type EventData<T extends EventType> = z.input<(typeof EVENTS)[T]["data"]>;
 export const EVENT_TYPES = Object.keys(EVENTS) as EventType[];
 
-/** An event type, or the beginning of types followed by `*`, for example `node.onboarding.*`. `*` alone matches all types. */
+/**
+ * The pattern of a subscription: an event type, or the beginning of types followed by `*`, for example `node.onboarding.*`. The pattern `*` alone
+ * matches all event types.
+ */
 export const EventPattern = z
   .string()
   .max(100)

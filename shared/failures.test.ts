@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { FAILURE_CLASSES, FAILURES, type Failure, failure, ruleOf } from "./failures.ts";
 
-/** The table of lifecycle 4.7: for each class its automatic retry and its final status. */
+/** The table of lifecycle 4.7: for each failure class, its automatic retry and the workflow's final status. */
 const LIFECYCLE_4_7 = {
   input_config_error: ["never", "failed_manual_intervention"],
   site_capability_missing: ["never", "failed_manual_intervention"],

@@ -1,16 +1,16 @@
 import { BMC_POWER_FAILURE } from "./bmc-failures.ts";
 
 /**
- * The failure taxonomy of lifecycle 4.7 as data. The class decides what the engine does, and the code says what happened. Each class has a
- * closed list of codes, which the compiler checks. `unexpected` codes exist where an outside system can give any answer.
+ * The failure taxonomy of lifecycle 4.7 as data. A failure's class decides what the engine does, and its code says what happened. Each failure class
+ * has a closed list of codes, which the compiler checks. Failure codes `unexpected` exist where an outside system can give any answer.
  */
 export const NEXT_VERBS = ["retry", "resume", "rerun", "restart_clean", "adopt"] as const;
 
-/** What an operator reads and does after the workflow has failed. */
+/** What an operator reads and does after a workflow has failed. */
 interface Ending {
-  /** The workflow's status when no retry is left. */
+  /** The workflow's status when no automatic retry is left. */
   readonly endsAs: "failed_retryable" | "failed_manual_intervention";
-  /** The operator verb (lifecycle 4.9) that continues the workflow after the operator has done `nextAction`. */
+  /** The operator's verb (lifecycle 4.9) that continues the workflow after the operator has done `nextAction`. */
   readonly nextVerb: (typeof NEXT_VERBS)[number];
   readonly nextAction: string;
 }
@@ -19,14 +19,15 @@ type Retry = "never" | "bounded" | "until_deadline";
 
 type Rule = Ending & {
   /**
-   * `bounded`: the engine retries by the stage's retry policy before it gives up. `never`: the first failure ends the run.
-   * `until_deadline`: the service is unavailable, and the stage waits until its own deadline. Only refused requests count as attempts.
+   * The retry rule `bounded` means that the engine retries by the stage's retry policy before it gives up. The retry rule `never` means that the
+   * first failure ends the run. The retry rule `until_deadline` is for an unavailable service, for which the stage waits until its own deadline.
+   * While a stage waits for a service, only refused requests count as attempts.
    */
   readonly retry: Retry;
   /** Whether the engine compensates the stages after this failure (decision W2: only after a failed deploy). */
   readonly compensate: boolean;
   readonly codes: readonly string[];
-  /** Codes whose end or retry rule differs from their class. */
+  /** Failure codes whose end or retry rule differs from that of their class. */
   readonly exceptions?: Readonly<Record<string, Partial<Ending> & { readonly retry?: Retry }>>;
 };
 
@@ -117,7 +118,7 @@ export const FAILURES = {
       maas_unavailable: AWAY,
       maas_conflict_transient: AWAY,
       maas_server_error: AWAY,
-      // A person must look at a release that does not finish (lifecycle 5.8).
+      // A person must look at a release in MAAS that does not finish (lifecycle 5.8).
       release_timeout: {
         endsAs: "failed_manual_intervention",
         nextVerb: "resume",
@@ -141,7 +142,7 @@ export const FAILURES = {
         nextAction:
           "See to the onboardings of the profile that hold its places to deploy, or raise its deploy_max_parallel, then retry the stage.",
       },
-      // After a few attempts a person must look at the agent's failure (lifecycle 5.8).
+      // After a few attempts, a person must look at why the agent cannot drain the host (lifecycle 5.8).
       drain_failed: {
         endsAs: "failed_manual_intervention",
         nextVerb: "resume",
@@ -186,7 +187,7 @@ export const FAILURES = {
     nextAction: "Read the deploy's evidence and MAAS's installation log, then rerun.",
     codes: ["deploy_failed", "datasource_failure", "deploy_timeout", "datasource_retry_exhausted"],
     exceptions: {
-      // The bounded recovery has been tried already (lifecycle 4.11).
+      // When this failure occurs, the engine has already tried the bounded recovery (lifecycle 4.11).
       datasource_retry_exhausted: {
         endsAs: "failed_manual_intervention",
         nextAction: "Check the route from the host to MAAS's metadata service while it boots, then rerun.",
@@ -257,7 +258,7 @@ export const FAILURES = {
     retry: "never",
     endsAs: "failed_manual_intervention",
     compensate: false,
-    // A rerun from the first stage lets every stage adopt the present state. A resume at the failed stage would fail again (lifecycle 4.9).
+    // A rerun from the first stage lets every stage adopt the machine's present state. A resume at the failed stage would fail again (lifecycle 4.9).
     nextVerb: "rerun",
     nextAction:
       "Look at the machine in MAAS. Where it is nobody's, bring it to New or Ready; where it is this host's, bring it back to what it was. Then rerun, or cancel.",
@@ -326,7 +327,7 @@ export type FailureClass = keyof typeof FAILURES;
 export type FailureCode<C extends FailureClass = FailureClass> = (typeof FAILURES)[C]["codes"][number];
 export const FAILURE_CLASSES = Object.keys(FAILURES) as FailureClass[];
 
-/** The name of the evidence that a compensation failed for good, so that effects of the workflow still exist outside. */
+/** The name of the evidence that a compensation failed for good, so that effects of the workflow still exist outside the database. */
 export const NOT_UNDONE = "compensation_failed";
 const ENDING_NOT_UNDONE: Ending = {
   endsAs: "failed_manual_intervention",
@@ -335,7 +336,7 @@ const ENDING_NOT_UNDONE: Ending = {
     "What it did could not be undone. See to what the evidence names under compensation_failed, then restart clean or cancel: either undoes it first.",
 };
 
-/** The rule of the class with the exceptions of the code. All decisions about a failure use `ruleOf`. */
+/** The rule for a failure: that of its class, with the exceptions of its code. All decisions about a failure use the function `ruleOf`. */
 export function ruleOf(
   failed: Pick<Failure, "class" | "code"> & { readonly evidence?: Evidence },
 ): Omit<Rule, "codes" | "exceptions"> {
@@ -344,7 +345,10 @@ export function ruleOf(
   return { ...rule, ...exceptions?.[failed.code] };
 }
 
-/** Facts for the operator (lifecycle 4.12), limited in size. Evidence contains no secret and no complete answer of another system. */
+/**
+ * A failure's evidence: facts for the operator (lifecycle 4.12), limited in size. A failure's evidence contains no secret and no complete answer of
+ * another system.
+ */
 export type Evidence = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
 
 export type Failure = {

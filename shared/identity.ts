@@ -1,6 +1,6 @@
 /**
  * The kinds of evidence that two hosts use one identity (decision I1), with a description. Events, conditions and the API use the codes of this
- * evidence.
+ * evidence for two hosts with one identity.
  */
 export const CLONE_EVIDENCE = {
   replaced_certificate: "a certificate was used again and again after the one that replaced it",
@@ -13,5 +13,5 @@ export const CLONE_EVIDENCE = {
 export type CloneEvidence = keyof typeof CLONE_EVIDENCE;
 export const CLONE_EVIDENCE_CODES = Object.keys(CLONE_EVIDENCE) as [CloneEvidence, ...CloneEvidence[]];
 
-/** A certificate can be renewed for this long after it has expired, so that a host that was off is not locked out (architecture 11). */
+/** A node's certificate can be renewed for this long after it has expired, so that a host that was off is not locked out (architecture 11). */
 export const RENEWABLE_AFTER_EXPIRY_DAYS = 7;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { namedBy } from "./api/extensions.ts";
 
-/** Branded ids: the compiler refuses a SiteId in place of a NodeId. */
+/** Ids with a type of their own: the compiler refuses a SiteId in place of a NodeId. */
 export const NodeId = z
   .uuid()
   .meta(

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { Int4 } from "./int4.ts";
 
-/** The agent limits its texts to the same length. */
+/** The agent limits each text of its inventory to the same 200 characters. */
 const Text = z.string().max(200);
 
-/** The agent's facts about its host, with sizes in bytes. The hub compares the inventory with the SKU. */
+/** The agent's facts about its host, with sizes in bytes. The hub compares the host's inventory with the SKU. */
 export const Inventory = z.strictObject({
   hostname: z.string().max(253),
   boot_id: z.string().max(64),

@@ -3,16 +3,19 @@ import { z } from "zod";
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 export const Json: z.ZodType<Json> = z.json() as z.ZodType<Json>;
 
-/** Limits for JSON whose shape has no schema. */
+/** Limits for the size of JSON whose shape has no schema. */
 export interface JsonBounds {
   readonly depth: number;
-  /** The number of all values at all levels, including the value itself. */
+  /** The limit for the number of all values at all levels of the JSON, including the outermost value. */
   readonly values: number;
-  /** The total length of all texts and names. */
+  /** The limit for the total length of all texts and names in the JSON. */
   readonly characters: number;
 }
 
-/** JSON of any shape and of limited size. The check stops at the first exceeded limit, so a large value costs no more than the limit. */
+/**
+ * A schema for JSON of any shape and of limited size. The check of the JSON stops at the first exceeded limit, so a large value costs no more than
+ * the limit.
+ */
 export const boundedJson = (bounds: JsonBounds): z.ZodType<Json> =>
   z.custom<Json>(
     (value) => isWithin(value, bounds),
@@ -37,7 +40,10 @@ function isWithin(value: unknown, { depth, values, characters }: JsonBounds): bo
   return valuesLeft >= 0;
 }
 
-/** The canonical text of a value: sorted keys, no spaces, no `undefined` members. Hub and agent sign this text, so its format never changes. */
+/**
+ * The canonical JSON text of a value: sorted keys, no spaces, no `undefined` members. Hub and agent sign the canonical JSON text, so its format never
+ * changes.
+ */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
   if (value !== null && typeof value === "object") {

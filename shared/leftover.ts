@@ -1,8 +1,8 @@
 import type { Evidence } from "./failures.ts";
 
-/** An effect that still exists outside after the workflow has ended. */
+/** An effect of a workflow that still exists outside the database after the workflow has ended. */
 export interface Leftover {
-  /** What still exists, and in which state. */
+  /** What effect still exists, and in which state. */
   readonly message: string;
   readonly nextAction: string;
   readonly evidence: Evidence;

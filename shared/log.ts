@@ -1,4 +1,4 @@
-/** Structured log lines of hub and agent: one JSON object per line, with a constant message and fields. No line contains a secret. */
+/** Structured log lines of hub and agent: one JSON object per line, with a constant message and fields. No log line contains a secret. */
 export const LOG_LEVELS = ["debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -8,7 +8,7 @@ export interface Log {
   info(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
   error(message: string, fields?: LogFields): void;
-  /** A logger that adds `fields` to each line. */
+  /** Returns a logger that adds `fields` to each line. */
   with(fields: LogFields): Log;
 }
 
@@ -17,7 +17,7 @@ export type LogSink = (line: string, at: LogLevel) => void;
 export interface LogOutput {
   readonly sink: LogSink;
   readonly now: () => Date;
-  /** How many lines of an error's stack are written. */
+  /** How many lines of an error's stack the log contains. */
   readonly stackLines: number;
 }
 
@@ -41,11 +41,11 @@ export function logTo(output: LogOutput, level: LogLevel, base: LogFields = {}):
 
 export const toStderr: LogSink = (line) => void process.stderr.write(`${line}\n`);
 
-/** The log of a program: one JSON object per line, by default on stderr. */
+/** Makes the log of a program: one JSON object per line, by default on stderr. */
 export const createLog = (level: LogLevel, sink: LogSink = toStderr, stackLines = 5): Log =>
   logTo({ sink, now: () => new Date(), stackLines }, level);
 
-/** Replaces each error by its name, message, code and causes, because JSON.stringify gives an empty object for an error. */
+/** Replaces each error in the log's fields by its name, message, code and causes, because JSON.stringify gives an empty object for an error. */
 const describeErrors = (fields: LogFields, stackLines: number): LogFields =>
   Object.fromEntries(
     Object.entries(fields).map(([key, value]) => [

@@ -5,7 +5,7 @@ import { Int4 } from "./int4.ts";
 export const ConditionStatus = z.enum(["True", "False", "Unknown"]);
 export type ConditionStatus = z.output<typeof ConditionStatus>;
 
-/** A condition as in Kubernetes: `reason` is a CamelCase word for programs, and `message` is a sentence for people. */
+/** A condition of a node, as in Kubernetes: its `reason` is a CamelCase word for programs, and its `message` is a sentence for people. */
 export const ReportedCondition = z.strictObject({
   type: z
     .string()
@@ -19,7 +19,10 @@ export const ReportedCondition = z.strictObject({
 });
 export type ReportedCondition = z.output<typeof ReportedCondition>;
 
-/** A readiness signal of one `generation`. A signal is idempotent by its `signal_id`. A signal of an older generation is stored and never applied. */
+/**
+ * A readiness signal, which belongs to one `generation` of the node. A readiness signal with a known `signal_id` changes nothing. The hub stores a
+ * readiness signal of an older generation but never applies it.
+ */
 export const ReadinessSignal = z.strictObject({
   signal_id: z.uuid(),
   generation: Int4,
@@ -28,7 +31,7 @@ export const ReadinessSignal = z.strictObject({
 });
 export type ReadinessSignal = z.output<typeof ReadinessSignal>;
 
-/** A signal of cloud-init or of an external provisioning system, which may not know the boot id. */
+/** A readiness signal of cloud-init or of an external provisioning system, which may not know the boot id. */
 export const ForeignReadinessSignal = z.strictObject({
   ...ReadinessSignal.shape,
   boot_id: ReadinessSignal.shape.boot_id.optional(),
@@ -47,11 +50,14 @@ export const ForeignReadinessSignal = z.strictObject({
 });
 export type ForeignReadinessSignal = z.output<typeof ForeignReadinessSignal>;
 
-/** The result of a signal. `kept`: the signal belongs to another generation than the node's. `known`: a signal with this id was accepted before. */
+/**
+ * What the hub did with a readiness signal. The outcome `kept` means that the signal belongs to another generation than the node's. The outcome
+ * `known` means that a signal with this id was accepted before.
+ */
 export const SignalOutcome = z.enum(["applied", "kept", "known"]);
 export type SignalOutcome = z.output<typeof SignalOutcome>;
 
-/** The sources that send signals. The hub writes its own conditions directly. */
+/** The sources that send readiness signals. The hub writes its own conditions directly, without a readiness signal. */
 export type ReadinessSource = Exclude<ConditionSource, "hub">;
 
 /** A condition of a type that this source may report. */

@@ -1,8 +1,8 @@
 const REDACTED = "[redacted]";
 
 /**
- * A secret text that prints as `[redacted]` in logs, templates and JSON. Only `reveal()` returns the text, so a search for `reveal(`
- * finds every place that uses a secret's value.
+ * A secret text that prints as `[redacted]` in logs, templates and JSON. Only `reveal()` returns a secret's text, so a search for `reveal(` finds
+ * every place that uses the text.
  */
 export class Secret {
   readonly #text: string;

@@ -2,13 +2,14 @@ import { z } from "zod";
 import { canonicalJson } from "./json.ts";
 
 /**
- * How a host comes to trust a new CA and order key of the hub (decision I6). The hub's keys have generations. Each change of the keys is a
- * statement that is signed with the previous order key. All statements form one chain. A host that knows any key of the chain can follow the
- * signatures to the newest key, however long it was off. A host trusts no key in any other way.
+ * This file defines how a host comes to trust a new CA and order key of the hub (decision I6). The hub's keys, a CA and an order key, have
+ * generations. Each change of the hub's keys is a statement that is signed with the previous order key. All statements about the hub's keys form one
+ * chain. A host that knows any key of the chain can follow the signatures to the newest key, however long the host was off. A host trusts a new key
+ * of the hub in no other way.
  */
 export const TRUST_KINDS = ["announce", "finish", "abort"] as const;
 export type TrustKind = (typeof TRUST_KINDS)[number];
-/** The phase of a rotation after each kind of statement. */
+/** The phase of a key rotation after each kind of statement. */
 export const ROTATION_PHASES = {
   announce: "announced",
   finish: "in_force",
@@ -18,7 +19,7 @@ export const ROTATION_PHASES = {
 const Keys = {
   /** The certificate of the CA that signs the hub's and the hosts' certificates. */
   ca_pem: z.string().min(64).max(8192),
-  /** Base64url of the raw Ed25519 key that signs task orders and the next statements. */
+  /** The Ed25519 key that signs task orders and the next statements: base64url of the raw key. */
   order_key: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
 };
 export const TrustStatement = z.strictObject({
@@ -30,28 +31,34 @@ export const TrustStatement = z.strictObject({
 });
 export type TrustStatement = z.output<typeof TrustStatement>;
 export type UnsignedStatement = Omit<TrustStatement, "signature">;
-/** A statement has about 0.8 kB, so 500 statements fit into a frame. */
+/** A statement about the hub's keys has about 0.8 kB, so 500 statements fit into a frame. */
 export const MOST_STATEMENTS = 500;
 export const TrustChain = z.array(TrustStatement).max(MOST_STATEMENTS);
-/** The path at which the hub sends the chain to every client, without authentication. */
+/** The path at which the hub sends its chain of key statements to every client, without authentication. */
 export const TRUST_PATH = "/internal/v1/trust";
 export type TrustChain = readonly TrustStatement[];
 
-/** The text that is signed. The text begins with its purpose, so that the signature of an order is never valid for a statement. */
+/**
+ * The text of a statement that the hub signs. The signed text begins with its purpose, so that the signature of an order is never valid for a
+ * statement.
+ */
 export const trustSigningText = ({ sequence, kind, generation, ca_pem, order_key }: UnsignedStatement): string =>
   `muster trust v1\n${canonicalJson({ sequence, kind, generation, ca_pem, order_key })}`;
 
 export const TrustedKeys = z.object(Keys);
 export interface Trust {
-  /** The sequence number of the last accepted statement. */
+  /** The sequence number of the last statement that the host accepted. */
   readonly sequence: number;
   readonly current: z.output<typeof TrustedKeys>;
-  /** Announced keys that are not in force yet. Announced keys are trusted in addition to the current keys. */
+  /** The announced keys of the hub that are not in force yet. The host trusts announced keys in addition to the current keys. */
   readonly next: (z.output<typeof TrustedKeys> & { readonly generation: number }) | null;
 }
 export type VerifyText = (orderKey: string, text: string, signature: string) => boolean;
 
-/** The trust after a statement. For an invalid statement the result is the reason as text, and the host must trust nothing in the statement. */
+/**
+ * Returns what the host trusts after a statement of the hub. For an invalid statement, the result is the reason as text, and the host must trust
+ * nothing in the statement.
+ */
 function trustAfter(trust: Trust, statement: TrustStatement, verify: VerifyText): Trust | string {
   const { sequence, kind, generation, ca_pem, order_key, signature } = statement;
   const { current, next } = trust;
@@ -69,11 +76,14 @@ function trustAfter(trust: Trust, statement: TrustStatement, verify: VerifyText)
     : { sequence, current, next: null };
 }
 
-/** The sequence number of the statement that put this order key into force. A host that knows only this key starts after that statement. */
+/** The sequence number of the statement that put this order key into force. A host that knows only this order key starts after that statement. */
 export const sequenceOf = (chain: TrustChain, orderKey: string): number =>
   chain.findLast((one) => one.kind === "finish" && one.order_key === orderKey)?.sequence ?? 0;
 
-/** Follows the chain up to its first invalid statement, which `fault` describes. Statements that were accepted before are skipped. */
+/**
+ * Follows the chain of key statements up to its first invalid statement, which `fault` describes. `followTrust` skips statements that the host
+ * accepted before.
+ */
 export function followTrust(
   trust: Trust,
   chain: TrustChain,

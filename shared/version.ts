@@ -1,2 +1,5 @@
-/** The version of this release. The hub sends it with each welcome, and the agent with each hello; the two programs may be of different releases. */
+/**
+ * The version of this release of Muster. The hub sends its version with each welcome frame, and the agent with each hello frame, because the two may
+ * be of different releases.
+ */
 export const VERSION = "0.2.0";

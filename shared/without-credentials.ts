@@ -1,16 +1,20 @@
 import type { Secret } from "./secret.ts";
 
 const REDACTED = "[redacted]";
-/** A shorter secret would also match parts of harmless words. */
+/** The length below which a secret is not redacted, because it would also match parts of harmless words. */
 const SHORTEST_SECRET = 4;
-/** A longer secret is a document, for example user-data. An error text repeats lines of such a document instead of the whole document. */
+/**
+ * A secret that is longer than this is a document, for example user-data. An error text repeats lines of a secret document instead of the whole
+ * document.
+ */
 const LONGEST_WORD = 300;
 /** When a text and a secret document share this many characters, the text contains a piece of the document. */
 const PIECE = 16;
 
 /**
- * Patterns of unknown credentials. A token in base64url has small letters, capital letters and digits. Names have a maximum length, so that the
- * time grows with the text only. Without the maximum, `secretsecretsecret...` would be scanned once for each `secret`.
+ * Patterns that find unknown credentials in a text. A token in base64url has small letters, capital letters and digits. In the patterns, names have a
+ * maximum length, so that the time grows with the text only. Without the maximum, the pattern would scan `secretsecretsecret...` once for each
+ * `secret`.
  */
 const SHAPES: readonly (readonly [RegExp, string])[] = [
   [
@@ -22,19 +26,20 @@ const SHAPES: readonly (readonly [RegExp, string])[] = [
   [/(\b(?:Bearer|Basic) +)[\w.~+/=-]{8,}/gi, `$1${REDACTED}`],
   [/\$(?:[1567]|2[abxy]|g?y)\$[^\s"',;]+/g, REDACTED],
   [/(:\/\/)[^\s/@"']+@/g, `$1${REDACTED}@`],
-  // Vault's tokens, which are shorter.
+  // The pattern of Vault's tokens, which are shorter than other tokens.
   [/(?<![\w.-])(?:hv[sbr]|[sbr])\.[\w-]{24,}/g, REDACTED],
   [/(?<![\w-])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{32,}/g, REDACTED],
 ];
 
 /**
- * Redacts a text of MAAS or a host: known secrets in every escaped or encoded form, pieces of secret documents, and text that matches
- * the patterns above.
+ * Removes secrets from a text of MAAS or a host: known secrets in every encoding, pieces of secret documents, and text that looks like a credential.
  */
 export const withoutCredentials = (text: string, known: readonly Secret[] = []): string =>
   allWithoutCredentials([text], known)[0] ?? "";
 
-/** Redacts several texts at once, so that each long document is processed only once. An error of MAAS may contain dozens of such texts. */
+/**
+ * Redacts several texts at once, so that each long secret document is processed only once. An error of MAAS may contain dozens of texts to redact.
+ */
 export function allWithoutCredentials(texts: readonly string[], known: readonly Secret[]): string[] {
   const secrets = known.map((secret) => secret.reveal()).filter((secret) => secret.length >= SHORTEST_SECRET);
   const words = secrets.flatMap(spellingsOf).sort((a, b) => b.length - a.length);
@@ -66,7 +71,7 @@ function spellingsOf(secret: string): string[] {
 const toBase64 = (text: string): string =>
   btoa(Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join(""));
 
-/** The text, its decoded form if it is base64, and the decoded forms of its base64 parts. */
+/** The readable forms of a secret: its text, its decoded form if it is base64, and the decoded forms of its base64 parts. */
 function documentsIn(secret: string): string[] {
   const message = fromBase64(secret);
   if (message === null) return [secret];
@@ -78,12 +83,12 @@ function fromBase64(text: string): string | null {
   try {
     return new TextDecoder().decode(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
   } catch {
-    // The text is not base64, so there is nothing to decode.
+    // The secret's text is not base64, so there is nothing to decode.
     return null;
   }
 }
 
-/** Removes pieces of the document from the texts. The time grows with the sum of the lengths of document and texts. */
+/** Removes pieces of a secret document from the texts. The time of the search for pieces grows with the sum of the lengths of document and texts. */
 function withoutPiecesOf(document: string, texts: readonly string[]): string[] {
   const pieces = new Set<string>();
   for (const text of texts) for (let at = 0; at + PIECE <= text.length; at += 1) pieces.add(text.slice(at, at + PIECE));

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Statuses of onboardings and decommissions (lifecycle 4.8, state model 4.1 and 5.1). */
+/** The statuses of onboardings and decommissions (lifecycle 4.8, state model 4.1 and 5.1). */
 export const WORKFLOW_STATUSES = [
   "pending",
   "running",
@@ -14,18 +14,24 @@ export const WORKFLOW_STATUSES = [
 export const WorkflowStatus = z.enum(WORKFLOW_STATUSES);
 export type WorkflowStatus = z.output<typeof WorkflowStatus>;
 
-/** Final statuses: nothing more happens, and another workflow may take the subject. A failed workflow keeps its subject. */
+/**
+ * The final statuses of a workflow: nothing more happens, and another workflow may take its subjects. A failed workflow is not final and keeps its
+ * subjects.
+ */
 export const TERMINAL_WORKFLOW_STATUSES = [
   "completed",
   "cancelled",
   "reconciled",
 ] as const satisfies readonly WorkflowStatus[];
 
-/** Verbs (lifecycle 4.9) that stop a workflow. A verb that arrives during a run of a stage takes effect after that run. */
+/** The operator's verbs (lifecycle 4.9) that stop a workflow. A verb that arrives during a run of a workflow's stage takes effect after that run. */
 export const STOP_VERBS = ["cancel", "restart_clean", "mark_manual_intervention"] as const;
 export type StopVerb = (typeof STOP_VERBS)[number];
 
-/** The status of a stage event (lifecycle 4.2.1). `waiting` marks a wait with a new reason, and `retrying` a planned retry. */
+/**
+ * The statuses of events in a workflow's history (lifecycle 4.2.1). The event status `waiting` marks a wait with a new reason, and `retrying` a
+ * planned retry.
+ */
 export const STAGE_EVENT_STATUSES = [
   "started",
   "waiting",
@@ -38,7 +44,10 @@ export const STAGE_EVENT_STATUSES = [
 ] as const;
 export type StageEventStatus = (typeof STAGE_EVENT_STATUSES)[number];
 
-/** The stages that bring a Ready machine into service as a node, in order. Each workflow that deploys a machine ends with them. */
+/**
+ * The stages that bring a machine in MAAS's status Ready into service as a node, in order. Each workflow that deploys a machine ends with these
+ * provisioning stages.
+ */
 export const PROVISIONING_STAGES = [
   "configure_storage",
   "apply_roce_phase2",
@@ -66,20 +75,20 @@ export const ONBOARDING_STAGES = [
 export type OnboardingStage = (typeof ONBOARDING_STAGES)[number];
 
 /**
- * The modes of a decommission (lifecycle 5.1). `drain` takes a node to `retired`. `remove` takes a retired node to `deleted`. `release` returns
- * the machine of a retired node to MAAS and powers it off (lifecycle 6.4). Each mode of a decommission is a list of stages.
+ * The modes of a decommission (lifecycle 5.1). The mode `drain` takes a node to `retired`. The mode `remove` takes a retired node to `deleted`. The
+ * mode `release` returns the machine of a retired node to MAAS and powers it off (lifecycle 6.4). Each mode of a decommission is a list of stages.
  */
 export const DECOMMISSION_MODES = ["drain", "remove", "release"] as const;
 export type DecommissionMode = (typeof DECOMMISSION_MODES)[number];
 
-/** The stages of each mode, in order, with the names of state model 5.2. */
+/** The stages of each mode of a decommission, in order, with the names of state model 5.2. */
 export const STAGES_OF_MODE = {
   drain: ["disable_node", "drain_node", "retire_gpuaas_node"],
   release: ["release_maas_node", "power_off_maas_node"],
   remove: ["remove_gpuaas_node_record"],
 } as const satisfies Readonly<Record<DecommissionMode, readonly [string, ...string[]]>>;
 
-/** All stages of decommissions. Each mode of a decommission uses some of these stages. */
+/** All stages of decommissions, in any mode. Each mode of a decommission uses some of these stages. */
 export const DECOMMISSION_STAGES = [
   ...STAGES_OF_MODE.drain,
   ...STAGES_OF_MODE.release,

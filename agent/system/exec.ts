@@ -6,7 +6,7 @@ export interface Ran {
   readonly stdout: string;
   readonly stderr: string;
 }
-/** A tool is missing or did not end in time. */
+/** Thrown when a tool of the host is missing or did not end in time. */
 class ToolError extends Error {
   override readonly name = "ToolError";
 }
@@ -15,8 +15,8 @@ export type RunTool = (tool: string, args: readonly string[], timeoutMs: number)
 const MAX_OUTPUT = 1_000_000;
 
 /**
- * Runs a tool of the host without a shell. When the root is a folder, only tools in that folder are run, so that the machine around the
- * folder stays untouched.
+ * Runs a tool of the host, without a shell. When a folder stands for the host, the agent runs only tools in that folder, so that the machine itself
+ * stays untouched.
  */
 export function toolsOf(root: string): RunTool {
   const resolve = async (tool: string): Promise<string> => {
@@ -28,7 +28,7 @@ export function toolsOf(root: string): RunTool {
     throw new ToolError(`There is no ${tool} below ${root}.`);
   };
   return async (tool, args, timeoutMs) => {
-    // The library is loaded with the first tool: an idle agent runs no tool and needs less memory.
+    // The agent loads the library `execa` when it runs its first tool, because an idle agent runs no tool and needs less memory without it.
     const { execa } = await import("execa");
     const result = await execa(await resolve(tool), [...args], {
       reject: false,

@@ -6,10 +6,10 @@ import { dirname, join } from "node:path";
 export const isMissing = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ENOENT";
 
-/** Reads a file synchronously, at the start of the process. */
+/** Reads a file synchronously, which the agent does only at its start. */
 export const readTextNow = (file: string): string => readFileSync(file, "utf8");
 
-/** Returns null when the file does not exist. */
+/** Reads a text file, and returns null when the file does not exist. */
 export async function readText(file: string): Promise<string | null> {
   try {
     return await readFile(file, "utf8");
@@ -19,7 +19,9 @@ export async function readText(file: string): Promise<string | null> {
   }
 }
 
-/** Replaces a file completely or not at all: temporary file, fsync, rename, fsync of the folder. The mode is set before the text is written. */
+/**
+ * Replaces a file completely or not at all: temporary file, fsync, rename, fsync of the folder. The file's mode is set before its text is written.
+ */
 export async function writeAtomically(file: string, text: string, mode: number): Promise<void> {
   const folder = dirname(file);
   await mkdir(folder, { recursive: true });
@@ -46,7 +48,10 @@ export async function removeFile(file: string): Promise<void> {
   await rm(file, { force: true });
 }
 
-/** Removes a file or folder. A link is removed and not followed. A path that leads out of the root is refused. */
+/**
+ * Removes a file or folder below the host's root. A symbolic link is removed and not followed. `removeTree` refuses a path that leads out of the
+ * root.
+ */
 export async function removeTree(root: string, path: string): Promise<void> {
   const folder = dirname(path);
   if (!(await isPresent(folder))) return;
@@ -75,7 +80,7 @@ export async function listFolder(folder: string): Promise<string[]> {
   }
 }
 
-/** Free bytes for ordinary users on the file system of `folder`. */
+/** Returns the free bytes for ordinary users on the file system of `folder`. */
 export async function freeBytes(folder: string): Promise<number> {
   const fs = await statfs(folder);
   return fs.bavail * fs.bsize;

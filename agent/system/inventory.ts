@@ -5,8 +5,9 @@ import type { Log } from "../log.ts";
 const PROBE_TIMEOUT_MS = 20_000;
 
 /**
- * Reads the host's hardware. Each probe of the hardware has its own time-out. A failed probe is logged and leaves its part empty, because a
- * partial inventory is better than none. The library is loaded only here, so that an idle agent needs less memory.
+ * Reads the host's hardware. Each probe of the hardware has its own time-out. A failed hardware probe is logged and leaves its part of the inventory
+ * empty, because a partial inventory is better than none. The agent loads the library `systeminformation` only here, so that an idle agent needs less
+ * memory.
  */
 export async function readInventory(hostname: string, bootId: string, log: Log): Promise<Inventory> {
   const si = await import("systeminformation");
@@ -58,6 +59,6 @@ const describeNic = (nic: Systeminformation.NetworkInterfacesData) => ({
   name: text(nic.iface),
   mac: text(nic.mac).toLowerCase(),
   ipv4: nic.ip4 === "" ? [] : [text(nic.ip4)],
-  // For an unknown speed or a link that is down, the kernel reports nothing or a negative number.
+  // For a network interface with an unknown speed or without a link, the kernel reports nothing or a negative number.
   speed_mbps: nic.speed !== null && nic.speed > 0 ? nic.speed : null,
 });

@@ -7,7 +7,8 @@ import { readBootId, readHostname, readMacs, uptimeSeconds } from "./host.ts";
 import { readInventory } from "./inventory.ts";
 
 /**
- * All operations on the host that the agent may use. Handlers have no other access. Paths are the host's own (`/etc/...`), without the root.
+ * All operations on the host that the agent may use. Handlers of tasks have no other access to the host. Paths in the methods of `System` are the
+ * host's own (`/etc/...`), without the root.
  */
 export interface System {
   readonly root: string;
@@ -15,10 +16,10 @@ export interface System {
   read(path: string): Promise<string | null>;
   write(path: string, text: string, mode: number): Promise<void>;
   remove(path: string): Promise<void>;
-  /** Removes a file, a link, or a folder with its content. Refuses a path whose real folder is outside the root. */
+  /** Removes a file, a link, or a folder with its content. `removeTree` refuses a path whose real folder is outside the root. */
   removeTree(path: string): Promise<void>;
   isPresent(path: string): Promise<boolean>;
-  /** The names in a folder, sorted. Empty when the folder does not exist. */
+  /** Returns the sorted names in a folder. For a missing folder the list of names is empty. */
   list(path: string): Promise<string[]>;
   freeBytes(path: string): Promise<number>;
   bootId(): Promise<string>;

@@ -5,20 +5,23 @@ import type { System } from "../system/system.ts";
 import { isCancelledByHub } from "./cancelled.ts";
 
 const MARK = "/var/lib/muster/agent/drain.json";
-/** While this file exists, only root can log in (pam_nologin). */
+/** While the file /etc/nologin exists, only root can log in (pam_nologin). */
 export const NOLOGIN = "/etc/nologin";
 export const NOLOGIN_START = "This host is being drained by Muster";
 const FIRST_HUMAN_UID = 1000;
 const NOBODY = 65534;
 const TOOL_TIMEOUT_MS = 15_000;
-/** How many user names a report contains at most, so that it fits into a frame. The drain waits for all users. */
+/**
+ * How many user names a drain's report contains at most, so that it fits into a frame. The drain waits for all users, also for those that its report
+ * does not name.
+ */
 const MOST_TOLD = 100;
 
 export interface DrainTiming {
   readonly lookEveryMs: number;
-  /** A progress report renews the task's lease of 300 s. */
+  /** How often the drain reports progress. A progress report renews the task's lease of 300 s. */
   readonly progressEveryMs: number;
-  /** How long the processes of an ended session may take to end. */
+  /** How long the processes of an ended login session may take to end. */
   readonly endWithinMs: number;
 }
 const TIMING: DrainTiming = { lookEveryMs: 2_000, progressEveryMs: 60_000, endWithinMs: 20_000 };
@@ -32,8 +35,9 @@ interface LoginSession {
 }
 
 /**
- * Prevents new logins and waits until the last session has ended or the deadline has passed. With `force` the task then ends the remaining
- * sessions. The task is idempotent: a second run keeps the deadline and reads the sessions anew. A cancelled drain allows logins again.
+ * The drain task prevents new logins and waits until the last login session has ended or the deadline has passed. With `force` the drain task then
+ * ends the remaining login sessions. The drain task is idempotent: a second run keeps the first run's deadline and reads the login sessions anew. A
+ * cancelled drain allows logins again.
  */
 export const drain =
   (system: System, timing: DrainTiming = TIMING): Handler =>
@@ -106,7 +110,7 @@ async function empty(
   return { ok: true, result: { drained: true, sessions_closed: left.length, remaining_users: [] } };
 }
 
-/** Waits until no session is open or the deadline has passed. Returns the sessions that are still open. */
+/** Waits until no login session is open or the drain's deadline has passed, and returns the sessions that are still open. */
 async function waitForSessions(
   system: System,
   timing: DrainTiming,
@@ -129,8 +133,8 @@ async function waitForSessions(
 }
 
 /**
- * Parses the lines of `loginctl list-sessions --no-legend`: id, uid, user, and columns that differ between versions. Sessions of system users are
- * left out. The function throws when the tool fails, because a missing list does not prove that no user is logged in.
+ * Parses the lines of `loginctl list-sessions --no-legend`: id, uid, user, and columns that differ between versions. The list of sessions leaves out
+ * the sessions of system users. `readSessions` throws when `loginctl` fails, because a missing list does not prove that no user is logged in.
  */
 async function readSessions(system: System): Promise<LoginSession[]> {
   const ran = await system.run("loginctl", ["list-sessions", "--no-legend"], TOOL_TIMEOUT_MS);
@@ -149,7 +153,7 @@ function parsed(text: string | null): unknown {
   try {
     return JSON.parse(text ?? "null");
   } catch {
-    // The mark is unreadable or from an older agent, so this drain counts as a new one.
+    // The drain's mark file is unreadable or from an older agent, so this drain counts as a new one.
     return null;
   }
 }

@@ -6,21 +6,26 @@ import type { System } from "../system/system.ts";
 const CREDENTIALS = "/etc/maas/maas-machine-creds.yml";
 const SERVICE = "maas_hardware_sync.service";
 const TIMER = "maas_hardware_sync.timer";
-/** The folders of MAAS's units, in systemd's order of precedence. The agent writes missing units into OWN_UNIT_FOLDER. */
+/**
+ * The folders in which MAAS's systemd units may be, in systemd's order of precedence. The agent writes missing units of MAAS into OWN_UNIT_FOLDER.
+ */
 const UNIT_FOLDERS = ["/etc/systemd/system", "/run/systemd/system", "/lib/systemd/system", "/usr/lib/systemd/system"];
 const OWN_UNIT_FOLDER = "/lib/systemd/system";
 const OPERATORS_FOLDER = "/etc/systemd/system";
-/** This drop-in overrides the interval of MAAS's unit, and survives when MAAS rewrites the unit. */
+/** This systemd drop-in overrides the interval of MAAS's hardware sync timer, and survives when MAAS rewrites the timer's unit. */
 export const INTERVAL_DROP_IN = `${OPERATORS_FOLDER}/${TIMER}.d/50-muster-interval.conf`;
 const CLOUD_CONFIG = "/etc/cloud/cloud.cfg.d";
 const RELOAD_TIMEOUT_MS = 30_000;
-/** The time-out of the start of a sync, which runs scripts as commissioning does. A slower sync continues by itself. */
+/**
+ * The time-out for the start of a hardware sync, which runs scripts as commissioning does. A hardware sync that takes longer than the time-out
+ * continues by itself.
+ */
 const SYNC_TIMEOUT_MS = 60_000;
 
 type Input = TaskInput<"node.hw_sync_reseed">;
 type Reseed = TaskHandlers["node.hw_sync_reseed"];
 
-/** Removes the token from an error message, because a failing tool may print the file with the token. */
+/** Removes MAAS's token from an error message, because a failing tool may print the file that contains the token. */
 export const hwSyncReseed =
   (system: System): Reseed =>
   async (input, run) => {
@@ -32,8 +37,8 @@ export const hwSyncReseed =
 
 /**
  * Rewrites the credentials of MAAS's hardware sync, makes sure that its timer runs, and starts one sync at once (decision M3). The agent writes
- * MAAS's units only where they are missing or unusable. A drop-in sets the timer's interval to the order's, because MAAS computes its calendar
- * times only once, at the deploy. The task is idempotent.
+ * MAAS's units only where they are missing or unusable. A systemd drop-in sets the timer to the order's interval, because MAAS computes the timer's
+ * calendar times only once, at the deploy. The task `node.hw_sync_reseed` is idempotent.
  */
 const reseed =
   (system: System): Reseed =>
@@ -65,7 +70,7 @@ const reseed =
     const failed =
       (await systemctl(system, ["daemon-reload"], RELOAD_TIMEOUT_MS)) ??
       (await systemctl(system, ["enable", TIMER], RELOAD_TIMEOUT_MS)) ??
-      // A running timer keeps its old times until a restart.
+      // A running systemd timer keeps its old times until it is restarted.
       (await systemctl(system, ["restart", TIMER], RELOAD_TIMEOUT_MS)) ??
       (await systemctl(system, ["is-active", TIMER], RELOAD_TIMEOUT_MS));
     if (failed !== null) return { ok: false, error: "systemd_failed", message: failed };
@@ -78,8 +83,8 @@ const reseed =
   };
 
 /**
- * The address to which hardware sync reports. The host's own files name the rack that this host reaches. The hub knows only the region (maas
- * 4.4).
+ * The address to which MAAS's hardware sync on this host reports. The host's own files name the MAAS rack controller that this host reaches. The hub
+ * knows only the MAAS region, not the host's rack controller (maas 4.4).
  */
 async function endpointOf(system: System, input: Input): Promise<string> {
   const path = `/MAAS/metadata/status/${encodeURIComponent(input.system_id)}`;
@@ -93,7 +98,7 @@ async function endpointOf(system: System, input: Input): Promise<string> {
   return new URL(path, input.maas_url).toString();
 }
 
-/** Writes a unit where it is missing or unusable. An operator's own unit in /etc always stays. */
+/** Writes one of MAAS's systemd units where it is missing or unusable. The agent never replaces an operator's own unit in /etc. */
 async function ensureUnit(
   system: System,
   name: string,
@@ -109,7 +114,10 @@ async function ensureUnit(
   await system.write(`${OWN_UNIT_FOLDER}/${name}`, ours, 0o644);
 }
 
-/** Writes the drop-in with the interval. Returns null when an operator's own timer is in /etc, because that timer stays as it is. */
+/**
+ * Writes the systemd drop-in with the interval of the hardware sync, unless an operator's own timer is in /etc. For an operator's own timer,
+ * `ensureInterval` returns null and leaves that timer as it is.
+ */
 async function ensureInterval(system: System, seconds: number): Promise<number | null> {
   if ((await system.read(`${OPERATORS_FOLDER}/${TIMER}`)) !== null) return null;
   const wanted = intervalDropIn(seconds);
@@ -124,12 +132,13 @@ async function isStillRunning(system: System): Promise<boolean> {
   try {
     return (await system.run("systemctl", ["is-active", SERVICE], RELOAD_TIMEOUT_MS)).stdout.trim() === "activating";
   } catch {
-    // The caller reports the failed start. `isStillRunning` only recognises a slow sync.
+    // The caller of `isStillRunning` reports a hardware sync that failed to start. `isStillRunning` only tells whether a slow hardware sync still
+    // runs.
     return false;
   }
 }
 
-/** Every value is a JSON string, which is also a YAML string, so no value can add YAML structure. */
+/** Every value in the credentials file is a JSON string, which is also a YAML string, so no value can add YAML structure. */
 const credentials = (endpoint: string, token: NonNullable<Input["machine_token"]>): string =>
   [
     "reporting:",
@@ -164,7 +173,7 @@ OnUnitActiveSec=${intervalSeconds}s
 WantedBy=timers.target
 `;
 
-/** The empty `OnCalendar=` removes all times that the unit itself names. */
+/** The empty `OnCalendar=` removes all calendar times that MAAS's timer unit names. */
 const intervalDropIn = (seconds: number): string => `# Written by muster-agent: as often as the node's profile says.
 [Timer]
 OnCalendar=
@@ -172,7 +181,7 @@ OnBootSec=60s
 OnUnitActiveSec=${seconds}s
 `;
 
-/** Returns null on success, otherwise a description of the failure. */
+/** Runs `systemctl`, and returns null on success, otherwise a description of the failure. */
 async function systemctl(system: System, args: readonly string[], timeoutMs: number): Promise<string | null> {
   try {
     const ran = await system.run("systemctl", args, timeoutMs);

@@ -6,7 +6,7 @@ import { hwSyncReseed } from "./hw-sync-reseed.ts";
 import { undrain } from "./undrain.ts";
 import { uninstall } from "./uninstall.ts";
 
-/** One handler for each task type. A missing handler is a compile error. */
+/** Returns one handler for each task type. A task type without a handler is a compile error. */
 export const handlersFor = (system: System): TaskHandlers => ({
   "node.hw_sync_reseed": hwSyncReseed(system),
   "node.heartbeat_check": heartbeatCheck(system),

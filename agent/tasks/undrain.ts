@@ -2,7 +2,7 @@ import type { TaskHandlers } from "../../shared/tasks/index.ts";
 import type { System } from "../system/system.ts";
 import { isDraining, unmark } from "./drain.ts";
 
-/** Allows logins again, after a drain was abandoned or when a retired host returns to service. */
+/** Allows logins on the host again, after a drain was abandoned or when a retired host returns to service. */
 export const undrain =
   (system: System): TaskHandlers["node.undrain"] =>
   async () => {

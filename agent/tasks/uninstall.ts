@@ -3,8 +3,8 @@ import type { System } from "../system/system.ts";
 import { footprint, probeRemoval } from "../uninstall.ts";
 
 /**
- * Checks that Muster can be removed from this host, and lists what would be removed. The removal begins only after the hub has accepted
- * this result (`effectOnceAccepted`). A cancel, a lost result or a killed agent before that leaves a working host.
+ * Checks that Muster can be removed from this host, and lists what would be removed. The removal of Muster begins only after the hub has accepted
+ * this task's result (`effectOnceAccepted`). A cancel, a lost result or a killed agent before the acceptance leaves a working host.
  */
 export const uninstall =
   (system: System): TaskHandlers["node.uninstall"] =>

@@ -1,4 +1,4 @@
-# Configuration and token must not be readable by other users. put_file sets a wider mode where needed.
+# Other users must not read the agent's configuration and token. The function put_file sets a wider mode where needed.
 umask 077
 readonly CONFIG_DIR="$ROOT/etc/muster"
 readonly IDENTITY="$ROOT/var/lib/muster/agent/identity.json"
@@ -6,7 +6,7 @@ readonly BINARY="$ROOT/usr/bin/muster-agent"
 readonly SERVICE=muster-agent.service
 config_changed=false
 
-# Reads the flat JSON that the agent wrote, because the host may have no JSON tool.
+# Reads the agent's flat identity.json without a JSON tool, because the host may have none.
 already_enrolled() {
   local identity
   [ -f "$IDENTITY" ] || return 1
@@ -16,7 +16,7 @@ already_enrolled() {
   return 1
 }
 
-# In a folder the agent needs the path of its root. On a host the agent uses the default root "/".
+# If a folder stands for the host, the agent's configuration must contain the path of that folder. On a real host the agent uses the default root "/".
 agent_config() {
   if [ -z "$ROOT" ]; then
     printf '%s\n' "$AGENT_CONFIG"
@@ -34,8 +34,8 @@ write_config() {
   printf '%s\n' "$config" | put_file 0600 "$CONFIG_DIR/agent.json"
 }
 
-# dpkg installs the command before the files that the command needs, so only dpkg's status shows that a package is complete.
-# An agent that dpkg does not know is part of the image.
+# dpkg installs the agent's command before the files that the command needs, so only dpkg's status shows that the package is complete. If dpkg does
+# not know the agent, the agent is part of the host's image.
 agent_is_whole() {
   local state
   [ -x "$BINARY" ] || return 1
@@ -55,7 +55,8 @@ fetch_package() {
     die "there is no $BINARY, or not all of its package, and no package address was given; bring the agent in the image, or put its package into the hub's folder"
   make_work_dir
   if [ "$PACKAGE_FROM_HUB" = true ]; then
-    # The token is passed in a file, because every process can read arguments. Redirects are off, because only the hub may get the token.
+    # The enrollment token is passed to curl in a file, because every process can read arguments. For this download, curl follows no redirects,
+    # because only the hub may get the enrollment token.
     printf 'Authorization: Bearer %s\n' "$ENROLLMENT_TOKEN" >"$WORK_DIR/header"
     download "$PACKAGE_URL" "$WORK_DIR/package" --cacert "$CONFIG_DIR/ca.pem" --header "@$WORK_DIR/header"
   else
@@ -64,7 +65,7 @@ fetch_package() {
   verify_sha256 "$WORK_DIR/package" "$PACKAGE_SHA256" "the agent package"
 }
 
-# At first boot another package job may hold dpkg's lock for a while.
+# At the first boot another package job may hold dpkg's lock for a while, so dpkg is tried several times.
 install_deb() {
   local attempt
   mv "$WORK_DIR/package" "$WORK_DIR/muster-agent.deb"
@@ -97,7 +98,7 @@ StartLimitIntervalSec=0
 ExecStart=/usr/bin/muster-agent --config /etc/muster/agent.json
 Restart=always
 RestartSec=5
-# 78: an unusable configuration. 79: the agent has removed itself.
+# Exit status 78 means an unusable configuration, and 79 that the agent has removed itself.
 RestartPreventExitStatus=78 79
 UMask=0077
 NoNewPrivileges=yes
@@ -108,7 +109,7 @@ WantedBy=multi-user.target
 UNIT
 }
 
-# Removes the temporary file of an interrupted run, which may contain the token.
+# Removes the temporary file of an interrupted run, which may contain the enrollment token.
 rm -f "$CONFIG_DIR"/.muster.*
 if already_enrolled; then
   outcome="agent is enrolled as $NODE_ID, generation $GENERATION; its configuration was left alone"

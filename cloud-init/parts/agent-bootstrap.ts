@@ -14,11 +14,14 @@ const agentConfig = (input: Agent) => ({
   task_signing_public_key: input.hub.taskSigningPublicKey,
 });
 
-/** Whether the package's address is the hub's own listener. Only that origin gets the token, because another port may belong to another server. */
+/**
+ * Whether the URL of the agent's package points to the hub's own listener. Only the hub's own origin gets the enrollment token, because another port
+ * may belong to another server.
+ */
 const isHubsPackage = ({ agent, hub }: UserDataInput): boolean =>
   agent.packageUrl !== undefined && new URL(agent.packageUrl).origin === new URL(hub.agentUrl).origin;
 
-/** The values that the agent part needs for every source of the package. */
+/** The values that the agent part needs wherever the agent's package comes from. */
 export const agentValues = (input: Agent) => ({
   NODE_ID: input.nodeId,
   GENERATION: input.generation,
@@ -27,7 +30,7 @@ export const agentValues = (input: Agent) => ({
   ENROLLMENT_TOKEN: input.enrollmentToken,
 });
 
-/** Installs the agent and gives it the data for its enrollment (lifecycle 9). */
+/** Renders the part that installs the agent and gives it the data for its enrollment (lifecycle 9). */
 export const agentBootstrap = shellPart({
   name: "20-agent-bootstrap.sh",
   owner: "muster",

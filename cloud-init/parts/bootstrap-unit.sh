@@ -1,17 +1,17 @@
 #!/bin/sh
-# This boothook runs early in each boot. Once for each deploy the boothook installs a unit that completes an interrupted first boot. cloud-init
-# runs its scripts only once for each deploy, even when they fail. After a power cut or without a connection to the hub, the host would stay
-# without an agent.
+# cloud-init runs this boothook early in each boot. Once for each deploy the boothook installs muster-bootstrap.service, which completes an
+# interrupted first boot. The program cloud-init runs its scripts only once for each deploy, even when they fail. Without muster-bootstrap.service, a
+# host would stay without an agent after a power cut or when it cannot reach the hub.
 set -eu
 instance=/var/lib/cloud/instance
 marker="$instance/sem/muster_bootstrap_unit"
-# An agent that removed itself also removed the unit, which must not come back.
+# An agent that removed itself also removed muster-bootstrap.service, which must not come back.
 [ ! -e "$marker" ] || exit 0
 
 cat >/usr/local/sbin/muster-bootstrap.new <<'SCRIPT'
 #!/bin/bash
-# Installed by Muster. Runs each part of the first boot that has not succeeded once more. The script repeats the agent's part until success,
-# because without an agent no failure reaches the hub. Every part is idempotent.
+# This script was installed by Muster. The script runs again each part of the first boot that has not succeeded. The script repeats the agent's part
+# until success, because without an agent no failure reaches the hub. Every part of the first boot is idempotent.
 set -u
 scripts=/var/lib/cloud/instance/scripts
 status=/var/lib/muster/bootstrap
@@ -49,8 +49,8 @@ UNIT
 systemctl daemon-reload
 systemctl enable --quiet muster-bootstrap.service
 mkdir -p "$instance/sem"
-# sync comes first: after a power cut the marker must not exist without the unit.
+# sync comes first: after a power cut the marker file must not exist without muster-bootstrap.service.
 sync
 : >"$marker"
-# The unit waits for cloud-init's own run of the parts, which is due in this boot.
+# muster-bootstrap.service waits for cloud-init's own run of the parts, which is due in this boot.
 systemctl start --no-block muster-bootstrap.service

@@ -1,12 +1,13 @@
 import type { Part } from "./part.ts";
 
 /**
- * The only keys that this part may contain. `write_files`, `runcmd`, `packages`, `ntp` or `snap` would silently replace MAAS's
- * vendor-data, including its hardware sync (decision M4). Everything that runs is a shell part.
+ * The only keys that Muster's cloud-config part may contain. In the cloud-config part, the keys `write_files`, `runcmd`, `packages`, `ntp` or `snap`
+ * would silently replace MAAS's vendor-data, including its hardware sync (decision M4). Muster runs commands only in shell parts, never in the
+ * cloud-config part.
  */
 type CloudConfig = { readonly hostname: string; readonly preserve_hostname: boolean };
 
-/** The part is written as JSON, which is also YAML, so that no value can become a key or a tag. */
+/** The cloud-config part is written as JSON, which is also YAML, so that no value can become a key or a tag. */
 export const cloudConfig: Part = {
   name: "00-cloud-config.yaml",
   contentType: "text/cloud-config",

@@ -7,7 +7,7 @@ import { until } from "../../test/support/until.ts";
 import { NO_ANSWER, packageHub } from "../package-hub.fixture.ts";
 import { HostFolder, renderPart, sampleInput, skipWithout } from "../part.fixture.ts";
 
-/** How the next run of a part handles the remains of a kill, a power cut or a full disk. */
+/** Tests how the next run of a part handles what a kill, a power cut or a full disk left behind. */
 vi.setConfig({ testTimeout: 120_000 });
 
 const PART = "20-agent-bootstrap.sh";
@@ -28,7 +28,7 @@ afterEach(() => {
 });
 
 const namesIn = (name: string): string[] => (existsSync(folder.path(name)) ? readdirSync(folder.path(name)) : []);
-/** The host's files that contain the text, without the part itself. */
+/** The files of the test's host that contain the text, without the part itself. */
 const holding = (text: string): string[] =>
   readdirSync(folder.root, { recursive: true, encoding: "utf8" })
     .filter((name) => !name.startsWith("tmp") && statSync(folder.path(name)).isFile())
@@ -99,7 +99,7 @@ describe("a power cut", () => {
       await until("the hub to be asked", () => hub.seen.length > 0 || undefined);
       process.kill(-(part.pid ?? 0), "SIGKILL");
       await gone;
-      // An interrupted write of the configuration leaves a temporary file with the token too.
+      // An interrupted write of the configuration leaves a temporary file that also contains the enrollment token.
       folder.write("etc/muster/.muster.AbCdEf", `${input.enrollmentToken}\n`, 0o600);
       expect(holding(input.enrollmentToken)).toHaveLength(3);
       expect((await folder.run(PART, hub.values, QUICK)).code).toBe(1);
@@ -118,7 +118,7 @@ describe("a power cut", () => {
       expect(await folder.run(PART, hub.values, QUICK)).toMatchObject({ code: 0, status: { exit_code: 0 } });
       expect(stateOfPackage()).toBe("installed");
       expect(namesIn("usr/lib/muster/agent")).toHaveLength(FILES);
-      // A complete package is not fetched again.
+      // The agent part does not fetch a package again that is completely installed.
       expect((await folder.run(PART, hub.values, QUICK)).code).toBe(0);
       expect(hub.seen).toHaveLength(1);
     },
@@ -127,7 +127,7 @@ describe("a power cut", () => {
 
 const FILES = 400;
 
-/** Builds a package in which the command comes before the files that it needs, and a dpkg for this folder only. */
+/** Builds a test package in which the command comes before the files that it needs, and a dpkg for this folder only. */
 function builtPackage(): Buffer {
   const control = "Package: muster-agent\nVersion: 1.0\nArchitecture: all\nMaintainer: t <t@t>\nDescription: t\n";
   folder.write("pack/DEBIAN/control", control);
@@ -148,8 +148,8 @@ const stateOfPackage = (): string =>
   spawnSync(folder.path("usr/bin/dpkg-query"), ["-W", "-f", `\${db:Status-Status}`, "muster-agent"]).stdout.toString();
 
 /**
- * Kills dpkg as soon as the command is installed. When dpkg has already installed all other files, the function tries again. dpkg runs with low
- * priority, because on a busy machine dpkg would otherwise always finish first.
+ * Kills dpkg as soon as dpkg has installed the command. If dpkg has already installed all other files, the function tries again. The low priority of
+ * dpkg keeps it from always finishing first on a busy machine.
  */
 function cutInstall(): void {
   const script = `

@@ -8,7 +8,7 @@ user_exists() {
   if [ -n "$ROOT" ]; then grep -qs "^$USER_NAME:" "$ROOT/etc/passwd"; else getent passwd "$USER_NAME" >/dev/null; fi
 }
 
-# The rule is installed only after visudo accepts it: a broken file in sudoers.d would disable sudo for everybody.
+# The sudo rule is installed only after visudo accepts it: a broken file in sudoers.d would disable sudo for everybody.
 write_sudoers() {
   local candidate
   make_work_dir
@@ -21,7 +21,7 @@ write_sudoers() {
   put_file 0440 "$SUDOERS" <"$candidate"
 }
 
-# Existing SSH keys of the user stay. The folder belongs to the user, who could replace it by a link, so root writes through no link.
+# The deploy user's existing SSH keys stay. The .ssh folder belongs to the user, who could replace it by a link, so root writes through no link.
 add_keys() {
   local home=$1 file key
   file="$home/.ssh/authorized_keys"
@@ -41,7 +41,7 @@ step "making the user $USER_NAME"
 if ! user_exists; then os useradd --create-home --shell /bin/bash "$USER_NAME"; fi
 
 step "setting the password of $USER_NAME"
-# Uses standard input, because every process can read arguments.
+# chpasswd reads the password's hash from standard input, because every process can read arguments.
 printf '%s:%s\n' "$USER_NAME" "$PASSWORD_HASH" | os chpasswd --encrypted
 
 step "setting the sudo rule of $USER_NAME"

@@ -1,6 +1,9 @@
 import { partFile, shellPart } from "./part.ts";
 
-/** The account for operators and for access by SSH without the agent. The part contains only the password's hash. */
+/**
+ * Renders the part that creates an account for operators, who can then log in by SSH without the agent. The deploy-user part contains only the
+ * password's hash, not the password.
+ */
 export const deployUser = shellPart({
   name: "60-deploy-user.sh",
   owner: "muster",

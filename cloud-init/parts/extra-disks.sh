@@ -1,7 +1,7 @@
-# DESTRUCTIVE. A disk becomes a share only if it is certainly free: not under the root, and no part of it mounted, used as swap, or held by
-# another device. The disk must also be blank, unless the profile allows erasing. A disk whose state cannot be read counts as in use. MUSTER_DISKS
-# is a fixed list of devices. Without MUSTER_DISKS the script discovers disks. Discovery is refused in a folder and in a container, because both
-# show the disks of the machine around them.
+# DESTRUCTIVE. A disk becomes a share only if it is certainly free: not under the root, and no part of it mounted, used as swap, or held by another
+# device. A disk that becomes a share must also be blank, unless the profile allows erasing. A disk whose state cannot be read counts as in use.
+# MUSTER_DISKS is a fixed list of devices, used instead of discovery. Without MUSTER_DISKS the script discovers the host's disks. The script refuses
+# to discover disks in a folder or a container, because both show the disks of the machine around them.
 readonly FSTAB="$ROOT/etc/fstab"
 readonly LABEL=muster-share
 made='' kept='' in_use='' refused=''
@@ -14,13 +14,13 @@ discover_disks() {
     sort -V
 }
 
-# Prints all devices below the root file system, through every layer of devices.
+# root_devices: prints all devices below the root file system, through every layer of devices.
 root_devices() {
   local source
   source=$(os findmnt -nvo SOURCE / || true)
   case $source in
   /dev/*)
-    # A container's root may name a device that the container does not have.
+    # In a container, the root file system may name a device that the container does not have.
     if [ -n "${MUSTER_DISKS:-}" ] && [ ! -b "$source" ]; then printf '%s\n' "$source"; else os lsblk -nrspo NAME "$source"; fi
     ;;
   *) [ -n "${MUSTER_DISKS:-}" ] || die "the root file system's disk cannot be told (source '$source'); no disk was touched" ;;
@@ -43,7 +43,7 @@ own_device() {
 
 in_fstab() { [ -f "$FSTAB" ] && awk -v want="$1" -v column="$2" '$1 !~ /^#/ && $column == want { found = 1 } END { exit !found }' "$FSTAB"; }
 
-# Prints why the disk must not be touched, or nothing for a free disk.
+# why_in_use DISK: prints why the disk must not be touched, or nothing for a free disk.
 why_in_use() {
   local disk=$1 device mounts types
   if grep -qxF "$disk" <<<"$root_device_list"; then
@@ -77,12 +77,12 @@ why_in_use() {
   fi
 }
 
-# A file system that is mounted in another mount namespace appears in no list of mounts. The kernel refuses exclusive access to a disk
-# in use, so the script tests this access before it writes the first byte.
+# A file system that is mounted in another mount namespace appears in no list of mounts, so is_held asks the kernel. The kernel refuses exclusive
+# access to a disk in use, so the script tests this access before it writes the first byte.
 is_held() { ! os wipefs --all --no-act --quiet "$1" >/dev/null; }
 
-# Prints the content of the disk, or nothing for a blank one. The function first reads the disk, because blkid has the same status for "nothing
-# found" and "cannot read".
+# signature DISK: prints what the disk contains, or nothing for a blank disk. `signature` first reads a block of the disk, because blkid has the same
+# status for "nothing found" and "cannot read".
 signature() {
   local disk=$1 status=0 found
   os dd "if=$disk" of=/dev/null bs=4096 count=1 status=none || {
@@ -101,7 +101,7 @@ free_number() {
   printf '%s' "$number"
 }
 
-# mount_share NUMBER DEVICE: writes fstab with the UUID, because device names change from boot to boot.
+# mount_share NUMBER DEVICE: mounts a share by an fstab line with the UUID, because device names change from boot to boot.
 mount_share() {
   local number=$1 device=$2 uuid
   uuid=$(probe UUID "$device")
@@ -119,7 +119,7 @@ mount_share() {
 }
 
 # share_of DISK: prints "NUMBER DEVICE" if the disk is a share that stays. A share of an earlier installation stays too, unless the profile allows
-# erasing. If the profile allows erasing, such a share counts as a disk with content.
+# erasing. If the profile allows erasing, a share of an earlier installation counts as a disk with content.
 share_of() {
   local device uuid number
   device=$(own_device "$1")
@@ -136,15 +136,15 @@ share_of() {
   printf '%s %s' "$number" "$device"
 }
 
-# wipefs and mkfs run without force: each opens the device exclusively and fails if the kernel reports that it is in use.
+# wipefs and mkfs run without force: each opens the device exclusively and fails if the kernel reports that the device is in use.
 erase() {
   local device devices
   devices=$(os lsblk -nrpo NAME "$1" | sort -rV)
   for device in $devices; do os wipefs --all --quiet "$device"; done
 }
 
-# The file system takes the whole disk. With a partition table, a power cut could leave a table without a file system, and a later run
-# could not distinguish it from a table of another owner.
+# A share's file system takes the whole disk, without a partition table. With a partition table, a power cut could leave a table without a file
+# system, which a later run could not distinguish from another owner's table.
 make_share() {
   local disk=$1 number
   number=$(free_number)
@@ -155,7 +155,7 @@ make_share() {
 }
 
 step 'looking at the disks'
-# Links in the list are resolved, because the root's devices are compared by name.
+# Links in MUSTER_DISKS are resolved, because the script compares disks with the root's devices by name.
 if [ -n "${MUSTER_DISKS:-}" ]; then
   disks=''
   for disk in $MUSTER_DISKS; do disks="$disks $(readlink -m "$disk")"; done

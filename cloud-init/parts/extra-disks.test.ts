@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => folder.remove());
 
-/** One folder for each disk with lsblk's columns, and one folder for each device with blkid's answers. */
+/** The test's host has one folder for each disk with lsblk's columns, and one folder for each device with blkid's answers. */
 type Disk = { NAME: readonly string[]; MOUNTPOINT?: readonly string[]; TYPE: readonly string[] };
 const addDisk = (name: string, disk: Disk): void => {
   folder.write(`disks/${name}/NAME`, disk.NAME.map((device) => `/dev/${device}\n`).join(""));
@@ -61,7 +61,7 @@ const run = (disks: string, eraseSignatures = false) =>
       .map((disk) => `/dev/${disk}`)
       .join(" "),
   });
-/** All calls that write to a disk. */
+/** All calls of the test's tools that write to a disk. */
 const writes = () => folder.calls().filter((call) => /^(wipefs --all --quiet|mkfs\.ext4) /.test(call));
 const line = (device: string, number: number) =>
   `UUID=uuid-of-${device} /share${number} ext4 defaults,noatime,nofail,x-systemd.device-timeout=30s 0 2`;

@@ -1,8 +1,8 @@
 import { partFile, shellPart } from "./part.ts";
 
 /**
- * The part that makes /shareN of every free disk, which destroys data. The part is rendered only when the profile enables extra disks (lifecycle
- * 4.3).
+ * Renders the part that formats every free disk as a share, mounted as /shareN, which destroys the disk's data. The extra-disks part is rendered only
+ * when the profile enables extra disks (lifecycle 4.3).
  */
 export const extraDisks = shellPart({
   name: "40-extra-disks.sh",

@@ -1,5 +1,5 @@
-# MAAS's vendor-data contains the units and the credentials, and starts the timer after all numbered parts. This part writes no unit and no
-# credentials of MAAS, because the machine's token is not known before the deploy (decision M3).
+# MAAS's vendor-data contains the units and the credentials of MAAS's hardware sync, and starts its timer after all numbered parts. The hardware-sync
+# part writes no unit and no credentials of MAAS, because the machine's token is not known before the deploy (decision M3).
 readonly CREDENTIALS="$ROOT/etc/maas/maas-machine-creds.yml"
 
 missing_tools() {
@@ -19,7 +19,7 @@ has_unit() {
   return 1
 }
 
-# The rack's address in the host's own files has priority over the hub's address, because racks differ from host to host.
+# The MAAS address in the host's own files has priority over the hub's address, because each host may reach a different rack controller.
 maas_url_on_host() {
   local file url
   for file in "$ROOT"/etc/cloud/cloud.cfg.d/*.cfg; do
@@ -48,7 +48,7 @@ if [ -n "$missing" ] && has_os apt-get; then
 fi
 
 step 'writing the drop-in of the sync service'
-# MAAS's service is a oneshot without a time limit: a hanging download would stop the timer for ever.
+# MAAS's sync service is a oneshot without a time limit: a hanging download would stop the timer for ever.
 put_file 0644 "$ROOT/etc/systemd/system/maas_hardware_sync.service.d/50-muster.conf" <<'UNIT'
 [Unit]
 Wants=network-online.target

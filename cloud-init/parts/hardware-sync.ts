@@ -1,6 +1,9 @@
 import { partFile, shellPart } from "./part.ts";
 
-/** Prepares MAAS's hardware sync and records what MAAS left on the host. The agent's reseed task does the rest (decision M3). */
+/**
+ * Renders the part that prepares MAAS's hardware sync and records what MAAS left on the host. The agent's reseed task does the rest of the
+ * hardware-sync setup (decision M3).
+ */
 export const hardwareSync = shellPart({
   name: "30-hardware-sync.sh",
   owner: "muster",

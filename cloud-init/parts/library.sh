@@ -1,8 +1,9 @@
-# Shared by every part: the host's root, the status file, and files that are written completely or not at all.
-# MUSTER_ROOT names a folder that stands for the host's root. Tools that change a system are then taken from this folder only, so that a
-# part in a folder never changes the machine around it.
+# Shared by every part of the first boot: the host's root, the status file, and functions that write a file completely or not at all. MUSTER_ROOT
+# names a folder that stands for the host's root. With MUSTER_ROOT, tools that change a system come from its folder only, so that a part never changes
+# the machine around the folder.
 set -euo pipefail
-# A failure inside $(...) ends the part too. bash 4.4 and newer support this. Only a folder on a Mac has an older bash.
+# With inherit_errexit, which needs bash 4.4 or newer, a failure inside $(...) ends the part too. Only a folder on a Mac, which stands for a host, has
+# an older bash.
 shopt -s inherit_errexit 2>/dev/null || true
 
 ROOT="${MUSTER_ROOT:-}"
@@ -22,7 +23,7 @@ utc_now() { date -u +%Y-%m-%dT%H:%M:%SZ; }
 STARTED_AT=$(utc_now)
 readonly STARTED_AT
 
-# Text as a JSON string. Control characters become spaces, because a status is one line.
+# json_string TEXT: prints the text as a JSON string. In a JSON string, control characters become spaces, because a status file has one line.
 json_string() {
   local text=$1
   text=${text//[[:cntrl:]]/ }
@@ -31,8 +32,8 @@ json_string() {
   printf '"%s"' "$text"
 }
 
-# put_file MODE PATH: writes standard input to the file. The file is never readable beyond MODE and never half written after a full disk or a
-# power cut: the bytes reach the disk before the name, and the name before put_file returns. A failure leaves the old file unchanged.
+# put_file MODE PATH: replaces a file's content by the standard input. The function put_file syncs a file's bytes to the disk before it gives the file
+# its name, so no reader sees a half-written file or a mode beyond MODE. If put_file fails, the old file stays unchanged.
 put_file() {
   local mode=$1 path=$2 dir temporary
   dir=$(dirname "$path")
@@ -46,8 +47,8 @@ put_file() {
   fi
 }
 
-# write_status EXIT_CODE ENDED_AT MESSAGE: the first two are JSON. EXIT_CODE and ENDED_AT are null while the part runs and stay null after a power
-# cut.
+# write_status EXIT_CODE ENDED_AT MESSAGE: writes the part's status file with EXIT_CODE and ENDED_AT as JSON. In a status file, EXIT_CODE and ENDED_AT
+# are null while the part runs and stay null after a power cut.
 write_status() {
   printf '{"part":%s,"owner":%s,"started_at":%s,"ended_at":%s,"exit_code":%s,"message":%s}\n' \
     "$(json_string "$PART_NAME")" "$(json_string "$PART_OWNER")" "$(json_string "$STARTED_AT")" "$2" "$1" \
@@ -72,15 +73,15 @@ step() {
   printf 'muster: %s: %s\n' "$PART_NAME" "$STEP"
 }
 
-# die MESSAGE [EXIT_CODE]: ends the part. The message says what happened, to which object, and what to do next.
+# die MESSAGE [EXIT_CODE]: ends the part with an error. The message of `die` says what happened, to which object, and what to do next.
 die() {
   MESSAGE=$1
-  # In $(...) the message would be lost, so it is printed. Outside $(...) the status contains the message.
+  # Inside $(...), the message of `die` would be lost, so it is printed. Outside $(...), the status file contains the message of `die`.
   if [ "$BASH_SUBSHELL" -gt 0 ]; then printf 'muster: %s: %s\n' "$PART_NAME" "$MESSAGE" >&2; fi
   exit "${2:-1}"
 }
 
-# os TOOL ARGUMENT...: runs a tool that changes or reads the system.
+# os TOOL ARGUMENT...: runs a tool that changes or reads the host's system.
 os() {
   local tool=$1
   shift
@@ -99,14 +100,15 @@ has_os() {
 
 make_work_dir() { WORK_DIR=$(mktemp -d "$STATE_DIR/.work.$PART_NAME.XXXXXX"); }
 
-# A signed address contains a secret in its query, and every process can read arguments. curl therefore reads the address from here.
+# A signed URL contains a secret in its query, and every process can read arguments. The program curl therefore reads the URL from this function's
+# output.
 curl_address() {
   local url=$1
   url=${url//\\/\\\\}
   printf 'url = "%s"\n' "${url//\"/\\\"}"
 }
 
-# download URL FILE [CURL_ARGUMENT...]: repeats the request only after temporary failures (no answer, 5xx, 408, 425, 429).
+# download URL FILE [CURL_ARGUMENT...]: fetches a file, and repeats the request only after temporary failures (no answer, 5xx, 408, 425, 429).
 download() {
   local url=$1 file=$2 attempts=${MUSTER_DOWNLOAD_ATTEMPTS:-8} pause=${MUSTER_DOWNLOAD_PAUSE_SECONDS:-5} attempt=1 code status
   local shown=${url%%\?*}
@@ -131,7 +133,7 @@ download() {
   done
 }
 
-# verify_sha256 FILE EXPECTED NAME
+# verify_sha256 FILE EXPECTED NAME: fails if the file's checksum differs.
 verify_sha256() {
   local actual
   if command -v sha256sum >/dev/null 2>&1; then actual=$(sha256sum <"$1"); else actual=$(shasum -a 256 <"$1"); fi
@@ -146,6 +148,6 @@ trap finish EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
-# Removes the work folder of an interrupted run. The agent part's folder contains the enrollment token.
+# Removes the work folder that an interrupted run of this part left. The agent part's work folder contains the enrollment token.
 rm -rf "$STATE_DIR/.work.$PART_NAME".*
 write_status null null running || die "$STATE_DIR cannot be written; see whether its disk is full, or mounted for reading alone"

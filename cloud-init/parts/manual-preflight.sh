@@ -1,7 +1,8 @@
-# A person runs this script by hand on a host that nobody provisioned. The script reports problems before it changes anything.
+# A person runs the manual bootstrap script by hand on a host that Muster did not deploy. The manual bootstrap script reports problems before it
+# changes anything on the host.
 readonly MOST_SKEW_SECONDS=300
 
-# PACKAGES contains "architecture address sha256", one package per line.
+# PACKAGES contains "architecture address sha256", one package of the agent per line.
 choose_package() {
   local architecture name url sha256
   architecture=$(os dpkg --print-architecture)

@@ -2,23 +2,25 @@ import { readFileSync } from "node:fs";
 import type { UserDataInput } from "../input.ts";
 import { type ShellValues, shellHeader } from "../shell-quote.ts";
 
-/** The owner of a part, who has to act when it fails: the site for its bundle, otherwise Muster (lifecycle 9). */
+/** The owner of a bootstrap part has to act when the part fails: the site for its bundle, otherwise Muster (lifecycle 9). */
 export type PartOwner = "site" | "muster";
 
 export type Part = {
-  /** The file name in the MIME part. The name begins with a number, because cloud-init runs shell parts in the order of their names. */
+  /**
+   * The part's file name in its MIME part. A shell part's name begins with a number, because cloud-init runs shell parts in the order of their names.
+   */
   readonly name: string;
   readonly contentType: "text/x-shellscript" | "text/cloud-boothook" | "text/cloud-config";
-  /** The part's text, or null where this host does not need it. */
+  /** Renders the part's text, or null where this host does not need the part. */
   readonly render: (input: UserDataInput) => string | null;
 };
 
-/** The text of a file in this folder. */
+/** Reads the text of a file in the folder of the parts. */
 export const partFile = (name: string): string => readFileSync(new URL(name, import.meta.url), "utf8");
 
 const LIBRARY = partFile("library.sh");
 
-/** A complete script: values, the shared library, the body. `before` runs before anything is written. */
+/** Renders a complete script from its values, the shared library and its body. The text `before` runs before the script writes anything. */
 export const shellScript = (script: {
   readonly name: string;
   readonly owner: PartOwner;
@@ -31,8 +33,8 @@ export const shellScript = (script: {
 };
 
 /**
- * A shell part consists of its values as read-only variables, the shared library, and the part's static body. A part needs no other file, so each
- * part can be run, read and tested alone.
+ * A shell part consists of its values as read-only variables, the shared library, and the part's static body. A shell part needs no other file, so a
+ * person can run, read and test each part alone.
  */
 export const shellPart = (part: {
   readonly name: `${number}-${string}.sh`;

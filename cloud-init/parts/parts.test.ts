@@ -16,7 +16,7 @@ const check = (command: string, args: string[], text: string) => {
 };
 const CLEAN = { status: 0, output: "" };
 
-/** Replaces every text of the input by a hostile one without checking the schema, so that only the quoting protects the script. */
+/** Replaces every text of the input by a hostile one. The test skips the input's schema, so that only the quoting protects the script. */
 const poison = (value: unknown, text: string): unknown => {
   if (typeof value === "string") return value.startsWith("https://") ? `https://hub.test/${text}` : text;
   if (Array.isArray(value)) return value.map((item) => poison(item, text));
@@ -32,7 +32,7 @@ describe.each(shellParts)("%s", (name) => {
     expect(check("bash", ["-n"], renderPart(name, sampleInput()))).toEqual(CLEAN);
   });
 
-  // SC2016 warns of `$` in single quotes, which the value header contains on purpose.
+  // Rule SC2016 of shellcheck warns of `$` in single quotes, which the header of values contains on purpose.
   it.skipIf(skipWithout("shellcheck", "shellcheck"))("passes shellcheck", () => {
     expect(check("shellcheck", ["--exclude=SC2016", "-"], renderPart(name, sampleInput()))).toEqual(CLEAN);
   });
@@ -49,7 +49,7 @@ describe.each(shellParts)("%s", (name) => {
         `\ntouch ${marker}\n`,
       ];
       for (const text of [...runs, `\\'$(touch ${marker})`, `!!;\${IFS}touch ${marker}`]) {
-        // Only the value header is run: everything before the library.
+        // The test runs only the script's header of values, which ends where the shared library begins.
         const script = renderPart(name, poisoned(text));
         const header = script.slice(0, script.indexOf("# Shared by every part"));
         expect(header).not.toBe("");

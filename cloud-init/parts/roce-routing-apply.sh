@@ -1,6 +1,7 @@
 #!/bin/bash
-# Installed by Muster. Gives each RoCE address a routing table of its own, so that its traffic uses its own network interface.
-# Lines of the table: table interface mac cidr address network peer ("-" for an absent value). The script is idempotent.
+# This script was installed by Muster. The script gives each RoCE address a routing table of its own, so that its traffic uses its own network
+# interface. Lines of the file muster/roce-routing.conf: table interface mac cidr address network peer ("-" for an absent value). The script may run
+# repeatedly, always with the same result.
 set -uo pipefail
 
 readonly TABLE_FILE="${MUSTER_ROCE_TABLE:-/etc/muster/roce-routing.conf}"
@@ -13,7 +14,8 @@ complain() {
   failures=$((failures + 1))
 }
 
-# The MAC identifies an interface, because names may change with the kernel. An interface with the right name and another MAC is not used.
+# The script finds a network interface by its MAC address, because names may change with the kernel. The script does not use an interface that has the
+# right name but another MAC address.
 device_for() {
   local name=$1 mac=$2 path
   if [ "$mac" = - ]; then

@@ -1,7 +1,10 @@
 import type { UserDataInput } from "../input.ts";
 import { partFile, shellPart } from "./part.ts";
 
-/** The first of Muster's routing tables and rule priorities. The installed script clears this range before it adds rules. */
+/**
+ * The number of the first routing table, and of the first rule priority, that Muster uses. The installed RoCE script clears Muster's range of tables
+ * and rules before it adds rules.
+ */
 const FIRST_TABLE = 4200;
 
 const toNumber = (address: string): number =>
@@ -9,8 +12,8 @@ const toNumber = (address: string): number =>
 const toAddress = (value: number): string => [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join(".");
 
 /**
- * The gateway of a point-to-point link is its other end: the other address of a /31, the other host of a /30. For a wider subnet the
- * router is unknown, so the link gets only a route to its own network.
+ * The gateway of a point-to-point link is its other end: the other address of a /31, the other host of a /30. For a subnet wider than /30 the router
+ * is unknown, so the link gets only a route to its own network.
  */
 export const roceLink = (cidr: string): { address: string; network: string; peer: string | null } => {
   const [address = "", length = "32"] = cidr.split("/");
@@ -42,7 +45,7 @@ const tableLines = (input: UserDataInput): string =>
     })
     .join("\n");
 
-/** Source-based routing: traffic of a RoCE address uses its own network interface (lifecycle 4.3). */
+/** Renders the part for source-based routing: traffic of a RoCE address uses its own network interface (lifecycle 4.3). */
 export const roceRouting = shellPart({
   name: "50-roce-routing.sh",
   owner: "muster",

@@ -1,6 +1,6 @@
 import { partFile, shellPart } from "./part.ts";
 
-/** Fetches, verifies and runs the site's own bundle. The site has to act on its failures. */
+/** Renders the part that fetches, verifies and runs the site's own bundle. The site, not Muster, has to act on a failure of its bundle. */
 export const siteBootstrap = shellPart({
   name: "10-site-bootstrap.sh",
   owner: "site",

@@ -8,14 +8,14 @@ const DEADLINE_MS = 30_000;
 const MAX_OUTPUT = 64 * 1024;
 const TOLD = 200;
 
-/** The cipher suite with SHA-256, and the one that every IPMI 2.0 BMC has. */
+/** Two cipher suites for IPMI: one with SHA-256, and one that every IPMI 2.0 BMC has. */
 const CIPHERS = { first: "17", else: "3" } as const;
 
 /**
- * IPMI 2.0 by Debian's ipmitool (`lanplus`). The password is passed in the environment, which only the hub's own user can read, and never as an
- * argument. The privilege level OPERATOR is enough for power and boot device, and MAAS uses it by default. `-v` prints why a session was refused;
- * `-vv` would print keys. If a BMC refuses the better cipher suite, the call is repeated with the other cipher suite. The refusal of a cipher suite
- * comes before the login, so it does not count as a login attempt.
+ * Talks IPMI 2.0 to a BMC with Debian's ipmitool (`lanplus`). The hub passes the BMC's password to ipmitool in the environment, which only the hub's
+ * own user can read, and never as an argument. The IPMI privilege level OPERATOR is enough for power and boot device, and MAAS uses it by default.
+ * The option `-v` of ipmitool prints why a session was refused; its option `-vv` would print keys. If a BMC refuses the better cipher suite, the hub
+ * repeats the call with the other cipher suite. A BMC refuses a cipher suite before the login, so the refusal does not count as a login attempt.
  */
 export function ipmiBmc(login: BmcLogin, { port, signal }: { port: number; signal: AbortSignal }): BmcPort {
   const run = async (words: readonly string[], cipher: string = CIPHERS.first): Promise<string> => {
@@ -70,7 +70,7 @@ const LOGIN_REFUSED =
   /RAKP \d HMAC is invalid|RAKP.*(unauthorized|invalid role|inactive|illegal)|password.*(invalid|verification)|privilege/i;
 const NO_SESSION = /Unable to establish|Authentication Capabilities|timed? ?out|Could not open socket|Address lookup/i;
 
-/** The error code for ipmitool's output. Every output has one. */
+/** The error code for a failed call's output from ipmitool. `codeOf` has an error code for every output. */
 export function codeOf(told: string): Extract<BmcErrorCode, "no_answer" | "login_refused" | "action_failed"> {
   if (LOGIN_REFUSED.test(told)) return "login_refused";
   return NO_SESSION.test(told) ? "no_answer" : "action_failed";

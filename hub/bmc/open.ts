@@ -4,7 +4,7 @@ import { redfishBmc } from "./redfish.ts";
 
 interface BmcOptions {
   readonly caFile: string | null;
-  /** The ports of BMCs; only tests use ports other than the standard ones. */
+  /** The ports of BMCs, which differ from the standard ports only in tests. */
   readonly ports?: { readonly ipmi: number; readonly redfish: number };
 }
 

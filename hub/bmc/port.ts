@@ -1,34 +1,37 @@
 import type { Secret } from "../../shared/secret.ts";
 
-/** The protocol of a BMC; a login that names none uses IPMI. */
+/** The protocols of BMCs. A BMC login that names no protocol uses IPMI. */
 export const BMC_DRIVERS = ["ipmi", "redfish"] as const;
 export type BmcDriver = (typeof BMC_DRIVERS)[number];
 
 export interface BmcLogin {
   readonly driver: BmcDriver;
-  /** IPv4 or IPv6 address. */
+  /** The BMC's IPv4 or IPv6 address. */
   readonly address: string;
   readonly user: string;
   readonly pass: Secret;
 }
 
-/** `changing`: the BMC is switching the power. */
+/** The power state `changing` means that the BMC is just switching the power. */
 export type BmcPower = "on" | "off" | "changing";
 
 /**
- * The hub's own requests to a BMC: they boot a host from the network that MAAS does not know yet, so MAAS cannot do it (lifecycle 4.3). Each call
- * has its own deadline and throws only `BmcError`. No call retries: the caller reads the power again and does the remaining steps.
+ * The hub's own requests to a BMC, which boot a host from the network that MAAS does not know yet (lifecycle 4.3). Each call to a BMC has its own
+ * deadline and throws only `BmcError`. No call to a BMC retries: the caller reads the power again and does the remaining steps.
  */
 export interface BmcPort {
   power(): Promise<BmcPower>;
-  /** Applies only to the next boot. Some BMCs forget the boot device after a minute, so it is set right before the power is switched on. */
+  /**
+   * Makes the host boot from the network once, at its next boot. Some BMCs forget the boot device after a minute, so the hub sets it right before it
+   * switches the power on.
+   */
   bootFromNetworkOnce(): Promise<void>;
-  /** Switches off at once, without asking the operating system. */
+  /** Switches the host's power off at once, without asking the operating system. */
   powerOff(): Promise<void>;
   powerOn(): Promise<void>;
 }
 
-/** `signal` aborts a call when the run no longer counts. */
+/** The argument `signal` aborts the calls to a BMC when the workflow's run no longer counts. */
 export type OpenBmc = (login: BmcLogin, signal: AbortSignal) => BmcPort;
 
 export const BMC_ERRORS = ["no_answer", "login_refused", "action_failed", "untrusted", "tool_missing"] as const;

@@ -5,7 +5,7 @@ import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { type Answer, httpCall, isSuccess, NoAnswer } from "../outbound/http-request.ts";
 import { BmcError, type BmcErrorCode, type BmcLogin, type BmcPort, type BmcPower } from "./port.ts";
 
-/** The time limit of one request; a call needs at most four requests. */
+/** The time limit of one Redfish request, of which a call needs at most four. */
 const DEADLINE_MS = 20_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 const TOLD = 200;
@@ -23,20 +23,20 @@ type System = z.output<typeof System> & { readonly path: string };
 export interface RedfishOptions {
   readonly port: number;
   readonly signal: AbortSignal;
-  /** The file with the CA of the BMCs' certificates, in PEM. Null: any certificate of a BMC is accepted, as MAAS does. */
+  /** The file with the CA of the BMCs' certificates, in PEM. If `caFile` is null, the hub accepts any certificate of a BMC, as MAAS does. */
   readonly caFile: string | null;
 }
 
 /**
- * Redfish (DSP0266) over HTTPS with basic authentication, which opens no session. The client follows no redirect, because a redirect would send the
- * login elsewhere, and no link to another host.
+ * Talks Redfish (DSP0266) to a BMC over HTTPS with basic authentication, which opens no session. The Redfish client follows no redirect and no link
+ * to another host, because that would send the login elsewhere.
  */
 export function redfishBmc(login: BmcLogin, options: RedfishOptions): BmcPort {
   const ask = asker(login, options);
   const system = async (): Promise<System> => {
     const { Members } = parsed(login, Systems, await ask("GET", SYSTEMS));
     const [sole, ...others] = Members;
-    // The chassis has several systems, and nothing says which one is the host.
+    // The chassis has several Redfish systems, and nothing says which one is the host.
     if (sole === undefined || others.length > 0)
       throw fault(login, "action_failed", `has ${Members.length} Redfish systems, and one is needed`);
     const path = sole["@odata.id"];

@@ -1,6 +1,6 @@
 /**
- * The hub's one connection pool. The pool works with the embedded server and with any PostgreSQL >= 15; only the URL differs. Drizzle gets no schema
- * object, because queries name their tables themselves and use no relational queries.
+ * Opens the hub's one pool of database connections. The pool works with the embedded server and with any PostgreSQL >= 15, which differ only in the
+ * URL. Drizzle gets no schema object, because queries name their tables themselves and use no relational queries.
  */
 import { Pool } from "pg";
 import type { Log } from "../../shared/log.ts";
@@ -10,7 +10,7 @@ import { transactionsOn } from "./tx.ts";
 
 export type DatabaseOptions = {
   url: string;
-  /** The maximum number of connections. */
+  /** The maximum number of database connections. */
   poolSize: number;
   /** The connection's name in pg_stat_activity, which tells the hub and its instance. */
   applicationName: string;
@@ -18,22 +18,22 @@ export type DatabaseOptions = {
   timeouts?: Partial<DatabaseTimeouts>;
 };
 
-/** All in milliseconds. */
+/** The time-outs of the database connections, all in milliseconds. */
 export type DatabaseTimeouts = {
-  /** To get a connection, including the wait for a free one. */
+  /** The time limit for getting a connection, including the wait for a free one. */
   connectMs: number;
   statementMs: number;
   lockMs: number;
-  /** The server ends a transaction that is idle for this long, because its holder hangs or has forgotten it. */
+  /** The server ends a transaction that is idle for this long, because the hub hangs or has forgotten it. */
   idleInTransactionMs: number;
 };
 
 export type Database = {
-  /** For single statements. Writes that must succeed together use `inTx`. */
+  /** Runs single SQL statements. Writes that must succeed together use `inTx` instead of `db`. */
   db: Db;
   pool: Pool;
   inTx: InTx;
-  /** Waits for running statements, then closes every connection. A second call is harmless. */
+  /** Waits for running statements, then closes every database connection. A second call of `close` is harmless. */
   close(): Promise<void>;
 };
 
@@ -44,7 +44,7 @@ const DEFAULT_TIMEOUTS: DatabaseTimeouts = {
   idleInTransactionMs: 30_000,
 };
 
-/** Opens no connection yet. An unreachable database shows at the first statement. */
+/** Makes the connection pool, which opens no connection yet. An unreachable database is noticed only at the first statement. */
 export function openDatabase(options: DatabaseOptions): Database {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const pool = new Pool({
@@ -55,12 +55,13 @@ export function openDatabase(options: DatabaseOptions): Database {
     statement_timeout: timeouts.statementMs,
     lock_timeout: timeouts.lockMs,
     idle_in_transaction_session_timeout: timeouts.idleInTransactionMs,
-    // The server enforces statement_timeout. This client-side timeout is for a server or network that no longer answers.
+    // PostgreSQL itself enforces statement_timeout. The client-side `query_timeout` is for a server or network that no longer answers.
     query_timeout: timeouts.statementMs + 10_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     idleTimeoutMillis: 60_000,
-    // JIT compilation takes longer than any of the hub's statements runs. A large table's cost estimate alone would trigger it.
+    // PostgreSQL's JIT compilation takes longer than any of the hub's statements runs. Without `jit=off`, the cost estimate of a large table alone
+    // would start the JIT compilation.
     options: "-c TimeZone=UTC -c jit=off",
   });
   surviveLostConnections(pool, options.log);
@@ -77,8 +78,9 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 /**
- * pg emits 'error' on an idle client whose connection is cut. On a client in use pg emits 'error' and also rejects the query. Without a listener
- * either would end the process. The pool replaces idle clients, and `inTx` destroys broken clients.
+ * The library pg emits 'error' on an idle client whose connection is cut. For a cut connection in use, pg emits 'error' and also rejects the query.
+ * Without a listener, pg's 'error' event would end the hub's process. The pool replaces idle clients whose connection was cut, and `inTx` destroys
+ * broken clients.
  */
 function surviveLostConnections(pool: Pool, log: Log): void {
   pool.on("error", (error) => log.warn("idle database connection lost", { error: error.message }));

@@ -1,7 +1,7 @@
-/** A page's end as opaque text for the client. The text holds the sort keys of the page's last row. */
+/** Writes a cursor: the end of a page as opaque text for the API's client. A cursor holds the sort keys of the last row of a page. */
 export const writeCursor = (keys: readonly string[]): string => Buffer.from(JSON.stringify(keys)).toString("base64url");
 
-/** The unvalidated content of a cursor. Undefined if the text is not a cursor. */
+/** Reads the content of a cursor without validating it, or returns undefined if the text is no cursor. */
 export function cursorContent(cursor: string): unknown {
   try {
     return JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));

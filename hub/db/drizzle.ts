@@ -1,18 +1,21 @@
 /**
- * Drizzle puts the parameters of a failed statement into its error message, and from there they would reach logs and API answers. The error of this
- * module keeps the code and the SQL text, which holds only $1, $2 and so on, but no values.
+ * Drizzle puts the parameters of a failed statement into its error message, and from there they would reach logs and API answers. A `StatementError`
+ * keeps the code and the SQL text, which holds only $1, $2 and so on, but no values.
  */
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "pg";
 import { DrizzleQueryError, drizzle, type NodePgDatabase } from "./orm.ts";
 
-/** `code` is PostgreSQL's SQLSTATE; undefined if the connection failed. `constraint` is the name of the violated constraint. */
+/**
+ * The error's `code` is PostgreSQL's SQLSTATE, or undefined if the connection failed. The error's `constraint` is the name of the violated
+ * constraint.
+ */
 export class StatementError extends Error {
   override readonly name = "StatementError";
   readonly code: string | undefined;
   readonly constraint: string | undefined;
   constructor(sql: string, cause: unknown) {
-    // For class 22 (data exception), PostgreSQL's own message quotes the refused value.
+    // For SQLSTATE class 22 (data exception), PostgreSQL's own message quotes the refused value.
     const quotesValue = cause instanceof DatabaseError && cause.code?.startsWith("22") === true;
     const reason = quotesValue ? `a value was refused (SQLSTATE ${cause.code})` : String(cause);
     super(`${reason}; statement: ${bounded(sql)}`, quotesValue ? undefined : { cause });
@@ -21,7 +24,7 @@ export class StatementError extends Error {
   }
 }
 
-/** A statement with a thousand rows has a thousand lines of placeholders, so the text is cut off here. */
+/** A statement with a thousand rows has a thousand lines of placeholders, so the error cuts its SQL text off at this length. */
 const MOST_SQL = 1_000;
 const bounded = (text: string): string =>
   text.length <= MOST_SQL ? text : `${text.slice(0, MOST_SQL)} ... (${text.length} characters)`;

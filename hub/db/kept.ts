@@ -1,26 +1,35 @@
 /**
- * How many rows one node may have in each of these tables, counted over all hubs. Beyond the limit the oldest rows are deleted in the transaction
- * that adds a newer one. Rows that must not be lost are refused instead, with advice in the error. Retention deletes old rows by age.
+ * How many rows one node may have in each of these tables of the database, counted over all hubs. When a node exceeds its limit of rows, the
+ * transaction that adds a newer row deletes the oldest ones. For rows that must not be lost, the hub refuses a new row over the limit, with advice in
+ * the error. Apart from these limits, retention deletes old rows by age.
  */
 export const KEPT_OF_A_NODE = {
-  /** Readiness signals of each source. A healthy agent sends one every two minutes, so 200 cover about seven hours for an operator to read. */
+  /**
+   * The number of readiness signals kept of each source. A healthy agent sends a readiness signal every two minutes, so 200 signals cover about seven
+   * hours for an operator to read.
+   */
   signals: 200,
-  /** Conditions whose types an external system defined. Muster's own types have a fixed number. */
+  /**
+   * The number of a node's conditions whose types an external system defined. Muster's own condition types need no limit, because their number is
+   * fixed.
+   */
   ownConditions: 64,
-  /** Events that the host can cause as often as it likes, counted by type, so no type displaces another. */
+  /** Limits, by type, for events that a host can cause as often as it likes. With a limit for each type, no type displaces another. */
   hostEvents: {
     enrolled: 50,
     certificate_renewed: 100,
-    /** Events of this type hold the known boot ids, so the hub recognizes a boot that returns. */
+    /** Events of the type `session_opened` hold the known boot ids, so that the hub recognizes a boot id that returns. */
     session_opened: 500,
     duplicate_identity: 20,
     agent_noisy: 50,
     condition_stale: 100,
-    /** Only the changes that the heartbeat makes: the agent falls silent, or it is heard again. */
+    /** The limit for `status_changed` counts only the changes that the heartbeat makes: the agent falls silent, or it is heard again. */
     status_changed: 200,
   },
-  /** Replaced certificates. A deleted certificate is unknown to the hub and is therefore refused. */
+  /**
+   * The number of a node's replaced certificates that are kept. The hub does not know a certificate that it has deleted, and therefore refuses it.
+   */
   certificates: 200,
-  /** Tasks that the agent has not finished yet. */
+  /** The number of a node's tasks that the agent has not finished yet. */
   openTasks: 50,
 } as const;

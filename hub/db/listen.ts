@@ -1,6 +1,6 @@
 /**
- * Wake-ups by LISTEN/NOTIFY. A notification is only a hint, and it may be lost while the connection is down. The receiver therefore reads its tables
- * for the current state, and `onReconnect` tells it to read them after every gap.
+ * Wakes the hub by PostgreSQL's LISTEN/NOTIFY. A database notification is only a hint, and it may be lost while the connection is down. A receiver of
+ * a notification therefore reads the current state from its tables, also after every gap in the connection (`onReconnect`).
  */
 import { Client } from "pg";
 import type { Log } from "../../shared/log.ts";
@@ -11,24 +11,24 @@ export type ListenOptions = {
   applicationName: string;
   channels: readonly string[];
   log: Log;
-  /** `payload` is "" if the sender gave none. The function must not throw. */
+  /** The argument `payload` is "" if the sender of the notification gave none. The function `onNotify` must not throw. */
   onNotify(channel: string, payload: string): void;
-  /** Called after each successful connect, including the first one, because earlier notifications were not received. */
+  /** Called after each successful connect of the listener, including the first one, because notifications before it were not received. */
   onReconnect(): void;
 };
 
 export type Listener = {
-  /** Resolves when the channels are listened to for the first time. */
+  /** The promise `ready` resolves when the listener listens on its channels for the first time. */
   ready: Promise<void>;
   close(): Promise<void>;
 };
 
 const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 10_000;
-/** A query at this interval finds a dead connection that TCP does not report, e.g. after a firewall dropped the flow. */
+/** At this interval the listener runs a query, which finds a dead connection that TCP does not report, e.g. after a firewall dropped the flow. */
 const PROBE_EVERY_MS = 30_000;
 
-/** Full jitter, so that several hubs do not all reconnect to a restarted database at the same moment. */
+/** The delay before a reconnect is random, so that several hubs do not all reconnect to a restarted database at the same moment. */
 export function reconnectDelay(attempt: number, random: number): number {
   return Math.round(random * Math.min(LONGEST_DELAY_MS, FIRST_DELAY_MS * 2 ** attempt));
 }
@@ -61,7 +61,7 @@ async function listenUntil(signal: AbortSignal, options: ListenOptions, onReady:
   }
 }
 
-/** Holds one connection until it breaks or `signal` fires. Returns the error that ended the connection. */
+/** Holds one listening connection until it breaks or `signal` fires. Returns the error that ended the listening connection. */
 async function listenOnce(signal: AbortSignal, options: ListenOptions, onListening: () => void): Promise<Error> {
   const client = new Client({
     connectionString: options.url,
@@ -89,7 +89,7 @@ async function listenOnce(signal: AbortSignal, options: ListenOptions, onListeni
   } finally {
     clearInterval(probe);
     signal.removeEventListener("abort", onAbort);
-    // A broken connection may fail to close, too. The connection's error has already been returned.
+    // Closing a broken connection may fail too, which is ignored. The error that broke the connection has already been returned.
     await client.end().catch(() => undefined);
   }
 }

@@ -11,8 +11,8 @@ import type { Db } from "./tx.ts";
 const MIGRATIONS = fileURLToPath(new URL("./migrations", import.meta.url));
 
 /**
- * The advisory lock belongs to the session, so the whole migration runs on one connection of its own. If this process dies, the server releases the
- * lock. Drizzle applies every pending file in one transaction, so a failure leaves the schema unchanged.
+ * The advisory lock belongs to a database session, so the whole migration runs on one connection of its own. If the hub's process dies, PostgreSQL
+ * releases the migration's lock. Drizzle applies all pending migrations in one transaction, so a failure leaves the schema unchanged.
  */
 export async function migrate(url: string, folder: string = MIGRATIONS): Promise<void> {
   const client = new Client({
@@ -21,7 +21,7 @@ export async function migrate(url: string, folder: string = MIGRATIONS): Promise
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
   });
-  // The running query rejects with the same error. The listener only prevents 'error' from ending the process.
+  // When the connection fails, the running query rejects with the same error. This listener only prevents pg's event 'error' from ending the process.
   client.on("error", () => undefined);
   try {
     await client.connect();
@@ -33,15 +33,15 @@ export async function migrate(url: string, folder: string = MIGRATIONS): Promise
 }
 
 const Journal = z.object({ entries: z.array(z.object({ tag: z.string(), when: z.number() })).min(1) });
-/** The migrations that this version contains. Drizzle stores the `when` of each migration when it is applied. */
+/** The migrations that this version of the hub contains. When Drizzle applies a migration, it stores the migration's `when` in the database. */
 export const KNOWN_MIGRATIONS: readonly { readonly tag: string; readonly when: number }[] = Journal.parse(
   JSON.parse(readFileSync(join(MIGRATIONS, "meta/_journal.json"), "utf8")),
 ).entries;
 const NEWEST = Math.max(...KNOWN_MIGRATIONS.map((entry) => entry.when));
 
 /**
- * True if the database has this version's schema or a newer one. During a rolling upgrade a hub of the previous version runs on a newer schema. False
- * e.g. after an older backup was restored under a running hub.
+ * True if the database has this version's schema or a newer one. During a rolling upgrade, a hub of the previous version runs on a newer schema.
+ * `isMigrated` is false, for example, after an older backup was restored under a running hub.
  */
 export async function isMigrated(db: Db): Promise<boolean> {
   const { rows } = await db.execute<{ migrated: boolean }>(

@@ -1,11 +1,11 @@
 /**
  * Drizzle's query builder returns a Date for `timestamp(..., { withTimezone: true })` columns. A raw `db.execute(sql`...`)` returns PostgreSQL's text
- * ("2026-01-02 03:04:05.123456+00"), and arithmetic on that text is silently NaN. Code must therefore convert every timestamp of a raw statement with
- * `toDate`.
+ * ("2026-01-02 03:04:05.123456+00"), and arithmetic on that text is silently NaN. Code must therefore convert every timestamp of a raw SQL statement
+ * with `toDate`.
  */
 const TIMESTAMPTZ = /^(\d{4,6}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d)(?::?(\d\d))?(?::\d\d)?$/;
 
-/** Throws for anything but a finite timestamptz. The schema contains neither 'infinity' nor BC dates. */
+/** `toDate` throws for anything but a finite timestamptz. The database contains neither the timestamp 'infinity' nor BC dates. */
 export function toDate(value: unknown): Date {
   if (value instanceof Date) return value;
   const match = typeof value === "string" ? TIMESTAMPTZ.exec(value) : null;
@@ -19,7 +19,7 @@ export function toDateOrNull(value: unknown): Date | null {
   return value === null ? null : toDate(value);
 }
 
-/** A Date has only milliseconds. PostgreSQL's microseconds are cut off, as Drizzle does for mapped columns. */
+/** A JavaScript Date has only milliseconds. PostgreSQL's microseconds are cut off, as Drizzle does for mapped columns. */
 function milliseconds(time: string): string {
   const [seconds = "", fraction = ""] = time.split(".");
   return `${seconds}.${fraction.slice(0, 3).padEnd(3, "0")}`;

@@ -1,6 +1,6 @@
 /**
- * The hub's own transactions in place of Drizzle's `db.transaction()`. Drizzle sends BEGIN before its `try`, so a connection that is cut at that
- * moment leaks its client. After `max` such cuts the pool has no clients left (decision P6).
+ * `inTx` opens the hub's own transactions in place of Drizzle's `db.transaction()`. Drizzle sends BEGIN before its `try`, so a connection that is cut
+ * at that moment leaks its client. After `max` such leaks, the pool of connections has no clients left (decision P6).
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
@@ -8,11 +8,11 @@ import { DatabaseError } from "pg";
 import { drizzleOn } from "./drizzle.ts";
 import { type NodePgDatabase, sql } from "./orm.ts";
 
-/** Runs single statements, each on any free connection. Drizzle's `transaction` is hidden on purpose: use `inTx`. */
+/** Runs single SQL statements, each on any free connection. The type hides Drizzle's `transaction` on purpose, because code must use `inTx`. */
 export type Db = Omit<NodePgDatabase, "transaction">;
 
 declare const open: unique symbol;
-/** Runs statements inside the transaction that `inTx` opened. A `Tx` is valid only until the function of `inTx` returns. */
+/** Runs SQL statements inside the transaction that `inTx` opened. A `Tx` is valid only until the function of `inTx` returns. */
 export type Tx = Db & { readonly [open]: true };
 
 export type TxOptions = {
@@ -21,15 +21,15 @@ export type TxOptions = {
 };
 
 /**
- * Opens a transaction, runs `fn` and commits. If `fn` throws, the transaction is rolled back and the error is rethrown. If PostgreSQL aborts the
- * transaction because of a deadlock, `fn` runs again. Deadlocks happen because stages and agents' reports lock the same rows in different orders.
- * `fn` must therefore change nothing but rows, and must make no network call.
+ * Opens a transaction, runs the function `fn` and commits. If `fn` throws, the transaction is rolled back and the error is rethrown. If PostgreSQL
+ * aborts the transaction because of a deadlock, `inTx` runs `fn` again. Deadlocks happen because workflow stages and agents' reports lock the same
+ * rows in different orders. The function `fn` must therefore change nothing but rows, and must make no network call.
  */
 export type InTx = <T>(fn: (tx: Tx) => Promise<T>, options?: TxOptions) => Promise<T>;
 
 /**
- * The connection broke during COMMIT, so the transaction may or may not be committed. Read the rows again before any action that must not happen
- * twice.
+ * The connection broke during COMMIT, so the transaction may or may not be committed. After a `CommitOutcomeUnknownError`, the caller must read the
+ * rows again before any action that must not happen twice.
  */
 export class CommitOutcomeUnknownError extends Error {
   override readonly name = "CommitOutcomeUnknownError";
@@ -50,7 +50,7 @@ export class DatabaseUnavailableError extends Error {
   }
 }
 
-/** `fn` ignored a failed statement, so PostgreSQL answered COMMIT with ROLLBACK and wrote nothing. */
+/** The function `fn` ignored a failed statement, so PostgreSQL answered COMMIT with ROLLBACK and wrote nothing. */
 export class TransactionRolledBackError extends Error {
   override readonly name = "TransactionRolledBackError";
   readonly code = "transaction_rolled_back";
@@ -60,7 +60,7 @@ export class TransactionRolledBackError extends Error {
 }
 
 const MOST_TRIES = 5;
-/** A random pause keeps two transactions from causing the same deadlock again at once. */
+/** The random pause before a retry keeps two transactions from causing the same deadlock again at once. */
 const PAUSE_MS = 20;
 
 export function transactionsOn(pool: Pool): InTx {
@@ -76,7 +76,8 @@ export function transactionsOn(pool: Pool): InTx {
       broken = await rollBack(client, error);
       throw error;
     } finally {
-      // With an argument the pool destroys the client. Without an argument the pool would lend out a client in an unknown state.
+      // If `release` gets an error as its argument, the pool destroys the client. If `release` got no error, the pool would lend out a client in an
+      // unknown state.
       client.release(broken);
     }
   };
@@ -111,15 +112,15 @@ async function commit(client: PoolClient): Promise<void> {
 }
 
 /**
- * True if PostgreSQL's error proves that nothing was committed: a violated constraint (class 23), or a serialization failure or deadlock (class 40,
- * except 40003 "completion unknown"). An administrator's shutdown (57P01) or a lost socket may also follow a successful commit.
+ * True if PostgreSQL's error proves that nothing was committed: a violated constraint (class 23), a serialization failure or a deadlock (class 40,
+ * except 40003). An administrator's shutdown (57P01) or a lost socket may also follow a successful commit, so neither proves a failure.
  */
 function commitSurelyFailed(error: unknown): boolean {
   if (!(error instanceof DatabaseError) || error.code === undefined) return false;
   return error.code !== "40003" && (error.code.startsWith("23") || error.code.startsWith("40"));
 }
 
-/** Returns the error for which the client must be destroyed, or undefined if the client can be used again. */
+/** Rolls a transaction back, and returns the error for which the client must be destroyed, or undefined if the client is usable. */
 async function rollBack(client: PoolClient, cause: unknown): Promise<Error | undefined> {
   const fallback = new Error("The transaction's connection is in an unknown state", { cause });
   if (cause instanceof CommitOutcomeUnknownError) return fallback;
@@ -131,7 +132,7 @@ async function rollBack(client: PoolClient, cause: unknown): Promise<Error | und
   }
 }
 
-/** Runs `fn` within a savepoint. If `fn` throws, its writes are undone and the error is rethrown, and the transaction can continue. */
+/** Runs the function `fn` within a savepoint. If `fn` throws, its writes are undone and the error is rethrown, but the transaction can continue. */
 export async function inSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {
   await tx.execute(sql`savepoint part`);
   try {
@@ -139,13 +140,13 @@ export async function inSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {
     await tx.execute(sql`release savepoint part`);
     return result;
   } catch (error) {
-    // If this rollback fails, nothing can be committed, and the caller gets the rollback's error.
+    // If the rollback to the savepoint fails, nothing can be committed, and the caller gets the rollback's error.
     await tx.execute(sql`rollback to savepoint part; release savepoint part`);
     throw error;
   }
 }
 
-/** True if PostgreSQL aborted the whole transaction because of a deadlock. Nothing was written, so the transaction may run again. */
+/** True if PostgreSQL aborted the whole transaction because of a deadlock. After a deadlock nothing was written, so the transaction may run again. */
 function wasDeadlock(error: unknown): boolean {
   const cause = error instanceof Error && !(error instanceof DatabaseError) ? error.cause : error;
   return cause instanceof DatabaseError && cause.code === "40P01";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ArrayElements, BrokenArray } from "./array-elements.ts";
 
-/** The elements of a text that arrives in pieces of these lengths, repeated; null if the text is refused. */
+/** The elements that the parser finds in a text which arrives in pieces of these lengths, repeated, or null if the parser refuses the text. */
 function elementsOf(text: Buffer, lengths: readonly number[] = [text.length + 1], maxBytes = 1e6): unknown[] | null {
   const elements: unknown[] = [];
   const array = new ArrayElements((element) => elements.push(element), maxBytes);
@@ -32,7 +32,7 @@ const lengths = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLeng
 const anyArray = fc
   .tuple(fc.array(fc.jsonValue({ stringUnit: "binary" })), fc.constantFrom("", " ", "\t", "\r\n"))
   .map(([value, indent]) => Buffer.from(`${indent}${JSON.stringify(value, null, indent)}${indent}`));
-/** Texts that are almost arrays, made of the relevant characters. */
+/** Test texts that are almost JSON arrays, made of the relevant characters. */
 const nearly = fc
   .array(fc.constantFrom("[", "]", "{", "}", ",", ":", '"', "\\", " ", "\n", "1", "a", '"k":', "null", "é", "\u00a0"), {
     maxLength: 12,

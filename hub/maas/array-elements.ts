@@ -1,4 +1,4 @@
-/** The received text is not a JSON array, or only the beginning of one. */
+/** The error for a received text that is not a JSON array, or only the beginning of one. */
 export class BrokenArray extends Error {
   constructor(reason: string) {
     super(reason);
@@ -11,14 +11,15 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 
 const isBlank = (text: string): boolean => /^[ \t\n\r]*$/.test(text);
 
 /**
- * Cuts a JSON array into its elements while its bytes arrive, so that memory holds only one element at a time. This class only finds the end of each
- * element; JSON.parse then reads and checks the element. The class therefore accepts exactly the arrays that JSON.parse accepts.
+ * Cuts a JSON array into its elements while its bytes arrive, so that memory holds only one element at a time. The class `ArrayElements` only finds
+ * the end of each element; JSON.parse then reads and checks each element. The class `ArrayElements` therefore accepts exactly the arrays that
+ * JSON.parse accepts.
  */
 export class ArrayElements {
   readonly #take: (element: unknown) => void;
   readonly #maxBytes: number;
   #where: "before" | "inside" | "behind" = "before";
-  /** The number of open brackets within the element. */
+  /** The number of open brackets within the present element. */
   #depth = 0;
   #inString = false;
   #escaped = false;
@@ -26,13 +27,16 @@ export class ArrayElements {
   #bytes = 0;
   #count = 0;
 
-  /** Calls `take` for each element, in order. For an element of more than `maxBytes` it calls `take` with `undefined`. */
+  /**
+   * The parser calls `take` for each element of the array, in order. For an element of more than `maxBytes`, the parser calls `take` with
+   * `undefined`.
+   */
   constructor(take: (element: unknown) => void, maxBytes: number) {
     this.#take = take;
     this.#maxBytes = maxBytes;
   }
 
-  /** Throws BrokenArray as soon as the received bytes cannot be the beginning of an array. */
+  /** Takes the text's next bytes. `push` throws BrokenArray as soon as the received bytes cannot be the beginning of a JSON array. */
   push(chunk: Buffer): void {
     let from = this.#where === "before" ? this.#open(chunk) : 0;
     let at = from;
@@ -50,12 +54,12 @@ export class ArrayElements {
       throw new BrokenArray("something follows the array");
   }
 
-  /** Throws BrokenArray if the array is not closed. */
+  /** Ends the JSON text, and throws BrokenArray if the array is not closed. */
   end(): void {
     if (this.#where !== "behind") throw new BrokenArray(`it breaks off after ${this.#count} elements`);
   }
 
-  /** Returns the position where the elements begin, or the chunk's length if only blanks have arrived. */
+  /** Returns the position where the array's elements begin, or the chunk's length if only blanks have arrived. */
   #open(chunk: Buffer): number {
     const at = chunk.findIndex((byte) => byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d);
     if (at < 0) return chunk.length;
@@ -66,7 +70,7 @@ export class ArrayElements {
 
   /**
    * Returns the position of the comma or bracket that ends the element, or the chunk's length if the element continues. The bytes of multi-byte UTF-8
-   * characters never equal these ASCII characters.
+   * characters never equal a comma, bracket, quote or backslash.
    */
   #endOfElement(chunk: Buffer, begin: number): number {
     let depth = this.#depth;
@@ -113,7 +117,7 @@ export class ArrayElements {
     try {
       return JSON.parse(text);
     } catch {
-      // The parser's own error message would repeat a piece of the text.
+      // JSON.parse's own error message would repeat a piece of the text.
       throw new BrokenArray(`element ${this.#count} is not JSON`);
     }
   }

@@ -3,12 +3,12 @@ interface BootResource {
   readonly architecture: string;
 }
 
-/** `amd64/generic` and `amd64/ga-24.04` are kernels of one architecture. MAAS chooses which of them boots. */
+/** In MAAS, `amd64/generic` and `amd64/ga-24.04` are kernels of one architecture. MAAS chooses which kernel of an architecture boots. */
 const machineOf = (architecture: string): string => architecture.split("/", 1)[0] ?? "";
 
 /**
- * True if MAAS has the image to deploy (lifecycle 4.14). Depending on its version, MAAS lists uploaded images with or without their namespace
- * `custom/`.
+ * True if MAAS has the image that the profile deploys (lifecycle 4.14). Depending on its version, MAAS lists uploaded images with or without their
+ * namespace `custom/`.
  */
 export const hasBootImage = (
   images: readonly BootResource[],
@@ -20,7 +20,7 @@ export const hasBootImage = (
       machineOf(architecture) === machineOf(wanted.architecture),
   );
 
-/** Scripts that a profile names and MAAS does not have. `none` in the list of tests is MAAS's keyword for no tests (maas 2.5). */
+/** The scripts that a profile names and MAAS does not have. The word `none` in the list of test scripts is MAAS's keyword for no tests (maas 2.5). */
 export const missingScripts = (
   known: { readonly commissioning: ReadonlySet<string>; readonly testing: ReadonlySet<string> },
   wanted: { readonly commissioning: readonly string[]; readonly testing: readonly string[] },

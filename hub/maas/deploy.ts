@@ -5,11 +5,14 @@ import { Machine } from "./schemas.ts";
 
 type Deploy = Pick<MaasPort, "commission" | "abort" | "deploy" | "release" | "overrideFailedTesting">;
 
-/** MAAS takes one text with commas. An empty list is left out, because an empty text has a meaning of its own in MAAS (maas 2.5). */
+/**
+ * MAAS takes a list of scripts as one text with commas. An empty list of scripts is left out, because an empty text has a meaning of its own in MAAS
+ * (maas 2.5).
+ */
 const named = (field: string, scripts: readonly string[]): Record<string, string> =>
   scripts.length === 0 ? {} : { [field]: scripts.join(",") };
 
-/** Operations that change a machine's status. Each operation may wait for a BMC. */
+/** The calls to MAAS that change a machine's status. Each call that changes a machine's status may wait for a BMC. */
 export function deploy(http: Transport): Deploy {
   const post = (systemId: string, op: string, form: Readonly<Record<string, string | boolean | number>> = {}) =>
     http.json({ method: "POST", path: machinePath(systemId), op, form, slow: true }, Machine);

@@ -10,25 +10,31 @@ export interface BadAnswer {
   readonly status: number;
   readonly retryAfter: string | null;
   readonly body: string;
-  /** Secrets that were sent with the request. The hub removes these secrets from messages in case the answer repeats them. */
+  /**
+   * The secrets that were sent with the request to MAAS. The hub removes the request's secrets from error messages, in case MAAS's answer repeats
+   * them.
+   */
   readonly secrets: readonly Secret[];
 }
 
 const SNIPPET_LENGTH = 300;
 const FieldErrors = z.record(z.string(), z.union([z.array(z.coerce.string()), z.string().transform((text) => [text])]));
-/** Only the beginning of a page is searched for credentials, since a page may have megabytes. */
+/** The hub searches only this many characters of a page for credentials, because a page may have megabytes. */
 const LOOKED_AT = 10_000;
 const FIELD_LIMIT = 20;
 const BMC_TEXT = /\bBMC\b|power action|power.*(query|fail)|ipmi/i;
-/** The BMC answered and refused the login, in the words of MAAS's IPMI and Redfish drivers. Each such try counts for a BMC that locks accounts. */
+/**
+ * Texts of MAAS's IPMI and Redfish drivers which say that the BMC answered and refused the login. Each refused login counts for a BMC that locks
+ * accounts.
+ */
 const BMC_LOGIN_TEXT =
   /\bincorrect (user ?name|password|k_g key)\b|\baccess denied\b|\b(un|not )authorized\b|\bauthentication failed\b/i;
 /** "BMC task queue" means that MAAS knows no rack that reaches the BMC (version 3.6 and later). */
 const RACK_TEXT = /rack controller|BMC task queue/i;
 
 /**
- * Maps an answer to an error (maas 1.3, 1.5, 2.13). Every status code and body maps to exactly one MaasError. The body of a 401 is dropped here,
- * because MAAS writes the token's real secret into it (decision M12).
+ * Maps an unsuccessful answer of MAAS to an error (maas 1.3, 1.5, 2.13). Every HTTP status and body of an answer maps to exactly one MaasError. The
+ * error drops the body of a 401, because MAAS writes the token's real secret into it (decision M12).
  */
 export function errorOf(answer: BadAnswer): MaasError {
   const code = codeOf(answer);
@@ -41,7 +47,7 @@ export function errorOf(answer: BadAnswer): MaasError {
     message: `MAAS answered ${answer.operation} with ${answer.status}${snippet === "" ? "" : `: ${snippet}`}${hintOf(code, answer)}`,
     snippet,
     fieldErrors,
-    // A 5xx may follow a change that was committed (maas 2.13).
+    // MAAS may answer 5xx after it has committed a change (maas 2.13).
     outcomeUnknown: answer.status >= 500 && answer.method !== "GET",
     ...(retryAfterSeconds === null ? {} : { retryAfterSeconds }),
   });
@@ -60,7 +66,7 @@ const hintOf = (code: MaasErrorCode, { status, operation }: BadAnswer): string =
     : operation === "GET version/" && OF_NO_REGION.includes(code)
       ? ". No MAAS region answers at the site's api_base_url: correct it"
       : (HINTS[code] ?? "");
-/** Every region tells its version without a token. A service that answers the version request with one of these errors is not a MAAS region. */
+/** Every MAAS region tells its version without a token. A service that answers the version request with one of these errors is not a MAAS region. */
 const OF_NO_REGION: readonly MaasErrorCode[] = ["not_found", "bad_answer"];
 
 function codeOf(answer: BadAnswer): MaasErrorCode {
@@ -79,19 +85,25 @@ function codeOf(answer: BadAnswer): MaasErrorCode {
   return status === 503 ? "unavailable" : "server_error";
 }
 
-/** MAAS's own 403 is empty or plain text, so an HTML page comes from a proxy. MAAS also answers 403 for an address outside its range (maas 1.5). */
+/**
+ * MAAS's own 403 is empty or plain text, so an HTML page with 403 comes from a proxy. MAAS also answers 403 for an address outside its range (maas
+ * 1.5).
+ */
 function codeOf403(answer: BadAnswer): MaasErrorCode {
   if (isHtml(answer)) return "bad_answer";
   return /\bIP address\b|\brange\b/i.test(answer.body) ? "rejected_input" : "forbidden";
 }
 
-/** MAAS answers 404 with "already in use" (maas 2.11). The error is about the address, not about a missing machine. */
+/**
+ * MAAS answers 404 with "already in use" for an address that is taken (maas 2.11). A 404 with "already in use" is about the address, not about a
+ * missing machine.
+ */
 function codeOf404(answer: BadAnswer): MaasErrorCode {
   if (/already in use/i.test(answer.body)) return "state_conflict";
   return isHtml(answer) || /Unknown API endpoint/.test(answer.body) ? "bad_answer" : "not_found";
 }
 
-/** The commission form refuses a machine in a wrong state with 400 and `__all__` (maas 2.5). */
+/** MAAS's commission form refuses a machine in a wrong state with 400 and `__all__` (maas 2.5). */
 function codeOf400(answer: BadAnswer): MaasErrorCode {
   if (isHtml(answer)) return "bad_answer";
   if (/Unrecognised signature/.test(answer.body))
@@ -110,12 +122,12 @@ function fieldErrorsIn(body: string): [string, string[]][] {
     const fields = Object.entries(parsed.data).slice(0, FIELD_LIMIT);
     return fields.map(([field, texts]) => [field, texts.slice(0, FIELD_LIMIT)]);
   } catch {
-    // The body is plain text, so there are no field errors.
+    // The answer's body is plain text, so it contains no field errors.
     return [];
   }
 }
 
-/** The answer's text without credentials and without anything that looks like a credential. */
+/** The text of MAAS's answer without anything that is or looks like a credential. */
 function toldBy(answer: BadAnswer): { snippet: string; fieldErrors: Record<string, string[]> } {
   const fields = fieldErrorsIn(answer.body);
   const body = isHtml(answer) ? "an HTML page" : answer.body;
@@ -137,7 +149,7 @@ function retryAfter(header: string | null): number | null {
   return header !== null && Number.isFinite(seconds) && seconds >= 0 ? Math.min(seconds, 3600) : null;
 }
 
-/** Bounded in length, on one line, without control characters. */
+/** Puts a text on one line of bounded length, without control characters. */
 const onOneLine = (text: string): string =>
   text
     .replace(/[\s\p{Cc}]+/gu, " ")

@@ -1,15 +1,15 @@
 /** An address of a machine, and the interface that has this address. */
 export interface InterfaceAddress {
   readonly interface: string;
-  /** True for the machine's boot interface according to MAAS. */
+  /** True if the interface is the machine's boot interface according to MAAS. */
   readonly boots: boolean;
   readonly address: string;
 }
 
 /**
- * The addresses of a deployed host: those of the site's preferred interface (lifecycle 4.3), else those of its boot interface. MAAS orders a
- * machine's addresses by the creation of its interfaces, so the first address may be a RoCE link. Empty if neither interface has an address, or if
- * nothing is known about the interfaces.
+ * Returns the addresses of a deployed host: those of the site's preferred interface (lifecycle 4.3), else those of its boot interface. MAAS orders a
+ * machine's addresses by the creation of its interfaces, so the first address may be a RoCE link. `hostAddresses` is empty if neither interface has
+ * an address, or if nothing is known about the interfaces.
  */
 export function hostAddresses(known: readonly InterfaceAddress[], preferredInterface: string): string[] {
   const preferred = known.filter((one) => one.interface === preferredInterface);

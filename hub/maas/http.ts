@@ -13,18 +13,18 @@ import { MaasError } from "./port.ts";
 export type FormValue = string | number | boolean | Secret | readonly string[];
 export interface MaasRequest {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** The path below the API's base, with the trailing slash that MAAS requires. */
+  /** The request's path below the base of MAAS's API, with the trailing slash that MAAS requires. */
   readonly path: string;
   readonly op?: string;
   readonly query?: Readonly<Record<string, string | readonly string[]>>;
   readonly form?: Readonly<Record<string, FormValue>>;
-  /** True if the call may wait for a BMC, which takes minutes (maas 2.13). */
+  /** True if the request may wait for a BMC, which takes minutes (maas 2.13). */
   readonly slow?: boolean;
-  /** The number of machines in the answer. MAAS needs time for each of them (maas 6). */
+  /** The number of machines in MAAS's answer to the request. MAAS needs time for each machine in its answer (maas 6). */
   readonly machines?: number;
 }
 
-/** The end of one request, for metrics. The labels come from closed sets. */
+/** What metrics learn about the end of one request to MAAS. The labels of a `RequestReport` come from closed sets. */
 export interface RequestReport {
   readonly operation: string;
   readonly outcome: "ok" | MaasError["code"];
@@ -32,7 +32,7 @@ export interface RequestReport {
 }
 
 export interface TransportOptions {
-  /** Resolves host names; by default the system's resolver. */
+  /** The function that resolves host names, by default the system's resolver. */
   readonly resolve?: typeof lookup;
   readonly baseUrl: string;
   readonly apiKey: Secret;
@@ -43,24 +43,27 @@ export interface TransportOptions {
 }
 
 export interface Transport {
-  /** A body that does not match the schema is a `bad_answer`. */
+  /** Sends a request to MAAS and parses the answer. A body that does not match the schema is a `bad_answer`. */
   json<T>(request: MaasRequest, schema: z.ZodType<T>): Promise<T>;
   text(request: MaasRequest): Promise<string>;
   /**
-   * Passes on the elements of an array as they arrive, with `undefined` for an element that is too large. A body that is not an array, or is cut off,
-   * is a `bad_answer`. The caller must then not conclude anything from elements that did not arrive.
+   * Passes on the elements of MAAS's array as they arrive, with `undefined` for an element that is too large. A body that is not an array, or is cut
+   * off, is a `bad_answer`. After a cut-off array, the caller must not conclude anything from elements that did not arrive.
    */
   elements(request: MaasRequest, take: (element: unknown) => void): Promise<void>;
   clockAheadSeconds(request: MaasRequest): Promise<number | null>;
 }
 
 const TIMEOUTS = { quickMs: 30_000, slowMs: 600_000 };
-/** MAAS runs some queries for each machine of a list before it sends the first byte of its answer (maas 6). */
+/** The time that the hub allows for each machine of a list, because MAAS runs queries for each machine before it sends the first byte (maas 6). */
 const MS_PER_MACHINE = 100;
-/** The answer for a host with many network cards and disks has tens of kilobytes. */
+/** The size limit for one machine in MAAS's answer, although a host with many network cards and disks needs only tens of kilobytes. */
 const MAX_ELEMENT_BYTES = 4 * 1024 * 1024;
 
-/** The Date header has whole seconds and the answer needs time to arrive. A difference of less than two seconds therefore counts as none. */
+/**
+ * The answer's Date header has whole seconds, and the answer needs time to arrive. A difference of less than two seconds between the clocks therefore
+ * counts as none.
+ */
 function secondsAhead(date: string | null, now: number): number | null {
   const said = date === null ? Number.NaN : Date.parse(date);
   if (Number.isNaN(said)) return null;
@@ -69,8 +72,8 @@ function secondsAhead(date: string | null, now: number): number | null {
 }
 
 /**
- * The only way to send a request to MAAS: one attempt, a deadline, and a closed set of errors. Redirects are never followed, because MAAS redirects
- * to plain HTTP (maas 1.1).
+ * The only way to send a request to MAAS: one attempt, a deadline, and a closed set of errors. The transport never follows redirects, because MAAS
+ * redirects to plain HTTP (maas 1.1).
  */
 export function createTransport(options: TransportOptions): Transport {
   const base = apiBase(options.baseUrl);
@@ -125,7 +128,7 @@ export function createTransport(options: TransportOptions): Transport {
           return used;
         },
         (error: unknown) => {
-          // The request was cancelled while it waited for the limiter.
+          // The request to MAAS was cancelled while it waited for the limiter.
           const told =
             error instanceof MaasError ? error : noAnswer(error, { operation, request, base, timedOut: false });
           report(told.code);
@@ -143,7 +146,10 @@ export function createTransport(options: TransportOptions): Transport {
   };
 }
 
-/** Each request carries the token. The address check refuses a host name that now resolves to a forbidden address. */
+/**
+ * Each request to MAAS carries the token, so it must not reach another server. The check of addresses refuses a host name that now resolves to a
+ * forbidden address.
+ */
 const placeOf = (base: URL, request: MaasRequest, resolve = lookup) => ({
   url: urlOf(base, request),
   lookup: refusing(resolve, base),
@@ -162,7 +168,7 @@ async function exchangeArray(call: Call, take: (element: unknown) => void): Prom
     array.push(part);
   };
   const answer = await httpCall({ ...call, consume }).catch((error: unknown) => {
-    // MAAS or the network cut the answer short; no deadline and no cancel did.
+    // MAAS or the network cut the answer short, and neither the deadline nor a cancel did.
     if (begun && !call.signal.aborted && error instanceof NoAnswer) array.end();
     throw error;
   });
@@ -224,7 +230,10 @@ function noAnswer(error: unknown, { operation, request: { method }, base, timedO
   });
 }
 
-/** For example `POST machines/{id}/?op=deploy`. The name is a label from a closed set, so numbers and system ids are replaced by `{id}`. */
+/**
+ * The request's name in metrics and errors, for example `POST machines/{id}/?op=deploy`. The request's name is a label from a closed set, so `{id}`
+ * replaces numbers and system ids.
+ */
 function nameOf(request: MaasRequest): string {
   const path = request.path.replace(
     /(machines|nodes|blockdevices|interfaces|subnets|vlans|fabrics)\/[^/]+\//g,
@@ -241,7 +250,7 @@ function urlOf(base: URL, request: MaasRequest): URL {
   return url;
 }
 
-/** The body is always a form, because MAAS's operations ignore a JSON body (maas 1.4). */
+/** The body of a request to MAAS is always a form, because MAAS's operations ignore a JSON body (maas 1.4). */
 function encodeForm(form: Readonly<Record<string, FormValue>>): string {
   const encoded = new URLSearchParams();
   for (const [name, value] of Object.entries(form)) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { RequestLimiter } from "./limiter.ts";
 
-/** Tasks that end when the test says, and the list of running ones. */
+/** Makes requests for the test that end when the test says, and the list of running requests. */
 function bench(limiter: RequestLimiter) {
   const running = new Map<string, () => void>();
   const done: Promise<void>[] = [];

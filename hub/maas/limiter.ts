@@ -10,7 +10,9 @@ interface Waiting {
   readonly start: () => void;
 }
 
-/** First come, first served. A slow request that has to wait does not block the quick requests behind it. */
+/**
+ * The limiter serves requests to a site in the order of their arrival. A slow request that has to wait does not block the quick requests behind it.
+ */
 export class RequestLimiter {
   readonly #limits: Limits;
   readonly #waiting: Waiting[] = [];

@@ -3,8 +3,8 @@ import { MaasError, type MaasMachine, type MachineList, type UnreadableMachine }
 import { Machine, MachineIdentity } from "./schemas.ts";
 
 /**
- * Reads machines one by one as they arrive. A region with ten thousand machines answers with hundreds of megabytes, and Muster uses less than a tenth
- * of them. A machine that does not match the schema is listed separately.
+ * Reads the machines of MAAS's answer one by one as they arrive. A region with ten thousand machines answers with hundreds of megabytes, of which
+ * Muster uses less than a tenth. The result lists machines that do not match the schema separately.
  */
 export async function readMachineList(
   http: Transport,
@@ -20,7 +20,7 @@ export async function readMachineList(
   return { machines: [...machines.values()], unreadable };
 }
 
-/** The region may take a quarter of an hour before its first byte; its own web server waits that long (maas 1.1). */
+/** A MAAS region may take a quarter of an hour before the first byte of its list of machines, and its own web server waits that long (maas 1.1). */
 const FLEET = { slow: true, machines: 3_000 };
 
 export async function readWholeFleet(http: Transport): Promise<MachineList> {

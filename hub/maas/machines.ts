@@ -20,14 +20,14 @@ type Machines = Pick<
 >;
 
 const List = z.array(Machine);
-/** The only short list in MAAS: the power parameters of each machine. */
+/** The power parameters of each machine, which is the only short list in MAAS. */
 const POWERS = { method: "GET", path: "machines/", op: "power_parameters" } as const;
-/** Keeps the request line shorter than the limit of web servers. */
+/** How many system ids one request names, so that the request line stays below the limit of web servers. */
 const IDS_PER_REQUEST = 500;
 
 export const machinePath = (systemId: string): string => `machines/${encodeURIComponent(systemId)}/`;
 
-/** Power parameters with the names of MAAS's drivers. `power_off_mode` is left out on purpose (maas 2.2). */
+/** Encodes a machine's power parameters with the names of MAAS's drivers. The form leaves out `power_off_mode` on purpose (maas 2.2). */
 const powerForm = (power: PowerLogin): Record<string, FormValue> => ({
   ...(power.driver === "redfish"
     ? { power_type: "redfish" }
@@ -59,7 +59,8 @@ export function machines(http: Transport): Machines {
       };
     },
     listMachines: () => readWholeFleet(http),
-    // MAAS ignores a filter that it does not know and answers with all machines (maas 9, trap 5).
+    // The hub compares the answer with the hostname, because MAAS ignores a filter that it does not know and answers with all machines (maas 9, trap
+    // 5).
     findByHostname: async (hostname) => (await list({ hostname })).filter((machine) => machine.hostname === hostname),
     findByMac: async (mac) =>
       (await list({ mac_address: mac.toLowerCase() })).filter((machine) =>

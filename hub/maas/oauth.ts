@@ -15,8 +15,8 @@ export function parseApiKey(key: Secret): ApiKey | null {
 }
 
 /**
- * OAuth 1.0 PLAINTEXT (maas 1.2). MAAS stores each nonce, so a header is valid for one request. The consumer's secret is empty, so the signature is
- * `&<token secret>`, percent-encoded once as a header value.
+ * Makes the OAuth 1.0 PLAINTEXT header with which the hub authenticates to MAAS (maas 1.2). MAAS stores each nonce, so an OAuth header is valid for
+ * one request. The consumer's secret is empty, so the OAuth signature is `&<token secret>`, percent-encoded once as a header value.
  */
 export function authorization(key: ApiKey, now: Date, nonce: string = randomBytes(16).toString("hex")): Secret {
   const fields = {

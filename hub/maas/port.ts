@@ -2,44 +2,52 @@ import type { Secret } from "../../shared/secret.ts";
 import type { InterfaceAddress } from "./host-address.ts";
 
 /**
- * The calls that the hub makes to a MAAS region (maas 2). One instance talks to one site with one token. No method retries, because the workflow
- * engine does. Every method throws `MaasError` only. If a changing call times out, its outcome is unknown (`error.outcomeUnknown`): read the state
- * again, and never simply repeat the call (decision M13).
+ * The calls that the hub makes to a MAAS region (maas 2). One instance of `MaasPort` talks to one site with one token. No method of `MaasPort`
+ * retries, because the workflow engine does. Every method of `MaasPort` throws `MaasError` only. If a changing call times out, its outcome is unknown
+ * (`error.outcomeUnknown`): read the state again, and never simply repeat the call (decision M13).
  */
 export interface MaasPort {
   version(): Promise<{ version: string; capabilities: readonly string[] }>;
-  /** How far MAAS's clock is ahead of the hub's, in whole seconds. Null if the answer has no date. This call needs no valid token. */
+  /**
+   * How far MAAS's clock is ahead of the hub's, in whole seconds. The difference is null if MAAS's answer has no date. The call `clockAheadSeconds`
+   * needs no valid token.
+   */
   clockAheadSeconds(): Promise<number | null>;
-  /** Proves that the token is valid; `version` does not (decision M1). */
+  /** The call `whoami` proves that the token is valid; the call `version` does not prove it (decision M1). */
   whoami(): Promise<{ username: string; isSuperuser: boolean }>;
   rackControllers(): Promise<readonly MaasRack[]>;
-  /** Names and tags of the scripts in MAAS. */
+  /** The names and tags of the scripts that MAAS has. */
   scripts(type: "commissioning" | "testing"): Promise<ReadonlySet<string>>;
   bootResources(): Promise<readonly { name: string; architecture: string; type: string }[]>;
   getConfig(name: string): Promise<unknown>;
   setConfig(name: string, value: string): Promise<void>;
 
-  /** Null if MAAS answers 404. */
+  /** Reads one machine, and returns null if MAAS answers 404. */
   readMachine(systemId: string): Promise<MaasMachine | null>;
-  /** Reads many machines in one request. Ids that MAAS does not know are missing in the answer. */
+  /** Reads many machines in one request to MAAS. Ids of machines that MAAS does not know are missing in its answer. */
   readMachines(systemIds: readonly string[]): Promise<MachineList>;
-  /** Reads all machines, which takes minutes in a large region. If no machine of the answer can be parsed, the error is `bad_answer`. */
+  /** Reads all machines of the region, which takes minutes in a large region. If no machine of the list can be parsed, the error is `bad_answer`. */
   listMachines(): Promise<MachineList>;
-  /** Finds machines by the exact host part. The answer is compared with the filter, because MAAS ignores unknown filters. */
+  /**
+   * Finds machines whose hostname in MAAS is exactly this name. The hub compares the answer with the filter, because MAAS ignores unknown filters.
+   */
   findByHostname(hostname: string): Promise<readonly MaasMachine[]>;
   findByMac(mac: string): Promise<readonly MaasMachine[]>;
-  /** BMC addresses by system id, as MAAS spells them; "" if MAAS knows none (decision M6). The parser drops the passwords in MAAS's answer. */
+  /**
+   * BMC addresses by system id, as MAAS spells them; an address is "" if MAAS knows none (decision M6). The parser drops the BMC passwords that
+   * MAAS's answer contains.
+   */
   powerAddresses(only?: readonly string[]): Promise<ReadonlyMap<string, string>>;
-  /** The ids of all machines. The answer has a hundredth of the size of `listMachines`. */
+  /** The system ids of all machines of the region. The answer with all system ids has a hundredth of the size of `listMachines`. */
   systemIds(): Promise<ReadonlySet<string>>;
 
-  /** Creates the machine without commissioning it. */
+  /** Creates the machine in MAAS without commissioning it. */
   createMachine(input: { hostname: string; architecture: string; power: PowerLogin }): Promise<MaasMachine>;
   updateMachine(
     systemId: string,
     input: { hostname?: string; power?: PowerLogin; enableHwSync?: boolean },
   ): Promise<MaasMachine>;
-  /** Scripts by name or tag. If the list is empty or missing, MAAS chooses the scripts. */
+  /** The argument names the commissioning scripts by name or tag. If the list of scripts is empty or missing, MAAS chooses the scripts. */
   commission(systemId: string, scripts?: MaasScripts): Promise<MaasMachine>;
   abort(systemId: string, comment: string): Promise<MaasMachine>;
   deploy(
@@ -50,7 +58,7 @@ export interface MaasPort {
   powerOff(systemId: string): Promise<void>;
   queryPowerState(systemId: string): Promise<string>;
   overrideFailedTesting(systemId: string): Promise<MaasMachine>;
-  /** Null before the deploy call (decision M3). */
+  /** The machine's own MAAS token, or null before the deploy call (decision M3). */
   getMachineToken(systemId: string): Promise<MachineToken | null>;
 
   blockDevices(systemId: string): Promise<readonly MaasBlockDevice[]>;
@@ -68,7 +76,10 @@ export interface MaasPort {
   subnets(): Promise<readonly MaasSubnet[]>;
   createSubnet(input: { cidr: string; name: string; vlanId: number; managed: boolean }): Promise<MaasSubnet>;
 
-  /** Newest first. With `after`, the `limit` oldest events above that id (maas 2.15). Level DEBUG. */
+  /**
+   * Reads MAAS's events, newest first. With `after`, reads the `limit` oldest events above that id (maas 2.15). `events` also reads MAAS's events of
+   * the level DEBUG.
+   */
   events(query: { after?: number; limit: number }): Promise<readonly MaasEvent[]>;
   machineEvents(systemId: string, query: { limit: number; level: "DEBUG" | "INFO" }): Promise<readonly MaasEvent[]>;
 }
@@ -85,7 +96,7 @@ export interface MaasRack {
 }
 
 export interface PowerLogin {
-  /** IPMI by default. For a machine whose interfaces are unknown, MAAS accepts only IPMI (maas 2.2). */
+  /** The BMC's protocol, IPMI by default. For a machine whose interfaces are unknown, MAAS accepts only IPMI (maas 2.2). */
   readonly driver?: "ipmi" | "redfish";
   readonly address: string;
   readonly user: string;
@@ -98,11 +109,14 @@ export interface MachineToken {
   readonly tokenSecret: Secret;
 }
 
-/** The fields that Muster uses. The parser drops everything else in MAAS's large answer. */
+/** The fields of a MAAS machine that Muster uses. The parser drops everything else in MAAS's large answer about a machine. */
 export interface MaasMachine {
   readonly systemId: string;
   readonly hostname: string;
-  /** The integer code, see `status.ts`. An unknown code stays a number and becomes `unknown_maas_status` where it matters. */
+  /**
+   * The machine's integer status code in MAAS, see `status.ts`. An unknown status code stays a number and becomes `unknown_maas_status` where it
+   * matters.
+   */
   readonly status: number;
   readonly statusName: string;
   readonly statusMessage: string;
@@ -111,7 +125,10 @@ export interface MaasMachine {
   readonly owner: string | null;
   readonly locked: boolean;
   readonly ipAddresses: readonly string[];
-  /** The addresses with their interfaces, as far as MAAS reports them. `hostAddresses` chooses the host's own address among them. */
+  /**
+   * The machine's addresses with their interfaces, as far as MAAS reports them. `hostAddresses` chooses the host's own address among the machine's
+   * addresses.
+   */
   readonly interfaceAddresses: readonly InterfaceAddress[];
   readonly macAddresses: readonly string[];
   readonly osystem: string;
@@ -123,15 +140,15 @@ export interface MaasMachine {
   readonly hardwareUuid: string | null;
 }
 
-/** An answer about many machines. A machine that cannot be parsed does not hide the other machines. */
+/** MAAS's answer about many machines. A machine that cannot be parsed does not hide the other machines. */
 export interface MachineList {
-  /** Each machine once. */
+  /** The machines that could be parsed, each once. */
   readonly machines: readonly MaasMachine[];
   /** Machines that exist in MAAS but could not be parsed. */
   readonly unreadable: readonly UnreadableMachine[];
 }
 export interface UnreadableMachine {
-  /** Null if the system id could not be read either. */
+  /** The machine's system id, or null if the id could not be read either. */
   readonly systemId: string | null;
   readonly problem: string;
 }
@@ -174,7 +191,7 @@ export interface MaasSubnet {
 
 export interface MaasEvent {
   readonly id: number;
-  /** The system id of the machine. */
+  /** The system id of the event's machine. */
   readonly node: string;
   readonly hostname: string;
   readonly level: string;
@@ -183,7 +200,7 @@ export interface MaasEvent {
   readonly created: string;
 }
 
-/** The kinds of failure of a MAAS call. Every HTTP answer and every transport error is exactly one of these kinds. */
+/** The kinds of failure of a call to MAAS. Every failing HTTP answer and every transport error is exactly one of these kinds. */
 export const MAAS_ERRORS = [
   "unreachable",
   "timeout",
@@ -204,16 +221,16 @@ export type MaasErrorCode = (typeof MAAS_ERRORS)[number];
 
 export class MaasError extends Error {
   readonly code: MaasErrorCode;
-  /** For example `POST machines/{id}/?op=deploy`. */
+  /** The name of the failed call, for example `POST machines/{id}/?op=deploy`. */
   readonly operation: string;
   readonly httpStatus: number | null;
-  /** True if the call may have taken effect although it failed here. */
+  /** True if the call may have taken effect in MAAS although it failed here. */
   readonly outcomeUnknown: boolean;
-  /** From the header Retry-After; null if MAAS sent none. */
+  /** The seconds in MAAS's header Retry-After, or null if MAAS sent none. */
   readonly retryAfterSeconds: number | null;
-  /** A short, sanitized piece of MAAS's answer. Always empty for 401 (decision M12). */
+  /** A short, sanitized piece of MAAS's answer. The piece of MAAS's answer is always empty for a 401 (decision M12). */
   readonly snippet: string;
-  /** The field errors of a 400, if MAAS sent any. */
+  /** The field errors in MAAS's answer 400, if it contained any. */
   readonly fieldErrors: Readonly<Record<string, readonly string[]>>;
   constructor(init: {
     code: MaasErrorCode;

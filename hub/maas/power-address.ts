@@ -1,8 +1,6 @@
 import { isIP } from "node:net";
 
-/**
- * One spelling for each address: without the scheme that a Redfish address may have, IPv6 as the URL parser writes it, and everything in lower case.
- */
+/** Makes one spelling of an address: without the scheme of a Redfish address, IPv6 as the URL parser writes it, and all in lower case. */
 export function normalAddress(address: string): string {
   const given = address.trim().toLowerCase();
   const host = /^https?:/.test(given) && URL.canParse(given) ? new URL(given).hostname : given;
@@ -12,5 +10,5 @@ export function normalAddress(address: string): string {
 
 export const sameAddress = (a: string, b: string): boolean => normalAddress(a) === normalAddress(b);
 
-/** False for a host name and for an empty text. */
+/** True for an IP address, false for a host name and for an empty text. */
 export const isAddress = (address: string): boolean => isIP(normalAddress(address).replace(/^\[(.*)\]$/, "$1")) !== 0;

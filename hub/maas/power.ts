@@ -6,7 +6,7 @@ import { PowerState } from "./schemas.ts";
 type Power = Pick<MaasPort, "powerOff" | "queryPowerState">;
 
 export function power(http: Transport): Power {
-  // MAAS may answer power_off with `null` (maas 2.13), so the bodies are ignored.
+  // MAAS may answer power_off with `null` (maas 2.13), so the hub ignores the bodies of power calls.
   const act = async (systemId: string, op: string): Promise<void> =>
     void (await http.text({ method: "POST", path: machinePath(systemId), op, form: {}, slow: true }));
   return {

@@ -6,16 +6,16 @@ import { secondsOf } from "./sync-interval.ts";
 
 type Check = SiteProbe["checks"][number];
 
-/** What a profile of the site requires of its MAAS. */
+/** What a profile of the site requires of the site's MAAS. */
 export interface ProbedProfile {
   readonly name: string;
-  /** The series in the form that the deploy call takes, e.g. `ubuntu/noble`. */
+  /** The image's series in the form that MAAS's deploy call takes, for example `ubuntu/noble`. */
   readonly series: string;
   readonly architecture: string;
   readonly pxeIface: string;
   readonly pxeVlanVid: number;
   readonly scripts: MaasScripts;
-  /** Null if the profile does not require hardware sync. */
+  /** The interval of hardware sync, or null if the profile does not require hardware sync. */
   readonly hardwareSyncSeconds: number | null;
 }
 
@@ -27,15 +27,15 @@ interface ProbedSite {
 
 /** MAAS refuses an OAuth timestamp that is older than this, and accepts any timestamp in the future (maas 1.3). */
 const REFUSED_BEHIND_SECONDS = 300;
-/** A larger difference than network delay and whole seconds can explain, so one of the two clocks is wrong. */
+/** Network delay and whole seconds cannot explain a larger difference than this, so one of the two clocks is wrong. */
 const SKEW_SECONDS = 30;
-/** No machine has this id. An administrator gets an empty answer, and any other user gets 403. */
+/** A system id that no machine has. For an unknown id, MAAS gives an administrator an empty answer, and any other user 403. */
 const NO_MACHINE = "none";
 
 /**
- * Checks whether this MAAS works with this token. `version/` answers anybody, so the token is proven by whoami and by a read for administrators only
- * (decision M1). The probe then checks for problems that would show up later. A refused token or an unreachable region is a failed check with its
- * reason, not an exception.
+ * Checks whether this MAAS works with this token. `version/` answers anybody, so the probe proves the token by whoami and by a read for
+ * administrators only (decision M1). After the token, the probe checks for problems that would show up later. For the probe, a refused token or an
+ * unreachable region is a failed check with its reason, not an exception.
  */
 export async function probeMaas(maas: MaasPort, { profiles, upstreamDnsServers }: ProbedSite): Promise<SiteProbe> {
   const probe: Probe = {
@@ -83,7 +83,7 @@ async function lookAtRegion(maas: MaasPort, probe: Probe): Promise<void> {
   probe.checks.push(clockCheck(probe.clock_ahead_seconds));
 }
 
-/** Checked before the token, because MAAS refuses every token if the hub's clock is far behind. */
+/** Checks the clocks before the token, because MAAS refuses every token if the hub's clock is far behind. */
 function clockCheck(ahead: number | null): Check {
   if (ahead === null) return check("clock", "warning", "MAAS's answer has no date, so its clock cannot be compared.");
   if (Math.abs(ahead) < SKEW_SECONDS) return check("clock", "ok", "The clocks of MAAS and hub agree.");
@@ -125,7 +125,7 @@ const rackCheck = (racks: readonly MaasRack[]): Check =>
     ? check("racks", "ok", `Rack controllers: ${racks.length}.`)
     : check("racks", "failed", "No rack controller: nothing can be powered or booted. Connect one.");
 
-/** Hosts boot from the rack's interface on the PXE VLAN, where MAAS serves DHCP (lifecycle 3.1). */
+/** Checks the racks' networks, because hosts boot from the rack's interface on the PXE VLAN, where MAAS serves DHCP (lifecycle 3.1). */
 function networkChecks(racks: readonly MaasRack[], profiles: readonly ProbedProfile[]): Check[] {
   const nics = racks.flatMap((rack) => rack.interfaces);
   return profiles.map(({ name, pxeIface, pxeVlanVid }) => {
@@ -173,7 +173,7 @@ async function scriptChecks(maas: MaasPort, profiles: readonly ProbedProfile[]):
   });
 }
 
-/** A setting of the region that makes every release erase disks, whether the hub asked for it or not (maas 2.9). */
+/** Checks a setting of the region that makes every release erase disks, whether the hub asked for it or not (maas 2.9). */
 async function eraseCheck(maas: MaasPort): Promise<Check> {
   const erases = (await maas.getConfig("enable_disk_erasing_on_release")) === true;
   return erases
@@ -186,8 +186,8 @@ async function eraseCheck(maas: MaasPort): Promise<Check> {
 }
 
 /**
- * MAAS has one interval for all hosts of a region (maas 4.2). The hub sets this interval to that of the default profile. For other profiles, the
- * agents set the interval on their hosts.
+ * MAAS has one interval of hardware sync for all hosts of a region (maas 4.2). The hub sets the region's interval of hardware sync to that of the
+ * default profile. For other profiles, the agents set the interval of hardware sync on their hosts.
  */
 async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Promise<Check> {
   const value = await maas.getConfig("hardware_sync_interval");
@@ -207,8 +207,8 @@ async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Pr
 }
 
 /**
- * Hosts ask MAAS's DNS for every name. MAAS forwards names that MAAS does not know only to the servers in the setting `upstream_dns`. The value is
- * one string with blanks, or null if it was never set (maas 2.14). Servers beyond the wanted ones are no fault.
+ * Hosts ask MAAS's DNS for every name. MAAS forwards names that MAAS does not know only to the servers in the setting `upstream_dns`. The value of
+ * `upstream_dns` is one string with blanks, or null if it was never set (maas 2.14). Servers in `upstream_dns` beyond the wanted ones are no fault.
  */
 export function dnsCheck(setting: unknown, wanted: readonly string[]): Check {
   const set = typeof setting === "string" ? setting.split(/[\s,]+/).filter((server) => server !== "") : [];

@@ -1,24 +1,24 @@
 import type { MaasUser } from "./same-owner.ts";
 
-/** The hub's user in MAAS. The user's name is muster now and was hub and admin before. */
+/** The hub's user in MAAS, for the test. The test user's name is muster now and was hub and admin before. */
 const muster: MaasUser = { name: "muster", formerNames: ["hub", "admin"] };
 
-/** The machine's owner before and now, the user of the hub's token, and whether both owners are the same user. */
+/** Each case: the machine's owner before and now, the user of the hub's token, and whether both owners are the same user. */
 export const OWNERS: readonly (readonly [
   before: string | null,
   now: string | null,
   user: MaasUser | null,
   same: boolean,
 ])[] = [
-  // The name did not change, or there was no owner before and now.
+  // Test cases in which the owner's name did not change, or there was no owner before and now.
   ["bob", "bob", null, true],
   ["bob", "bob", muster, true],
   ["muster", "muster", muster, true],
   [null, null, muster, true],
-  // The hub's own user, under his present name.
+  // Test cases in which the owner is the hub's own user, under his present name.
   ["hub", "muster", muster, true],
   ["admin", "muster", muster, true],
-  // A different user.
+  // Test cases in which the owner is a different user.
   ["bob", "muster", null, false],
   ["bob", "muster", muster, false],
   ["bob", "admin", muster, false],
@@ -27,7 +27,7 @@ export const OWNERS: readonly (readonly [
   // A user who now has a former name of the hub's user is a different user.
   ["muster", "hub", muster, false],
   ["hub", "admin", muster, false],
-  // The names of the hub's user are not known.
+  // Test cases in which the former names of the hub's user are not known.
   ["hub", "muster", null, false],
   ["hub", "muster", { name: "muster", formerNames: [] }, false],
 ];

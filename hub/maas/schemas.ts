@@ -3,7 +3,10 @@ import { withoutCredentials } from "../../shared/without-credentials.ts";
 import type { InterfaceAddress } from "./host-address.ts";
 import type { MaasBlockDevice, MaasEvent, MaasInterface, MaasMachine, MaasRack, MaasSubnet } from "./port.ts";
 
-/** The fields that Muster uses, since MAAS versions add and drop others (maas 7). A field that a version lacks gets the value for "not known". */
+/**
+ * The schemas contain only the fields that Muster uses, since MAAS versions add and drop others (maas 7). A field that a version of MAAS lacks gets
+ * the value for "not known".
+ */
 const text = z
   .string()
   .nullish()
@@ -13,7 +16,7 @@ const storable = (value: string): string => value.replaceAll("\0", "").toWellFor
 const word = z.string().transform(storable);
 /** System ids become parts of paths and keys, so their characters are restricted. */
 const systemId = z.string().regex(/^[\w-]{1,64}$/);
-/** The length limit of free text from racks, installers and scripts. Text from these sources may repeat credentials. */
+/** The length limit of free text that comes from racks, installers and scripts. Text from racks, installers and scripts may repeat credentials. */
 const TOLD = 300;
 const told = text.transform((value) =>
   withoutCredentials(value.slice(0, 10 * TOLD))
@@ -24,14 +27,14 @@ const flag = z
   .boolean()
   .nullish()
   .transform((value) => value ?? false);
-/** Django writes ISO 8601. Some versions omit the time zone, and the time is then UTC. */
+/** MAAS, written with Django, gives times in ISO 8601. Some versions of MAAS omit the time zone of a time, which is then UTC. */
 const time = z
   .string()
   .nullish()
   .transform((value, ctx) => {
     if (value === null || value === undefined || value === "") return null;
     const date = new Date(/(Z|[+-]\d\d:?\d\d)$/.test(value) ? value : `${value}Z`);
-    // PostgreSQL would refuse a year outside this range.
+    // The hub refuses a time that PostgreSQL cannot store.
     if (date.getTime() >= 0 && date.getUTCFullYear() <= 9999) return date;
     ctx.addIssue({ code: "custom", message: "is not a time" });
     return z.NEVER;
@@ -45,7 +48,10 @@ interface WithAddresses {
     | undefined;
 }
 
-/** In the order in which MAAS created the interfaces. A version without the field `ip_addresses` still lists the interfaces' links. */
+/**
+ * A machine's addresses, in the order in which MAAS created the interfaces. A MAAS version without the field `ip_addresses` still lists the links of
+ * the interfaces.
+ */
 function addressesOf(machine: WithAddresses): string[] {
   if (machine.ip_addresses) return [...machine.ip_addresses];
   const links = (machine.interface_set ?? []).flatMap((nic) => nic.links ?? []);
@@ -73,7 +79,7 @@ function interfaceAddressesOf({ boot_interface: boot, interface_set: interfaces 
   );
 }
 
-/** The only field that is read of a machine whose shape no longer matches the schema. */
+/** The only field that the hub reads of a machine whose shape no longer matches the schema. */
 export const MachineIdentity = z.object({ system_id: systemId });
 
 export const Machine = z
@@ -194,7 +200,7 @@ const Event = z.object({
   description: told,
   created: text,
 });
-/** An event without a readable id is left out. The next sweep finds a change of its machine. */
+/** The parser leaves out a MAAS event without a readable id. The next sweep finds the change that an unreadable event reported. */
 export const Events = z.object({ events: z.array(z.unknown()) }).transform((page, ctx): MaasEvent[] => {
   const read = page.events.flatMap((event) => Event.safeParse(event).data ?? []);
   if (read.length === 0 && page.events.length > 0)
@@ -227,9 +233,9 @@ export const Racks = z.array(
 );
 export const Scripts = z.array(z.object({ name: z.string(), tags: z.array(z.string()).nullish() }));
 export const BootResources = z.array(z.object({ name: z.string(), architecture: text, type: text }));
-/** Passwords in this answer are dropped here, because no other field is read (decision M6). */
+/** The schema drops the passwords in MAAS's answer, because it reads no other field (decision M6). */
 export const PowerAddresses = z.record(z.string(), z.object({ power_address: z.string().nullish() }));
-/** The keys of the same answer, i.e. the system ids. */
+/** The keys of MAAS's answer with power parameters, i.e. the system ids. */
 export const MachineIds = z.record(
   systemId,
   z.unknown().transform(() => null),

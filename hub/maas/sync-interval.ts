@@ -2,7 +2,10 @@ import type { MaasPort } from "./port.ts";
 
 const UNIT_SECONDS = { d: 86_400, h: 3600, m: 60, s: 1 } as const;
 
-/** A duration as MAAS stores it: systemd's units, largest first, e.g. `1h 30m`. Null for any other text. */
+/**
+ * The seconds of a duration as MAAS stores it: systemd's units, largest first, for example `1h 30m`. `secondsOf` returns null for any other text than
+ * a duration.
+ */
 export function secondsOf(text: string): number | null {
   if (!/^\s*(\d+\s*[dhms]\s*)+$/.test(text)) return null;
   return [...text.matchAll(/(\d+)\s*([dhms])/g)].reduce(
@@ -11,7 +14,7 @@ export function secondsOf(text: string): number | null {
   );
 }
 
-/** The duration for a number of seconds, e.g. `1h30m`. */
+/** The duration, as MAAS stores it, for a number of seconds, for example `1h30m`. */
 export function durationOf(seconds: number): string {
   const parts = [
     [Math.floor(seconds / 3600), "h"],
@@ -24,8 +27,8 @@ export function durationOf(seconds: number): string {
 const SETTING = "hardware_sync_interval";
 
 /**
- * Sets the interval that MAAS gives to machines at their next deploy. MAAS has one setting for the whole region, and each machine keeps the interval
- * of its deploy (maas 4.6). Returns the previous value if it had to be changed, else null.
+ * Sets the interval of hardware sync that MAAS gives to machines at their next deploy. MAAS has one interval for the whole region, and each machine
+ * keeps the interval of its deploy (maas 4.6). `assertSyncInterval` returns MAAS's previous value if it had to be changed, else null.
  */
 export async function assertSyncInterval(maas: MaasPort, seconds: number): Promise<{ before: unknown } | null> {
   const before = await maas.getConfig(SETTING);

@@ -4,9 +4,9 @@ import { hostOf, portOf } from "./addresses.ts";
 import { ownPlaces } from "./own-places.ts";
 
 /**
- * Addresses at which no receiver and no MAAS region can be, but where services of a cloud, a switch or a kernel may answer. For example,
- * 169.254.169.254 gives out a machine's credentials. IPv6 forms that a gateway translates to such an IPv4 address are included. Loopback is allowed,
- * because the hub and MAAS may run on one machine.
+ * Addresses that no webhook receiver and no MAAS region can have, but where services of a cloud, a switch or a kernel may answer. For example, the
+ * forbidden address 169.254.169.254 gives out a machine's credentials. The list includes IPv6 forms that a gateway translates to a forbidden IPv4
+ * address. Loopback addresses are allowed, because the hub and MAAS may run on one machine.
  */
 const FORBIDDEN = new BlockList();
 for (const [network, prefix] of [
@@ -26,7 +26,7 @@ for (const [network, prefix] of [
   // The metadata addresses of AWS and Google.
   ["fd00:ec2::", 32],
   ["fd20:ce::254", 128],
-  // NAT64 and 6to4.
+  // The IPv6 prefixes of NAT64 and 6to4.
   ["64:ff9b::", 96],
   ["64:ff9b:1::", 48],
   ["2002::", 16],
@@ -35,7 +35,10 @@ for (const [network, prefix] of [
 
 const FORBIDDEN_WORDS = "a link-local, metadata, multicast, unspecified or translated (NAT64, 6to4) address";
 
-/** Also recognizes an IPv4 address in IPv6 notation. A host name is never forbidden here; `refusing` checks the addresses that it resolves to. */
+/**
+ * `isForbidden` also recognizes an IPv4 address in IPv6 notation. `isForbidden` is false for every host name; the function `refusing` checks the
+ * addresses to which a host name resolves.
+ */
 const isForbidden = (address: string): boolean => {
   const family = isIP(address);
   return family !== 0 && FORBIDDEN.check(address, family === 4 ? "ipv4" : "ipv6");
@@ -44,7 +47,7 @@ const isForbidden = (address: string): boolean => {
 /** True if the URL's host is written as a forbidden address, or is an address of the hub itself. */
 export const isForbiddenHost = (url: URL): boolean => isForbidden(hostOf(url)) || ownPlaces.isOwnUrl(url);
 
-/** The reason why a URL must not be stored; null if it may be stored. */
+/** The reason why Muster must not store a URL, or null if it may be stored. */
 export const hostFault = (url: URL): string | null => {
   if (isForbidden(hostOf(url))) return `must not be ${FORBIDDEN_WORDS}`;
   return ownPlaces.isOwnUrl(url) ? "must not be an address at which this hub itself answers" : null;
@@ -55,7 +58,7 @@ export class ForbiddenAddressError extends Error {
   readonly code = "forbidden_address";
 }
 
-/** Checks the resolved addresses at each connection. The addresses of a name may change, and may now be link-local or the hub's own. */
+/** Checks the addresses of a host name at each connection. The addresses of a host name may change, and may now be link-local or the hub's own. */
 export const refusing =
   (resolve: typeof lookup, url: URL): LookupFunction =>
   (hostname, options, done) => {

@@ -9,31 +9,34 @@ export interface Call {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
   readonly signal: AbortSignal;
-  /** CAs in PEM that are trusted in place of the system's. */
+  /** The CAs in PEM that are trusted in place of the system's CAs. */
   readonly ca?: string | undefined;
-  /** If true, the connection is encrypted, but any certificate of the other side is accepted. */
+  /** If `anyCertificate` is true, the connection is encrypted, but any certificate of the other side is accepted. */
   readonly anyCertificate?: true;
-  /** The limit of the answer's body. */
+  /** The size limit of the answer's body. */
   readonly maxBytes?: number;
-  /** Resolves the host's name. If `lookup` is given, a URL with a forbidden address is refused too. */
+  /** The function that resolves the host's name. If `lookup` is given, a URL with a forbidden address is refused too. */
   readonly lookup?: LookupFunction;
-  /** Gets the parts of a successful answer's body as they arrive; the answer then has no body. Errors that the function throws are rethrown. */
+  /**
+   * The function that gets the parts of a successful answer's body as they arrive, so that the answer itself has no body. Errors that `consume`
+   * throws are rethrown.
+   */
   readonly consume?: (part: Buffer) => void;
 }
 
 export interface Answer {
   readonly status: number;
   readonly retryAfter: string | null;
-  /** The answer's Date header. */
+  /** The value of the answer's Date header. */
   readonly date: string | null;
   readonly body: string;
 }
 
-/** No answer came, or an incomplete one. */
+/** The other side sent no answer, or an incomplete one. */
 export class NoAnswer extends Error {
-  /** An error code of the system or of TLS, or `too_large`. */
+  /** An error code of the operating system or of TLS, or `too_large`. */
   readonly reason: string;
-  /** False if no byte can have reached the other side, so that nothing happened there. */
+  /** False if no byte of the request can have reached the other side, so that nothing happened there. */
   readonly sent: boolean;
   constructor(reason: string, sent: boolean) {
     super(`no answer (${reason})`);
@@ -43,20 +46,23 @@ export class NoAnswer extends Error {
   }
 }
 
-/** The error's cause is what `consume` threw. */
+/** Wraps what `consume` threw, as the error's cause. */
 class Refused extends Error {}
 
-/** A longer text does not fit into a string. A body that is consumed in parts has no limit. */
+/**
+ * The size limit of an answer's body, because a longer text does not fit into a JavaScript string. A body that `consume` takes in parts has no size
+ * limit.
+ */
 const MAX_ANSWER_BYTES = 400 * 1024 * 1024;
 
 /**
- * Sends one request on a connection of its own. On a kept connection, a close by the other side would look like a failed call. `fetch` is not used,
- * because it gives up after 300 s without headers, and a power call may take longer (maas 2.13). Redirects are not followed. Throws NoAnswer, or what
- * `consume` throws.
+ * Sends one HTTP request on a connection of its own. On a kept connection, a close by the other side would look like a failed request. The hub does
+ * not use `fetch`, because it gives up after 300 s without headers, and a power call may take longer (maas 2.13). `httpCall` does not follow
+ * redirects. `httpCall` throws NoAnswer, or what `consume` throws.
  */
 export function httpCall(call: Call): Promise<Answer> {
   const secure = call.url.protocol === "https:";
-  // `lookup` is not called for an address, so the address is checked here.
+  // Node.js does not call `lookup` for an IP address, so the hub checks the address here.
   if (call.lookup !== undefined && isForbiddenHost(call.url))
     return Promise.reject(new NoAnswer("forbidden_address", false));
   return new Promise((resolve, reject) => {

@@ -18,13 +18,16 @@ const isMachines = (address: string): boolean =>
   Object.values(networkInterfaces()).some((all) => all?.some((one) => plainAddress(one.address) === address));
 
 /**
- * The addresses at which this process listens, kept once for the process. No webhook and no region may use them. The hub would otherwise send itself
- * every event in a loop, or call its own API with a MAAS token.
+ * The addresses at which the hub's process listens, kept once for the process. No webhook and no MAAS region may use the hub's own addresses. At one
+ * of its own addresses, the hub would send itself every event in a loop, or call its own API with a MAAS token.
  */
 class OwnPlaces {
   readonly #places = new Set<Place>();
 
-  /** Adds a listener's bound address, or a name that is given out for it. The returned function removes it. */
+  /**
+   * Adds a listener's bound address, or a name that is given out for the listener. The function that `add` returns removes the listener's address
+   * again.
+   */
   add(host: string, port: number): () => void {
     const place = { host: plainAddress(host), port };
     this.#places.add(place);
@@ -40,7 +43,7 @@ class OwnPlaces {
     );
   }
 
-  /** True if the URL's host, as it is written, is the hub itself: an address, or a name that is known without a DNS query. */
+  /** True if the URL's host, as written, is the hub itself: an address, or a name that is known without a DNS query. */
   isOwnUrl(url: URL): boolean {
     const port = portOf(url);
     const host = hostOf(url).toLowerCase();

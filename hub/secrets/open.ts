@@ -6,7 +6,7 @@ import { openSealedFileStore } from "./sealed-file.ts";
 import { openVaultStore } from "./vault.ts";
 import type { VaultCredentials } from "./vault-login.ts";
 
-/** The secret store that the hub's settings choose. */
+/** The settings that choose the hub's secret store. */
 export type SecretsSettings =
   | { readonly kind: "sealed_file"; readonly directory: string }
   | {
@@ -19,7 +19,7 @@ export type SecretsSettings =
       readonly credentials: VaultCredentials;
     };
 
-/** Sends nothing to Vault yet, because Vault may be unreachable. */
+/** Opens the secret store but sends nothing to Vault yet, because Vault may be unreachable. */
 export async function openSecrets(
   settings: SecretsSettings,
   log: Log,

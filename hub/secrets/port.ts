@@ -13,7 +13,9 @@ export const SECRET_ERRORS = [
 ] as const;
 export type SecretErrorCode = (typeof SECRET_ERRORS)[number];
 
-/** The store is unreachable and may recover by itself. Every other error stays until somebody acts. */
+/**
+ * The error codes for a secret store that is unreachable and may recover by itself. Every other error of the secret store stays until somebody acts.
+ */
 const AWAY: ReadonlySet<SecretErrorCode> = new Set([
   "secret_store_unavailable",
   "secret_store_timeout",
@@ -32,36 +34,36 @@ export class SecretError extends Error {
   get isAway(): boolean {
     return AWAY.has(this.code);
   }
-  /** The store answers and refuses: the hub's settings, or its rights in the store, are wrong. */
+  /** True if the secret store answers and refuses: the hub's settings, or its rights in the store, are wrong. */
   get isRefusal(): boolean {
     return this.code.startsWith("secret_store_") && !this.isAway;
   }
 }
 
 export type SecretData = Readonly<Record<string, string>>;
-/** The version of a secret: each write makes a new one. Only the store itself understands its text. */
+/** The version of a secret, which each write of the secret changes. Only the store itself understands the text of a secret's version. */
 export type SecretVersion = string & { readonly __version: never };
-/** What a write expects to replace: exactly this version, or nothing at all. */
+/** What a write of a secret expects to replace: exactly this version, or nothing at all. */
 export type Replaces = SecretVersion | "nothing";
 
 /**
- * The store of all secrets (decision P3): Vault KV v2, or sealed files. The database holds only paths. Values are read when they are used and
- * not kept afterwards, so a rotation needs no restart (lifecycle 3.2). Every method throws only `SecretError`. No method retries.
+ * The store of all secrets is Vault KV v2 or a folder of sealed files (decision P3). The database holds only the paths of secrets. The hub reads
+ * secrets when it uses them and does not keep them, so a changed secret needs no restart (lifecycle 3.2). Every method of a secret store throws only
+ * `SecretError`. No method of a secret store retries.
  */
 export interface SecretStore {
-  /** Throws `secret_missing` if nothing was written at the path or it was removed. */
+  /** Reads a secret, and throws `secret_missing` if nothing was written at the path or the secret was removed. */
   read(path: string): Promise<SecretData>;
-  /** Like `read`, and also returns the version, which a later write can name as the one to replace. */
+  /** Like `read`, and also returns the secret's version, which a later write can name as the one to replace. */
   readVersion(path: string): Promise<{ readonly data: SecretData; readonly version: SecretVersion }>;
   /**
-   * Replaces all fields at the path; the write is durable when the call returns. With `replaces` the write is conditional: if the path does not hold
-   * the version that `replaces` names, nothing is written and the error is `secret_conflict`. If one writer of a path uses `replaces`, all writers of
-   * that path must.
+   * Replaces all fields of the secret at the path, durably when the call returns. With `replaces`, the write fails with `secret_conflict` and writes
+   * nothing if the path holds another version. If one writer of a path uses `replaces`, all writers of that path must use it.
    */
   write(path: string, data: SecretData, replaces?: Replaces): Promise<void>;
-  /** Deletes every version. Removing a path that does not exist is no error. */
+  /** Deletes every version of a secret. Removing a secret at a path that does not exist is no error. */
   remove(path: string): Promise<void>;
-  /** Throws the reason why the store cannot be used now, whatever the path. */
+  /** Throws the reason why the secret store cannot be used now, whatever the path. */
   check(): Promise<void>;
 }
 
@@ -71,14 +73,14 @@ export const SECRET_PATHS = {
   defaultPower: (siteId: string) => `kv/maas-sites/${siteId}/power/default`,
   powerOverride: (siteId: string, overrideId: string) => `kv/maas-sites/${siteId}/power/overrides/${overrideId}`,
   deployPassword: (siteId: string) => `kv/maas-sites/${siteId}/deploy-password`,
-  /** Rendered user-data between render_cloud_init and deploy_via_maas; it carries the enrollment token. */
+  /** A node's rendered user-data between the stages render_cloud_init and deploy_via_maas, which carries the enrollment token. */
   userData: (nodeId: string) => `kv/nodes/${nodeId}/user-data`,
   certificateAuthority: "kv/muster/certificate-authority",
   taskSigningKey: "kv/muster/task-signing-key",
-  /** The keys of generations after the first one, by number (decision I6). */
+  /** The hub's keys of key generations after the first one, by number (decision I6). */
   laterCertificateAuthority: (generation: number) => `kv/muster/certificate-authority-${generation}`,
   laterTaskSigningKey: (generation: number) => `kv/muster/task-signing-key-${generation}`,
   webhookSecret: (webhookId: string) => `kv/muster/webhooks/${webhookId}`,
-  /** The id of this store, which the database also holds. */
+  /** The id of this secret store, which the database also holds. */
   storeId: "kv/muster/store-id",
 } as const;

@@ -1,6 +1,9 @@
 import { type SecretData, SecretError, type SecretStore } from "./port.ts";
 
-/** Reads the secret at the path, or creates it with `make` if there is none. If several hubs start at once, all get the secret of the first one. */
+/**
+ * Reads the secret at the path, or creates it with `make` if there is none. If several hubs start at once, all get the secret that the first hub
+ * created.
+ */
 export async function readOrCreate(
   secrets: SecretStore,
   path: string,
@@ -22,8 +25,8 @@ export async function readOrCreate(
 }
 
 /**
- * Reads a secret that exists according to the database. A missing secret of this kind is never created again, because hosts would not know the new
- * key.
+ * Reads a secret that exists according to the database. If a secret that should exist is missing, Muster never creates it again, because hosts would
+ * not know the new key.
  */
 export async function readMade(secrets: SecretStore, path: string): Promise<SecretData> {
   try {

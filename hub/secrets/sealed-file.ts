@@ -13,8 +13,8 @@ const hasCode = (error: unknown, code: string): boolean =>
   error instanceof Error && "code" in error && error.code === code;
 
 /**
- * The embedded secret store (decision P3): one AES-256-GCM file for each path, and the key beside them in a file of mode 0600. Each file is bound to
- * its path, so files cannot be exchanged. Keep the key and the files apart in backups.
+ * The embedded secret store (decision P3) has one AES-256-GCM file for each path, and its key in a file of mode 0600. Each secret's file is bound to
+ * its path, so files cannot be exchanged. Operators must keep the key and the secrets' files apart in backups.
  */
 export async function openSealedFileStore(options: { directory: string }): Promise<SecretStore> {
   const { directory } = options;
@@ -84,7 +84,7 @@ async function readSealed(path: string, file: string): Promise<Buffer> {
   }
 }
 
-/** The nonce serves as the version, because each write has a new one. */
+/** The nonce in a secret's file serves as the version, because each write has a new nonce. */
 const versionOf = (sealed: Buffer): SecretVersion => sealed.subarray(0, NONCE_BYTES).toString("hex") as SecretVersion;
 
 function seal(key: Buffer, path: string, data: SecretData): Buffer {
@@ -103,7 +103,7 @@ function unseal(key: Buffer, path: string, sealed: Buffer): SecretData {
     ]);
     return Stored.parse(JSON.parse(text.toString("utf8")));
   } catch {
-    // The cause is left out on purpose, because a parser's message may quote the secret.
+    // The error for an unreadable secret leaves out its cause on purpose, because a parser's message may quote the secret.
     throw new SecretError(
       "secret_corrupt",
       path,
@@ -117,7 +117,7 @@ const unusableKey =
   (detail: string, cause?: unknown): SecretError =>
     new SecretError("secret_store_unavailable", file, detail, cause);
 
-/** Null if there is no key. */
+/** Reads the key of the embedded secret store, or null if there is no key. */
 async function readKey(file: string): Promise<Buffer | null> {
   const unusable = unusableKey(file);
   try {
@@ -134,7 +134,10 @@ async function readKey(file: string): Promise<Buffer | null> {
   }
 }
 
-/** Reads the key, or creates it once. If several hubs start at once on one folder, the first link succeeds and the others read its key. */
+/**
+ * Reads the key of the embedded secret store, or creates it once. If several hubs start at once on one folder, the first one links its new key into
+ * place and the others read this key.
+ */
 async function readOrMakeKey(directory: string): Promise<Buffer> {
   const file = join(directory, "key");
   const unusable = unusableKey(file);
@@ -150,25 +153,28 @@ async function readOrMakeKey(directory: string): Promise<Buffer> {
       if (!hasCode(error, "EEXIST"))
         throw unusable("The key of the secret store could not be made; check the disk and the folder's owner", error);
     } finally {
-      // The file may not exist, e.g. after the disk was full. A temporary file that stays does no harm.
+      // The temporary file of a new key may not exist, e.g. after the disk was full. A temporary key file that stays does no harm.
       await unlink(fresh).catch(() => undefined);
     }
   }
   throw unusable("The key of the secret store could not be made");
 }
 
-/** The bytes are on disk when the call returns. If the call throws, the file has its old content or does not exist. */
+/**
+ * Writes a secret's file, whose bytes are on disk when the call returns. If the write throws, the secret's file has its old content or does not
+ * exist.
+ */
 async function writeDurably(directory: string, file: string, bytes: Buffer): Promise<void> {
   await withTemporary(file, bytes, (temporary) => rename(temporary, file));
   await syncFolder(directory);
 }
 
-/** If a writer died while it held the name of the next version, others wait for it no longer than this. */
+/** If a writer died while it held the name of a secret's next version, others wait for the name no longer than this. */
 const CLAIM_LAPSES_MS = 10_000;
 
 /**
- * Check-and-set for all hubs of one folder. The writer first links the new version to a name that only one writer can take, and then renames it over
- * the version that it replaces.
+ * Replaces a secret's file only if it holds the expected version (check-and-set), for all hubs that share one folder. The writer first links the new
+ * version to a name that only one writer can take, and then renames it over the old version.
  */
 const replaceDurably =
   (path: string, replaces: Replaces) =>
@@ -201,7 +207,7 @@ async function dropLapsed(next: string): Promise<void> {
   if (claimed !== null && Date.now() - claimed.mtimeMs > CLAIM_LAPSES_MS) await unlink(next).catch(() => undefined);
 }
 
-/** Passes on a temporary file with these bytes, which are on disk. The temporary name is removed afterwards. */
+/** Calls `use` with a temporary file that contains these bytes on disk. The temporary name is removed after `use`. */
 async function withTemporary(file: string, bytes: Buffer, use: (temporary: string) => Promise<void>): Promise<void> {
   const temporary = `${file}.${randomBytes(6).toString("hex")}.tmp`;
   const handle = await open(temporary, "wx", 0o600);
@@ -214,12 +220,12 @@ async function withTemporary(file: string, bytes: Buffer, use: (temporary: strin
     }
     await use(temporary);
   } finally {
-    // After a rename the temporary name no longer exists.
+    // If `use` renamed the temporary file, its name no longer exists.
     await unlink(temporary).catch(() => undefined);
   }
 }
 
-/** A new or removed name survives a power cut only after its folder was written to disk. */
+/** A new or removed file name survives a power cut only after its folder was written to disk. */
 async function syncFolder(directory: string): Promise<void> {
   const folder = await open(directory, "r");
   await folder.sync().finally(() => folder.close());

@@ -11,9 +11,9 @@ import { readOrCreate } from "./read-or-create.ts";
 import { openSealedFileStore } from "./sealed-file.ts";
 import { openVaultStore } from "./vault.ts";
 
-/** The contract of the port, for every kind of store (decision P3). */
+/** The tests that every kind of secret store must pass (decision P3). */
 interface Opened {
-  /** Opens the same store as another process would. */
+  /** Opens the same secret store as another process would. */
   readonly again: () => Promise<SecretStore>;
   readonly close: () => Promise<void>;
 }
@@ -26,7 +26,7 @@ async function sealedFiles(): Promise<Opened> {
   return { again: () => openSealedFileStore({ directory }), close: async () => undefined };
 }
 
-/** The hub's token has only the policy from the documentation. */
+/** In these tests, the hub's Vault token has only the policy from the documentation. */
 async function vault(start: StartVault, login: "token" | "approle", casRequired: boolean): Promise<Opened> {
   const server = await start({ casRequired });
   await server.setPolicy("hub", hubPolicy(server.mount));

@@ -3,7 +3,7 @@ import { SecretError, type SecretErrorCode, type SecretStore } from "./port.ts";
 
 export interface StoreState {
   readonly code: "ok" | SecretErrorCode;
-  /** What happened and what to do next. Null if the store can be used. */
+  /** What happened to the secret store, and what to do next. `detail` is null if the secret store can be used. */
   readonly detail: string | null;
   readonly since: Date;
 }
@@ -15,8 +15,8 @@ export interface StoreWatch {
 const EVERY_MS = 10_000;
 
 /**
- * Checks regularly whether the secret store can be used, so that health requests need not wait for the store. The first check has ended when the call
- * returns.
+ * Checks regularly whether the secret store can be used, so that health requests need not wait for the store. When `startStoreWatch` returns, the
+ * first check has ended.
  */
 export async function startStoreWatch(secrets: SecretStore, log: Log, everyMs = EVERY_MS): Promise<StoreWatch> {
   let state: StoreState = { code: "ok", detail: null, since: new Date() };

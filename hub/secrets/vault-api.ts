@@ -5,25 +5,28 @@ import { httpCall, NoAnswer } from "../outbound/http-request.ts";
 import { SecretError } from "./port.ts";
 
 export interface VaultAddress {
-  /** Scheme, host and port of Vault. */
+  /** The URL of Vault with scheme, host and port. */
   readonly url: string;
   readonly namespace: string | null;
-  /** The CAs in PEM that must have signed Vault's certificate. Null means the system's CAs. */
+  /** The CAs in PEM that must have signed Vault's certificate. If `ca` is null, the system's CAs are trusted. */
   readonly ca: string | null;
-  /** The time limit of one call, from its connection to the last byte of its answer. */
+  /** The time limit of one call to Vault, from its connection to the last byte of its answer. */
   readonly deadlineMs: number;
 }
 
-/** Vault's answer. `errors` are used only for comparisons. Vault's error texts may quote what was sent, so they appear in no message. */
+/**
+ * What Vault answered to a call of the hub. The hub only compares Vault's `errors` with known texts. Vault's error texts may quote what was sent, so
+ * they appear in no message of the hub.
+ */
 export type VaultAnswer =
   | { readonly ok: true; readonly body: unknown }
   | { readonly ok: false; readonly status: number; readonly errors: readonly string[]; readonly body: unknown };
 
 export interface VaultRequest {
   readonly method: "GET" | "POST" | "DELETE";
-  /** The path below `/v1/`. Each segment is encoded here. */
+  /** The path of the call to Vault, below `/v1/`. `createVaultApi` encodes each segment of the path. */
   readonly path: string;
-  /** The token of the call; null for a login, which has none. */
+  /** The Vault token of the call, or null for a login, which has none. */
   readonly token: Secret | null;
   readonly body?: unknown;
 }
@@ -32,15 +35,15 @@ export type VaultApi = (request: VaultRequest) => Promise<VaultAnswer>;
 const Refused = z.object({ response: z.object({ statusCode: z.number(), body: z.unknown().optional() }) });
 const Errors = z.object({ errors: z.array(z.string()) });
 const isRedirect = (status: number): boolean => status >= 300 && status < 400;
-/** The error names of OpenSSL and Node for a certificate that is not trusted, and for a connection that is not TLS. */
+/** The error names of OpenSSL and Node.js for a certificate that is not trusted, and for a connection that is not TLS. */
 const TLS_FAULT =
   /^(ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH_|EPROTO)/;
 
 /**
- * Makes one call to Vault through node-vault, with one attempt, a deadline, and a closed set of errors. The call throws if Vault is unreachable,
- * sealed or not trusted, and returns any other answer. node-vault would take its address, namespace, token, path prefix and TLS check from the
- * environment, and would log requests when DEBUG is set. All of these settings are therefore made explicitly. The library's own transport follows
- * redirects with the token, so the hub's transport replaces it.
+ * Makes calls to Vault through the library node-vault, each with one attempt, a deadline, and a closed set of errors. A call throws if Vault is
+ * unreachable, sealed or not trusted, and returns any other answer. The library node-vault would take its settings from the environment, and would
+ * log requests when DEBUG is set. The hub therefore sets all settings of node-vault explicitly. The hub's own transport replaces node-vault's, which
+ * would follow redirects with the token.
  */
 export function createVaultApi(address: VaultAddress): VaultApi {
   const client = nodeVault({
@@ -64,7 +67,7 @@ export function createVaultApi(address: VaultAddress): VaultApi {
     } catch (error) {
       if (error instanceof NoAnswer) throw noAnswer(error, address, path);
       const refused = Refused.safeParse(error);
-      // Other errors of the library may contain what was sent, so they are dropped.
+      // Other errors of node-vault may contain what was sent, so the hub drops them.
       if (!refused.success)
         throw new SecretError("secret_store_unavailable", path, "The call to Vault could not be made");
       return refusal(refused.data.response.statusCode, refused.data.response.body, address, path);
@@ -125,7 +128,7 @@ const Options = z.object({
   json: z.unknown().optional(),
 });
 
-/** Replaces node-vault's transport with the hub's HTTP client, which has no redirects, proxies or global state. */
+/** Replaces node-vault's transport by the hub's HTTP client, which has no redirects, proxies or global state. */
 async function transport({ ca, deadlineMs }: VaultAddress, given: unknown): Promise<unknown> {
   const { method, uri, headers, json } = Options.parse(given);
   const body = json === undefined ? null : JSON.stringify(json);
@@ -143,7 +146,7 @@ async function transport({ ca, deadlineMs }: VaultAddress, given: unknown): Prom
     if (error instanceof NoAnswer && deadline.aborted) throw new Late(error.reason, error.sent);
     throw error;
   });
-  // The path is empty, because node-vault treats every answer whose path contains `sys/health` as a success.
+  // The answer's path is left empty, because node-vault treats every answer whose path contains `sys/health` as a success.
   return { statusCode: answer.status, body: parseJson(answer.body, answer.status), request: { path: "" } };
 }
 
@@ -152,7 +155,8 @@ function parseJson(text: string, status: number): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // A status other than 200 is enough to judge a refusal by a proxy. The parser's message is dropped, because it quotes the text.
+    // If the status is not 200, the status alone is enough to judge a proxy's refusal. The JSON parser's message is dropped, because it quotes the
+    // text.
     if (status !== 200) return null;
     throw new NoAnswer("its answer is not JSON", true);
   }

@@ -1,30 +1,33 @@
-/** The life of a Vault token, as Vault stated it at the login. */
+/** The lease of a Vault token, as Vault stated it at the login. */
 export interface Lease {
-  /** 0 means that the token never ends, if a login granted that. */
+  /** The lease of the Vault token in seconds, where 0 at the login means that the token never ends. */
   readonly seconds: number;
   readonly renewable: boolean;
 }
 
-/** The next step for a token and the time until it. Null if nothing can or must be done. */
+/** The hub's next step for its Vault token, and the time until that step. The next step is null if nothing can or must be done for the token. */
 export type NextStep = { readonly afterMs: number; readonly how: "renew" | "log_in" } | null;
 
 const SHORTEST_MS = 1_000;
-/** A failed step is repeated after this fraction of the lease. Several repetitions thus fit into the lease, and a long lease causes few requests. */
+/**
+ * The hub repeats a failed step for its Vault token after the lease divided by this number. Several repetitions of a failed step fit into the lease,
+ * and a long lease causes few requests.
+ */
 const RETRIES = 20;
 
 /**
- * The next step comes at about half of the lease, so that an outage of Vault does not cost the token. The time varies by a fifth of the lease, so
- * that several hubs do not come at once. `granted` is the lease of the login. A renewal that grants less has reached the token's maximum life, and a
- * new login is needed.
+ * The hub renews its Vault token at about half of the lease, so that an outage of Vault does not cost the token. The time of the renewal varies by a
+ * fifth of the lease, so that several hubs do not ask Vault at once. The argument `granted` is the lease that the login got. If a renewal grants less
+ * than the login, the token has reached its maximum life, and a new login is needed.
  */
 export function nextStep(lease: Lease, granted: Lease, canLogIn: boolean, random: number): NextStep {
   if (granted.seconds <= 0) return null;
   const afterMs = Math.max(SHORTEST_MS, lease.seconds * 1000 * (0.4 + 0.2 * random));
   const capped = lease.seconds < granted.seconds;
   if (canLogIn && (!lease.renewable || capped)) return { afterMs, how: "log_in" };
-  // In the lease's last second Vault reports 0.
+  // In the last second of a token's lease, Vault reports 0 seconds.
   return lease.renewable && lease.seconds > 0 ? { afterMs, how: "renew" } : null;
 }
 
-/** How long after a failed step it is repeated. */
+/** How long after a failed step for the Vault token the hub repeats the step. */
 export const retryMs = (granted: Lease): number => Math.max(SHORTEST_MS, (granted.seconds * 1000) / RETRIES);

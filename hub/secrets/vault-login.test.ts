@@ -84,7 +84,7 @@ describe("the Vault token", () => {
       await until("the lease was seen to", () =>
         tokens.renewals + tokens.logins > renewals + logins ? true : undefined,
       );
-      // The answer has arrived when a read has succeeded and the next step is planned.
+      // The test knows that Vault's answer has arrived when a read has succeeded and the next step is planned.
       await until("the next step is planned", () => (clock.pending > 0 ? true : undefined));
       expect(await store.read("kv/a")).toEqual({ v: "1" });
     }
@@ -177,7 +177,7 @@ describe("the Vault token", () => {
     expect(await codeOf(store.read("kv/a"))).toBe("secret_missing");
     await store.write("kv/a", { v: "1" });
     expect(tokens.logins).toBe(3);
-    // Each new token replaces the one before, which is revoked.
+    // Each new Vault token replaces the token before, which is revoked.
     await until("one token is left", () => (tokens.living === 1 ? true : undefined));
   });
 
@@ -289,7 +289,7 @@ describe("the Vault token", () => {
       logins.push(await tries());
     }
     expect(logins).toEqual([1, 1, 2, 2, 3, 3, 4, 4, 5]);
-    // Touching the file means that its content may be valid now.
+    // A changed time of the credential's file means that its content may be valid now.
     utimesSync(secretFile, new Date(), new Date(Date.now() + 60_000));
     expect([await tries(), await tries()]).toEqual([6, 6]);
     clock.advance(60);
@@ -340,7 +340,7 @@ describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
     const role = await vault.addRole([]);
     const file = join(folder, "secret-id");
     writeFileSync(file, await role.newSecretId({ uses: 4 }));
-    // The server's own clock cannot be set, and the test does not need that.
+    // The clock of the test's Vault server cannot be set, and the test does not need that.
     let now = 0;
     const store = openVaultStore({
       address: { ...address, deadlineMs: 10_000 },

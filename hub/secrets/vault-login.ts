@@ -7,19 +7,19 @@ import type { VaultApi } from "./vault-api.ts";
 import { FRUITLESS_MS, loginHoldMs } from "./vault-hold.ts";
 import { type Lease, type NextStep, nextStep, retryMs } from "./vault-lease.ts";
 
-/** The hub's credentials for Vault. Files are read at each login, so that a new secret needs no restart. */
+/** The hub's credentials for Vault. The hub reads the files of its Vault credentials at each login, so that a new secret needs no restart. */
 export type VaultCredentials =
   | { readonly kind: "token"; readonly tokenFile: string }
   | {
       readonly kind: "approle";
-      /** The mount path of the auth method, below `auth/`. */
+      /** The mount path of Vault's auth method, below `auth/`. */
       readonly mount: string;
       readonly roleId: string;
       readonly secretIdFile: string;
     };
 
 export interface LeaseClock {
-  /** Milliseconds since an arbitrary moment. */
+  /** Returns milliseconds since an arbitrary moment. */
   now(): number;
   /** Calls `run` once after `ms`, unless the returned function is called before. */
   timer(ms: number, run: () => void): () => void;
@@ -35,11 +35,14 @@ export const systemClock: LeaseClock = {
 interface Session {
   readonly token: Secret;
   readonly lease: Lease;
-  /** True if the token's policies let it look itself up, so that a look-up tells whether it is still valid. */
+  /** True if the Vault token's policies let it look itself up, so that a look-up tells whether the token is still valid. */
   readonly looksItselfUp: boolean;
 }
 
-/** The content of a file, and the file's time. Touching the file means that its content may be valid now. */
+/**
+ * The content of a credential's file, and the time of the last change of the file. A changed time of a credential's file means that its content may
+ * be valid now.
+ */
 interface Credential {
   readonly secret: Secret;
   readonly writtenAt: number;
@@ -47,7 +50,7 @@ interface Credential {
 /** A login that Vault refused. */
 interface Refusal {
   readonly credential: Credential;
-  /** The number of refusals in a row. */
+  /** How many times in a row Vault has refused the credential. */
   readonly times: number;
   readonly at: number;
   readonly error: SecretError;
@@ -61,7 +64,7 @@ const LoggedIn = z.object({
     policies: z.array(z.string()).default([]),
   }),
 });
-/** Vault's own policy, which lets a token look itself up. */
+/** Vault's own policy with this name lets a token look itself up. */
 const DEFAULT_POLICY = "default";
 const LookedUp = z.object({ data: z.object({ ttl: z.number(), renewable: z.boolean().default(false) }) });
 const Renewed = z.object({ auth: z.object({ lease_duration: z.number(), renewable: z.boolean() }) });
@@ -77,9 +80,9 @@ export class VaultLogin {
   readonly #clock: LeaseClock;
   readonly #log: Log;
   #session: Session | null = null;
-  /** The login under way. All callers that need a token at the same time share one login. */
+  /** The login to Vault that is under way. All callers that need a Vault token at the same time share one login. */
   #pending: Promise<Session> | null = null;
-  /** The last refusal by Vault. During the pause after a refusal no caller sends the same credential again. */
+  /** Vault's last refusal of a login. During the pause after a refusal, no caller sends the same credential to Vault again. */
   #refusal: Refusal | null = null;
   #fruitlessAt = Number.NEGATIVE_INFINITY;
   #cancel: () => void = () => undefined;
@@ -97,14 +100,15 @@ export class VaultLogin {
   }
 
   /**
-   * Called after a 403, for which Vault has two reasons: the token is no longer valid, or its policies forbid the path. A token has the policies that
-   * its role had at the login, so a new token may help. Returns a new token for one more call, or null if the path is forbidden.
+   * Called when Vault answers 403, which has two reasons: the token is no longer valid, or its policies forbid the path. A Vault token has the
+   * policies that its role had at the login, so a new token may help. `another` returns a new token for one more call, or null if the path is
+   * forbidden.
    */
   async another(forbidden: Secret): Promise<Secret | null> {
     const session = this.#session;
     if (session !== null && session.token !== forbidden) return session.token;
     if (session !== null && this.#clock.now() - this.#fruitlessAt < FRUITLESS_MS) {
-      // A token that ended a moment ago must not look like a forbidden path.
+      // A Vault token that ended a moment ago must not make its path look forbidden.
       if (!session.looksItselfUp || (await this.#lives(forbidden))) return null;
       if (this.#session !== null && this.#session !== session) return this.#session.token;
     }
@@ -121,7 +125,10 @@ export class VaultLogin {
     return null;
   }
 
-  /** Called if the token of `another` is forbidden too. Returns the token that has replaced the forbidden one since, or null. */
+  /**
+   * Called if Vault also forbids the new token that `another` returned. `yetAnother` returns the token that has since replaced the forbidden token,
+   * or null.
+   */
   yetAnother(forbidden: Secret): Secret | null {
     if (this.#session !== null && this.#session.token !== forbidden) return this.#session.token;
     this.#fruitlessAt = this.#clock.now();
@@ -132,7 +139,10 @@ export class VaultLogin {
     return (await this.#api({ method: "GET", path: LOOKUP, token })).ok;
   }
 
-  /** Stops the renewal. The token stays valid: another process may use a token from a file, and an AppRole's token expires by itself. */
+  /**
+   * Stops the renewal of the Vault token. The token stays valid after `close`: another process may use a token from a file, and an AppRole's token
+   * expires by itself.
+   */
   close(): void {
     this.#closed = true;
     this.#cancel();
@@ -162,8 +172,8 @@ export class VaultLogin {
   }
 
   /**
-   * Revokes the previous token, because replaced tokens of a role with long leases would accumulate in Vault. A call that still uses the revoked
-   * token continues with the next token.
+   * Revokes the previous Vault token, because replaced tokens of a role with long leases would accumulate in Vault. A call to Vault that still uses
+   * the revoked token continues with the next token.
    */
   #retire(): void {
     if (this.#session === null || this.#credentials.kind === "token") return;
@@ -190,7 +200,7 @@ export class VaultLogin {
     throw answered;
   }
 
-  /** Returns an error if Vault refused the token; throws for all other errors. */
+  /** Opens a session with a Vault token, returns an error if Vault refused the token, and throws all other errors. */
   async #openToken(token: Secret, { tokenFile }: { tokenFile: string }): Promise<Session | SecretError> {
     const answer = await this.#api({ method: "GET", path: LOOKUP, token });
     if (!answer.ok)
@@ -234,8 +244,8 @@ export class VaultLogin {
       const done = step.how === "renew" ? this.#renew(granted) : this.#logIn();
       done.catch((error: unknown) => {
         this.#log.warn("the lease of the Vault token could not be renewed", { error });
-        // The token is valid for the rest of its lease. When the lease has ended, the first 403 gets another token. If another token has replaced
-        // this token, the new token has its own schedule.
+        // The Vault token is valid for the rest of its lease. When the token's lease has ended, the first 403 makes the hub get another token. If
+        // another Vault token has replaced this token, the new token has its own schedule.
         if (session !== null && this.#session === session)
           this.#schedule({ ...step, afterMs: retryMs(granted) }, granted);
       });
@@ -246,7 +256,7 @@ export class VaultLogin {
     const session = this.#session;
     if (session === null) return;
     const answer = await this.#api({ method: "POST", path: RENEW, token: session.token });
-    // Another token has replaced this one and has its own schedule.
+    // Another Vault token has replaced this token and has its own schedule.
     if (this.#session !== session) return;
     if (!answer.ok) {
       this.#log.info("Vault no longer renews the token; logging in again", { http_status: answer.status });
@@ -271,7 +281,7 @@ function understood<T>(schema: z.ZodType<T>, body: unknown, path: string): T {
 const isSame = (one: Credential, other: Credential): boolean =>
   one.writtenAt === other.writtenAt && one.secret.reveal() === other.secret.reveal();
 
-/** Reads a file with one secret, usually followed by a line end. */
+/** Reads a credential's file, which contains one secret, usually followed by a line end. */
 async function readCredential(file: string, setting: string): Promise<Credential> {
   const [text, { mtimeMs: writtenAt }] = await Promise.all([readFile(file, "utf8"), stat(file)]).catch(
     (error: unknown) => {

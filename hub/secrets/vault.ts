@@ -8,21 +8,22 @@ import { type LeaseClock, systemClock, type VaultCredentials, VaultLogin } from 
 export interface VaultOptions {
   readonly address: VaultAddress;
   readonly credentials: VaultCredentials;
-  /** The mount path of KV version 2. The mount path replaces `kv` at the beginning of a secret's path. */
+  /** The mount path of Vault's KV version 2. The mount path replaces `kv` at the beginning of a secret's path. */
   readonly mount: string;
   readonly log: Log;
-  /** The clock; by default the system's. */
+  /** The clock of the token's lease, by default the system's clock. */
   readonly clock?: LeaseClock;
 }
 export interface VaultStore extends SecretStore {
-  /** Ends the renewal of the token. */
+  /** Ends the renewal of the Vault token. */
   close(): void;
 }
 
-/** A version of a secret. For a deleted or destroyed version Vault answers 404, but names the version. */
+/** Vault's answer with a version of a secret. For a deleted or destroyed version of a secret, Vault answers 404 but names the version. */
 const Versioned = z.object({ data: z.object({ data: z.unknown(), metadata: z.object({ version: z.int() }) }) });
 /**
- * Vault's answer if nothing was ever written at the path, or if it was removed. Any other 404 comes from elsewhere, e.g. from another secrets engine.
+ * Vault's answer if nothing was ever written at the path, or if the secret was removed. Any other 404 comes from elsewhere, e.g. from another secrets
+ * engine.
  */
 const Absent = z.object({ errors: z.array(z.string()).max(0) });
 const Written = z.object({ data: z.object({ version: z.int() }) });
@@ -32,7 +33,8 @@ const Mounted = z.object({
 });
 
 /**
- * The state of a path. Version 0 means that nothing was ever written. A secret that is not present may have existed, and its version still counts.
+ * What Vault says about the state of a path. Version 0 of a path means that nothing was ever written there. A secret that is not present may have
+ * existed, and its version still counts.
  */
 interface StoreAnswer {
   readonly version: number;
@@ -40,7 +42,7 @@ interface StoreAnswer {
   readonly data: unknown;
 }
 
-/** Secrets in HashiCorp Vault, KV version 2 (decision P3). Nothing is sent before the first call. */
+/** Makes the secret store that uses HashiCorp Vault, KV version 2 (decision P3). `openVaultStore` sends nothing to Vault before the first call. */
 export function openVaultStore(options: VaultOptions): VaultStore {
   const api = createVaultApi(options.address);
   const { clock = systemClock, credentials, log } = options;
@@ -88,13 +90,16 @@ class KvStore {
     return { data: values.data, version: String(version) as SecretVersion };
   }
 
-  /** Every write is check-and-set, because a mount may require it. Without a version from the caller the newest version is used. */
+  /**
+   * Every write to Vault is check-and-set, because a mount may require it. If the caller names no version, the write replaces the newest version of
+   * the secret.
+   */
   async write(path: string, data: SecretData, replaces?: Replaces): Promise<void> {
     const cas = await this.#expected(path, replaces);
     const body = { options: { cas }, data };
     const answer = await this.#ask("POST", this.#place("data", path), body);
     if (answer.ok && Written.safeParse(answer.body).success) return;
-    // KV version 1 accepts the same request and would store it without a check.
+    // Vault's KV version 1 accepts the same request and would store the secret without a check.
     if (answer.ok || answer.status === 404) throw this.#noKv(path);
     if (answer.status === 400 && answer.errors.some((error) => error.includes("check-and-set parameter did not match")))
       throw new SecretError(
@@ -105,7 +110,7 @@ class KvStore {
     throw this.#refused(answer.status, path, "create and update");
   }
 
-  /** Removes the metadata and with them every version. A version that is only deleted could be restored. */
+  /** Removes the secret's metadata in Vault, and with them every version. A version of a secret that is only deleted could be restored. */
   async remove(path: string): Promise<void> {
     const answer = await this.#ask("DELETE", this.#place("metadata", path));
     if (answer.ok) return;
@@ -114,8 +119,8 @@ class KvStore {
   }
 
   /**
-   * Sends the same request as Vault's own command line before it uses a path. Vault answers with the mount that contains the path; its path may be
-   * shorter than the given one.
+   * Sends the same request as Vault's own command line sends before it uses a path. Vault answers with the mount that contains the path, and the
+   * mount's own path may be shorter.
    */
   async check(): Promise<void> {
     const place = `sys/internal/ui/mounts/${this.#mount}`;
@@ -141,7 +146,10 @@ class KvStore {
     return { version: 0, present: false, data: null };
   }
 
-  /** A secret that was deleted but not removed still has versions. The path is then empty, but the next version is not the first. */
+  /**
+   * A secret in Vault that was deleted but not removed still has versions. The path of a deleted secret is empty, but its next version is not the
+   * first.
+   */
   async #expected(path: string, replaces: Replaces | undefined): Promise<number> {
     if (replaces !== undefined && replaces !== "nothing") return Number(replaces);
     const { version, present } = await this.#look(path);
@@ -149,8 +157,8 @@ class KvStore {
   }
 
   /**
-   * A refused call had no effect, so it may be repeated. The call is repeated with another token, and a third time if that token was revoked before
-   * the call arrived.
+   * A call that Vault refused had no effect, so it may be repeated. A refused call is repeated with another token, and a third time if that token was
+   * revoked before the call arrived.
    */
   async #ask(method: "GET" | "POST" | "DELETE", place: string, body?: unknown): Promise<VaultAnswer> {
     const call = (token: Secret): Promise<VaultAnswer> => this.#api({ method, path: place, token, body });

@@ -4,11 +4,14 @@ export interface Periodic {
   readonly everyMs: number;
   readonly turn: () => Promise<void>;
   readonly log: Log;
-  /** The log message for a failed turn. The next turn tries again. */
+  /** The log message for a failed turn of periodic work. After a failed turn, the next turn tries again. */
   readonly failed: string;
 }
 
-/** Runs a turn at once, and then one each period. A turn that is due while another one runs is skipped. `close` waits for the running turn. */
+/**
+ * Runs a turn of periodic work at once, and then one turn each period. A turn that is due while another turn runs is skipped. The function `close`
+ * waits for the running turn.
+ */
 export function periodically({ everyMs, turn, log, failed }: Periodic): {
   close(): Promise<void>;
 } {

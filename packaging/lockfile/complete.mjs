@@ -1,14 +1,17 @@
 /**
- * Adds the optional packages of other platforms to package-lock.json. `npm install` leaves out packages that it cannot resolve on its own
- * machine, and `npm ci` on another machine then refuses the lock file. Run `npm run lockfile:complete` after each `npm install`. The script
- * changes nothing when no package is missing.
+ * Adds the optional packages of other platforms to package-lock.json. `npm install` leaves out packages that it cannot resolve on its own machine,
+ * and `npm ci` on another machine then refuses the lock file. Run `npm run lockfile:complete` after each `npm install`. The script changes nothing
+ * when no package is missing in package-lock.json.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 
 const FILE = new URL("../../package-lock.json", import.meta.url);
 const OS = /^(android|darwin|linux|win32|freebsd|openharmony|sunos|netbsd|openbsd|aix)$/;
 
-/** `@scope/cli-linux-x64-musl` -> { os: ["linux"], cpu: ["x64"], libc: ["musl"] }. Returns null for a name without a platform. */
+/**
+ * Reads the platform from an npm package's name. For example, `@scope/cli-linux-x64-musl` is for the system linux, the processor x64 and the C
+ * library musl. `platformOf` returns null for a package's name without a platform.
+ */
 function platformOf(name) {
   const [os = "", cpu = "", abi = ""] = (name.split("/").pop() ?? "").replace(/^(cli|binding|node)-/, "").split("-");
   if (!OS.test(os)) return null;

@@ -8,7 +8,7 @@ import { Timestamp } from "./values.ts";
 const keys = {
   ca_sha256: z.string(),
   ca_not_after: Timestamp,
-  /** Base64url of the raw Ed25519 key. */
+  /** The order key: base64url of the raw Ed25519 key. */
   order_key: z.string(),
 };
 
@@ -17,12 +17,12 @@ export const Authority = z.strictObject({
   /** The sequence number of the newest statement that the hub sends to hosts. */
   sequence: z.int(),
   current: z.strictObject(keys),
-  /** The announced generation that is not in force yet. */
+  /** The announced key generation that is not in force yet. */
   next: z.strictObject({ generation: z.int(), ...keys }).nullable(),
-  /** The number of enrolled hosts, and of enrolled hosts that trust the newest statement. */
+  /** The number of enrolled hosts, and of enrolled hosts that trust the newest statement about the hub's keys. */
   hosts: z.int(),
   informed: z.int(),
-  /** Some of the other hosts, the most recently seen first. */
+  /** Some of the hosts that do not trust the newest statement yet, the most recently seen first. */
   missing: z.array(z.strictObject({ id: NodeId, hostname: z.string(), status: NodeStatus, last_seen_at: Timestamp })),
 });
 

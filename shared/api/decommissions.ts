@@ -7,25 +7,27 @@ import { idOfHostsWork, StageEvent, workflowProgress } from "./workflow-progress
 export const DecommissionId = idOfHostsWork("listDecommissions", "decommission_id");
 
 export const Reason = z.string().min(1).max(256);
-/** How long the operation waits for an agent that is not connected, before a person has to decide. */
+/** How long a decommission waits for an agent that is not connected, before a person has to decide. */
 const agent_wait_seconds = z.int().min(0).max(86_400).default(900);
 
-/** Takes a node in service to `retired` (state model 3.2). */
+/** The request for a drain, which takes a node in service to `retired` (state model 3.2). */
 export const DrainCreate = z.strictObject({
   reason: Reason,
-  /** How long logged-in users have to leave. */
+  /** How long logged-in users have to leave the draining host. */
   deadline_seconds: z.int().min(0).max(86_400).default(3_600),
-  /** Ends the sessions that are left at the deadline. */
+  /** If `force` is true, the drain ends the login sessions that are left at the deadline. */
   force: z.boolean().default(false),
   agent_wait_seconds,
 });
 export type DrainCreate = z.output<typeof DrainCreate>;
 
-/** Takes a retired node to `deleted`. */
+/** The request for a remove, which takes a retired node to `deleted`. */
 export const RemoveCreate = z.strictObject({ reason: Reason, agent_wait_seconds });
 export type RemoveCreate = z.output<typeof RemoveCreate>;
 
-/** Gives back to MAAS the machine of a retired node, or the machine that a removed node left deployed (lifecycle 6.4). */
+/**
+ * The request for a release, which gives a machine back to MAAS: a retired node's machine, or one that a removed node left deployed (lifecycle 6.4).
+ */
 export const ReleaseCreate = z.strictObject({ reason: Reason });
 export type ReleaseCreate = z.output<typeof ReleaseCreate>;
 
@@ -34,12 +36,12 @@ export const DecommissionCreated = z.strictObject({
   node_id: NodeId,
   mode: z.enum(DECOMMISSION_MODES),
   status: WorkflowStatus,
-  /** An effect of the operation that its caller may not expect. The text is null without such an effect. */
+  /** An effect of the decommission that its caller may not expect. `warning` is null if the decommission has no unexpected effect. */
   warning: z.string().nullable(),
 });
 export type DecommissionCreated = z.output<typeof DecommissionCreated>;
 
-/** The read model of lifecycle 5.7. */
+/** The API's view of a decommission (lifecycle 5.7). */
 export const Decommission = z.strictObject({
   decommission_id: WorkflowId,
   node_id: NodeId,
@@ -48,7 +50,7 @@ export const Decommission = z.strictObject({
   maas_system_id: z.string().nullable(),
   mode: z.enum(DECOMMISSION_MODES),
   reason: z.string(),
-  /** The override of lifecycle 5.8: since when the operation may continue without the agent, who allowed it, and why. */
+  /** Since when the decommission may continue without the agent, who allowed it, and why (lifecycle 5.8). */
   forced_at: Timestamp.nullable(),
   forced_by: z.string().nullable(),
   forced_reason: z.string().nullable(),

@@ -2,19 +2,25 @@ import { z } from "zod";
 import { NodeId } from "../ids.ts";
 import { Int4 } from "../int4.ts";
 
-/** The URI SAN of a node's client certificate. The hub reads no other field of the certificate. */
+/** The URI SAN (subject alternative name) of a node's client certificate. The hub reads no other field of a node's certificate than its URI SAN. */
 export const nodeUri = (nodeId: NodeId): string => `spiffe://muster/node/${nodeId}`;
 
 export const EnrollRequest = z.strictObject({
   protocol_version: Int4,
   node_id: NodeId,
   token: z.string().min(32).max(128),
-  /** A certificate request, PKCS#10 in PEM. The only SAN of the request must be `nodeUri(node_id)`. The agent never sends the private key. */
+  /**
+   * The agent's certificate request, PKCS#10 in PEM. The only SAN of the certificate request must be `nodeUri(node_id)`. The agent never sends its
+   * private key to the hub.
+   */
   csr_pem: z.string().min(64).max(8192),
   hostname: z.string().min(1).max(253),
   boot_id: z.string().min(1).max(64),
   agent_version: z.string().min(1).max(64),
-  /** Lower-case MAC addresses of the host's interfaces. If the token has MAC addresses, the hub compares the host's addresses with the token's. */
+  /**
+   * The MAC addresses of the host's interfaces, in lower case. If the enrollment token is bound to MAC addresses, the hub compares the host's
+   * addresses with them.
+   */
   macs: z.array(z.string().regex(/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/)).max(256),
 });
 export type EnrollRequest = z.output<typeof EnrollRequest>;
@@ -25,7 +31,7 @@ export const EnrollResponse = z.strictObject({
   certificate_pem: z.string(),
   ca_pem: z.string(),
   not_after: z.iso.datetime({ offset: true }),
-  /** Base64url of the raw 32-byte Ed25519 key that signs task orders. */
+  /** The public key of the hub's task orders: base64url of the raw 32-byte Ed25519 key. */
   task_signing_public_key: z.string(),
 });
 export type EnrollResponse = z.output<typeof EnrollResponse>;

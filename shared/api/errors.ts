@@ -1,8 +1,8 @@
 import { z } from "zod";
 
 /**
- * All error codes of the hub's APIs, each with its HTTP status and title (decision P4, RFC 9457). Error codes never change, because clients
- * compare codes. The `detail` of an answer says what happened, to which object, and what to do next.
+ * All error codes of the hub's APIs, each with its HTTP status and title (decision P4, RFC 9457). Error codes of the API never change, because
+ * clients compare codes. The `detail` of an error answer says what happened, to which object, and what to do next.
  */
 export const API_ERRORS = {
   validation_failed: { status: 400, title: "The request is not valid" },
@@ -47,7 +47,7 @@ export const API_ERRORS = {
 } as const satisfies Record<string, { status: number; title: string }>;
 export type ApiErrorCode = keyof typeof API_ERRORS;
 
-/** The body of a `problem+json` answer. `errors` names each invalid field with a JSON pointer. */
+/** The body of an answer of the type `problem+json`. In a problem's body, `errors` names each invalid field with a JSON pointer. */
 export const Problem = z.strictObject({
   type: z.string(),
   title: z.string(),
@@ -57,17 +57,17 @@ export const Problem = z.strictObject({
   instance: z.string().optional(),
   request_id: z.string().optional(),
   errors: z.array(z.strictObject({ pointer: z.string(), message: z.string() })).optional(),
-  /** Values for API clients, for example the id of the onboarding that holds a host. */
+  /** Values in an error answer for API clients, for example the id of the onboarding that holds a host. */
   context: z.record(z.string(), z.string()).optional(),
 });
 export type Problem = z.output<typeof Problem>;
 
-/** The error that routes and services throw. One place turns the error into a Problem. */
+/** The error that routes and services of the API throw. One place in the hub turns an `ApiError` into a Problem. */
 export class ApiError extends Error {
   readonly code: ApiErrorCode;
   readonly errors: Problem["errors"];
   readonly context: Problem["context"];
-  /** After how many seconds the client may repeat the request. Sent as the answer's Retry-After header. */
+  /** The number of seconds after which the client may repeat the refused request. The hub sends this number as the answer's Retry-After header. */
   readonly retryAfterSeconds: number | undefined;
   constructor(
     code: ApiErrorCode,
@@ -90,7 +90,7 @@ export class ApiError extends Error {
 
 export const PROBLEM_TYPE = "application/problem+json";
 
-/** The body of every refusal, on every listener (RFC 9457). */
+/** Makes the body of a refusal, on every listener of the hub (RFC 9457). */
 export function problemBody(error: ApiError, request: Pick<Problem, "instance" | "request_id"> = {}): Problem {
   const { status, title } = API_ERRORS[error.code];
   return {

@@ -28,10 +28,10 @@ export const NodeSummary = z.strictObject({
   sku_id: z.string(),
   gpus_total: z.int(),
   status: NodeStatus,
-  /** Computed and never stored (architecture 3). */
+  /** The hub computes `schedulable` and never stores it (architecture 3). */
   schedulable: z.boolean(),
   unschedulable_reasons: z.array(z.string()),
-  /** The owner and the reason of the cordon. The owner is `operation:<id>` or `operator:<name>`. */
+  /** The owner and the reason of the node's cordon. The owner of a cordon is `operation:<id>` or `operator:<name>`. */
   cordon_reason: z.string().nullable(),
   cordon_owner: z.string().nullable(),
   onboarding_mode: z.enum(["maas", "manual"]),
@@ -72,7 +72,9 @@ export const NodeDetail = z.strictObject({
 });
 export type NodeDetail = z.output<typeof NodeDetail>;
 
-/** A host that its owner installs by hand (lifecycle 2.1). A host that MAAS provisions is onboarded instead. */
+/**
+ * The request for a node whose host its owner installs by hand (lifecycle 2.1). A host that MAAS provisions gets its node by an onboarding instead.
+ */
 export const NodeCreate = z.strictObject({
   onboarding_mode: z.literal("manual"),
   hostname: Hostname,
@@ -83,7 +85,10 @@ export const NodeCreate = z.strictObject({
 });
 export type NodeCreate = z.output<typeof NodeCreate>;
 
-/** The command that a person runs as root on the host. The command contains the enrollment token, is shown only once, and is stored nowhere. */
+/**
+ * The bootstrap command that a person runs as root on the host. The bootstrap command contains the enrollment token, is shown only once, and is
+ * stored nowhere.
+ */
 export const BootstrapCommand = z.strictObject({
   node_id: NodeId,
   bootstrap_command: z.string(),
@@ -100,6 +105,6 @@ export const NodeReEnroll = z.strictObject({ ...BootstrapCommandCreate.shape, re
 const orderOf = <T extends string, I extends z.ZodType>({ type, input }: { readonly type: T; readonly input: I }) =>
   z.strictObject({ type: z.literal(type), input });
 
-/** A task that an operator may queue by API in this release. */
+/** The request for a task, with the task types that an operator may queue by API in this release. */
 export const TaskCreate = z.discriminatedUnion("type", [orderOf(heartbeatCheck)]);
 export type TaskCreate = z.output<typeof TaskCreate>;

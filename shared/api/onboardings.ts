@@ -12,8 +12,8 @@ const host = {
   ipmi_ip: IpAddress,
   hostname: Hostname,
   /**
-   * The MAC address of the interface that boots from the network. With this address the hub finds a machine that has another name and BMC in MAAS
-   * (lifecycle 4.16).
+   * The MAC address of the host's interface that boots from the network. With this MAC address, the hub finds a machine that has another name and BMC
+   * in MAAS (lifecycle 4.16).
    */
   pxe_mac: z
     .string()
@@ -55,14 +55,14 @@ export const BatchCreated = z.strictObject({
   onboardings: z.array(z.strictObject({ hostname: Hostname, onboarding_id: WorkflowId, node_id: NodeId })),
 });
 export type BatchCreated = z.output<typeof BatchCreated>;
-/** The state of a batch (lifecycle 4.4). `done`: no onboarding of the batch continues without an operator. */
+/** The state of a batch of onboardings (lifecycle 4.4). A batch is `done` when none of its onboardings continues without an operator. */
 export const Batch = z.strictObject({
   batch_id: BatchId,
   site_id: SiteId,
   requested_by: z.string().nullable(),
   requested_at: Timestamp,
   started_at: Timestamp.nullable(),
-  /** When the last onboarding of the batch ended. The time is null until the batch is done. */
+  /** When the last onboarding of the batch ended. `ended_at` is null until the batch is done. */
   ended_at: Timestamp.nullable(),
   total: z.int(),
   succeeded: z.int(),
@@ -73,7 +73,7 @@ export const Batch = z.strictObject({
 });
 export type Batch = z.output<typeof Batch>;
 
-/** The hosts of a batch that failed in the same way, and the operator's next action. */
+/** The hosts of a batch whose onboardings failed in the same way, and the operator's next action. */
 export const BatchFailure = z.strictObject({
   failure_class: z.string(),
   error_code: z.string(),
@@ -96,14 +96,14 @@ export const BatchVerbResult = z.strictObject({
       hostname: Hostname,
       verb: z.string().nullable(),
       status: WorkflowStatus,
-      /** Why the verb did nothing. The value is null if the verb did something. */
+      /** Why the verb did nothing to this onboarding. `skipped_because` is null if the verb did something. */
       skipped_because: z.string().nullable(),
     }),
   ),
 });
 export type BatchVerbResult = z.output<typeof BatchVerbResult>;
 
-/** The read model of lifecycle 4.2.1 with the diagnostics of 4.12. */
+/** The API's view of an onboarding (lifecycle 4.2.1), with the diagnostics of lifecycle 4.12. */
 export const Onboarding = z.strictObject({
   onboarding_id: WorkflowId,
   batch_id: BatchId.nullable(),

@@ -2,7 +2,10 @@ import { z } from "zod";
 import { NodeId } from "../ids.ts";
 import { SignalOutcome } from "../readiness.ts";
 
-/** The token with which a host reports its status. The two URLs contain the token. A proxy's host name may replace the host name in the URLs. */
+/**
+ * The report token, with which a host reports its status to the hub. The two URLs in this answer contain the report token. If a proxy stands before
+ * the hub, its host name may replace the host name in the URLs.
+ */
 export const ReportTokenIssued = z.strictObject({
   node_id: NodeId,
   generation: z.int(),
@@ -14,6 +17,6 @@ export const ReportTokenIssued = z.strictObject({
 export const ReadinessSignalTaken = z.strictObject({
   signal_id: z.uuid(),
   outcome: SignalOutcome,
-  /** The node's present generation. A signal of another generation is stored and not applied. */
+  /** The generation that the node has now. The hub stores a readiness signal of another generation but does not apply it. */
   node_generation: z.int(),
 });

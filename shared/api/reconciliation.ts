@@ -5,13 +5,13 @@ import { NodeStatus } from "../node-status.ts";
 import { Reason } from "./decommissions.ts";
 import { Timestamp } from "./values.ts";
 
-/** Counts of the nodes with a machine in MAAS, by the reconciler's judgement. */
+/** How many nodes with a machine in MAAS have which judgement of the reconciler. */
 const counts = {
   ok: z.int(),
   drifted: z.int(),
-  /** Drifts that a person has acknowledged. */
+  /** The number of drifts that a person has acknowledged. */
   acknowledged: z.int(),
-  /** Nodes without a judgement since their machine was bound. */
+  /** The number of nodes that the reconciler has not judged since their machine was bound. */
   unreconciled: z.int(),
 };
 export const Breaker = z.strictObject({
@@ -20,8 +20,8 @@ export const Breaker = z.strictObject({
   state: z.enum(["open", "accepting", "closed"]),
   tripped_at: Timestamp.nullable(),
   /**
-   * How many nodes waited to be moved when the breaker tripped. With the nodes moved in the ten minutes before, the waiting nodes exceeded
-   * `move_limit`.
+   * How many nodes waited for a change of status when the breaker tripped. Together with the nodes moved in the ten minutes before, the waiting nodes
+   * exceeded `move_limit`.
    */
   would_move: z.int(),
   moved: z.int(),
@@ -36,7 +36,7 @@ export const Breaker = z.strictObject({
 });
 export type Breaker = z.output<typeof Breaker>;
 
-/** The state of the reconciler (lifecycle 6.6). */
+/** The API's view of the reconciler's state (lifecycle 6.6). */
 export const ReconciliationStatus = z.strictObject({
   ...counts,
   sites: z.array(
@@ -47,9 +47,12 @@ export const ReconciliationStatus = z.strictObject({
       ...counts,
       last_look_at: Timestamp.nullable(),
       last_sweep_at: Timestamp.nullable(),
-      /** Machines that the last sweep found and could not read. An unreadable machine counts neither as changed nor as deleted. */
+      /**
+       * How many machines the watcher's last sweep found but could not read. A machine that could not be read counts neither as changed nor as
+       * deleted.
+       */
       unreadable_machines: z.int(),
-      /** How many polls have failed since the last successful one. */
+      /** How many polls of the site have failed since the last successful poll. */
       consecutive_failures: z.int(),
       last_error_code: z.string().nullable(),
       breakers: z.array(Breaker),
@@ -77,8 +80,8 @@ export const Drift = z.strictObject({
 export type Drift = z.output<typeof Drift>;
 
 /**
- * `acknowledge`: the drift is known, and the reconciler ignores it until it changes. `return_to_service`: a person confirms that the
- * cause of the quarantine is gone.
+ * The action `acknowledge` says that the drift is known, so the reconciler ignores it until it changes. With the action `return_to_service`, a person
+ * confirms that the cause of the quarantine is gone.
  */
 export const DriftResolve = z.strictObject({ action: z.enum(["acknowledge", "return_to_service"]), reason: Reason });
 export type DriftResolve = z.output<typeof DriftResolve>;
@@ -86,7 +89,7 @@ export type DriftResolve = z.output<typeof DriftResolve>;
 export const ReconciliationRun = z.strictObject({ site_id: SiteId });
 export const ReconciliationRequested = z.strictObject({ site_id: SiteId, requested: z.literal(true) });
 
-/** `accept_drift`: the drift is real, and the breaker lets every action through for a quarter of an hour. */
+/** With `accept_drift`, an operator says that the drift is real, and the breaker lets every action through for a quarter of an hour. */
 export const BreakerReset = z.strictObject({
   kind: BreakerKind.default("quarantine"),
   accept_drift: z.boolean().default(false),

@@ -1,3 +1,3 @@
-/** The roles of a token: `viewer` reads, `admin` also writes. */
+/** The roles of an operator's API token: a `viewer` reads, an `admin` also writes. */
 export const API_ROLES = ["admin", "viewer"] as const;
 export type ApiRole = (typeof API_ROLES)[number];

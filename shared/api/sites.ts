@@ -7,7 +7,7 @@ import { Hostname, InterfaceName, IpAddress, LinuxUserName, Seconds, Timestamp }
 
 const Activation = z.enum(["active", "disabled"]);
 
-/** Fields of a site that an operator writes (lifecycle 3.1, 3.6). Only the credentials route writes secrets. */
+/** The fields of a site that an operator writes (lifecycle 3.1, 3.6). Only the API's credentials route writes a site's secrets. */
 const siteFields = {
   name: z
     .string()
@@ -15,7 +15,7 @@ const siteFields = {
     .max(64)
     .regex(/^[a-z0-9][a-z0-9-]*$/, "must be lower-case letters, digits and hyphens"),
   region_code: z.string().min(1).max(64).describe("The operator's own name of the region; nodes have it too"),
-  /** Spellings with and without a trailing slash or /api/2.0 are equal (maas 1.1). */
+  /** Spellings of a MAAS address with and without a trailing slash or /api/2.0 are equal (maas 1.1). */
   api_base_url: z
     .url({ protocol: /^https?$/ })
     .refine(
@@ -60,14 +60,14 @@ export const Site = z.strictObject({
   ...siteFields,
   status: Activation,
   default_profile_id: ProfileId.nullable(),
-  /** Which secrets have been written. The values are never shown. */
+  /** Which of the site's secrets have been written. The API never shows the values of a site's secrets. */
   credentials: z.strictObject({ maas_token: z.boolean(), power: z.boolean(), deploy_password: z.boolean() }),
   created_at: Timestamp,
   updated_at: Timestamp,
 });
 export type Site = z.output<typeof Site>;
 
-/** Text that a person can type at a login, and that the host's crypt(3) accepts: 511 bytes. */
+/** The deploy user's password: text that a person can type at a login, and that the host's crypt(3) accepts, at most 511 bytes. */
 const DeployPassword = z
   .string()
   .min(8)
@@ -83,7 +83,7 @@ const BmcDriver = z
     "Protocol by which MAAS and the hub control the BMC; the default is ipmi. With redfish MAAS creates no machine without known interfaces, so the hub boots such a host from the network by its BMC and claims it when it appears in MAAS",
   );
 
-/** Each secret of a site can be written alone. A secret that is absent from the request keeps its value (lifecycle 3.5). */
+/** A request can write each secret of a site alone. A secret of the site that is absent from the request keeps its value (lifecycle 3.5). */
 export const SiteCredentials = z
   .strictObject({
     maas_token: MaasToken.describe("API key of a MAAS administrator: consumer_key:token_key:token_secret").optional(),
@@ -96,14 +96,17 @@ export const SiteCredentials = z
   .refine((parts) => Object.keys(parts).length > 0, "must name at least one secret");
 export type SiteCredentials = z.output<typeof SiteCredentials>;
 
-/** Moves a site to another address of the same region. The request needs the site's present token. */
+/** The request that moves a site to another address of the same MAAS region. A request to move a site must contain the site's present token. */
 export const SiteMove = z.strictObject({
   api_base_url: siteFields.api_base_url,
   maas_token: MaasToken,
   reason: Reason,
 });
 
-/** The checks of a probe. The first six checks give errors. All other checks give warnings, because their faults affect only some hosts. */
+/**
+ * The checks of a site's probe. The first six checks of a probe give errors. All other checks of a probe give warnings, because the faults that they
+ * find affect only some hosts.
+ */
 const PROBE_CHECKS = [
   "reachable",
   "clock",
@@ -121,7 +124,7 @@ const PROBE_CHECKS = [
 ] as const;
 export const SiteProbe = z.strictObject({
   maas_version: z.string().nullable(),
-  /** The value is null if MAAS's answer had no date. */
+  /** `clock_ahead_seconds` is null if MAAS's answer had no date. */
   clock_ahead_seconds: z.int().nullable(),
   username: z.string().nullable(),
   is_superuser: z.boolean().nullable(),
@@ -130,7 +133,7 @@ export const SiteProbe = z.strictObject({
     z.strictObject({
       name: z.enum(PROBE_CHECKS),
       status: z.enum(["ok", "warning", "failed"]),
-      /** The profile of the check. The profile is null for a check of the whole site. */
+      /** The profile that the check concerns. `profile` is null for a check of the whole site. */
       profile: z.string().nullable(),
       message: z.string(),
     }),
@@ -138,12 +141,12 @@ export const SiteProbe = z.strictObject({
 });
 export type SiteProbe = z.output<typeof SiteProbe>;
 
-/** A script's name or tag. The name has no comma, because MAAS's list separates names by commas (maas 2.5). */
+/** A script's name or tag in MAAS. A script's name must not contain a comma, because MAAS's list separates names by commas (maas 2.5). */
 const ScriptName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/, "must be the name or tag of a script: letters, digits, . _ -");
 
-/** Settings of a profile (lifecycle 3.6, 3.7, 4.14). Every wait of an onboarding has its time-out here. */
+/** The settings of a profile (lifecycle 3.6, 3.7, 4.14). Every wait of an onboarding has its time-out in the profile. */
 const profileFields = {
   name: z
     .string()
@@ -153,13 +156,22 @@ const profileFields = {
   description: z.string().max(512).nullable().default(null),
   distro_series: z.string().min(1).max(64).default("ubuntu/noble"),
   architecture: z.string().min(1).max(64).default("amd64/generic"),
-  /** Values for racks or classes of hosts that differ from the site (lifecycle 3.6). Null means the site's value. */
+  /**
+   * Values of a profile for racks or classes of hosts that differ from the site (lifecycle 3.6). If the profile's value is null, the site's value
+   * applies.
+   */
   pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
   pxe_vlan_vid: siteFields.pxe_vlan_vid.nullable().describe("Replaces the value of the site").default(null),
   node_pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
-  /** Names or tags of MAAS's commissioning scripts. An empty list leaves the choice to MAAS. */
+  /**
+   * The names or tags of MAAS's commissioning scripts for the profile's hosts. If the list of commissioning scripts is empty, MAAS chooses the
+   * scripts.
+   */
   commissioning_scripts: z.array(ScriptName).max(32).default([]),
-  /** Names or tags of test scripts. The single word `none` runs no test. */
+  /**
+   * The names or tags of MAAS's test scripts for the profile's hosts. If the list of test scripts is the single word `none`, MAAS runs no test
+   * script.
+   */
   testing_scripts: z.array(ScriptName).max(32).default([]),
   strict_pxe_preflight: z
     .boolean()
@@ -196,7 +208,7 @@ const profileFields = {
     .nullable()
     .describe("Script that the first boot downloads and runs: https://...#sha256=<64 hex digits>")
     .default(null),
-  /** Extra disks are formatted only with this explicit flag, because formatting destroys data (lifecycle 4.3). */
+  /** The first boot formats extra disks only with this explicit flag, because formatting destroys data (lifecycle 4.3). */
   initialize_extra_disks: z
     .boolean()
     .describe("DESTROYS DATA: the first boot partitions and formats every free disk except the root disk")
@@ -222,14 +234,17 @@ const profileFields = {
   hardware_sync_seed_timeout_seconds: Seconds.default(1800),
   hardware_sync_health_timeout_seconds: Seconds.default(2700),
   agent_enrollment_timeout_seconds: Seconds.default(1800),
-  /** Includes the time for MAAS to erase the disk, which MAAS may do by its own configuration. */
+  /** The release's time-out includes the time for MAAS to erase the disk, which MAAS may do by its own configuration. */
   release_timeout_seconds: Seconds.default(14_400),
   power_off_timeout_seconds: Seconds.default(900),
-  /** How long a retired node stays deployed before the hub releases its machine automatically (lifecycle 6.4). Null: never. */
+  /**
+   * How long a retired node stays deployed before the hub releases its machine automatically (lifecycle 6.4). If `retired_release_after_seconds` is
+   * null, the hub never releases a retired node's machine automatically.
+   */
   retired_release_after_seconds: z.int().min(0).max(31_536_000).nullable().default(3600),
 };
 
-/** A token must stay valid longer than the slowest deploy and first boot that the profile allows (lifecycle 12, question 2). */
+/** An enrollment token must stay valid longer than the slowest deploy and first boot that the profile allows (lifecycle 12, question 2). */
 const tokenOutlivesDeploy = (p: {
   enrollment_token_ttl_seconds?: number | undefined;
   deploy_timeout_seconds?: number | undefined;
@@ -244,7 +259,10 @@ const ttlMessage = {
 
 export const ProfileCreate = z.strictObject(profileFields).refine(tokenOutlivesDeploy, ttlMessage);
 export type ProfileCreate = z.output<typeof ProfileCreate>;
-/** A patch contains only the changed fields, so no defaults apply. The rule on the token's life is checked again on the merged profile. */
+/**
+ * A patch of a profile contains only the changed fields, so no defaults apply. The hub checks the rule on the token's life again on the merged
+ * profile.
+ */
 export const ProfilePatch = z.strictObject({
   ...(Object.fromEntries(
     Object.entries(profileFields).map(([key, schema]) => [
@@ -281,7 +299,7 @@ export const SkuCreate = z.strictObject({
   gpus_total: z.int().min(0).max(64),
 });
 export type SkuCreate = z.output<typeof SkuCreate>;
-/** A patch contains only the changed fields. The id cannot change, because nodes and onboardings refer to it. */
+/** A patch of an SKU contains only the changed fields. The id of an SKU cannot change, because nodes and onboardings refer to it. */
 export const SkuPatch = z.strictObject({
   description: z.string().max(512).optional(),
   gpu_vendor: SkuCreate.shape.gpu_vendor.optional(),
@@ -304,7 +322,7 @@ export const RoceAssignmentRow = z.strictObject({
 });
 export type RoceAssignmentRow = z.output<typeof RoceAssignmentRow>;
 export type ParsedRoceRow = { readonly row: RoceAssignmentRow } | { readonly fault: string };
-/** Each row is checked alone, so that an invalid row does not stop the others. */
+/** Each RoCE row of a request is checked alone, so that an invalid row does not stop the others. */
 const RoceItem = z.union([RoceAssignmentRow, z.unknown()]).transform((item): ParsedRoceRow => {
   const parsed = RoceAssignmentRow.safeParse(item);
   if (parsed.success) return { row: parsed.data };
@@ -322,7 +340,7 @@ export const RoceAssignmentUpsert = z.strictObject({
     .max(5000)
     .describe('Rows as {"hostname": "c07u41", "interface": "enp28s0np0", "ipv4_cidr": "172.30.0.1/31"}'),
 });
-/** The result of each row, in the order of the request. */
+/** The result of each RoCE row, in the order of the request. */
 export const RoceAssignmentWritten = z.strictObject({
   written: z.int(),
   failed: z.int().meta(countsFailures),
@@ -352,7 +370,7 @@ export const PowerOverrideCreate = z.strictObject({
   driver: BmcDriver.optional(),
 });
 export type PowerOverrideCreate = z.output<typeof PowerOverrideCreate>;
-/** A patch cannot change the selector. Another host needs an override of its own. */
+/** A patch of a BMC login override cannot change its selector. For another host, an operator adds another override. */
 export const PowerOverridePatch = z
   .strictObject({
     status: Activation.optional(),
@@ -378,7 +396,10 @@ export const PowerOverride = z.strictObject({
   selector_type: PowerOverrideSelector,
   selector_value: z.string(),
   status: Activation,
-  /** When an onboarding last used the login, and last failed because of it. Null: never, or not since the login was written. */
+  /**
+   * When an onboarding last used the BMC login, and when one last failed because of it. `last_used_at` or `last_failed_at` is null if that never
+   * happened, or not since the login was written.
+   */
   last_used_at: Timestamp.nullable(),
   last_failed_at: Timestamp.nullable(),
   last_failure_code: z.string().nullable(),

@@ -6,18 +6,18 @@ export interface FieldError {
   readonly message: string;
 }
 
-/** Limits for the faults of a request that the answer repeats. */
+/** Limits for the list of faults with which an answer describes an invalid request. */
 interface Limits {
   readonly errors: number;
   /** The maximum length of each pointer and each message, because both may repeat a text of the request. */
   readonly characters?: number;
 }
 
-/** A JSON pointer by RFC 6901; "" is the whole document. */
+/** A JSON pointer by RFC 6901 for the path of a field; the pointer "" is the whole document. */
 export const pointerTo = (path: readonly PropertyKey[]): string =>
   path.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 
-/** Names each invalid field by a JSON pointer, and each unknown field separately. */
+/** Lists the faults of a request: names each invalid field by a JSON pointer, and each unknown field separately. */
 export const fieldErrors = (error: z.ZodError): FieldError[] =>
   error.issues.flatMap((issue) =>
     issue.code === "unrecognized_keys"
@@ -28,7 +28,7 @@ export const fieldErrors = (error: z.ZodError): FieldError[] =>
       : [{ pointer: pointerTo(issue.path), message: issue.message }],
   );
 
-/** The error for an invalid request. `what` names the invalid part of the request, for example "body". */
+/** Makes the error for an invalid request. The argument `what` names the invalid part of the request, for example "body". */
 export function validationFailed(what: string, faults: readonly FieldError[], limits: Limits): ApiError {
   const errors = faults.slice(0, limits.errors).map(({ pointer, message }) => ({
     pointer: pointer.slice(0, limits.characters),

@@ -1,13 +1,13 @@
 import { z } from "zod";
 
-/** The host part of a DNS name as MAAS accepts it: lower case, no dots, no underscore (maas 2.2). */
+/** A hostname without its domain, as MAAS accepts it: lower case, no dots, no underscore (maas 2.2). */
 export const Hostname = z
   .string()
   .regex(
     /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/,
     "must be a DNS label: lower-case letters, digits and hyphens, 63 characters at most",
   );
-/** An IP address. IPv6 gets the URL parser's spelling, so that equal addresses have equal texts. */
+/** An IP address of version 4 or 6. An IPv6 address gets the URL parser's spelling, so that equal addresses have equal texts. */
 export const IpAddress = z.union([
   z.ipv4(),
   z.ipv6().overwrite((address) => {
@@ -23,7 +23,7 @@ export const InterfaceName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$
 export const Ipv4Cidr = z.cidrv4();
 export const Timestamp = z.iso.datetime({ offset: true });
 export const LinuxUserName = z.string().regex(/^[a-z_][a-z0-9_-]{0,31}$/, "must be a Linux user name");
-/** A profile's durations are in seconds, so that an operator can read them. */
+/** A duration in a profile is in seconds, so that an operator can read it. */
 export const Seconds = z
   .int()
   .min(1)

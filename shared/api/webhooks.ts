@@ -12,7 +12,10 @@ const url = z
 const types = z.array(EventPattern).min(1).max(20);
 const description = z.string().max(200);
 const WHAT_SECRET = "must be whsec_ and 24 to 64 random bytes in base64, e.g. of openssl rand -base64 32";
-/** A secret in the format of Standard Webhooks, for example `whsec_$(openssl rand -base64 32)`. The hub never shows the secret again. */
+/**
+ * A webhook's secret in the format of Standard Webhooks, for example `whsec_$(openssl rand -base64 32)`. The hub never shows a webhook's secret
+ * again.
+ */
 const secret = z
   .string()
   .regex(/^whsec_[A-Za-z0-9+/]+={0,2}$/, WHAT_SECRET)
@@ -39,18 +42,18 @@ export const WebhookPatch = z.strictObject({
 
 export const WebhookRotate = z.strictObject({
   secret,
-  /** How long deliveries are also signed with the previous secret. */
+  /** How long the hub also signs deliveries with the webhook's previous secret. */
   overlap_seconds: z.int().min(0).max(604_800).default(86_400),
 });
 
 export const Webhook = z.strictObject({
   id: z.uuid(),
-  /** A viewer sees the URL without path and query, which often contain a secret of the receiver. */
+  /** A viewer sees the webhook's URL without path and query, which often contain a secret of the receiver. */
   url: z.string(),
   types: z.array(z.string()),
   description: z.string(),
   active: z.boolean(),
-  /** Why the hub stopped the webhook. The reason is null while the webhook delivers, and when a person stopped it. */
+  /** Why the hub stopped sending to the webhook. `disabled_reason` is null while the webhook delivers, and when a person stopped the webhook. */
   disabled_reason: z.string().nullable(),
   pending: z.int(),
   dead: z.int(),

@@ -6,7 +6,7 @@ import { STAGE_EVENT_STATUSES, STOP_VERBS, TERMINAL_WORKFLOW_STATUSES, WorkflowS
 import { namedBy } from "./extensions.ts";
 import { Timestamp } from "./values.ts";
 
-/** A host has at most one unfinished workflow of each kind, so the hostname identifies it. */
+/** A host has at most one unfinished workflow of each kind, so the hostname identifies the workflow. */
 export const idOfHostsWork = (list: string, id: string) =>
   WorkflowId.meta(
     namedBy({ list, name: "hostname", id, unless: { field: "status", values: TERMINAL_WORKFLOW_STATUSES } }),
@@ -23,15 +23,18 @@ export const StageEvent = z.strictObject({
 });
 export type StageEvent = z.output<typeof StageEvent>;
 
-/** The state of a workflow, with the diagnostics of lifecycle 4.12. The members are the same for every kind. */
+/** The API's view of a workflow's state, with the diagnostics of lifecycle 4.12. Every kind of workflow has the same members for its progress. */
 export const workflowProgress = {
   status: WorkflowStatus,
   current_stage: z.string(),
   current_attempt: z.int(),
-  /** What the stage waits for, in words. The text is null when the stage does not wait. */
+  /** What the workflow's stage waits for, in words. `waiting_for` is null when the stage does not wait. */
   waiting_for: z.string().nullable(),
   stage_deadline: Timestamp.nullable(),
-  /** A verb that was accepted during a run of the stage. The verb takes effect after that run. The value is null when no accepted verb waits. */
+  /**
+   * A verb that the hub accepted during a run of the workflow's stage. The pending verb takes effect after the stage's run. `pending_verb` is null
+   * when no accepted verb waits.
+   */
   pending_verb: z.enum(STOP_VERBS).nullable(),
   failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).nullable(),
   error_code: z.string().nullable(),

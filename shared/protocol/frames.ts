@@ -8,20 +8,20 @@ import { SignedOrder } from "../tasks/order.ts";
 import { MOST_STATEMENTS, TrustChain } from "../trust.ts";
 
 /**
- * Every message on the agent channel. The WebSocket and the long-poll fallback use the same frames. The agent's first frame is `hello`,
- * which contains the digest of its journal. The hub dispatches no task before it has answered `welcome`.
+ * The schemas of every message on the channel between hub and agent. The WebSocket and the long-poll fallback carry the same frames. The agent's
+ * first frame is `hello`, which contains the digest of its journal of tasks. The hub dispatches no task to an agent before it has answered `welcome`.
  */
 export const JOURNAL_STATES = ["received", "started", "finished", "reported"] as const;
 export type JournalState = (typeof JOURNAL_STATES)[number];
 
 const taskRef = { task_id: TaskId, epoch: PositiveInt4 };
 
-/** The limit fits the largest progress in the catalogue, the list of users that a drain waits for. */
+/** The limit for progress fits the largest progress report in the task catalogue, the list of users that a drain waits for. */
 const Progress = boundedJson({ depth: 6, values: 500, characters: 16 * 1024 });
-/** The limit fits the largest result in the catalogue, the list of paths that an uninstall removes: 200 of 256 characters. */
+/** The limit for results fits the largest result in the task catalogue, the list of paths that an uninstall removes: 200 of 256 characters. */
 const Result = boundedJson({ depth: 8, values: 2_000, characters: 64 * 1024 });
 
-/** Reasons for which an agent refuses an order without running it. A refusal is final for that order. */
+/** The reasons for which an agent refuses an order without running it. An agent's refusal is final for that order. */
 const ORDER_REJECTIONS = [
   "bad_signature",
   "wrong_node",
@@ -34,7 +34,7 @@ const ORDER_REJECTIONS = [
 export const OrderRejection = z.enum(ORDER_REJECTIONS);
 export type OrderRejection = z.output<typeof OrderRejection>;
 
-/** A handler's reply in a frame. The task catalogue has the schema of each type, and the hub applies it again. */
+/** The reply of a task's handler in a frame. The task catalogue has a reply schema for each task type, and the hub applies this schema again. */
 export const WireReply = z.discriminatedUnion("ok", [
   z.strictObject({ ok: z.literal(true), result: Result }),
   z.strictObject({ ok: z.literal(false), error: z.string().min(1).max(64), message: z.string().max(4096) }),
@@ -55,7 +55,10 @@ export type Hello = z.output<typeof Hello>;
 export const AgentFrame = z.discriminatedUnion("type", [
   Hello,
   z.strictObject({ type: z.literal("heartbeat"), seq: Int4 }),
-  /** The last statement of the hub's chain of keys that the agent trusts. The agent sends `trust.known` only in answer to `trust.update`. */
+  /**
+   * The sequence number of the last statement of the hub's chain of keys that the agent trusts. The agent sends `trust.known` only in answer to
+   * `trust.update`.
+   */
   z.strictObject({ type: z.literal("trust.known"), sequence: z.int().min(0).max(MOST_STATEMENTS) }),
   z.strictObject({ type: z.literal("readiness"), signal: ReadinessSignal }),
   z.strictObject({ type: z.literal("inventory"), inventory: Inventory }),
@@ -89,7 +92,10 @@ export const HubFrame = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("trust.update"), statements: TrustChain }),
   z.strictObject({ type: z.literal("readiness.ack"), signal_id: z.uuid() }),
   z.strictObject({ type: z.literal("task.offer"), order: SignedOrder }),
-  /** `accepted` exists only for tasks with `effectOnceAccepted`. `accepted` is false when the delivery was ended or cancelled before. */
+  /**
+   * The member `accepted` exists only for tasks with `effectOnceAccepted`. The member `accepted` is false when the delivery was ended or cancelled
+   * before.
+   */
   z.strictObject({ type: z.literal("task.result_ack"), ...taskRef, accepted: z.boolean().optional() }),
   z.strictObject({ type: z.literal("task.cancel"), ...taskRef }),
 ]);

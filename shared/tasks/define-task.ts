@@ -4,8 +4,8 @@ import type { z } from "zod";
 export type ErrorHandling = "retry" | "fail";
 
 /**
- * A node runs one task at a time in each lane. A short task in its own lane never waits behind a long one. `work` changes the host.
- * `look` only reads and takes no noticeable time.
+ * A node's agent runs one task at a time in each lane. A short task in its own lane never waits behind a long task. Tasks in the lane `work` change
+ * the host. Tasks in the lane `look` only read and take no noticeable time.
  */
 export type TaskLane = "work" | "look";
 
@@ -18,14 +18,20 @@ export interface TaskSpec<
 > {
   readonly type: T;
   readonly lane: TaskLane;
-  /** How long a delivery may run without progress. After the lease the hub may offer the task again, with a higher epoch. */
+  /**
+   * How long one delivery of a task may run without progress. When the task's lease has expired, the hub may offer the task again, with a higher
+   * epoch.
+   */
   readonly leaseSeconds: number;
   /**
-   * A destructive task starts at most once for each (task, epoch). A destructive task with an unknown end is reported as `interrupted` and never
-   * run again.
+   * A destructive task starts at most once for each (task, epoch). If the end of a destructive task is unknown, the agent reports the task as
+   * `interrupted` and never runs it again.
    */
   readonly destructive: boolean;
-  /** The agent acts only after the hub has accepted its result. A cancel before the acceptance has priority, even over a success. */
+  /**
+   * If `effectOnceAccepted` is true, the task takes effect only after the hub has accepted its result. A cancel before the hub's acceptance has
+   * priority, even over a success.
+   */
   readonly effectOnceAccepted?: boolean;
   /** An object, because the database stores it and later fields must have a place. A task without input takes `z.strictObject({})`. */
   readonly input: I;

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { defineTask } from "./define-task.ts";
 
-/** Checks the whole path of a task: queue, lease, signature, journal, handler, result (lifecycle 6.3). */
+/** A task that checks the whole path of a task: queue, lease, signature, journal, handler, result (lifecycle 6.3). */
 export const heartbeatCheck = defineTask({
   type: "node.heartbeat_check",
   lane: "look",

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { defineTask } from "./define-task.ts";
 
 /**
- * Rewrites MAAS's hardware-sync credentials and units on the deployed host and starts one sync at once (lifecycle 9.1, decision M3).
- * The hub reads the token when it dispatches the task, and never stores it: the task's row holds `machine_token: null`.
+ * The task rewrites MAAS's hardware-sync credentials and units on the deployed host and starts one sync at once (lifecycle 9.1, decision M3). The hub
+ * reads MAAS's token when it dispatches a hardware-sync task, and never stores the token: the task's row holds `machine_token: null`.
  */
 export const hwSyncReseed = defineTask({
   type: "node.hw_sync_reseed",
@@ -13,12 +13,12 @@ export const hwSyncReseed = defineTask({
   input: z.strictObject({
     system_id: z.string().min(1).max(41),
     /**
-     * The base URL of the rack or region with the metadata, for example `http://rack:5248/MAAS`. The agent uses this URL only when the host has
-     * no URL of its own.
+     * The base URL of the rack or region with MAAS's metadata, for example `http://rack:5248/MAAS`. The agent uses the hub's `maas_url` only when the
+     * host has no URL of its own.
      */
     maas_url: z.url(),
     interval_seconds: z.int().min(60).max(86_400),
-    /** The hub inserts the token from MAAS when it offers the task. In the database the token is null. */
+    /** The hub inserts the machine's token from MAAS when it offers the task. In the database, the machine's token is null. */
     machine_token: z
       .strictObject({ consumer_key: z.string(), token_key: z.string(), token_secret: z.string() })
       .nullable(),
@@ -28,7 +28,10 @@ export const hwSyncReseed = defineTask({
     timer_active: z.boolean(),
     sync_started: z.boolean(),
     endpoint: z.string(),
-    /** The new interval of the host's sync. The interval is null when an operator's own timer decides. Older agents do not report the interval. */
+    /**
+     * The new interval of the host's hardware sync. `interval_seconds` is null when an operator's own timer decides the interval. Older agents do not
+     * report the interval of hardware sync.
+     */
     interval_seconds: z.int().nullable().optional(),
   }),
   progress: z.strictObject({ step: z.enum(["credentials", "units", "timer", "sync"]) }),

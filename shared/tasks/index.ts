@@ -6,7 +6,7 @@ import { hwSyncReseed } from "./hw-sync-reseed.ts";
 import { undrain } from "./undrain.ts";
 import { uninstall } from "./uninstall.ts";
 
-/** The catalogue of all task types. The catalogue contains no shell task and no remote script on purpose (lifecycle 2.4). */
+/** The catalogue of all task types. The catalogue of task types contains no shell task and no remote script on purpose (lifecycle 2.4). */
 export const TASKS = {
   [hwSyncReseed.type]: hwSyncReseed,
   [heartbeatCheck.type]: heartbeatCheck,
@@ -21,8 +21,8 @@ export type TaskResult<T extends TaskType = TaskType> = z.output<(typeof TASKS)[
 export type TaskProgress<T extends TaskType = TaskType> = z.output<(typeof TASKS)[T]["progress"]>;
 
 /**
- * Errors that the runner reports for any task, in addition to the task's own errors. Only `not_started` proves that nothing was done. A
- * task that was interrupted, or whose handler threw, may have acted, so the hub does not repeat a destructive one.
+ * Errors that the agent's runner reports for any task, in addition to the task's own errors. Only the error `not_started` proves that the task did
+ * nothing. A task that was interrupted, or whose handler threw, may have acted, so the hub does not repeat a destructive one.
  */
 export const RUNNER_ERRORS = {
   not_started: "retry",
@@ -42,12 +42,12 @@ export type TaskReply<T extends TaskType = TaskType> =
 
 export interface TaskRun<T extends TaskType> {
   readonly taskId: TaskId;
-  /** Aborted when the hub cancels the task or the agent stops. */
+  /** The signal that is aborted when the hub cancels the task or the agent stops. */
   readonly signal: AbortSignal;
   progress(progress: TaskProgress<T>): void;
 }
 
-/** One handler for each type. A missing handler is a compile error. */
+/** One handler for each task type. A task type without a handler is a compile error. */
 export type TaskHandlers = {
   readonly [T in TaskType]: (input: TaskInput<T>, run: TaskRun<T>) => Promise<TaskReply<T>>;
 };

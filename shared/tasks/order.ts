@@ -3,9 +3,9 @@ import { NodeId, TaskId } from "../ids.ts";
 import { canonicalJson, Json } from "../json.ts";
 
 /**
- * A signed order of the hub (architecture 11): Ed25519 over node, task, epoch, type, hash of the input, lease and expiry. The agent verifies the
- * signature with the key of its enrollment. The agent refuses orders for other nodes, expired orders, and every epoch at or below the highest
- * known epoch of the task.
+ * A signed task order of the hub (architecture 11): the Ed25519 signature covers node, task, epoch, type, hash of the input, lease and expiry. The
+ * agent verifies an order's signature with the order keys of the hub that it trusts. The agent refuses orders for other nodes, expired orders, and
+ * every epoch at or below the highest known epoch of the task.
  */
 export const SignedOrder = z.strictObject({
   task_id: TaskId,
@@ -13,18 +13,21 @@ export const SignedOrder = z.strictObject({
   epoch: z.int().min(1),
   type: z.string().min(1).max(64),
   input: Json,
-  /** Hex SHA-256 over `canonicalJson(input)`. */
+  /** The SHA-256 over `canonicalJson(input)`, in hex. */
   input_sha256: z.string().regex(/^[0-9a-f]{64}$/),
   lease_seconds: z.int().min(1),
   not_after: z.iso.datetime({ offset: true }),
-  /** Base64url Ed25519 signature over `orderSigningText`. */
+  /** The Ed25519 signature over `orderSigningText`, in base64url. */
   signature: z.string().min(80).max(100),
 });
 export type SignedOrder = z.output<typeof SignedOrder>;
 
 export type UnsignedOrder = Omit<SignedOrder, "signature">;
 
-/** The exact text that is signed. The member `format` names its format, so that a signature is never valid for another format. */
+/**
+ * The exact text of an order that the hub signs. The member `format` names the format of the signed text, so that a signature is never valid for
+ * another format.
+ */
 export function orderSigningText(order: UnsignedOrder): string {
   return canonicalJson({
     format: "muster-task-order/1",

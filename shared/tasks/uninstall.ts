@@ -2,8 +2,9 @@ import { z } from "zod";
 import { defineTask } from "./define-task.ts";
 
 /**
- * Removes the agent and Muster's files from the host (lifecycle 5.4, 5.8). The task itself only checks that the removal is possible, and answers.
- * The removal begins when the hub has accepted the answer. A cancel before the acceptance leaves the host unchanged.
+ * The task that removes the agent and Muster's files from the host (lifecycle 5.4, 5.8). The uninstall task itself only checks that the removal is
+ * possible, and answers. The removal of Muster begins when the hub has accepted the uninstall task's answer. A cancel of the uninstall before the
+ * acceptance leaves the host unchanged.
  */
 export const uninstall = defineTask({
   type: "node.uninstall",
@@ -13,7 +14,7 @@ export const uninstall = defineTask({
   effectOnceAccepted: true,
   input: z.strictObject({ reason: z.string().min(1).max(512) }),
   result: z.strictObject({
-    /** The paths on the host that will be removed. */
+    /** The paths on the host that the uninstall will remove. */
     removes: z.array(z.string().max(256)).max(200),
   }),
   progress: z.null(),

@@ -6,26 +6,29 @@ import { EmbeddedPostgresError } from "./error.ts";
 import { copyOf, copyOut, findPackage } from "./npm-binaries.ts";
 import { run, type ServerUser } from "./run.ts";
 
-/** The oldest major version with which the migrations and queries are tested. */
+/** The oldest major version of PostgreSQL with which the migrations and queries are tested. */
 const OLDEST_MAJOR = 15;
 
 export type Binaries = { binDir: string; version: string; major: number; source: "chosen" | "system" | "npm" };
 
 export type BinariesOptions = {
-  /** The folder for a copy of the npm package, if a copy is needed. */
+  /** The folder for a copy of the npm package with PostgreSQL's programs, if a copy is needed. */
   home: string;
   dataDir: string;
   user: ServerUser;
   log: Log;
-  /** The operator's folder. If this folder is set, no other folder is searched. */
+  /** The operator's folder with PostgreSQL's programs. If the operator names a folder, no other folder is searched. */
   binDir?: string | undefined;
-  /** Searches only this kind. */
+  /** If `source` is set, the search covers only the system's PostgreSQL or only the npm package. */
   source?: "system" | "npm" | undefined;
-  /** A folder to use in place of the installed npm package. */
+  /** A folder to use in place of the installed npm package with PostgreSQL's programs. */
   packageDir?: string | undefined;
 };
 
-/** Only the major version that created a data folder can open it. A new data folder takes the first usable version. */
+/**
+ * Only the major version of PostgreSQL that created a data folder can open it. For a new data folder, the hub takes the first usable version of
+ * PostgreSQL.
+ */
 export async function findBinaries(options: BinariesOptions): Promise<Binaries> {
   const wanted = await majorOf(options.dataDir);
   const seen: Binaries[] = [];
@@ -66,7 +69,7 @@ async function* candidates(options: BinariesOptions): AsyncGenerator<Binaries> {
 
 async function systemFolders(user: ServerUser): Promise<string[]> {
   const versioned = [
-    ...(await below("/usr/lib/postgresql", /^\d+$/)), // Debian, Ubuntu
+    ...(await below("/usr/lib/postgresql", /^\d+$/)), // PostgreSQL's folder on Debian and Ubuntu
     ...(await below("/usr", /^pgsql-\d+$/)), // the PostgreSQL project's RPMs
     ...(await below("/opt/homebrew/opt", /^postgresql(@\d+)?$/)),
     ...(await below("/usr/local/opt", /^postgresql(@\d+)?$/)),
@@ -85,7 +88,7 @@ async function below(folder: string, name: RegExp): Promise<string[]> {
   try {
     return (await readdir(folder)).filter((entry) => name.test(entry)).map((entry) => join(folder, entry));
   } catch {
-    return []; // This kind of installation does not exist on this machine.
+    return []; // The folder does not exist, so no PostgreSQL is installed there.
   }
 }
 
@@ -106,7 +109,10 @@ async function fromNpm({
   return await probe(join(copy, "bin"), "npm", user);
 }
 
-/** Runs both programs as the server's user. Both runs together prove that the programs are PostgreSQL, can be executed, and have their libraries. */
+/**
+ * Runs `postgres` and `initdb` with `--version` as the server's user. The two runs of `probe` prove that the programs are PostgreSQL, can be
+ * executed, and have their libraries.
+ */
 async function probe(binDir: string, source: Binaries["source"], user: ServerUser): Promise<Binaries | undefined> {
   const [server, init] = await Promise.all(
     ["postgres", "initdb"].map((program) => run(join(binDir, program), ["--version"], user)),
@@ -116,7 +122,7 @@ async function probe(binDir: string, source: Binaries["source"], user: ServerUse
   return { binDir, source, version: version[1] ?? "", major: Number(version[2]) };
 }
 
-/** Undefined if the folder does not exist yet. */
+/** The major version of PostgreSQL that created the data folder, or undefined if the folder does not exist yet. */
 async function majorOf(dataDir: string): Promise<number | undefined> {
   try {
     return Number.parseInt(await readFile(join(dataDir, "PG_VERSION"), "utf8"), 10);

@@ -8,7 +8,7 @@
  *   <home>/binaries-<v>       copy of the npm package, if one was needed
  *   <home>/launch.lock        the launch lock
  *
- * `cluster` is created under another name and renamed when it is complete, so a crash during initdb leaves no incomplete cluster.
+ * The folder `cluster` is created under another name and renamed when it is complete, so a crash during initdb leaves no incomplete cluster.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { chmod, chown, link, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -18,10 +18,10 @@ import type { Binaries } from "./binaries.ts";
 import { EmbeddedPostgresError } from "./error.ts";
 import { canEnter, run, type ServerUser } from "./run.ts";
 
-/** The owner of the database, and its only role. */
+/** The owner of the embedded database, and its only role. */
 export const DATABASE_USER = "muster";
 
-/** Used if the server's user cannot enter the state folder, e.g. below /root. */
+/** The parent of the database's folder if the server's user cannot enter the state folder, e.g. below /root. */
 const SHARED_HOMES = "/var/lib/muster";
 
 export type ClusterPaths = {
@@ -34,7 +34,10 @@ export type ClusterPaths = {
   lock: string;
 };
 
-/** Finds or creates the home folder. If the home must be outside the state folder, `<state>/postgres/home` stores its path. */
+/**
+ * Finds or creates the home folder of the embedded database. If the database's home folder must be outside the state folder, `<state>/postgres/home`
+ * stores its path.
+ */
 export async function prepareHome(stateDir: string, user: ServerUser, log: Log): Promise<ClusterPaths> {
   const inState = join(stateDir, "postgres");
   await mkdir(inState, { recursive: true, mode: user === undefined ? 0o700 : 0o711 });
@@ -47,7 +50,8 @@ export async function prepareHome(stateDir: string, user: ServerUser, log: Log):
     );
   const pointer = join(inState, "home");
   const home = (await readIfThere(pointer)) ?? (await claimHome(pointer));
-  // A relative path would depend on where the hub was started. The hub would then find no database and create an empty one.
+  // A relative path of the database's home would depend on where the hub was started. With a wrong path, the hub would find no database and create an
+  // empty one.
   if (!isAbsolute(home))
     throw new EmbeddedPostgresError(
       "home_unreadable",
@@ -72,8 +76,8 @@ function pathsIn(home: string): ClusterPaths {
 }
 
 /**
- * If two hubs start at once, both use the path that the first one wrote. A hard link makes the complete file visible at once, so neither a kill nor
- * another hub can see a partial path.
+ * If two hubs start at once, both use the home path that the first one wrote. A hard link makes the file with the path visible at once, so neither a
+ * kill nor another hub can leave or see a partial path.
  */
 async function claimHome(pointer: string): Promise<string> {
   const home = join(SHARED_HOMES, `postgres-${randomUUID()}`);
@@ -92,7 +96,7 @@ async function claimHome(pointer: string): Promise<string> {
   }
 }
 
-/** The caller holds the launch lock. Does nothing if the cluster exists. */
+/** Creates the cluster of the embedded database, while the caller holds the launch lock. `createCluster` does nothing if the cluster exists. */
 export async function createCluster(
   paths: ClusterPaths,
   binaries: Binaries,
@@ -133,7 +137,7 @@ async function initialise(data: string, passwordFile: string, binaries: Binaries
   );
 }
 
-/** Removes the incomplete folders of launches that were killed. */
+/** Removes the incomplete folders of database launches that were killed. */
 async function removeLeftovers(home: string): Promise<void> {
   const leftovers = (await readdir(home)).filter((entry) => entry.startsWith("new-"));
   await Promise.all(leftovers.map((entry) => rm(join(home, entry), { recursive: true, force: true })));

@@ -1,6 +1,7 @@
 /**
- * The default database: a PostgreSQL server that the hub starts itself (decision P7). If the hub is killed, the server keeps running and the next hub
- * adopts it. Several hubs may share one server. All other code sees only a URL.
+ * The default database: a PostgreSQL server that the hub starts itself (decision P7). If the hub is killed, its embedded PostgreSQL server keeps
+ * running, and the next hub uses that server. Several hubs may share one embedded PostgreSQL server. All other code of the hub knows only the URL of
+ * the database.
  */
 import { resolve } from "node:path";
 import type { Log } from "../../../shared/log.ts";
@@ -16,33 +17,39 @@ import { isAnothers, takeOver } from "./take-over.ts";
 const DATABASE = "muster";
 
 export type EmbeddedPostgresOptions = {
-  /** The state folder, created if missing. This folder contains all files of the database unless `<stateDir>/postgres/home` names another folder. */
+  /**
+   * The hub's state folder, created if missing. The state folder contains all files of the database unless `<stateDir>/postgres/home` names another
+   * folder.
+   */
   stateDir: string;
   log: Log;
-  /** The folder with `postgres` and `initdb`. If this folder is set, no other folder is searched. */
+  /** The folder with the programs `postgres` and `initdb`. If `binDir` is set, the hub searches no other folder for PostgreSQL. */
   binDir?: string | undefined;
-  /** Searches only for a system PostgreSQL, or only for the npm package. */
+  /** If `source` is set, the hub searches only for a system PostgreSQL, or only for the npm package. */
   source?: "system" | "npm" | undefined;
-  /** A folder to use in place of the installed npm package. */
+  /** A folder to use in place of the installed npm package with PostgreSQL's programs. */
   packageDir?: string | undefined;
-  /** An existing user that runs the server if this process is root. By default a user for this purpose, which is created if missing. */
+  /**
+   * The name of an existing user that runs the server if the hub's process is root. Without `runAs`, a root hub uses a user of its own for the
+   * server, and creates that user if missing.
+   */
   runAs?: string | undefined;
-  /** If false, `stop` leaves the server running for the next start. */
+  /** If `stopOnClose` is false, `stop` leaves the database server running for the hub's next start. */
   stopOnClose?: boolean | undefined;
-  /** Settings for a server that is started here, such as `shared_buffers`. Such settings are visible in the process list. */
+  /** PostgreSQL settings for a server that the hub starts, such as `shared_buffers`. The server's settings are visible in the process list. */
   settings?: Readonly<Record<string, string>> | undefined;
 };
 
 export type EmbeddedPostgres = {
-  /** The URL with the password; it must never be logged. */
+  /** The database's URL with the password, which must never be logged. */
   url: string;
-  /** True if the server was already running. */
+  /** True if the database server was already running. */
   adopted: boolean;
-  /** The server's version, such as "15.20". */
+  /** The PostgreSQL server's version, such as "15.20". */
   version: string;
   /**
-   * Shuts the server down cleanly, unless another hub on this machine still uses it. Close the pool first, because open connections are cut. A second
-   * call is harmless.
+   * Shuts the database server down cleanly, unless another hub on this machine still uses it. Before `stop`, the caller closes its connection pool,
+   * because the shutdown cuts open connections. A second call of `stop` is harmless.
    */
   stop(): Promise<void>;
 };
@@ -65,7 +72,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     const password = (await readIfThere(paths.password)) ?? "";
     let stopped: Promise<void> | undefined;
     return {
-      // Without `sslmode`, PGSSLMODE in the hub's environment would apply. The server is on this machine, so TLS is not needed.
+      // Without `sslmode` in the URL, PGSSLMODE in the hub's environment would apply. The embedded database is on the hub's own machine, so its
+      // connections need no TLS.
       url: `postgres://${DATABASE_USER}:${encodeURIComponent(password)}@127.0.0.1:${connection.port}/${DATABASE}?sslmode=disable`,
       adopted,
       version,
@@ -78,8 +86,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 }
 
 /**
- * A server that runs as another user, as earlier versions set it up, is stopped and started anew. If the hub used the running server, the other user
- * would keep control of the database.
+ * A server that runs as another user, as earlier versions of Muster set it up, is stopped and started anew. If the hub used a server that another
+ * user runs, that user would keep control of the database.
  */
 async function adoptOwn(paths: ClusterPaths, user: ServerUser): Promise<Connection | undefined> {
   const running = await adoptServer(paths);
@@ -117,13 +125,13 @@ async function createDatabase({ client }: Connection): Promise<void> {
 }
 
 /**
- * Each hub keeps its launcher connection open while it uses the server. Counting the other hubs' connections therefore tells whether the server may
- * be stopped. The launch lock ensures that a hub that is just starting is counted too.
+ * Each hub keeps one connection, its launcher connection, open while it uses the database server. The number of other hubs' launcher connections
+ * therefore tells whether the server may be stopped. The launch lock ensures that the count includes a hub that is just starting.
  */
 async function release(paths: ClusterPaths, connection: Connection, options: EmbeddedPostgresOptions): Promise<void> {
   await withLaunchLock(paths.lock, async () => {
     const others = await countOtherLaunchers(connection);
-    await connection.client.end().catch(() => undefined); // If the connection was cut, it is closed as it should be.
+    await connection.client.end().catch(() => undefined); // The database connection may already be cut, which is what `end` should achieve.
     if (options.stopOnClose === false) return;
     if (others > 0) {
       options.log.info("leaving the embedded database running for other hubs", { others });
@@ -134,7 +142,7 @@ async function release(paths: ClusterPaths, connection: Connection, options: Emb
   });
 }
 
-/** Zero if the connection is lost: then the server is gone, or nothing is known about other hubs. */
+/** How many other hubs use the server, or zero if the connection is lost: the server is gone, or nothing is known about other hubs. */
 async function countOtherLaunchers({ client }: Connection): Promise<number> {
   try {
     const { rows } = await client.query<{ count: number }>(

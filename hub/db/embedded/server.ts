@@ -1,4 +1,4 @@
-/** Starts, finds and stops the server of a cluster. */
+/** Starts, finds and stops the embedded PostgreSQL server. */
 import { spawn } from "node:child_process";
 import { open, rename, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -13,15 +13,21 @@ import { EmbeddedPostgresError } from "./error.ts";
 import { isServedHere, readPostmaster, removeStaleLock } from "./postmaster.ts";
 import { identity, SERVER_ENVIRONMENT, type ServerUser } from "./run.ts";
 
-/** Crash recovery of a big database takes long. The server's log shows whether it makes progress. */
+/**
+ * The server's start may take long, because it may include the crash recovery of a big database. The server's log shows whether a crash recovery
+ * makes progress.
+ */
 const START_WITHIN_MS = 300_000;
 const STOP_WITHIN_MS = 120_000;
 const LOG_BYTES_KEPT = 10_000_000;
 
-/** A connection to the database `postgres`, which every cluster has. */
+/** A hub's connection to the database `postgres`, which every cluster has. */
 export type Connection = { client: Client; port: number };
 
-/** Connects to the server that already has this data folder open. Undefined if there is none. */
+/**
+ * Connects to the server that already has the data folder open, if there is one. `adoptServer` returns undefined if no server has the data folder
+ * open.
+ */
 export async function adoptServer(paths: ClusterPaths): Promise<Connection | undefined> {
   const deadline = Date.now() + START_WITHIN_MS;
   while (Date.now() < deadline) {
@@ -37,7 +43,7 @@ export async function adoptServer(paths: ClusterPaths): Promise<Connection | und
   throw timedOut(paths);
 }
 
-/** Starts a server that outlives this process, and waits until it answers. */
+/** Starts a database server that outlives the hub's process, and waits until it answers. */
 export async function startServer(
   paths: ClusterPaths,
   binaries: Binaries,
@@ -53,7 +59,7 @@ export async function startServer(
       await writeFile(paths.port, String(port));
       return connection;
     }
-    // Another launcher may have started the server first, or another program has taken the chosen port.
+    // Another hub may have started the server first, or another program has taken the chosen port.
     const other = await adoptServer(paths);
     if (other !== undefined) return other;
     if (attempt === 3)
@@ -65,7 +71,9 @@ export async function startServer(
   }
 }
 
-/** Shuts the server down cleanly and fast; open transactions are rolled back. Returns when the data folder is free. */
+/**
+ * Shuts the database server down cleanly and fast, and rolls back open transactions. `stopServer` returns when no server has the data folder open.
+ */
 export async function stopServer(paths: ClusterPaths): Promise<void> {
   const postmaster = await readPostmaster(paths.data);
   if (postmaster === undefined || (await isServedHere(paths.data)) === false) return;
@@ -82,7 +90,10 @@ export async function stopServer(paths: ClusterPaths): Promise<void> {
   }
 }
 
-/** Undefined if no server answers on the port. Another server may use the port, so the answering server must have this data folder open. */
+/**
+ * Connects to the server on the port, or returns undefined if no server answers there. A server of someone else may use the port, so the hub checks
+ * that the answering server has its own data folder open.
+ */
 async function connectTo(paths: ClusterPaths, port: number): Promise<Connection | undefined> {
   const client = new Client({
     host: "127.0.0.1",
@@ -95,7 +106,7 @@ async function connectTo(paths: ClusterPaths, port: number): Promise<Connection 
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
   });
-  // `stop` notices a connection that is lost later. During a query the query rejects as well.
+  // If the connection to the server is lost later, `stop` notices the loss. If the connection is lost during a query, that query rejects too.
   client.on("error", () => undefined);
   try {
     await client.connect();
@@ -120,7 +131,7 @@ async function isSameFolder(a: string, b: string): Promise<boolean> {
   return one?.ino === other.ino && one.dev === other.dev;
 }
 
-/** Prefers the last port, so that the URL in an operator's psql stays valid. */
+/** Prefers the server's last port, so that the URL in an operator's psql stays valid. */
 async function choosePort(paths: ClusterPaths, attempt: number): Promise<number> {
   const remembered = Number(await readIfThere(paths.port));
   if (attempt === 1 && remembered > 0 && (await bindable(remembered)) !== undefined) return remembered;
@@ -140,7 +151,7 @@ function bindable(port: number): Promise<number | undefined> {
   });
 }
 
-/** Resolves when the program was spawned. The returned signal fires when the program has ended. */
+/** `spawnServer` resolves when the program was started. The signal that `spawnServer` returns fires when the server's program has ended. */
 async function spawnServer(
   paths: ClusterPaths,
   binaries: Binaries,
@@ -183,7 +194,7 @@ async function untilAnswering(paths: ClusterPaths, port: number, ended: AbortSig
   return undefined;
 }
 
-/** Keeps one log file and its predecessor. The server logs little, but it may run for years. */
+/** Keeps one log file of the server and its predecessor. The database server logs little, but it may run for years. */
 async function openLog(file: string) {
   const size = await stat(file).then(
     (found) => found.size,

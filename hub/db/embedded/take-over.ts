@@ -1,6 +1,6 @@
 /**
- * Gives a cluster that another user ran to the user who runs it from now on. The former user could put anything into the folder. Files of other
- * owners are therefore not given away, and no link is followed.
+ * Gives a database cluster that another user ran to the user who runs it from now on. The cluster's former user could put anything into its folder.
+ * The takeover therefore leaves files of other owners as they are, and follows no link.
  */
 import { lchown, lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import type { Log } from "../../../shared/log.ts";
 import { EmbeddedPostgresError } from "./error.ts";
 import type { ServerUser } from "./run.ts";
 
-/** Undefined if there is no cluster yet. */
+/** The user id of a path's owner, or undefined if the path does not exist. */
 async function ownerOf(path: string): Promise<number | undefined> {
   try {
     return (await lstat(path)).uid;
@@ -26,8 +26,9 @@ export async function isAnothers(data: string, user: ServerUser): Promise<boolea
 }
 
 /**
- * The caller holds the launch lock, and no server has the folder open. The folder is closed to the former user first and opened to the new user last.
- * `PG_VERSION` keeps the former owner until the end, so a takeover that was killed can continue.
+ * Gives the data folder to its new user, while the caller holds the launch lock and no server has the folder open. The takeover first closes the data
+ * folder to the former user, and opens it to the new user last. `PG_VERSION` keeps the former owner until the end, so that an interrupted takeover
+ * can continue.
  */
 export async function takeOver(data: string, user: ServerUser, log: Log): Promise<void> {
   if (user === undefined || !(await isAnothers(data, user))) return;
@@ -56,7 +57,7 @@ async function giveAll(folder: string, former: number, user: NonNullable<ServerU
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const path = join(folder, entry.name);
     if (path === but) continue;
-    // A hard link to a file of another owner keeps that owner.
+    // The takeover leaves a hard link to a file of another owner as it is.
     if ((await ownerOf(path)) === former) await lchown(path, user.uid, user.gid);
     if (entry.isDirectory()) await giveAll(path, former, user, but);
   }

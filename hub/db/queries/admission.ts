@@ -4,10 +4,11 @@ import type { Tx } from "../tx.ts";
 import { admitWhere } from "./workflows.ts";
 
 /**
- * Admission (lifecycle 4.4), counted over all hubs. Of each profile at most `batch_max_parallel` onboardings run at once. The limit of a site is the
- * largest such number among the profiles that have onboardings running or waiting there. Onboardings are admitted in one order for the whole site. An
- * onboarding whose profile is full keeps its place in that order and does not block the onboardings behind it. A separate statement locks the sites'
- * rows first, so the count sees what another hub has just admitted. Returns the admitted workflows.
+ * Admits waiting onboardings, with limits that are counted over all hubs (lifecycle 4.4). For each profile, at most `batch_max_parallel` onboardings
+ * run at once. A site's limit of parallel onboardings is the largest `batch_max_parallel` among the profiles with onboardings running or waiting
+ * there. Waiting onboardings of a site are admitted in one order for the whole site. An onboarding whose profile is full keeps its place in the
+ * site's order and does not block the onboardings behind it. A separate statement locks the sites' rows first, so the count includes what another hub
+ * has just admitted. Returns the workflows of the admitted onboardings.
  */
 export async function admitOnboardings(tx: Tx, kind: string): Promise<Workflow[]> {
   const locked = await tx
@@ -22,7 +23,10 @@ export async function admitOnboardings(tx: Tx, kind: string): Promise<Workflow[]
   return admitWhere(tx, sql`${workflows.id} in (${admissible(kind, sites)})`);
 }
 
-/** Running onboardings are numbered before waiting onboardings. The number of a waiting onboarding is thus how many would run if it were admitted. */
+/**
+ * The SQL numbers running onboardings before waiting onboardings. The number of a waiting onboarding is thus how many would run if that onboarding
+ * were admitted.
+ */
 const admissible = (kind: string, sites: SQLWrapper): SQL => sql`
   with at_hand as (
     select w.id, w.site_id, w.requested_at, w.status = 'pending' as waits, o.profile_id, p.batch_max_parallel as most

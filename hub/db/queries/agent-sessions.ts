@@ -4,12 +4,16 @@ import { type AgentSession, agentSessions, type Node, nodeCertificates, nodes } 
 import type { Db, Tx } from "../tx.ts";
 
 /**
- * NOTIFY channel. The payload `<node id> <epoch>` ends all sessions of the node with a lower epoch, on every hub. The payload `<node id>` alone asks
- * each hub to check whether its session of the node is still valid.
+ * The NOTIFY channel by which hubs end or check agent sessions. On the session channel, the payload `<node id> <epoch>` ends all sessions of the node
+ * with a lower epoch, on every hub. On the session channel, the payload `<node id>` alone asks each hub to check whether its session of the node is
+ * still valid.
  */
 export const SESSION_CHANNEL = "muster_sessions";
 
-/** The close reason of a session that a sweep ended because the agent was silent. The agent's next contact opens the session again. */
+/**
+ * The close reason of a session that a sweep ended because the agent was silent. After a session was closed as silent, the agent's next contact opens
+ * it again.
+ */
 export const CLOSED_AS_SILENT = "silent";
 
 export type NewSession = Pick<
@@ -25,7 +29,10 @@ export type NewSession = Pick<
   | "remoteAddress"
 >;
 
-/** Opens a session one epoch above the last one. Also returns the previous session's row, for the check on a duplicate identity. */
+/**
+ * Opens a node's agent session, one epoch above its last session. `openSession` also returns the row of the node's previous session, for the check on
+ * a duplicate identity.
+ */
 export async function openSession(
   tx: Tx,
   session: NewSession,
@@ -44,7 +51,7 @@ export async function openSession(
       set: {
         ...opened,
         sessionEpoch: sql`${agentSessions.sessionEpoch} + 1`,
-        // `trustSequence` and `displacedAt` are kept only if the earlier session belonged to the same provisioning.
+        // `trustSequence` and `displacedAt` of a session are kept only if the node's earlier session belonged to the same generation.
         trustSequence: sql`case when ${agentSessions.generation} = excluded.generation then ${agentSessions.trustSequence} end`,
         displacedAt: sql`case when ${agentSessions.generation} = excluded.generation then ${agentSessions.displacedAt} end`,
         connectedAt: sql`now()`,
@@ -57,7 +64,7 @@ export async function openSession(
   return { epoch: row.epoch, previous: previous ?? null };
 }
 
-/** True if the session was open and was the newest session of the node. */
+/** Closes an agent session, and returns whether it was open and was the newest session of the node. */
 export async function closeSession(tx: Tx, nodeId: NodeId, epoch: number, reason: string): Promise<boolean> {
   const rows = await tx
     .update(agentSessions)
@@ -69,7 +76,9 @@ export async function closeSession(tx: Tx, nodeId: NodeId, epoch: number, reason
   return rows.length > 0;
 }
 
-/** What a hub knows about a session that it holds. The database needs these values to say whether the session is still valid. */
+/**
+ * What a hub knows about an agent session that it holds. From the values of a held session, the database can say whether the session is still valid.
+ */
 export interface HeldSession {
   readonly nodeId: NodeId;
   readonly epoch: number;
@@ -82,8 +91,8 @@ export interface Contact {
 }
 
 /**
- * Records all contacts of the last second in one statement, each with the heartbeat interval that the agent was last told. A session that was
- * superseded since is not changed.
+ * Records all contacts of agents in the last second in one statement, each with the heartbeat interval that the agent was last told. `recordContacts`
+ * does not change a session that a newer session has superseded.
  */
 export async function recordContacts(db: Db, contacts: readonly Contact[]): Promise<void> {
   if (contacts.length === 0) return;
@@ -103,7 +112,7 @@ export async function recordContacts(db: Db, contacts: readonly Contact[]): Prom
     update ${nodes} n set last_agent_contact_at = now() from live where n.id = live.node_id`);
 }
 
-/** The newer session that replaced the session of this epoch; null if there is none. */
+/** The node's newer session that replaced the session of this epoch, or null. */
 export async function readDisplacing(
   tx: Tx,
   nodeId: NodeId,
@@ -127,9 +136,9 @@ export async function noteDisplaced(tx: Tx, nodeId: NodeId): Promise<void> {
 type VoidBecause = "superseded" | "identity_revoked" | "certificate_replaced" | "certificate_expired";
 
 /**
- * The sessions among these that are no longer valid, whatever their hub believes. A session ends when a newer one exists, or when its certificate is
- * revoked, replaced, expired, or of an earlier generation. Each hub runs this query regularly, so after a lost notification a session lives only
- * seconds too long.
+ * Those of the given sessions that are no longer valid, whatever the hub that holds them believes. An agent session ends when a newer session exists,
+ * or when its certificate is revoked, replaced, expired, or of an earlier generation. Each hub runs `findVoidSessions` regularly, so a lost
+ * notification lets an invalid session live only seconds too long.
  */
 export async function findVoidSessions(
   db: Db,
@@ -169,13 +178,16 @@ export interface Silence {
 }
 
 /**
- * Nodes that were silent for longer than their agent's heartbeat interval plus `silenceMs`. Either the node is still `active`, or its session was
- * never closed, e.g. because its hub died. Nodes whose heartbeat interval is more than half of `upForMs` are left out: this hub has not run long
- * enough (decision F2).
+ * Finds nodes that were silent for longer than their agent's heartbeat interval plus `silenceMs`. A silent node is found while it is still `active`,
+ * or while its session is not closed, e.g. because its hub died. Nodes whose heartbeat interval is more than half of `upForMs` are left out: this hub
+ * has not run long enough (decision F2).
  */
 export const findSilentNodes = (tx: Tx, silence: Silence): Promise<SilentNode[]> => silentNodes(tx, silence);
 
-/** The nodes among these that are still silent, locked until the transaction ends. A node that another transaction has locked is left out. */
+/**
+ * Returns those of the given nodes that are still silent, and locks them until the transaction ends. `lockSilentNodes` leaves out a node that another
+ * transaction has locked.
+ */
 export const lockSilentNodes = (tx: Tx, nodeIds: readonly NodeId[], silence: Silence): Promise<SilentNode[]> =>
   silentNodes(tx, silence, inArray(nodes.id, [...nodeIds])).for("no key update", { skipLocked: true });
 
@@ -204,8 +216,8 @@ const silentNodes = (tx: Tx, { silenceMs, upForMs }: Silence, which?: SQL) =>
     .orderBy(nodes.id);
 
 /**
- * Offline nodes with an open session that was heard from again without a new hello, e.g. because a hub could not write for a while. Returns at most
- * `limit` nodes, locked.
+ * Finds offline nodes with an open session that were heard from again without a new hello frame, e.g. because a hub could not write for a while.
+ * `lockReturnedNodes` returns at most `limit` nodes and locks them.
  */
 export async function lockReturnedNodes(tx: Tx, limit: number): Promise<Pick<Node, "id" | "generation">[]> {
   return tx
@@ -225,7 +237,7 @@ export async function lockReturnedNodes(tx: Tx, limit: number): Promise<Pick<Nod
     .for("no key update", { of: nodes, skipLocked: true });
 }
 
-/** The node's session, if it is open and belongs to this generation. */
+/** The node's agent session, if it is open and belongs to this generation. */
 export async function readOpenSession(db: Db | Tx, nodeId: NodeId, generation: number): Promise<AgentSession | null> {
   const [session] = await db
     .select()
@@ -236,7 +248,7 @@ export async function readOpenSession(db: Db | Tx, nodeId: NodeId, generation: n
   return session ?? null;
 }
 
-/** Records that the agent trusts the chain of key statements up to `sequence` and has stored it on disk. */
+/** Records that the agent has accepted the hub's chain of key statements up to `sequence` and has stored it on disk. */
 export async function recordTrust(db: Db, nodeId: NodeId, epoch: number, sequence: number): Promise<void> {
   await db.execute(sql`
     update ${agentSessions} set trust_sequence = ${sequence} where node_id = ${nodeId} and session_epoch = ${epoch}`);

@@ -12,7 +12,7 @@ export async function findApiToken(db: Db, tokenSha256: string): Promise<{ name:
   return row ?? null;
 }
 
-/** Stores the hash of a named API token. An older token of the same name becomes invalid. */
+/** Stores the hash of a named API token. When an API token is stored, an older token of the same name becomes invalid. */
 export async function putApiToken(tx: Tx, token: { name: string; role: ApiRole; tokenSha256: string }): Promise<void> {
   await tx
     .insert(apiTokens)
@@ -51,14 +51,18 @@ export async function findIdempotencyKey(db: Db | Tx, actor: string, key: string
 }
 
 /**
- * Waits for another request with the same key to end, and returns its answer if it stored one. Of two simultaneous requests only one takes effect.
+ * Waits until another request with the same idempotency key has ended, and returns that request's answer if it stored one. Of two simultaneous
+ * requests with one idempotency key, only one takes effect.
  */
 export async function lockIdempotencyKey(tx: Tx, actor: string, key: string): Promise<IdempotencyKey | null> {
   await lockUntilCommit(tx, "idempotency_key", `${actor} ${key}`);
   return findIdempotencyKey(tx, actor, key);
 }
 
-/** False if another request with this key stored its answer first; the caller must then roll its own work back. */
+/**
+ * Stores a request's answer unless another request with the same idempotency key stored one first. If the result is false, the caller must roll its
+ * own work back.
+ */
 export async function keepIdempotencyKey(tx: Tx, row: Omit<IdempotencyKey, "createdAt">): Promise<boolean> {
   await tx.delete(idempotencyKeys).where(lt(idempotencyKeys.createdAt, sql`now() - interval '1 day'`));
   const kept = await tx

@@ -4,7 +4,7 @@ import { conditionWatch, type NodeConditionRow, nodeConditions, nodes } from "..
 import type { Tx } from "../tx.ts";
 import { extendExpiries } from "./node-conditions.ts";
 
-/** Locks the sweep's progress until the transaction ends, so that each hub continues where the previous one stopped. */
+/** Locks the progress of the sweep that finds stale conditions, so that each hub continues where the previous one stopped. */
 export async function lockConditionWatch(tx: Tx): Promise<{ idleSeconds: number; inGrace: boolean } | null> {
   await tx.insert(conditionWatch).values({}).onConflictDoNothing();
   const [row] = await tx
@@ -17,11 +17,14 @@ export async function lockConditionWatch(tx: Tx): Promise<{ idleSeconds: number;
   return row ?? null;
 }
 
-/** A transaction that waited for the lock has an older now() than the one that it waited for. `greatest` keeps the time from moving backwards. */
+/**
+ * A transaction that waited for a lock has an older now() than the transaction that held the lock. SQL's `greatest` keeps the stored time from moving
+ * backwards.
+ */
 const orNow = (column: typeof conditionWatch.lookedUntil | typeof conditionWatch.lookedAt) =>
   sql`greatest(${column}, now())`;
 
-/** Records that conditions which expired up to `until` are reported. Null means up to the present. */
+/** Records that the conditions which expired up to the time `until` are reported. If `until` is null, the time is the present. */
 export async function lookedUntil(tx: Tx, until: string | null): Promise<void> {
   const { lookedUntil, lookedAt } = conditionWatch;
   const told = until === null ? orNow(lookedUntil) : sql`${until}::timestamptz`;
@@ -33,8 +36,9 @@ export async function beginGrace(tx: Tx, seconds: number): Promise<void> {
 }
 
 /**
- * After an outage, extends conditions that were valid at the last sweep by `seconds`, at most `most` of them in one step. Conditions of one step
- * expire together and different steps expire at different times. The later sweep therefore also finds them in bounded portions.
+ * After an outage, extends by `seconds` the conditions that were valid at the last sweep, at most `most` of them in one step. Conditions that one
+ * step extends expire together, and different steps expire at different times. The later sweep therefore also finds the extended conditions in
+ * bounded portions.
  */
 export async function extendConditions(tx: Tx, seconds: number, most: number): Promise<void> {
   const more = (await extendExpiries(tx, seconds, most)) >= most;
@@ -48,7 +52,10 @@ export interface StaleCondition
   readonly hostname: string;
 }
 
-/** The expiry time, to the microsecond, of the `most`-th condition that expired since the last sweep. Null if fewer than `most` expired. */
+/**
+ * The expiry time, to the microsecond, of the `most`-th condition that expired since the last sweep. `endOfStep` is null if fewer than `most`
+ * conditions expired.
+ */
 export async function endOfStep(tx: Tx, most: number): Promise<string | null> {
   const { expiresAt } = nodeConditions;
   const [row] = await tx
@@ -67,7 +74,10 @@ const hasExpired = (until: string | null): SQL | undefined =>
     lte(nodeConditions.expiresAt, until === null ? sql`now()` : sql`${until}::timestamptz`),
   );
 
-/** Conditions of the nodes' present generation that became stale since the last sweep, up to `until`. Null means up to the present. */
+/**
+ * Conditions of the nodes' present generation that became stale since the last sweep, up to the time `until`. If `until` is null, the limit is the
+ * present.
+ */
 export async function newlyStale(tx: Tx, until: string | null): Promise<StaleCondition[]> {
   const { type, status, observedAt, expiresAt } = nodeConditions;
   return tx

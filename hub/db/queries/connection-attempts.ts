@@ -3,21 +3,24 @@ import { and, desc, eq, gte, inArray, or, sql } from "../orm.ts";
 import { type AttemptKind, type ConnectionAttempt, connectionAttempts, enrollmentTokens } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
-/** Connection attempts of one kind that one hub counted since it last wrote them. */
+/** Connection attempts of one kind that one hub counted since it last stored its counts. */
 export interface NotedAttempt {
   readonly address: string;
   readonly kind: AttemptKind;
   readonly detail: string;
-  /** The hash of the refused enrollment token; null for other kinds of attempts. */
+  /** The hash of the refused enrollment token, or null for other kinds of connection attempts. */
   readonly tokenSha256: string | null;
   readonly count: number;
 }
 
-/** The limit of rows from all hubs. The oldest rows are deleted, so a client with many addresses cannot fill the database. */
+/**
+ * The maximum number of rows for connection attempts, counted over all hubs. The oldest connection attempts are deleted, so a client with many
+ * addresses cannot fill the database.
+ */
 const MOST_ROWS = 5_000;
 const MOST_SHOWN = 20;
 
-/** Adds the attempts to the stored counts. The times are those of the database's clock. */
+/** Adds a hub's connection attempts to the stored counts. The times of connection attempts are those of the database's clock. */
 export async function keepConnectionAttempts(db: Db, noted: readonly NotedAttempt[]): Promise<void> {
   if (noted.length === 0) return;
   const rows = await byNode(db, noted);
@@ -40,8 +43,8 @@ export async function keepConnectionAttempts(db: Db, noted: readonly NotedAttemp
 }
 
 /**
- * Merges the attempts to one row for each key, in one order for all hubs. PostgreSQL allows one statement to change a row only once, and a common
- * order prevents deadlocks between hubs.
+ * Merges connection attempts to one row for each key, in one order for all hubs. PostgreSQL allows one statement to change a row only once, and a
+ * common order of rows prevents deadlocks between hubs.
  */
 async function byNode(db: Db, noted: readonly NotedAttempt[]) {
   const sums = [...new Set(noted.flatMap(({ tokenSha256 }) => tokenSha256 ?? []))];
@@ -60,7 +63,7 @@ async function byNode(db: Db, noted: readonly NotedAttempt[]) {
 }
 type Counted = Pick<NotedAttempt, "detail" | "count">;
 
-/** Attempts since `since` from these addresses or with a token of the node, newest first. */
+/** Connection attempts since `since` from these addresses or with a token of the node, newest first. */
 export function listConnectionAttempts(
   db: Db,
   { addresses, nodeId, since }: { addresses: readonly string[]; nodeId: NodeId; since: Date },

@@ -6,10 +6,10 @@ import type { Db, Tx } from "../tx.ts";
 
 type Place = { readonly siteId: SiteId; readonly path: string };
 
-/** Records that an onboarding chose this login (lifecycle 3.2.1). */
+/** Records that an onboarding chose this BMC login (lifecycle 3.2.1). */
 export const recordCredentialUse = (tx: Tx, place: Place): Promise<void> => note(tx, place, { lastUsedAt: sql`now()` });
 
-/** Records that a deploy with this login succeeded at `at`. An earlier time than the stored one changes nothing. */
+/** Records that a deploy with this BMC login succeeded at the time `at`. A time `at` before the stored one changes nothing. */
 export const recordCredentialWorked = (tx: Tx, place: Place, at: Date): Promise<void> =>
   note(tx, place, {
     lastWorkedAt: sql`greatest(${maasCredentialUses.lastWorkedAt}, ${at.toISOString()}::timestamptz)`,
@@ -27,8 +27,8 @@ export const recordCredentialFailure = (
   });
 
 /**
- * Records whether the user of the site's MAAS token is an administrator. MAAS refuses most of the hub's calls to other users. If the answer is the
- * same as last time, nothing is written, so the stored time says since when it holds.
+ * Records whether the user of the site's MAAS token is an administrator. MAAS refuses most of the hub's calls if the token's user is not an
+ * administrator. If the answer is the same as last time, nothing is written, so the stored time says since when the answer holds.
  */
 export async function recordTokenRights(tx: Tx, siteId: SiteId, isAdministrator: boolean): Promise<void> {
   const { lastFailedAt, lastWorkedAt, lastFailureCode } = maasCredentialUses;
@@ -52,11 +52,11 @@ export async function recordTokenRights(tx: Tx, siteId: SiteId, isAdministrator:
 }
 export const NOT_ADMINISTRATOR = "not_administrator";
 
-/** The number of former names of a token's user that are kept. */
+/** How many former names of a MAAS token's user are kept. */
 const NAMES_KEPT = 8;
 
 /**
- * Stores the present name of the token's user, and returns the other names that were seen since the token was written. A token belongs to one user,
+ * Stores the present name of the MAAS token's user, and returns the user's other names since the token was written. A MAAS token belongs to one user,
  * so a different name means that the user was renamed.
  */
 export async function recordTokenUser(tx: Tx, siteId: SiteId, username: string): Promise<string[]> {
@@ -97,15 +97,15 @@ export async function forgetCredentialFailures(tx: Tx, paths: readonly string[])
 
 export type CredentialKind = "maas_token" | "power" | "power_override";
 
-/** One secret of a site that is in use, with the results of using it. All times are the database's. */
+/** One secret of a site that is in use, with the results of its use. All times of a `CredentialRecord` come from the database's clock. */
 export interface CredentialRecord {
   readonly siteId: SiteId;
   readonly kind: CredentialKind;
   readonly path: string;
   readonly overrideId: string | null;
-  /** For example `hostname c07u31`; null for a secret of the whole site. */
+  /** Which hosts the secret is for, for example `hostname c07u31`, or null for a secret of the whole site. */
   readonly selector: string | null;
-  /** When the secret was created, last changed or enabled. The secret could be used from that time on. */
+  /** The time when the secret was created, last changed or enabled. From the time `usableSince` on, the hub could use the secret. */
   readonly usableSince: Date;
   readonly lastUsedAt: Date | null;
   readonly lastWorkedAt: Date | null;
@@ -116,10 +116,13 @@ export interface CredentialRecord {
   readonly now: Date;
 }
 
-/** Errors of a watcher's poll that concern the token or its secret. Other errors, e.g. that MAAS is unreachable, say nothing about the token. */
+/**
+ * The error codes of a watcher's poll that concern the MAAS token or its secret. Other errors of a poll, e.g. that MAAS is unreachable, say nothing
+ * about the token.
+ */
 const TOKEN_ERRORS = ["unauthorized", "forbidden", "secret_missing", "secret_corrupt"];
 
-/** The secrets in use at active sites, or at one site: the MAAS token, the default BMC login, and each active override. */
+/** The secrets in use at active sites, or at one site: the MAAS token, the default BMC login, and each active override of it. */
 export async function listCredentials(db: Db | Tx, only?: SiteId): Promise<CredentialRecord[]> {
   const { rows } = await db.execute<Record<string, string | null>>(sql`
     with sites as (
@@ -159,7 +162,7 @@ export async function listCredentials(db: Db | Tx, only?: SiteId): Promise<Crede
   }));
 }
 
-/** Records the warning that operators are given about a secret. False if this hub or another one has given the same warning before. */
+/** Records that operators are warned about a secret. `noteWarning` is false if this hub or another one has given the same warning before. */
 export async function noteWarning(tx: Tx, place: Place, reason: "unused" | "failing" | null): Promise<boolean> {
   await tx.insert(maasCredentialUses).values(place).onConflictDoNothing({ target: maasCredentialUses.path });
   const rows = await tx

@@ -20,12 +20,12 @@ import { listStageEvents } from "./workflow-events.ts";
 import { isoOrNull, requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
 import { wakeRunning } from "./workflow-wakes.ts";
 
-/** Writes the request of a decommission. The caller has already written the `workflows` row of the same id. */
+/** Stores the request of a decommission. The caller of `insertDecommission` has already written the `workflows` row of the same id. */
 export async function insertDecommission(tx: Tx, row: typeof nodeDecommissions.$inferInsert): Promise<void> {
   await tx.insert(nodeDecommissions).values(row);
 }
 
-/** Records that MAAS released the system that this generation of the node had installed. */
+/** Records that MAAS released the host's system, which this generation of the node had installed. */
 export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: number): Promise<void> {
   await tx
     .update(nodeDecommissions)
@@ -36,7 +36,7 @@ export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: 
 type Row = { decommission: NodeDecommission; workflow: Workflow };
 const columns = { decommission: nodeDecommissions, workflow: workflows };
 
-/** The read model of lifecycle 5.7: the request of the decommission, and its progress from the workflow's row. */
+/** Makes the API's view of a decommission (lifecycle 5.7): its request, and its progress from the workflow's row. */
 function toDecommission({ decommission, workflow }: Row): Decommission {
   return {
     decommission_id: decommission.decommissionId,
@@ -73,7 +73,7 @@ export interface DecommissionFilter {
   readonly hostname?: string | undefined;
 }
 
-/** Newest first. `before` is the last entry of the previous page. */
+/** Lists decommissions, newest first. The argument `before` is the last entry of the previous page. */
 export async function listDecommissions(
   db: Db | Tx,
   filter: DecommissionFilter,
@@ -99,15 +99,15 @@ export async function listDecommissions(
 
 export interface DecommissionRows {
   readonly decommission: NodeDecommission;
-  /** The node's row. A removed node keeps its row, with the status `deleted`. */
+  /** The database row of the decommission's node. A removed node keeps its row, with the status `deleted`. */
   readonly node: Node;
-  /** The system id of the machine that the node is bound to now. */
+  /** The system id of the machine to which the node is bound now. */
   readonly boundSystemId: string | null;
-  /** The profile of the node's last onboarding; null for a node of manual mode. */
+  /** The profile of the node's last onboarding, or null for a node of manual mode. */
   readonly profile: MaasSiteProfile | null;
 }
 
-/** The rows that the stages of a decommission need, read in one statement. */
+/** The rows that the stages of a decommission need, which one SQL statement reads. */
 export async function readDecommissionRows(db: Db | Tx, id: WorkflowId): Promise<DecommissionRows | null> {
   const [rows] = await db
     .select({
@@ -145,7 +145,7 @@ export async function readMaasSystemId(db: Db | Tx, nodeId: NodeId): Promise<str
   return row?.id ?? null;
 }
 
-/** The node's status when its last drain was requested. Null if the node has had no drain. */
+/** The node's status at the time when its last drain was requested. `readPriorStatus` is null if the node has had no drain. */
 export async function readPriorStatus(tx: Tx, nodeId: NodeId): Promise<NodeStatus | null> {
   const [row] = await tx
     .select({ status: nodeDecommissions.priorStatus })
@@ -157,7 +157,8 @@ export async function readPriorStatus(tx: Tx, nodeId: NodeId): Promise<NodeStatu
 }
 
 /**
- * Records the override of lifecycle 5.8 and makes a running decommission due at once. If the decommission was forced before, that first record stays.
+ * Records that an operator forces a decommission (lifecycle 5.8), and makes a running decommission due at once. If the decommission was forced
+ * before, the first record of that stays.
  */
 export async function forceDecommission(tx: Tx, id: WorkflowId, by: { actor: string; reason: string }): Promise<void> {
   await tx

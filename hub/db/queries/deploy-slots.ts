@@ -10,9 +10,9 @@ const deploySlot = (profileId: ProfileId): string => `deploy-slot:${profileId}/`
 const ANY_SLOT = "deploy-slot:%";
 
 /**
- * Takes one of the profile's `deploy_max_parallel` places, or keeps the place that the workflow holds. False if all places are taken. The hosts of a
- * batch ask at the same moment. The lock lets one host after the other search, so each finds its own free place. Without the lock all hosts would try
- * the same place, and all but one would fail.
+ * Takes one of the profile's `deploy_max_parallel` places for a deploy, or keeps the place that the workflow already holds. `takeDeploySlot` is false
+ * if all places for deploys are taken. The hosts of one onboarding batch ask for places at the same moment. The lock lets one host after the other
+ * search for a place, so each host finds its own free place. Without the lock all hosts would try the same place, and all but one host would fail.
  */
 export async function takeDeploySlot(tx: Tx, id: WorkflowId, profileId: ProfileId, most: number): Promise<boolean> {
   const prefix = deploySlot(profileId);
@@ -25,7 +25,7 @@ export async function takeDeploySlot(tx: Tx, id: WorkflowId, profileId: ProfileI
   return held.length > 0;
 }
 
-/** The key on which a deploy waits for a free place. */
+/** The key by which a deploy waits for a free place of its profile. */
 export const deploySlotKey = (profileId: ProfileId): string => deploySlot(profileId);
 
 export async function releaseDeploySlot(tx: Tx, id: WorkflowId): Promise<void> {

@@ -3,13 +3,13 @@ import { and, eq, isNull, ne, sql } from "../orm.ts";
 import { maasSites, nodeMaasState, nodeOnboardings, nodes, workflows } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
-/** The workflow's record of its discovery. Null or JSON null if the discovery has not begun. */
+/** SQL for the part of a workflow's state that records the search for its machine. The discovery is null or JSON null if the search has not begun. */
 const discovery = sql`${workflows.state} -> 'discovery'`;
 
 /**
- * Other onboardings of the site that have found no machine yet, and that are searching for their host or have booted it since `since`. A machine that
- * appears now may belong to the host of one of these onboardings. An onboarding that a person resumed may boot its host again, so a resumed
- * onboarding also counts.
+ * Other onboardings of the site that have found no machine yet, and that search for their host or have booted it since `since`. A machine that
+ * appears now in MAAS may belong to the host of another onboarding that still searches. An onboarding that a person resumed may boot its host again,
+ * so it also counts as searching.
  */
 export async function otherDiscoveries(
   db: Db,
@@ -34,7 +34,7 @@ export async function otherDiscoveries(
     .limit(100);
 }
 
-/** A node at any site that is not deleted and has this BMC address. The node `nodeId` itself is left out. */
+/** Finds a node at any site that is not deleted and has this BMC address. `nodeWithBmc` ignores the node `nodeId` itself. */
 export async function nodeWithBmc(
   db: Db,
   { nodeId, ipmiIp }: { readonly nodeId: NodeId; readonly ipmiIp: string },

@@ -4,17 +4,17 @@ import { type DomainEventRow, domainEvents } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
 /**
- * Lists events, oldest first. PostgreSQL gives out a sequence number before the transaction commits, so a lower number may become visible after a
- * higher one. The list therefore ends below every number that a running transaction may still use (see `recordDomainEvent`). A reader that continues
- * from the last event it saw misses none (decision P5).
+ * Lists domain events, oldest first. PostgreSQL gives out an event's sequence number before the transaction commits, so a lower number may become
+ * visible after a higher one. The list of events therefore ends below every number that a running transaction may still use (see
+ * `recordDomainEvent`). A reader that continues from the last event it saw misses no event (decision P5).
  */
 export async function listDomainEvents(db: Db, page: { after: bigint; limit: number }): Promise<DomainEventRow[]> {
   return listSettledEvents(db, { ...page, settled: await lastSettled(db) });
 }
 
 /**
- * Lists events up to a bound that `lastSettled` returned earlier. A transaction must be READ COMMITTED, because only a later snapshot shows all
- * events below the bound.
+ * Lists domain events up to a bound that `lastSettled` returned earlier. A calling transaction must be READ COMMITTED, because only a later snapshot
+ * shows all events below the bound.
  */
 export const listSettledEvents = (
   db: Db,
@@ -28,8 +28,9 @@ export const listSettledEvents = (
     .limit(page.limit);
 
 /**
- * Whether a reader can continue after `position`. This database must have given that number out, and the event of that number or an older one must
- * still be stored. If the check follows the read, it also proves that retention removed none of the events in between.
+ * Whether a reader of domain events can continue after the sequence number `position`. This database must have given out the number `position`, and
+ * must still store the event of that number or an older one. If `hasPosition` runs after the read, it also proves that retention removed none of the
+ * events in between.
  */
 export async function hasPosition(db: Db, position: bigint): Promise<boolean> {
   if (position === 0n) return true;
@@ -49,9 +50,10 @@ async function lastGiven(db: Db): Promise<bigint> {
 }
 
 /**
- * The highest sequence number below which all events are visible. The order of the statements matters: first the last number, then the writers'
- * marks, then the caller's read. A writer that marks itself after the first statement gets a higher number. A writer that is marked lowers the bound.
- * A writer that removed its mark in between has committed, and only the snapshot of a later statement is sure to show its events.
+ * The highest sequence number below which all domain events are visible. The order of the SQL statements in `lastSettled` matters: first the last
+ * number, then the writers' marks, then the caller's read of events. A writer of events that marks itself after the first statement gets a higher
+ * number. A writer of events that is marked lowers the bound. A writer that removed its mark in between has committed, and a later statement surely
+ * shows its events.
  */
 export async function lastSettled(db: Db): Promise<bigint> {
   const last = await lastGiven(db);

@@ -5,10 +5,10 @@ import { domainEvents } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
 /**
- * Marks the transaction, until it ends, with the last sequence number given out before its first event. Readers wait for marked numbers (see
- * `listDomainEvents`). The mark is a shared advisory lock, so writers do not wait for each other. A transaction takes only one mark: the lowest
- * number decides, and more marks would fill the server's lock table. A transaction-local setting remembers the mark, so a rollback to a savepoint
- * undoes both together.
+ * Marks the transaction as a writer of events, until it ends, with the last sequence number given out before its first event. Readers of events wait
+ * for marked sequence numbers (see `listDomainEvents`). The mark of a writer of events is a shared advisory lock, so writers do not wait for each
+ * other. A transaction takes only one mark: the lowest number decides, and more marks would fill PostgreSQL's lock table. A setting of the
+ * transaction remembers that the mark is set, so a rollback to a savepoint undoes setting and mark together.
  */
 async function markWriter(tx: Tx): Promise<void> {
   await tx.execute(sql`
@@ -17,7 +17,10 @@ async function markWriter(tx: Tx): Promise<void> {
     where current_setting('muster.writes_events', true) is distinct from 'yes'`);
 }
 
-/** Writes a domain event in the transaction that makes it true. `subject` is e.g. `nodes/<id>` or `onboardings/<id>`. `data` must hold no secret. */
+/**
+ * Writes a domain event in the same transaction as the change that the event reports. The event's `subject` is, for example, `nodes/<id>` or
+ * `onboardings/<id>`. The event's `data` must hold no secret.
+ */
 export async function recordDomainEvent<T extends EventType>(
   tx: Tx,
   event: { readonly type: T; readonly subject: string; readonly data: EventData<T> },

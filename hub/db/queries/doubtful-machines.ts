@@ -3,12 +3,12 @@ import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import { sql } from "../orm.ts";
 import type { Db } from "../tx.ts";
 
-/** How long an agent may be disconnected before it counts as away. Most lost connections are back within seconds. */
+/** How long an agent may be disconnected before its host counts as away. Most lost connections of agents are back within seconds. */
 const AWAY_SECONDS = 30;
 
 /**
- * Deployed machines of nodes in service whose row in Muster may be outdated. Either the agent is away, or MAAS reports the machine's power as off or
- * in error. `key` changes when the reason changes.
+ * Deployed machines of nodes in service whose row in the hub's database may be outdated. A machine's row is in doubt if the node's agent is away, or
+ * if MAAS reports the machine's power as off or in error. The returned `key` of a machine changes when the reason of the doubt changes.
  */
 export async function doubtfulMachines(db: Db, siteId: SiteId): Promise<{ systemId: string; key: string }[]> {
   const { rows } = await db.execute<{ system_id: string; key: string }>(sql`

@@ -18,27 +18,30 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** A workflow may hold several subjects; this condition picks the subject of the node itself. */
+/** A workflow may hold several subjects. The SQL condition `holdsTheNode` picks the subject that is the node itself. */
 const holdsTheNode = eq(workflowSubjects.subject, sql`'node:' || ${nodes.id}::text`);
 
-/** All facts by which one node is judged. */
+/** All facts from which the reconciler judges the drift of one node. */
 export interface DriftRow {
   readonly state: NodeMaasState;
   readonly node: Pick<Node, "id" | "hostname" | "status" | "host">;
   readonly machine: MaasMachineRow | null;
   readonly session: Pick<AgentSession, "lastSeenAt" | "state"> | null;
   readonly policy: { requireHwSync: boolean; hardwareSyncIntervalSeconds: number } | null;
-  /** The hardware sync interval that the agent was last asked to set, and the interval that it reported as set. */
+  /** The interval of hardware sync that the agent was last asked to set, and the interval that it reported as set. */
   readonly syncSeed: { readonly asked: number; readonly set: number | null } | null;
   readonly maasUrl: string;
   readonly siteStatus: MaasSite["status"];
   readonly hostInterface: string;
-  /** When the last sweep that could read this machine began. Null if the last sweep could not parse the machine. */
+  /** The time at which the last sweep that could read this machine began. `lastSweepAt` is null if the last sweep could not parse the machine. */
   readonly lastSweepAt: Date | null;
   readonly heldBy: string | null;
 }
 
-/** Drift that a contact of the agent disproves. A contact marks no row as changed, so these few nodes are judged with every poll. */
+/**
+ * SQL for drift that a contact of the node's agent disproves. An agent's contact marks no row as changed, so the nodes whose drift it may disprove
+ * are judged with every poll.
+ */
 const DISPROVED_BY_CONTACT = sql`${nodeMaasState.driftDetails} ->> 'rule' = 'powered_off'`;
 
 /** The idempotency keys of all reseed tasks begin with `hw-sync-reseed/`, and a node's keys are indexed. */
@@ -47,7 +50,10 @@ const LAST_SEED = sql<DriftRow["syncSeed"]>`(
   from tasks t where t.node_id = ${nodes.id} and t.idempotency_key like 'hw-sync-reseed/%' and t.state = 'succeeded'
   order by t.finished_at desc limit 1)`;
 
-/** Nodes of a site that are bound to a machine: all of them, one of them, or those whose facts changed since they were judged. One statement. */
+/**
+ * Nodes of a site that are bound to a machine: all of them, one of them, or those whose facts changed since they were last judged. `readDriftRows`
+ * needs only one SQL statement.
+ */
 export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | "all" | NodeId): Promise<DriftRow[]> {
   const profiles = db
     .selectDistinctOn([nodeOnboardings.nodeId], {
@@ -96,7 +102,10 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
     .where(and(eq(nodeMaasState.siteId, siteId), which));
 }
 
-/** The hardware sync interval of the site's default profile. Null if the site is disabled or the profile does not require hardware sync. */
+/**
+ * The interval of hardware sync in the site's default profile. `siteSyncInterval` is null if the site is disabled or the profile does not require
+ * hardware sync.
+ */
 export async function siteSyncInterval(db: Db, siteId: SiteId): Promise<number | null> {
   const [row] = await db
     .select({ seconds: maasSiteProfiles.hardwareSyncIntervalSeconds })
@@ -106,7 +115,10 @@ export async function siteSyncInterval(db: Db, siteId: SiteId): Promise<number |
   return row?.seconds ?? null;
 }
 
-/** How many of these machines, which MAAS no longer lists, belong to nodes in service. MAAS has not yet confirmed that these machines are gone. */
+/**
+ * Counts the nodes in service that are bound to one of the given machines, which MAAS no longer lists. MAAS has not yet confirmed that the unlisted
+ * machines are gone.
+ */
 export async function countUnconfirmed(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<number> {
   if (systemIds.length === 0) return 0;
   const [row] = await tx
@@ -123,7 +135,7 @@ export async function countUnconfirmed(tx: Tx, siteId: SiteId, systemIds: readon
   return row?.count ?? 0;
 }
 
-/** How many machines in MAAS belong to no node (lifecycle 6.4). */
+/** Counts the machines in MAAS that belong to no node (lifecycle 6.4). */
 export async function countUnmanaged(db: Db, siteId: SiteId): Promise<number> {
   const { rows } = await db.execute<{ count: number }>(sql`
     select count(*)::int as count from maas_machines m
@@ -133,8 +145,8 @@ export async function countUnmanaged(db: Db, siteId: SiteId): Promise<number> {
 }
 
 /**
- * Locks the rows of nodes and then of their bindings until the transaction ends, and returns the current bindings. All code locks nodes before
- * bindings.
+ * Locks the rows of nodes, and then the rows of their machine bindings, until the transaction ends, and returns the current bindings. All code locks
+ * node rows before binding rows, which prevents deadlocks.
  */
 export async function lockDriftStates(tx: Tx, nodeIds: readonly NodeId[]): Promise<Map<NodeId, NodeMaasState>> {
   if (nodeIds.length === 0) return new Map();
@@ -153,7 +165,7 @@ export async function lockDriftStates(tx: Tx, nodeIds: readonly NodeId[]): Promi
   return new Map(rows.map((row) => [row.nodeId, row]));
 }
 
-/** The nodes among these that an operation holds now. No operation can begin while the transaction has their rows locked. */
+/** Those of the given nodes that a workflow holds now. No workflow can take a node while the transaction has the node's row locked. */
 export async function heldAmong(tx: Tx, nodeIds: readonly NodeId[]): Promise<Set<NodeId>> {
   const rows = await tx
     .select({ id: nodes.id })

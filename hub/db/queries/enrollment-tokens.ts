@@ -8,12 +8,15 @@ export interface TokenRequest {
   readonly workflowId: WorkflowId | null;
   readonly generation: number;
   readonly maasSystemId: string | null;
-  /** MAC addresses in lower case. If any are given, the enrolling host must have one of them. */
+  /**
+   * MAC addresses in lower case to which the enrollment token is bound. If the token is bound to MAC addresses, the enrolling host must have one of
+   * them.
+   */
   readonly boundMacs: readonly string[];
   readonly ttlSeconds: number;
 }
 
-/** Stores the hash of a token that expires `ttlSeconds` from now. */
+/** Stores the hash of an enrollment token that expires `ttlSeconds` from now. */
 export async function insertEnrollmentToken(
   tx: Tx,
   { ttlSeconds, boundMacs, ...token }: TokenRequest & { readonly tokenSha256: string },
@@ -39,7 +42,10 @@ export async function revokeEnrollmentTokens(tx: Tx, nodeId: NodeId): Promise<vo
     );
 }
 
-/** The node of a token; null if the token is unknown. The look-up is by hash, so its duration reveals nothing about a token. */
+/**
+ * The node of an enrollment token, or null if the token is unknown. The database finds an enrollment token by its hash, so the duration of the search
+ * reveals nothing about the token.
+ */
 export async function nodeOfToken(db: Db, tokenSha256: string): Promise<NodeId | null> {
   const [found] = await db
     .select({ nodeId: enrollmentTokens.nodeId })
@@ -48,7 +54,7 @@ export async function nodeOfToken(db: Db, tokenSha256: string): Promise<NodeId |
   return found?.nodeId ?? null;
 }
 
-/** The token's row, and whether the token has expired. Null if the token is unknown. */
+/** The row of an enrollment token, and whether the token has expired. `readToken` is null if the enrollment token is unknown. */
 export async function readToken(
   db: Db,
   tokenSha256: string,
@@ -60,7 +66,7 @@ export async function readToken(
   return found ?? null;
 }
 
-/** Locks the token until the transaction ends. Of two simultaneous uses, the second then sees the result of the first. */
+/** Locks an enrollment token until the transaction ends. Of two simultaneous uses of a token, the second then sees the result of the first. */
 export async function lockToken(
   tx: Tx,
   tokenSha256: string,
@@ -73,7 +79,7 @@ export async function lockToken(
   return found ?? null;
 }
 
-/** Records the key that used the token. A repeated use keeps the time of the first one. */
+/** Records which key used the enrollment token. A repeated use of an enrollment token keeps the time of the first use. */
 export async function markTokenUsed(tx: Tx, id: string, keySha256: string): Promise<void> {
   await tx
     .update(enrollmentTokens)
@@ -82,8 +88,8 @@ export async function markTokenUsed(tx: Tx, id: string, keySha256: string): Prom
 }
 
 /**
- * Extends an expired, unused token of the generation. The host already carries this token in its user-data, so a new token could not reach the host.
- * True if a token was extended.
+ * Extends an expired, unused enrollment token of the generation. The host has this token in its user-data already, so a new token could not reach the
+ * host. `extendExpiredToken` is true if a token was extended.
  */
 export async function extendExpiredToken(
   tx: Tx,

@@ -4,11 +4,11 @@ import { eq, sql } from "../orm.ts";
 import { maasSiteWatches } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
-/** What Muster knows about a region that distinguishes it from all other regions. */
+/** What Muster knows about a MAAS region that distinguishes it from all other regions. */
 export interface KnownRegion {
-  /** The id and content of the newest event that the watcher read; null if it has read none. */
+  /** The id and content of the newest MAAS event that the watcher read, or null if it has read none. */
   readonly place: { readonly cursor: number; readonly mark: string | null } | null;
-  /** Machines of the site's nodes and unfinished onboardings, without those that are known to be gone. */
+  /** Machines of the site's nodes and unfinished onboardings, without the machines that are known to be gone. */
   readonly machines: readonly { readonly systemId: string; readonly ipmiIp: string }[];
 }
 

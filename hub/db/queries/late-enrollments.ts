@@ -3,15 +3,15 @@ import { WorkflowId } from "../../../shared/ids.ts";
 import { sql } from "../orm.ts";
 import type { Tx } from "../tx.ts";
 
-/** Failure classes whose only cause is that the agent did not report in time. */
+/** The failure classes whose only cause is that the agent did not report in time. */
 const GAVE_UP_ON_AGENT = [
   "agent_enrollment_failure",
   "post_deploy_connectivity_failure",
 ] as const satisfies readonly FailureClass[];
 
 /**
- * Failed workflows of the kind whose agent came late: after the failure it connected in the same generation and reported itself healthy. The rows are
- * locked. A workflow that another transaction has locked is left out, and so is one that a person has frozen.
+ * Finds failed workflows whose agent came late: after the failure it connected in the same generation and reported itself healthy.
+ * `lockLateEnrollments` locks the rows of the workflows. A workflow is left out if another transaction has locked it or a person has frozen it.
  */
 export async function lockLateEnrollments(tx: Tx, kind: string, limit: number): Promise<WorkflowId[]> {
   const { rows } = await tx.execute<{ id: string }>(sql`

@@ -3,7 +3,7 @@ import { and, eq, sql } from "../orm.ts";
 import { type MaasMachineRow, maasMachines } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** A machine as the watcher read it: the row's columns without the bookkeeping. */
+/** A machine as the watcher read it from MAAS: the row's columns without the hub's bookkeeping. */
 export type ObservedMachine = Omit<MaasMachineRow, "siteId" | "observedAt" | "absent" | "details">;
 
 export async function readObservedMachine(
@@ -26,7 +26,7 @@ export async function knownSystemIds(db: Db, siteId: SiteId): Promise<string[]> 
   return rows.map((row) => row.systemId);
 }
 
-/** The machines among these that the watcher has seen and that are not known to be gone. */
+/** Those of the given machines that the watcher has seen in MAAS and that are not known to be gone. */
 export async function presentAmong(db: Db, siteId: SiteId, systemIds: readonly string[]): Promise<string[]> {
   const rows = await db
     .select({ systemId: maasMachines.systemId })
@@ -41,7 +41,7 @@ export async function presentAmong(db: Db, siteId: SiteId, systemIds: readonly s
   return rows.map((row) => row.systemId);
 }
 
-/** The stored fields of a machine, each with its PostgreSQL type in the statement. */
+/** The stored fields of a machine, each with its PostgreSQL type in the SQL statement. */
 const COLUMNS = {
   hostname: "text",
   status: "integer",
@@ -90,9 +90,10 @@ const asRecord = (machine: ObservedMachine) => ({
 });
 
 /**
- * Writes the machines that the watcher read, in one statement for any number of them. Returns the system ids of new and changed machines. An
- * unchanged row is neither written nor locked, and rows are locked in the order of their ids. `readSince` is the start of the reading by the
- * database's clock. A row that another reading wrote after that time is newer and stays. Each machine may be given only once.
+ * Writes the machines that the watcher read from MAAS, in one statement for any number of machines. `upsertObservedMachines` returns the system ids
+ * of new and changed machines. The row of an unchanged machine is neither written nor locked, and all other rows are locked in the order of their
+ * ids. The argument `readSince` is the time at which the watcher began to read the machines, by the database's clock. A machine's row that another
+ * read wrote after `readSince` is newer and stays. The caller of `upsertObservedMachines` may give each machine only once.
  */
 export async function upsertObservedMachines(
   tx: Tx,
@@ -114,7 +115,10 @@ export async function upsertObservedMachines(
   return rows.map((row) => row.system_id);
 }
 
-/** Marks machines as gone after direct reads answered 404 (decision M14). Returns the machines that were not marked before. */
+/**
+ * Marks machines as gone after MAAS answered 404 to a direct read of each of them (decision M14). `markAbsent` returns the machines that were not
+ * marked as gone before.
+ */
 export async function markAbsent(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<string[]> {
   if (systemIds.length === 0) return [];
   const { rows } = await tx.execute<{ system_id: string }>(sql`
@@ -128,7 +132,7 @@ export async function markAbsent(tx: Tx, siteId: SiteId, systemIds: readonly str
   return rows.map((row) => row.system_id);
 }
 
-/** Deletes the known machines of a site that moved to another region, because they belong to the old region. */
+/** Deletes the stored machines of a site that moved to another MAAS region, because they belong to the old region. */
 export async function forgetMachines(tx: Tx, siteId: SiteId): Promise<void> {
   await tx.delete(maasMachines).where(eq(maasMachines.siteId, siteId));
 }

@@ -5,10 +5,10 @@ import type { Db, Tx } from "../tx.ts";
 import { given, isVersion, readVersion } from "./row-versions.ts";
 
 type NewProfile = typeof maasSiteProfiles.$inferInsert;
-/** A change of a profile. A field that is undefined keeps its value. */
+/** The changed fields of a profile. In a change of a profile, a field that is undefined keeps its value. */
 type Change = { readonly [K in keyof MaasSiteProfile]?: MaasSiteProfile[K] | undefined };
 
-/** Null if the site already has a profile of this name. */
+/** Stores a new profile, and returns null if the site already has a profile of this name. */
 export async function insertProfile(tx: Tx, profile: NewProfile): Promise<MaasSiteProfile | null> {
   const [row] = await tx.insert(maasSiteProfiles).values(profile).onConflictDoNothing().returning();
   return row ?? null;
@@ -25,7 +25,7 @@ export async function readProfile(db: Db | Tx, siteId: SiteId, id: ProfileId): P
 export const readProfileVersion = (db: Db | Tx, id: ProfileId): Promise<string | null> =>
   readVersion(db, maasSiteProfiles, eq(maasSiteProfiles.id, id));
 
-/** Profiles by name, beginning after the name `after`. */
+/** Lists a site's profiles by name, beginning after the name `after`. */
 export const listProfilesAfter = (
   db: Db,
   siteId: SiteId,
@@ -52,7 +52,10 @@ export const listActiveProfiles = (db: Db, siteId: SiteId): Promise<MaasSiteProf
     .where(and(eq(maasSiteProfiles.siteId, siteId), eq(maasSiteProfiles.status, "active")))
     .orderBy(maasSiteProfiles.name);
 
-/** Null if the profile no longer has this version. PostgreSQL reports an error if another profile has the new name. */
+/**
+ * Changes a profile, and returns null if the profile no longer has this version. If another profile of the site has the new name, PostgreSQL reports
+ * an error.
+ */
 export async function changeProfile(
   tx: Tx,
   id: ProfileId,

@@ -6,16 +6,16 @@ import type { Db, Tx } from "../tx.ts";
 export interface SiteWatch {
   readonly siteId: SiteId;
   readonly ours: boolean;
-  /** True if somebody asked for a poll now and no poll has failed since. */
+  /** True if somebody asked for a poll of this site now and no poll has failed since. */
   readonly wake: boolean;
-  /** When another hub's lease expires unless that hub renews it. 0 for a site that this hub watches. */
+  /** When another hub's lease on this site expires unless that hub renews it, in milliseconds. 0 for a site that this hub watches. */
   readonly lapsesInMs: number;
 }
 
 /**
- * SQL that renews this hub's leases on `sites`, takes free and expired ones, and skips rows that are locked. A renewal takes a weaker row lock than a
- * takeover. A transaction that called `holdsFence` thus blocks a takeover by another hub, but not the renewal by its own hub. The fence rises only
- * when the lease changes hands, so a hub that lost the lease can write nothing more.
+ * SQL that renews this hub's leases on `sites`, takes free and expired leases, and skips rows that are locked. Renewing a site's lease takes a weaker
+ * row lock than a takeover of the lease. A transaction that called `holdsFence` thus blocks a takeover by another hub, but not the renewal by its own
+ * hub. A site's fence rises only when the lease changes hands, so a hub that lost the lease can write nothing more.
  */
 const keptAmong = (sites: SQL, hubId: string, leaseSeconds: number): SQL => sql`
   sites as (${sites}),
@@ -42,9 +42,10 @@ const keptAmong = (sites: SQL, hubId: string, leaseSeconds: number): SQL => sql`
   kept as (select site_id from held union all select site_id from added)`;
 
 /**
- * The sites to watch, in one statement for any number of sites. The statement renews this hub's leases and takes free and expired leases. Every hub
- * runs the statement about once a second, so it only reads a row that another hub holds. A lease that this hub could not renew stays with this hub
- * until another hub takes it. A disabled site is watched until its unfinished workflows have ended (lifecycle 3.5).
+ * Finds the sites that hubs must watch, in one statement for any number of sites. `keepWatches` renews this hub's leases on sites and takes free and
+ * expired leases. Every hub runs `keepWatches` about once a second, so it only reads, without writing, a row that another hub holds. A lease that
+ * this hub could not renew stays with this hub until another hub takes it. A disabled site is watched until its unfinished workflows have ended
+ * (lifecycle 3.5).
  */
 export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): Promise<SiteWatch[]> {
   const sites = sql`
@@ -65,13 +66,16 @@ export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): 
   return rows.map((row) => ({ siteId: row.site_id, ours: row.ours, wake: row.wake, lapsesInMs: row.lapses_in_ms }));
 }
 
-/** The watch of a site as its earlier polls left it. */
+/** What earlier polls stored about the watch of a site. */
 export interface HeldWatch extends MaasSiteWatch {
-  /** Milliseconds since the last sweep began, by the database's clock, which also recorded that time. Null if there was no sweep. */
+  /**
+   * Milliseconds since the site's last sweep began, by the database's clock, which also recorded that time. `sinceSweepMs` is null if there was no
+   * sweep of the site.
+   */
   readonly sinceSweepMs: number | null;
 }
 
-/** Takes or renews the lease on watching a site. Null if another hub holds the lease or is about to take it. */
+/** Takes or renews this hub's lease on watching a site. `holdWatch` is null if another hub holds the lease or is about to take it. */
 export async function holdWatch(
   db: Db,
   siteId: SiteId,
@@ -97,7 +101,10 @@ export async function releaseWatch(db: Db, siteId: SiteId, hubId: string): Promi
     .where(and(eq(maasSiteWatches.siteId, siteId), eq(maasSiteWatches.leaseOwner, hubId)));
 }
 
-/** True if the lease with this fence is still valid. Until the transaction ends no other hub can take it over, but the holder can still renew it. */
+/**
+ * True if the lease on a site with this fence is still valid. Until the transaction ends, no other hub can take the site's lease over, but its holder
+ * can still renew it.
+ */
 export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise<boolean> {
   const rows = await tx
     .select({ siteId: maasSiteWatches.siteId })
@@ -108,27 +115,30 @@ export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise
 }
 
 export interface LookRecord {
-  /** How far the events feed has been read; null if it has never been read. */
+  /** How far the watcher has read MAAS's feed of events, or null if it has never read the feed. */
   readonly place: { readonly cursor: number; readonly mark: string | null } | null;
-  /** False if MAAS returned neither events nor machines. */
+  /** False if MAAS returned neither events nor machines in this poll. */
   readonly hasRead: boolean;
-  /** True if the feed's event ids went back. The result of an earlier sweep is then no longer valid. */
+  /**
+   * True if the ids of MAAS's events went back, as after a restored backup. If the event ids went back, the result of an earlier sweep is no longer
+   * valid.
+   */
   readonly startsAnew: boolean;
-  /** How many milliseconds ago the sweep began that has just ended; null if none ended. */
+  /** How many milliseconds ago the sweep began that has just ended, or null if no sweep ended. */
   readonly sweptForMs: number | null;
-  /** The request for a poll that this poll has answered. A newer request stays. */
+  /** The time of the request for a poll that this poll has answered. A newer request for a poll stays. */
   readonly wakeAnswered: Date | null;
-  /** The request for a sweep that this sweep has answered. A newer request stays. */
+  /** The time of the request for a sweep that this sweep has answered. A newer request for a sweep stays. */
   readonly sweepAnswered: Date | null;
-  /** Machines of the list just read that could not be parsed; null if no list was read. */
+  /** Machines in the list just read that could not be parsed, or null if no list was read. */
   readonly unreadable: { readonly machines: number; readonly systemIds: readonly string[] } | null;
-  /** False while a failed sweep still has to be repeated, so that its error stays visible. */
+  /** False while a failed sweep still has to be repeated, so that the sweep's error stays visible. */
   readonly clearsError: boolean;
 }
 
 /**
- * Stores the result of a poll. False if another hub has taken the lease; the caller must then discard the whole poll. The call comes last in its
- * transaction, because every hub queries the locked row each second to keep its leases.
+ * Stores the result of a poll of a site. If another hub has taken the lease, `recordLook` returns false, and the caller must discard the whole poll.
+ * `recordLook` comes last in its transaction, because every hub queries the locked row each second to keep its leases.
  */
 export async function recordLook(tx: Tx, siteId: SiteId, fence: number, look: LookRecord): Promise<boolean> {
   const rows = await tx
@@ -161,15 +171,15 @@ export async function recordLook(tx: Tx, siteId: SiteId, fence: number, look: Lo
 }
 
 /**
- * SQL for null, unless a newer request came after the answered one. JavaScript cuts off the microseconds of the answered time, so one millisecond is
- * added.
+ * SQL that clears a request's time, unless a newer request came after the answered one. JavaScript cuts off the microseconds of the answered
+ * request's time, so the SQL adds one millisecond.
  */
 const unlessNewer = (column: AnyPgColumn, answered: Date) =>
   sql`case when ${column} <= ${answered.toISOString()}::timestamptz + interval '1 millisecond' then null else ${column} end`;
 
 /**
- * Resets the site's watch to the state before its first poll. The fence rises, so a running poll or sweep of the former region can write nothing
- * more. The watching hub then also forgets what it remembers of that region's feed.
+ * Resets the watch of a site to its state before the first poll. The site's fence rises, so a running poll or sweep of the former MAAS region can
+ * write nothing more. When the fence rises, the watching hub also forgets what it remembers of the former region's events.
  */
 export async function watchAnew(tx: Tx, siteId: SiteId): Promise<void> {
   await tx
@@ -188,7 +198,7 @@ export async function watchAnew(tx: Tx, siteId: SiteId): Promise<void> {
     .where(eq(maasSiteWatches.siteId, siteId));
 }
 
-/** Asks the site's watcher to poll now. With `sweep` the watcher reads all machines. */
+/** Asks the site's watcher to poll MAAS now. With `sweep`, the watcher also reads all machines of the site. */
 export async function requestLook(tx: Tx, siteId: SiteId, { sweep }: { readonly sweep: boolean }): Promise<void> {
   const now = { wakeRequestedAt: sql`now()`, ...(sweep ? { sweepRequestedAt: sql`now()` } : {}) };
   await tx
@@ -242,7 +252,10 @@ export async function waitedOnSystemIds(db: Db, siteId: SiteId): Promise<string[
   return rows.map((row) => row.systemId);
 }
 
-/** When the site's watcher last read from MAAS, and the code of its last error. Null before the first time. */
+/**
+ * When the site's watcher last read from MAAS, and the code of the watcher's last error. A value of `readLastPoll` is null before the first read or
+ * error.
+ */
 export async function readLastPoll(
   db: Db,
   siteId: SiteId,

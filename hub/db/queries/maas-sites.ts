@@ -16,12 +16,12 @@ type Fields = Pick<
   | "deploySshIface"
   | "upstreamDnsServers"
 >;
-/** A change of a site. A field that is undefined keeps its value. */
+/** The changed fields of a site. In a change of a site, a field that is undefined keeps its value. */
 type Change = {
   readonly [K in keyof Fields | "status" | "defaultProfileId" | "apiTokenVaultPath"]?: MaasSite[K] | undefined;
 };
 
-/** Null if another site has this name. */
+/** Stores a new site, and returns null if another site has this name. */
 export async function insertSite(tx: Tx, site: Fields): Promise<MaasSite | null> {
   const [row] = await tx.insert(maasSites).values(site).onConflictDoNothing({ target: maasSites.name }).returning();
   return row ?? null;
@@ -40,7 +40,10 @@ export async function readSite(db: Db | Tx, id: SiteId): Promise<MaasSite | null
 export const readSiteVersion = (db: Db | Tx, id: SiteId): Promise<string | null> =>
   readVersion(db, maasSites, eq(maasSites.id, id));
 
-/** Locks the site in share mode until the transaction ends: others may read and share it, and nobody may change it. Null if it does not exist. */
+/**
+ * Locks the site in share mode until the transaction ends: others may read and share the row, and nobody may change it. `keepSite` is null if the
+ * site does not exist.
+ */
 export async function keepSite(tx: Tx, id: SiteId): Promise<MaasSite | null> {
   const [row] = await tx.select().from(maasSites).where(eq(maasSites.id, id)).for("share");
   return row ?? null;
@@ -52,7 +55,7 @@ export async function lockSite(tx: Tx, id: SiteId): Promise<MaasSite | null> {
   return readSite(tx, id);
 }
 
-/** Sites by name, beginning after the name `after`. */
+/** Lists sites by name, beginning after the name `after`. */
 export const listSitesAfter = (
   db: Db,
   { name, after }: { readonly name: string | undefined; readonly after: string | null },
@@ -70,7 +73,7 @@ export const listSitesAfter = (
     .orderBy(asc(maasSites.name))
     .limit(most);
 
-/** Null if the site no longer has this version. PostgreSQL reports an error if another site has the new name. */
+/** Changes a site, and returns null if the site no longer has this version. If another site has the new name, PostgreSQL reports an error. */
 export async function changeSite(tx: Tx, id: SiteId, version: string, change: Change): Promise<MaasSite | null> {
   const [row] = await tx
     .update(maasSites)
@@ -89,8 +92,8 @@ export type SecretPaths = Partial<
 >;
 
 /**
- * Stores the paths of a site's secrets. `address` is the MAAS address at which the token was tried, or null if no token was tried. Returns null if
- * the site has another address now.
+ * Stores the paths of a site's secrets. The argument `address` is the MAAS address at which the token was tried, or null if no token was tried.
+ * `setSecretPaths` returns null if the site now has another address.
  */
 export async function setSecretPaths(
   tx: Tx,

@@ -13,8 +13,8 @@ export interface MachineHolder {
 }
 
 /**
- * Binds the machine to the workflow and returns null, or returns another unfinished workflow that holds the machine. Within the site the system id
- * identifies the machine. Across sites the system id together with each possible BMC address identifies it.
+ * Binds a machine to a workflow and returns null, or returns the other unfinished workflow that holds the machine. Within the site, the system id
+ * identifies a machine. Across sites, the system id together with each possible BMC address identifies a machine.
  */
 export async function holdMachine(
   tx: Tx,
@@ -51,7 +51,7 @@ async function describeHolder(tx: Tx, id: WorkflowId): Promise<MachineHolder> {
   return holder;
 }
 
-/** System ids of the site's machines that other workflows hold. */
+/** The system ids of the site's machines that other workflows hold. */
 export async function machinesHeldByOthers(db: Db, id: WorkflowId, siteId: SiteId): Promise<Set<string>> {
   const prefix = `machine:${siteId}/`;
   const rows = await db

@@ -3,7 +3,10 @@ import { and, eq, gte, sql } from "../orm.ts";
 import { type Node, nodeDecommissions } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** True if MAAS released the installed system of the node's present generation. The host's system and its agent are then gone. */
+/**
+ * True if MAAS released the installed system of the node's present generation. After MAAS released a host's installed system, that system and its
+ * agent are gone.
+ */
 export async function isHostReleased(db: Db | Tx, node: Pick<Node, "id" | "generation">): Promise<boolean> {
   const rows = await db
     .select({ id: nodeDecommissions.decommissionId })
@@ -17,17 +20,17 @@ export async function isHostReleased(db: Db | Tx, node: Pick<Node, "id" | "gener
 export interface Retirement {
   readonly nodeId: NodeId;
   /**
-   * Seconds since the node was retired, or since an operator cancelled the last release of its machine. The cancel restarts the time because the
-   * operator wants to keep the machine for now. Null if neither time is known.
+   * Seconds since the node was retired, or since an operator cancelled the last release of its machine. A cancelled release restarts the time,
+   * because the operator wants to keep the machine for now. The seconds are null if neither the retirement's nor the cancel's time is known.
    */
   readonly retiredForSeconds: number | null;
-  /** Null if the machine stays until a person releases it, and for a node without an onboarding. */
+  /** The profile's delay before the release, or null if the machine stays until a person releases it, and for a node without an onboarding. */
   readonly retiredReleaseAfterSeconds: number | null;
-  /** True if the machine was released before. */
+  /** True if the retired node's machine was released before. */
   readonly released: boolean;
 }
 
-/** The retired nodes of a site that are bound to a machine, in one statement for any number of them. */
+/** The retired nodes of a site that are bound to a machine, in one statement for any number of nodes. */
 export async function retirementsOf(db: Db | Tx, siteId: SiteId): Promise<ReadonlyMap<NodeId, Retirement>> {
   const { rows } = await db.execute<{
     id: NodeId;

@@ -21,8 +21,8 @@ const ofChain = (nodeId: NodeId, generation: number, more?: SQL) =>
   );
 
 /**
- * The unused certificate that was issued to this key, if at least half of its lifetime is left. The caller has locked the node, so overlapping
- * repeated requests all get the same certificate.
+ * The node's unused certificate that was issued to this key, if at least half of the certificate's lifetime is left. The caller of `readUnused` has
+ * locked the node, so overlapping repeated requests all get the same certificate.
  */
 export async function readUnused(
   tx: Tx,
@@ -52,8 +52,8 @@ export async function readUnused(
 }
 
 /**
- * Stores a certificate that is not used yet. The new certificate replaces the node's other unused one, and the oldest replaced certificates are
- * deleted. The caller has locked the node.
+ * Stores a node's new certificate, which is not used yet. The new certificate replaces the node's other unused certificate, and the node's oldest
+ * replaced certificates are deleted. The caller of `keepCertificate` has locked the node.
  */
 export async function keepCertificate(tx: Tx, certificate: NewCertificate): Promise<void> {
   await tx
@@ -68,8 +68,8 @@ export async function keepCertificate(tx: Tx, certificate: NewCertificate): Prom
 }
 
 /**
- * Records the first use of a certificate. The first use replaces all certificates issued earlier and ends their sessions on every hub. False if the
- * certificate itself is no longer valid.
+ * Records the first use of a node's certificate. The first use of a certificate replaces all certificates issued earlier and ends their sessions on
+ * every hub. `beginUse` is false if the certificate itself is no longer valid.
  */
 export async function beginUse(tx: Tx, nodeId: NodeId, generation: number, serial: string): Promise<boolean> {
   await lockNode(tx, nodeId);
@@ -89,7 +89,7 @@ export async function beginUse(tx: Tx, nodeId: NodeId, generation: number, seria
   return true;
 }
 
-/** Records when a replaced certificate was first presented again. */
+/** Records when an agent first presented a replaced certificate again. */
 export async function noteReplacedUse(tx: Tx, serial: string): Promise<void> {
   await tx
     .update(nodeCertificates)
@@ -97,7 +97,10 @@ export async function noteReplacedUse(tx: Tx, serial: string): Promise<void> {
     .where(eq(nodeCertificates.serial, serial));
 }
 
-/** The state of a key of the node in this generation. Revoking one certificate of a key bans the key itself. */
+/**
+ * What the certificates of this generation say about a key of the node, e.g. that it is banned. When one certificate of a key is revoked, the key
+ * itself is banned.
+ */
 export async function readKeyUse(
   tx: Tx,
   nodeId: NodeId,
@@ -119,7 +122,7 @@ export async function readKeyUse(
   return rows.some((row) => row.replacedAt === null) ? "counts" : "over";
 }
 
-/** When the host last got a certificate in this generation. Null if the host has not enrolled in this generation. */
+/** When the host last got a certificate in this generation of the node. `readEnrolledAt` is null if the host has not enrolled in this generation. */
 export async function readEnrolledAt(db: Db, nodeId: NodeId, generation: number): Promise<Date | null> {
   const [last] = await db
     .select({ at: nodeCertificates.issuedAt })
@@ -130,7 +133,7 @@ export async function readEnrolledAt(db: Db, nodeId: NodeId, generation: number)
   return last?.at ?? null;
 }
 
-/** The certificate together with its node's present row. Null if this database has no such certificate. */
+/** A certificate, together with its node's present row. `readCertificate` is null if this database has no such certificate. */
 export async function readCertificate(
   db: Db | Tx,
   serial: string,
@@ -154,9 +157,9 @@ export async function readCertificate(
 }
 
 /**
- * Revokes certificates of the node: all of them, or those below a generation. Sessions that were opened with a revoked certificate are closed on
- * every hub. The function locks the node, so a simultaneous renewal is either revoked too or sees the revocation. Returns how many certificates were
- * not revoked before.
+ * Revokes certificates of a node: all of them, or those below a generation. All hubs close the sessions that were opened with a revoked certificate.
+ * `revokeCertificates` locks the node, so a simultaneous renewal is either revoked too or sees the revocation. `revokeCertificates` returns how many
+ * of the certificates were not revoked before.
  */
 export async function revokeCertificates(
   tx: Tx,
@@ -180,7 +183,10 @@ export async function revokeCertificates(
   return revoked.length;
 }
 
-/** True if the node has an identity in this generation. An expired certificate counts too, because the agent can renew it. */
+/**
+ * True if the node has a certificate in this generation that is not revoked. An expired certificate counts as live too, because the agent can renew
+ * it.
+ */
 export async function hasLiveCertificate(tx: Tx, nodeId: NodeId, generation: number): Promise<boolean> {
   const rows = await tx
     .select({ serial: nodeCertificates.serial })
@@ -196,7 +202,9 @@ export async function hasLiveCertificate(tx: Tx, nodeId: NodeId, generation: num
   return rows.length > 0;
 }
 
-/** True if the node has ever enrolled. Retention keeps a node's newest certificate, so this check stays right. */
+/**
+ * True if the node's agent has ever enrolled. Retention keeps a node's newest certificate, so the check whether the node has enrolled stays right.
+ */
 export async function hasEnrolled(tx: Db | Tx, nodeId: NodeId): Promise<boolean> {
   const rows = await tx
     .select({ serial: nodeCertificates.serial })

@@ -7,12 +7,12 @@ import { type NodeConditionRow, nodeConditions } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { waitKey, wakeWorkflows } from "./workflow-wakes.ts";
 
-/** A condition as it is now. A stale condition has the status Unknown, whatever its last report said. */
+/** A node's condition as it is now. A stale condition has the status Unknown, whatever its last report said. */
 export interface ConditionNow extends NodeConditionRow {
   readonly stale: boolean;
 }
 
-/** Judged by the database's clock, which also set `expires_at`. */
+/** The database's clock decides whether a condition is stale, because this clock also set `expires_at`. */
 const isStale = sql<boolean>`coalesce(${nodeConditions.expiresAt} <= now(), false)`;
 
 function asOfNow(row: ConditionNow): ConditionNow {
@@ -22,11 +22,15 @@ function asOfNow(row: ConditionNow): ConditionNow {
 }
 
 /**
- * Matches the condition types that Muster itself uses. A node has at most one condition of each of these types, whatever other types are reported.
+ * SQL that matches the condition types that Muster itself uses. A node has at most one condition of each of Muster's own types, whatever other types
+ * are reported.
  */
 const isKnownType = inArray(nodeConditions.type, Object.keys(CONDITION_TYPES));
 
-/** The conditions that decide about these nodes, in one statement. The statement leaves out the messages to keep long lists small. */
+/**
+ * The conditions that decide about the given nodes, read in one statement. `readConditionFacts` leaves out the conditions' messages to keep long
+ * lists small.
+ */
 export async function readConditionFacts(db: Db, nodeIds: readonly NodeId[]): Promise<Omit<ConditionNow, "message">[]> {
   if (nodeIds.length === 0) return [];
   const rows = await db
@@ -38,7 +42,7 @@ export async function readConditionFacts(db: Db, nodeIds: readonly NodeId[]): Pr
 
 const MOST_SHOWN = 100;
 
-/** The conditions of one node for display, at most a hundred. Muster's own types take precedence over others. */
+/** The conditions of one node for display, at most a hundred. In the list, conditions of Muster's own types come before all others. */
 export async function listConditions(db: Db, nodeId: NodeId): Promise<ConditionNow[]> {
   const rows = await db
     .select({ ...getTableColumns(nodeConditions), stale: isStale })
@@ -59,7 +63,7 @@ export async function readConditions(db: Db, nodeId: NodeId, generation: number)
   return rows.map(asOfNow);
 }
 
-/** The types of the node's conditions that others than Muster have defined. */
+/** The types of a node's conditions that others than Muster have defined. */
 export async function readOwnTypes(db: Db | Tx, nodeId: NodeId): Promise<string[]> {
   const rows = await db
     .select({ type: nodeConditions.type })
@@ -69,7 +73,7 @@ export async function readOwnTypes(db: Db | Tx, nodeId: NodeId): Promise<string[
   return rows.map(({ type }) => type);
 }
 
-/** True if the condition was reported as True in this generation and is not stale. */
+/** True if the condition was reported as True in this generation of the node and is not stale. */
 export async function conditionHolds(
   db: Db,
   nodeId: NodeId,
@@ -80,7 +84,7 @@ export async function conditionHolds(
   return told.some((one) => one.type === type && one.status === "True");
 }
 
-/** Removes conditions of the node; returns how many there were. */
+/** Removes conditions of a node, and returns how many conditions it removed. */
 export async function removeConditions(tx: Tx, nodeId: NodeId, which: "of_others" | ConditionType): Promise<number> {
   const type = which === "of_others" ? sql`not ${isKnownType}` : eq(nodeConditions.type, which);
   const removed = await tx
@@ -91,8 +95,8 @@ export async function removeConditions(tx: Tx, nodeId: NodeId, which: "of_others
 }
 
 /**
- * Writes conditions of the node's present generation and wakes the workflows that wait for the node. A time of observation in the future is set to
- * now, so a report from a host with a fast clock cannot outlast later reports.
+ * Writes conditions of the node's present generation, and wakes the workflows that wait for the node. If a condition's time lies in the future, it is
+ * set to now, so that a report from a host with a fast clock cannot outlast later reports.
  */
 export async function writeConditions(
   tx: Tx,
@@ -132,17 +136,17 @@ export async function writeConditions(
   await wakeWorkflows(tx, [waitKey.node(node.id)]);
 }
 
-/** A year that ISO 8601 allows and PostgreSQL does not becomes 1970. */
+/** If PostgreSQL does not accept a year that ISO 8601 allows, the time becomes 1970. */
 const observedAt = (condition: ReportedCondition): string =>
   new Date(Math.max(0, Date.parse(condition.observed_at) || 0)).toISOString();
 
-/** When a condition of this type that is reported now becomes stale, by the database's clock. */
+/** The time, by the database's clock, when a condition of this type becomes stale if it is reported now. */
 function expiryOf(type: string) {
   const life = ruleOf(type)?.lifeSeconds ?? null;
   return life === null ? null : sql`now() + make_interval(secs => ${life})`;
 }
 
-/** Writes a condition that the hub itself observed. The time of this condition is the database's, and the new value replaces any earlier one. */
+/** Writes a condition of a node that the hub itself observed. The hub's own condition gets the database's time and replaces any earlier value. */
 export async function writeOwnCondition(
   tx: Tx,
   node: { id: NodeId; generation: number },
@@ -157,7 +161,10 @@ export async function writeOwnCondition(
   await wakeWorkflows(tx, [waitKey.node(node.id)]);
 }
 
-/** Extends up to `most` conditions that would expire before the grace period of `condition_watch` ends. Returns the number of extended conditions. */
+/**
+ * Extends up to `most` conditions that would expire before the grace period of `condition_watch` ends. `extendExpiries` returns the number of
+ * extended conditions.
+ */
 export async function extendExpiries(tx: Tx, seconds: number, most: number): Promise<number> {
   const { rowCount } = await tx.execute(sql`
     with step as (

@@ -16,7 +16,7 @@ export async function keepBar(tx: Tx, bar: NewBar): Promise<void> {
   await tx.insert(nodeIdentityBars).values(barred).onConflictDoUpdate({ target: nodeIdentityBars.nodeId, set: barred });
 }
 
-/** Ends the node's bar after an enrollment in a newer generation. Null if there was no bar to end. */
+/** Ends the node's identity bar after an enrollment in a newer generation. `healBar` is null if there was no identity bar to end. */
 export async function healBar(tx: Tx, nodeId: NodeId, generation: number): Promise<NodeIdentityBar | null> {
   const [bar] = await tx
     .update(nodeIdentityBars)
@@ -32,7 +32,10 @@ export async function healBar(tx: Tx, nodeId: NodeId, generation: number): Promi
   return bar ?? null;
 }
 
-/** True if the node's bar has ended and had put the node into quarantine. The bar then gives up its claim on the quarantine. */
+/**
+ * True if the node's identity bar has ended and had put the node into quarantine. `endQuarantine` also removes the bar's claim on the node's
+ * quarantine.
+ */
 export async function endQuarantine(tx: Tx, nodeId: NodeId): Promise<boolean> {
   const ended = await tx
     .update(nodeIdentityBars)
@@ -48,7 +51,10 @@ export async function endQuarantine(tx: Tx, nodeId: NodeId): Promise<boolean> {
   return ended.length > 0;
 }
 
-/** The bar gives up its claim on the quarantine, because a person has set or lifted the quarantine. The end of the bar then lifts nothing. */
+/**
+ * Removes the identity bar's claim on the node's quarantine, because a person has set or lifted the quarantine. When the identity bar ends without a
+ * claim, it lifts no quarantine.
+ */
 export async function disownQuarantine(tx: Tx, nodeId: NodeId): Promise<void> {
   await tx.update(nodeIdentityBars).set({ quarantined: false }).where(eq(nodeIdentityBars.nodeId, nodeId));
 }

@@ -4,12 +4,12 @@ import { and, count, desc, eq, inArray, isNotNull, ne, sql } from "../orm.ts";
 import { maasSites, type Node, type NodeMaasState, nodeMaasState, nodeOnboardings, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** A node that is bound to a machine in MAAS. Each machine has at most one node that is not deleted, and a deleted node has no machine. */
+/** A node that is bound to a machine in MAAS. Each machine has at most one node that is not deleted. A deleted node has no machine. */
 export type BoundNode = Pick<Node, "id" | "hostname" | "status"> & { readonly ipmiIp: string };
 
 const bound = { id: nodes.id, hostname: nodes.hostname, status: nodes.status, ipmiIp: nodeMaasState.ipmiIp };
 
-/** Other nodes bound to a machine with this system id, at any site. Two MAAS regions may use the same system id. */
+/** Other nodes that are bound to a machine with this system id, at any site. Two MAAS regions may use the same system id for different machines. */
 export async function otherNodesOfSystemId(
   db: Db | Tx,
   nodeId: NodeId,
@@ -47,8 +47,9 @@ export async function countBoundNodes(tx: Db | Tx, siteId: SiteId): Promise<numb
 }
 
 /**
- * Binds the node to this machine only. A binding that a deleted node left behind, e.g. one that an older hub removed, is deleted. The caller has
- * checked that no other node is bound to the machine. The machine's last known state is copied to the node at once.
+ * Binds the node to this machine and no other. `bindNodeToMachine` deletes a binding to the machine that a deleted node left, e.g. a node that an
+ * older hub removed. The caller of `bindNodeToMachine` has checked that no other node is bound to the machine. `bindNodeToMachine` copies the
+ * machine's last known state to the node at once.
  */
 export async function bindNodeToMachine(
   tx: Tx,
@@ -70,11 +71,11 @@ export async function bindNodeToMachine(
       target: nodeMaasState.nodeId,
       set: { siteId: binding.siteId, maasSystemId: binding.maasSystemId, ipmiIp: binding.ipmiIp, ...UNKNOWN },
     });
-  // If the machine no longer changes, no later poll would copy its state.
+  // If the machine no longer changes, no later poll would copy its state to the node.
   await followBindings(tx, binding.siteId, [binding.maasSystemId]);
 }
 
-/** The state of an earlier machine, or of an earlier system on this machine, says nothing about the node now. */
+/** The state of the node's earlier machine, or of an earlier system on its machine, says nothing about the node now. */
 const UNKNOWN = {
   maasOwner: null,
   lastMaasStatus: null,
@@ -88,15 +89,16 @@ const UNKNOWN = {
   quarantinedAt: null,
 } as const;
 
-/** Removes the node's binding, so that the machine is free for another node. */
+/** Removes the node's binding to its machine, so that the machine is free for another node. */
 export async function unbindNode(tx: Tx, nodeId: NodeId): Promise<void> {
   await tx.delete(nodeMaasState).where(eq(nodeMaasState.nodeId, nodeId));
 }
 
 /**
- * Copies the state of machines to `node_maas_state` of their nodes (lifecycle 6.5), which the reconciler judges later. `systemIds` are changed
- * machines. `seen` are unchanged machines, whose nodes' bindings are written only if they differ. Unchanged machines are included because a binding
- * may have been made during the poll that saw the machine change. Returns the nodes.
+ * Copies the state of machines to `node_maas_state` of their nodes, which the reconciler judges later (lifecycle 6.5). The argument `systemIds` names
+ * the machines that changed. The argument `seen` names unchanged machines, whose nodes' bindings are written only if they differ. Unchanged machines
+ * are included, because a node may be bound to a machine during the poll that saw the machine change. `followBindings` returns the nodes of the
+ * machines.
  */
 export async function followBindings(
   tx: Tx,
@@ -124,7 +126,7 @@ export async function followBindings(
   return rows.map((row) => row.node_id);
 }
 
-/** Makes the node due for the reconciler, e.g. because the same machine has another meaning in the node's new status. */
+/** Lets the reconciler judge the node's machine again, e.g. because the machine's state means something else in the node's new status. */
 export async function judgeMachineAgain(tx: Tx, nodeId: NodeId): Promise<void> {
   await tx
     .update(nodeMaasState)
@@ -133,9 +135,9 @@ export async function judgeMachineAgain(tx: Tx, nodeId: NodeId): Promise<void> {
 }
 
 /**
- * Stores the owner of each machine in MAAS whose node has come into service, and follows an owner who was renamed. A new owner's name counts as a
- * rename in two cases: it is the hub's own user, whose former names are known, or the node's agent was heard after the machine changed. One
- * statement.
+ * Stores the MAAS owner of each machine whose node has come into service, and follows an owner who was renamed. A new owner's name counts as a rename
+ * if it is the hub's own user, whose former names are known. A new owner's name also counts as a rename if the node's agent was heard after the
+ * machine changed. `rememberOwners` needs only one SQL statement.
  */
 export async function rememberOwners(
   tx: Tx,
@@ -152,8 +154,8 @@ export async function rememberOwners(
 }
 
 /**
- * Forgets the owners of retired nodes whose machines are no longer deployed or are gone. Muster must not release a system that somebody deploys there
- * later. One statement.
+ * Clears the stored MAAS owners of retired nodes whose machines are no longer deployed or are gone. Without the stored owner, Muster does not release
+ * a system that somebody deploys on the machine later. `forgetOwners` needs only one SQL statement.
  */
 export async function forgetOwners(tx: Tx, siteId: SiteId): Promise<void> {
   await tx.execute(sql`
@@ -163,7 +165,10 @@ export async function forgetOwners(tx: Tx, siteId: SiteId): Promise<void> {
       and m.site_id = s.site_id and m.system_id = s.maas_system_id and (m.status <> ${MAAS_STATUS.deployed} or m.absent)`);
 }
 
-/** Marks these nodes as judged. A node whose facts changed after they were read stays due. At most two statements, for any number of nodes. */
+/**
+ * Marks the given nodes as judged by the reconciler. A node whose facts changed after they were read stays due for the reconciler. `markReconciled`
+ * needs at most two SQL statements, for any number of nodes.
+ */
 export async function markReconciled(
   tx: Tx,
   siteId: SiteId,
@@ -192,7 +197,7 @@ export type DriftChange = Partial<
   Pick<NodeMaasState, "driftDetected" | "driftDetails" | "driftAcknowledged" | "maasOwner">
 > & {
   readonly resolved?: boolean;
-  /** True if a quarantine by the reconciler begins, false if it ends. */
+  /** True if a quarantine by the reconciler begins, false if such a quarantine ends. */
   readonly quarantined?: boolean;
 };
 
@@ -212,7 +217,7 @@ export async function writeDrift(
     .where(eq(nodeMaasState.nodeId, nodeId));
 }
 
-/** The machine of the node's last onboarding that found one. Null if none has found one. */
+/** The machine of the node's last onboarding that found a machine. `lastMachineOf` is null if no onboarding of the node has found a machine. */
 export async function lastMachineOf(
   db: Db | Tx,
   nodeId: NodeId,
@@ -230,7 +235,7 @@ export async function lastMachineOf(
   return row ?? null;
 }
 
-/** The node that the machine's last onboarding created, even if it is no longer bound to the machine. */
+/** The node that the machine's last onboarding created, even if the node is no longer bound to the machine. */
 export async function lastNodeOfMachine(
   db: Db | Tx,
   siteId: SiteId,

@@ -28,7 +28,7 @@ export interface NodeRow {
 
 const EVENTS_SHOWN = 50;
 
-/** Ordered by hostname, then id. Three statements for any length of the page. */
+/** Lists nodes, ordered by hostname, then id. `listNodeRows` needs three SQL statements for any length of the page. */
 export async function listNodeRows(
   db: Db,
   filter: {
@@ -36,7 +36,10 @@ export async function listNodeRows(
     siteId?: SiteId | undefined;
     hostname?: string | undefined;
     id?: NodeId | undefined;
-    /** If true, the list also contains deleted nodes. A filter by id or by status always finds deleted nodes. */
+    /**
+     * If `deleted` is true, the list of nodes also contains deleted nodes. A list of nodes that is filtered by id or by status always includes
+     * deleted nodes.
+     */
     deleted?: boolean;
   },
   page: { limit: number; after: readonly string[] | null },

@@ -15,14 +15,15 @@ export async function lockNode(tx: Tx, nodeId: NodeId): Promise<Node | null> {
   return node ?? null;
 }
 
-/** Null if a node with this id exists. */
+/** Stores a new node, and returns null if a node with this id exists. */
 export async function insertNode(tx: Tx, node: typeof nodes.$inferInsert): Promise<Node | null> {
   const [row] = await tx.insert(nodes).values(node).onConflictDoNothing({ target: nodes.id }).returning();
   return row ?? null;
 }
 
 /**
- * Writes the node's status if the present status is still `from`; otherwise the result is null. `moveNode` calls this function and records the move.
+ * Writes the node's status if the present status is still `from`, and returns null otherwise. `moveNode` calls `setNodeStatus` and records the change
+ * of status.
  */
 export async function setNodeStatus(
   tx: Tx,
@@ -37,7 +38,7 @@ export async function setNodeStatus(
   return row ?? null;
 }
 
-/** Takes over a state from an earlier operation, because the operation that holds the node owns the state. */
+/** Records that this operation now owns the node's status, which an earlier operation had set. */
 export async function setNodeOperation(tx: Tx, nodeId: NodeId, operationId: string): Promise<void> {
   await tx
     .update(nodes)
@@ -45,7 +46,7 @@ export async function setNodeOperation(tx: Tx, nodeId: NodeId, operationId: stri
     .where(and(eq(nodes.id, nodeId), inArray(nodes.status, ["draining", "removing"])));
 }
 
-/** Sets or lifts the cordon of a node that meets `where`. Null if the node does not meet the condition. */
+/** Sets or lifts the cordon of a node that meets the condition `where`. `setNodeCordon` is null if the node does not meet the condition. */
 export async function setNodeCordon(
   tx: Tx,
   nodeId: NodeId,
@@ -60,7 +61,7 @@ export async function setNodeCordon(
   return row ?? null;
 }
 
-/** Begins a new provisioning attempt of the node. Tokens, certificates and signals of earlier generations no longer count. */
+/** Begins a new generation of the node. Tokens, certificates and signals of earlier generations no longer count. */
 export async function nextGeneration(tx: Tx, nodeId: NodeId): Promise<number> {
   const [row] = await tx
     .update(nodes)
@@ -79,7 +80,7 @@ export async function setNodeHost(tx: Tx, nodeId: NodeId, host: string): Promise
   await tx.update(nodes).set({ host, updatedAt: sql`now()` }).where(eq(nodes.id, nodeId));
 }
 
-/** Deletes the row of a node that never enrolled. A node that has enrolled is kept, and the host's next onboarding uses its row again. */
+/** Deletes the row of a node that never enrolled. A node that has enrolled keeps its row, and the host's next onboarding uses the row again. */
 export async function deleteNodeThatNeverEnrolled(tx: Tx, nodeId: NodeId): Promise<boolean> {
   const rows = await tx
     .delete(nodes)
@@ -94,7 +95,7 @@ export async function deleteNodeThatNeverEnrolled(tx: Tx, nodeId: NodeId): Promi
   return rows.length > 0;
 }
 
-/** The site's nodes of these names that are not deleted. */
+/** The nodes of the site with these hostnames that are not deleted. */
 export const listLivingNodes = (
   tx: Tx,
   siteId: SiteId,
@@ -105,7 +106,7 @@ export const listLivingNodes = (
     .from(nodes)
     .where(and(eq(nodes.siteId, siteId), inArray(nodes.hostname, [...hostnames]), ne(nodes.status, "deleted")));
 
-/** The node of this hostname at the site, or at no site, that is not deleted. */
+/** The node with this hostname, at this site or without a site, that is not deleted. */
 export async function findLivingNode(tx: Tx, hostname: string, siteId: SiteId | null): Promise<Node | null> {
   const sameSite = siteId === null ? isNull(nodes.siteId) : eq(nodes.siteId, siteId);
   const [node] = await tx

@@ -70,7 +70,7 @@ export async function insertBatch(
   await tx.insert(onboardingBatches).values(batch);
 }
 
-/** The site of the batch's onboardings; null if there is no batch of this id. */
+/** The site of a batch of onboardings, or null if there is no batch with this id. */
 export async function readBatchSite(tx: Tx, id: BatchId): Promise<SiteId | null> {
   const [batch] = await tx
     .select({ siteId: onboardingBatches.siteId })
@@ -79,7 +79,7 @@ export async function readBatchSite(tx: Tx, id: BatchId): Promise<SiteId | null>
   return batch?.siteId ?? null;
 }
 
-/** Onboardings of the batch that have one of the statuses, waiting ones first; with `failureClass` only those of that failure class. */
+/** Onboardings of the batch that have one of the statuses, waiting ones first, or with `failureClass` those that failed with that class. */
 export async function listBatchOnboardings(
   tx: Tx,
   id: BatchId,
@@ -102,7 +102,7 @@ export async function listBatchOnboardings(
   return rows.map((row) => row.id);
 }
 
-/** The batch with its failures grouped by cause, for the operator who reviews it. */
+/** A batch of onboardings with its failures grouped by cause, for the operator who reviews it. */
 export async function readBatch(db: Db | Tx, id: BatchId): Promise<BatchDetail | null> {
   const [batch] = await db.select().from(onboardingBatches).where(eq(onboardingBatches.id, id));
   if (batch === undefined) return null;
@@ -140,7 +140,7 @@ async function failuresOf(db: Db | Tx, id: BatchId): Promise<BatchFailure[]> {
     .sort((a, b) => b.hosts.length - a.hosts.length);
 }
 
-/** Newest first. `before` is the last entry of the previous page. */
+/** Lists batches of onboardings, newest first. The argument `before` is the last batch of the previous page. */
 export async function listBatches(
   db: Db,
   filter: { readonly siteId?: SiteId | undefined },

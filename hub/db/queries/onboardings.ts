@@ -18,7 +18,7 @@ import type { Db, Tx } from "../tx.ts";
 import { listStageEvents } from "./workflow-events.ts";
 import { requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
 
-/** Writes the requests of onboardings. The caller has already written the `workflows` rows of the same ids. */
+/** Stores the requests of onboardings. The caller of `insertOnboardings` has already written the `workflows` rows of the same ids. */
 export async function insertOnboardings(tx: Tx, rows: readonly (typeof nodeOnboardings.$inferInsert)[]): Promise<void> {
   await tx.insert(nodeOnboardings).values([...rows]);
 }
@@ -31,7 +31,7 @@ type Row = { onboarding: NodeOnboarding; workflow: Workflow };
 
 const columns = { onboarding: nodeOnboardings, workflow: workflows };
 
-/** The read model of lifecycle 4.2.1: the request of the onboarding, and its progress from the workflow's row. */
+/** Makes the API's view of an onboarding (lifecycle 4.2.1): its request, and its progress from the workflow's row. */
 function toOnboarding({ onboarding, workflow }: Row): Onboarding {
   return {
     onboarding_id: onboarding.onboardingId,
@@ -68,7 +68,7 @@ export interface OnboardingFilter {
   readonly hostname?: string | undefined;
 }
 
-/** Newest first. `before` is the last entry of the previous page. */
+/** Lists onboardings, newest first. The argument `before` is the last onboarding of the previous page. */
 export async function listOnboardings(
   db: Db | Tx,
   filter: OnboardingFilter,
@@ -97,7 +97,7 @@ export interface LockedOnboarding {
   readonly hostname: string;
 }
 
-/** Locks the onboardings' workflow rows until the transaction ends, in the order of their ids. */
+/** Locks the workflow rows of the onboardings until the transaction ends, in the order of their ids. */
 export const lockOnboardings = (tx: Tx, ids: readonly WorkflowId[]): Promise<LockedOnboarding[]> =>
   tx
     .select({ row: workflows, hostname: nodeOnboardings.hostname })
@@ -107,7 +107,7 @@ export const lockOnboardings = (tx: Tx, ids: readonly WorkflowId[]): Promise<Loc
     .orderBy(asc(workflows.id))
     .for("update", { of: workflows });
 
-/** The rows that every stage of an onboarding needs, read in one statement. */
+/** The rows that every stage of an onboarding needs, which one SQL statement reads. */
 export interface OnboardingRows {
   readonly onboarding: NodeOnboarding;
   readonly site: MaasSite;

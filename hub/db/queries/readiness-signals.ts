@@ -4,7 +4,7 @@ import { and, eq, sql } from "../orm.ts";
 import { readinessSignals } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
-/** False if a signal of this id was stored before. */
+/** Stores a readiness signal, and returns false if a signal with this id was stored before. */
 export async function insertSignal(tx: Tx, signal: typeof readinessSignals.$inferInsert): Promise<boolean> {
   const fresh = await tx
     .insert(readinessSignals)
@@ -14,7 +14,7 @@ export async function insertSignal(tx: Tx, signal: typeof readinessSignals.$infe
   return fresh.length > 0;
 }
 
-/** Deletes all but the newest `keep` signals of a node and source. A deleted signal that is sent again counts as new. */
+/** Deletes all but the newest `keep` readiness signals of a node and source. A deleted readiness signal that is sent again counts as new. */
 export async function forgetOldSignals(tx: Tx, nodeId: NodeId, source: ReadinessSource, keep: number): Promise<void> {
   await tx.execute(sql`
     delete from ${readinessSignals} where node_id = ${nodeId} and source = ${source} and (received_at, id) <= (
@@ -22,13 +22,13 @@ export async function forgetOldSignals(tx: Tx, nodeId: NodeId, source: Readiness
       order by s.received_at desc, s.id desc offset ${keep} limit 1)`);
 }
 
-/** Deletes all signals of the node; returns how many there were. */
+/** Deletes all readiness signals of the node, and returns how many there were. */
 export async function removeSignals(tx: Tx, nodeId: NodeId): Promise<number> {
   const { rowCount } = await tx.execute(sql`delete from ${readinessSignals} where node_id = ${nodeId}`);
   return rowCount ?? 0;
 }
 
-/** True if a signal of this id is stored for this node. */
+/** True if a readiness signal with this id is stored for this node. */
 export async function isSignalOf(tx: Tx, nodeId: NodeId, signalId: string): Promise<boolean> {
   const rows = await tx
     .select({ id: readinessSignals.id })

@@ -4,12 +4,15 @@ import { and, asc, eq, sql } from "../orm.ts";
 import { type ReconcilerBreaker, reconcilerBreakers } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** `open`: the breaker holds every move back. `accepting`: the breaker lets every move through for a while, because a person asked for it. */
+/**
+ * The state `open` means that the breaker holds every status change back. The state `accepting` means that the breaker lets every status change
+ * through for a while, because a person asked for it.
+ */
 export type BreakerState = "closed" | "open" | "accepting";
 
 export interface Breaker {
   readonly state: BreakerState;
-  /** When the breaker tripped; null unless it is open. */
+  /** When the breaker tripped, or null unless the breaker is open. */
   readonly trippedAt: Date | null;
 }
 
@@ -38,11 +41,16 @@ export interface Trip {
   readonly moveLimit: number;
   readonly inService: number;
   readonly nodeIds: readonly NodeId[];
-  /** The time of the trip that this one replaces while the breaker is still open. The value is `trippedAt` as it was read. */
+  /**
+   * The time of the breaker's earlier trip that this trip replaces while the breaker is still open. The caller gives `follows` exactly as it read
+   * `trippedAt`.
+   */
   readonly follows?: Date | null;
 }
 
-/** Trips the breaker and returns true. An open breaker keeps its first trip and the result is false, unless `follows` names that trip. */
+/**
+ * Trips a site's breaker and returns true. An open breaker keeps its first trip, and `tripBreaker` returns false, unless `follows` names that trip.
+ */
 export async function tripBreaker(tx: Tx, { follows = null, ...trip }: Trip): Promise<boolean> {
   const rows = await tx
     .insert(reconcilerBreakers)
@@ -61,14 +69,14 @@ export async function tripBreaker(tx: Tx, { follows = null, ...trip }: Trip): Pr
         resetReason: null,
         acceptUntil: null,
       },
-      // A JavaScript Date has only milliseconds, and the column has microseconds.
+      // A JavaScript Date has only milliseconds, and the column `tripped_at` has microseconds.
       setWhere: sql`date_trunc('milliseconds', ${reconcilerBreakers.trippedAt}) is not distinct from ${follows?.toISOString() ?? null}::timestamptz`,
     })
     .returning({ siteId: reconcilerBreakers.siteId });
   return rows.length > 0;
 }
 
-/** Closes the breaker. Null if the breaker is not open. */
+/** Closes an open breaker. `resetBreaker` is null if the breaker is not open. */
 export async function resetBreaker(
   tx: Tx,
   siteId: SiteId,

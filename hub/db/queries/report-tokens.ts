@@ -3,7 +3,7 @@ import { and, eq, ne, sql } from "../orm.ts";
 import { nodes, reportTokens } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** The node and generation of a report token. Null if the token is unknown or its node was deleted. */
+/** The node and generation to which a report token belongs. `findReportToken` is null if the token is unknown or its node was deleted. */
 export async function findReportToken(
   db: Db,
   tokenSha256: string,
@@ -16,7 +16,7 @@ export async function findReportToken(
   return found ?? null;
 }
 
-/** Stores the node's only report token. The node's previous token becomes invalid. */
+/** Stores the report token of a node, which has only one. The node's previous report token becomes invalid. */
 export async function putReportToken(
   tx: Tx,
   token: { nodeId: NodeId; generation: number; tokenSha256: string },

@@ -4,12 +4,12 @@ import { nodeEvents } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 import { HOST_EVENTS, type HostEvent } from "./node-events.ts";
 
-/** The limit of rows in one statement, so that no lock lasts long. */
+/** The most rows that one statement of retention removes, so that no lock lasts long. */
 const AT_ONCE = 5_000;
 
 /**
- * How long rows are kept. `records`: reports of machines and finished work. `history`: changes of nodes and actions of people. `day`: stored answers
- * to requests.
+ * The kinds of row age in retention, which say how long rows are kept. Rows of the age `records` are reports of machines and finished work. Rows of
+ * the age `history` are changes of nodes and actions of people. Rows of the age `day` are stored answers to requests.
  */
 type Age = "records" | "history" | "day";
 
@@ -17,34 +17,40 @@ interface RetentionRule {
   readonly table: string;
   readonly age: Age;
   /**
-   * The column that gives the order of removal, lowest first. The statement waits for rows that another hub has locked. Without `order` the rows
-   * go in any order and locked rows are skipped.
+   * The column that gives the order in which retention removes rows, lowest first. With `order`, retention waits for rows that another hub has
+   * locked. Without `order`, retention removes rows in any order and skips locked rows.
    */
   readonly order?: string;
-  /** Which rows older than the cutoff may be removed. */
+  /** SQL for the rows older than the cutoff that retention may remove. */
   readonly outdated: (cutoff: SQL) => SQL;
 }
 
-/** The node was deleted before the cutoff, or its row is gone. The two settings of retention are independent, so either may come first. */
+/**
+ * SQL that is true if the row's node was deleted before the cutoff, or if the node's row is gone. Retention's two settings, for records and for
+ * history, are independent, so either may expire first.
+ */
 const ofGoneNode = (cutoff: SQL): SQL => sql`not exists (
   select 1 from nodes n where n.id = t.node_id and not (n.status = 'deleted' and n.updated_at < ${cutoff}))`;
 const ofNoNode = sql`not exists (select 1 from nodes n where n.id = t.node_id)`;
-/** Status changes are history, whoever made them. The events of stale conditions explain status changes, so both are kept as long. */
+/**
+ * A node's status changes count as history, whoever made them. The events of stale conditions explain status changes, so both kinds of events are
+ * kept for the same time.
+ */
 const HISTORY: readonly HostEvent[] = ["session_opened", "status_changed", "condition_stale"];
 const OLD_WITH_RECORDS = HOST_EVENTS.filter((type) => !HISTORY.includes(type));
 const strings = (values: readonly string[]): SQL => sql`any(${sql.param([...values])}::text[])`;
 
-/** The types are listed one by one, because the index by age begins with the type. */
+/** The SQL lists all event types one by one, because the index by age begins with the type. */
 const ofAnyType = sql`t.type = ${strings(nodeEvents.type.enumValues)}`;
 
 /**
- * The tables that grow, and which of their old rows no decision needs. A node's newest certificate stays as long as the node, because it proves that
- * the node has enrolled. A node's newest task of each type also stays: drain and undrain tasks say whether the host is closed. The row of a deleted
- * node is kept as long as history.
+ * The tables that grow, and their old rows that no decision needs. A node's newest certificate stays as long as the node, because the certificate
+ * proves that the node has enrolled. A node's newest task of each type also stays: drain and undrain tasks say whether the host is closed to users.
+ * The row of a deleted node is kept as long as history.
  */
 export const RETENTION: readonly RetentionRule[] = [
-  // Events are removed from the oldest on, without a gap, so the oldest stored event tells readers whether they missed any. The newest outdated event
-  // stays. A reader whose last event was this one knows that it missed no events.
+  // Retention removes domain events from the oldest on, without a gap, so the oldest stored event tells readers whether they missed any. The newest
+  // outdated domain event stays. A reader whose last event was the one that stays knows that it missed no events.
   {
     table: "domain_events",
     age: "records",
@@ -75,7 +81,7 @@ export const RETENTION: readonly RetentionRule[] = [
       and (${ofGoneNode(cutoff)} or exists (
         select 1 from tasks newer where newer.node_id = t.node_id and newer.type = t.type and newer.created_at > t.created_at))`,
   },
-  // Condition types of others that nobody has reported again, and all conditions of removed nodes.
+  // Retention removes conditions with types of others that nobody has reported again, and all conditions of removed nodes.
   {
     table: "node_conditions",
     age: "records",
@@ -88,7 +94,7 @@ export const RETENTION: readonly RetentionRule[] = [
   { table: "agent_sessions", age: "records", outdated: ofGoneNode },
   { table: "node_identity_bars", age: "records", outdated: ofGoneNode },
   { table: "idempotency_keys", age: "day", outdated: (cutoff) => sql`t.created_at < ${cutoff}` },
-  // The newest boots of a node stay, however old they are. If an old boot id returns later, a second host uses the node's identity.
+  // The events of a node's newest boots stay, however old they are. If an old boot id returns later, a second host uses the node's identity.
   {
     table: "node_events",
     age: "records",
@@ -117,7 +123,7 @@ export const RETENTION: readonly RetentionRule[] = [
     age: "history",
     outdated: (cutoff) => sql`t.status = 'deleted' and t.updated_at < ${cutoff}`,
   },
-  // The record of an operation is removed when its node's row is gone.
+  // Retention removes the record of an operation when its node's row is gone.
   {
     table: "node_onboardings",
     age: "history",
@@ -173,7 +179,7 @@ export interface KeptDays {
   readonly history: number;
 }
 
-/** SQL for the rows that a rule removes in one step. */
+/** SQL for the rows that a rule of retention removes in one step. */
 export function outdatedRows(rule: RetentionRule, kept: KeptDays): SQL {
   const days = { ...kept, day: 1 };
   const cutoff = sql`now() - make_interval(days => ${days[rule.age]}::int)`;
@@ -184,7 +190,10 @@ export function outdatedRows(rule: RetentionRule, kept: KeptDays): SQL {
   return sql`select t.ctid from ${sql.identifier(rule.table)} t where ${rule.outdated(cutoff)} ${locked}`;
 }
 
-/** Removes rows that are older than the given days, in small steps. Several hubs may do this at once. Returns the number of removed rows by table. */
+/**
+ * Removes rows that are older than retention's given days, in small steps. Several hubs may run retention at once. `removeOutdated` returns the
+ * number of removed rows by table.
+ */
 export async function removeOutdated(db: Db, kept: KeptDays): Promise<Readonly<Record<string, number>>> {
   const removed: Record<string, number> = {};
   for (const rule of RETENTION) {

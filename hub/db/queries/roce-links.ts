@@ -16,14 +16,14 @@ interface Place {
 const ofMachine = ({ siteId, systemId }: Place) =>
   and(eq(maasRoceLinks.siteId, siteId), eq(maasRoceLinks.maasSystemId, systemId));
 
-/** The links that Muster ever made for RoCE rows on the machine, without those that are known to be removed. */
+/** The links that Muster ever made for RoCE rows on the machine in MAAS, without the links that are known to be removed. */
 export const listRoceLinks = (db: Db | Tx, place: Place): Promise<RoceLink[]> =>
   db
     .select({ interface: maasRoceLinks.interface, ipAddress: maasRoceLinks.ipAddress })
     .from(maasRoceLinks)
     .where(ofMachine(place));
 
-/** Records links before MAAS is asked to make them. If MAAS's answer is lost, the link is known nevertheless. */
+/** Records a machine's RoCE links before the hub asks MAAS to make them. If MAAS's answer is lost, the database nevertheless knows the link. */
 export async function noteRoceLinks(tx: Tx, { siteId, systemId }: Place, links: readonly RoceLink[]): Promise<void> {
   if (links.length === 0) return;
   await tx
@@ -44,7 +44,7 @@ export async function forgetRoceLinks(tx: Tx, place: Place, links: readonly Roce
       );
 }
 
-/** Forgets all links of a site that moves to another region. Another region may use the same system ids for other machines. */
+/** Deletes the stored links of a site that moves to another MAAS region. Another MAAS region may use the same system ids for other machines. */
 export async function forgetRoceLinksOfSite(tx: Tx, siteId: SiteId): Promise<void> {
   await tx.delete(maasRoceLinks).where(eq(maasRoceLinks.siteId, siteId));
 }

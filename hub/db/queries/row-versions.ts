@@ -2,8 +2,8 @@ import { type PgTable, type SQL, sql } from "../orm.ts";
 import type { Db, Tx } from "../tx.ts";
 
 /**
- * PostgreSQL's own version of a row (`xmin`). `xmin` differs for any two changes, while two changes may have the same time. Null if there is no such
- * row.
+ * PostgreSQL's own version of a row (`xmin`). A row's `xmin` differs for any two changes, while two changes may have the same time. `readVersion` is
+ * null if there is no such row.
  */
 export async function readVersion(db: Db | Tx, table: PgTable, where: SQL): Promise<string | null> {
   const [row] = await db.select({ version: sql<string>`xmin::text` }).from(table).where(where);
@@ -12,6 +12,6 @@ export async function readVersion(db: Db | Tx, table: PgTable, where: SQL): Prom
 
 export const isVersion = (version: string): SQL => sql`xmin::text = ${version}`;
 
-/** Only the columns whose value is not undefined. */
+/** Returns only the columns whose value is not undefined. */
 export const given = <T extends object>(columns: T): Partial<T> =>
   Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined)) as Partial<T>;

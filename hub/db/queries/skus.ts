@@ -4,18 +4,18 @@ import type { Db, Tx } from "../tx.ts";
 import { given, isVersion, readVersion } from "./row-versions.ts";
 
 type Fields = Pick<Sku, "description" | "gpuVendor" | "gpuModel" | "gpusTotal">;
-/** A change of an SKU. A field that is undefined keeps its value. */
+/** The changed fields of an SKU. In a change of an SKU, a field that is undefined keeps its value. */
 type Change = { readonly [K in keyof Fields]?: Fields[K] | undefined } & {
   readonly status?: Sku["status"] | undefined;
 };
 
-/** Null if another SKU has this id. */
+/** Stores a new SKU, and returns null if another SKU has this id. */
 export async function insertSku(tx: Tx, sku: Fields & Pick<Sku, "id">): Promise<Sku | null> {
   const [row] = await tx.insert(skus).values(sku).onConflictDoNothing().returning();
   return row ?? null;
 }
 
-/** SKUs by id, beginning after the id `after`. */
+/** Lists SKUs by id, beginning after the id `after`. */
 export const listSkusAfter = (db: Db, after: string | null, most: number): Promise<Sku[]> =>
   db
     .select()
@@ -32,7 +32,7 @@ export async function readSku(db: Db | Tx, id: string): Promise<Sku | null> {
 export const readSkuVersion = (db: Db | Tx, id: string): Promise<string | null> =>
   readVersion(db, skus, eq(skus.id, id));
 
-/** Null if the SKU no longer has this version. */
+/** Changes an SKU, and returns null if the SKU no longer has this version. */
 export async function changeSku(tx: Tx, id: string, version: string, change: Change): Promise<Sku | null> {
   const [row] = await tx
     .update(skus)
@@ -42,7 +42,7 @@ export async function changeSku(tx: Tx, id: string, version: string, change: Cha
   return row ?? null;
 }
 
-/** True if there is an SKU with this id. */
+/** Disables an SKU, and returns whether there is an SKU with this id. */
 export async function disableSku(tx: Tx, id: string): Promise<boolean> {
   const rows = await tx
     .update(skus)

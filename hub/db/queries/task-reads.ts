@@ -10,7 +10,7 @@ export async function readTask(db: Db | Tx, id: TaskId): Promise<Task | null> {
   return task ?? null;
 }
 
-/** Tasks of these nodes whose agents have not yet confirmed the cancellation. */
+/** The cancelled tasks of these nodes whose agents have not yet confirmed the cancellation. */
 export async function cancellingTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Task[]> {
   if (nodeIds.length === 0) return [];
   return db
@@ -19,7 +19,7 @@ export async function cancellingTasks(db: Db, nodeIds: readonly NodeId[]): Promi
     .where(and(inArray(tasks.nodeId, [...nodeIds]), eq(tasks.state, "cancelling")));
 }
 
-/** Deliveries that the agent still works on although their tasks are cancelled. */
+/** Deliveries on which the agent still works although their tasks are cancelled. */
 export async function cancelledDeliveries(
   db: Db,
   nodeId: NodeId,
@@ -45,7 +45,7 @@ export async function cancelledDeliveries(
   );
 }
 
-/** The task of these types that the workflow queued last. Null if the workflow has queued no such task. */
+/** The task of one of these types that the workflow queued last. `newestTaskOf` is null if the workflow has queued no task of these types. */
 export async function newestTaskOf(
   db: Db | Tx,
   workflowId: WorkflowId,
@@ -60,7 +60,7 @@ export async function newestTaskOf(
   return task ?? null;
 }
 
-/** How many tasks of this type the workflow has queued. The number makes the idempotency key of its next task unique. */
+/** How many tasks of this type the workflow has queued. The number of a workflow's tasks makes the idempotency key of its next task unique. */
 export async function countTasksOf(tx: Tx, workflowId: WorkflowId, type: TaskType): Promise<number> {
   const [row] = await tx
     .select({ count: sql<number>`count(*)::int` })

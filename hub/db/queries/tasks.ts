@@ -6,14 +6,17 @@ import { type Task, tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { waitKey, wakeWorkflows } from "./workflow-wakes.ts";
 
-/** NOTIFY channel. The payload is the node's id. */
+/** The NOTIFY channel that announces tasks to the hubs. The payload on the task channel is the node's id. */
 export const TASK_CHANNEL = "muster_tasks";
 
 export interface NewTask<T extends TaskType> {
   readonly nodeId: NodeId;
   readonly workflowId?: WorkflowId;
   readonly type: T;
-  /** Must not contain a secret, because the input is stored. The hub fills in the secrets that a task needs when it offers the task. */
+  /**
+   * A task's input must not contain a secret, because the database stores the input. When the hub offers a task, it fills in the secrets that the
+   * task needs.
+   */
   readonly input: TaskInput<T>;
   readonly idempotencyKey: string;
   /** The number of seconds from now after which the task is `expired`. */
@@ -21,7 +24,10 @@ export interface NewTask<T extends TaskType> {
   readonly maxAttempts?: number;
 }
 
-/** Queues a task. If the node already has a task with this key, that task is returned, so a caller can safely repeat the call. */
+/**
+ * Queues a task for a node's agent. If the node already has a task with this idempotency key, `enqueueTask` returns that task, so a caller can safely
+ * repeat the call.
+ */
 export async function enqueueTask<T extends TaskType>(
   tx: Tx,
   task: NewTask<T>,
@@ -53,15 +59,15 @@ export async function enqueueTask<T extends TaskType>(
 }
 
 /**
- * Cancels a task. A queued task is cancelled at once. A task that an agent holds is `cancelling` until the agent reports its end. Null if the task
- * was over.
+ * Cancels a task of a node. A task that is still queued is cancelled at once. A task that an agent holds is `cancelling` until the agent reports its
+ * end. `cancelTask` is null if the task was over.
  */
 export async function cancelTask(tx: Tx, id: TaskId): Promise<Task | null> {
   const [task] = await cancelTasks(tx, eq(tasks.id, id));
   return task ?? null;
 }
 
-/** Cancels every task of this type that the node has, whoever queued it. */
+/** Cancels every task of this type that the node has, whoever queued the task. */
 export async function cancelTasksOf(tx: Tx, nodeId: NodeId, type: TaskType): Promise<void> {
   await cancelTasks(tx, and(eq(tasks.nodeId, nodeId), eq(tasks.type, type)));
 }
@@ -91,12 +97,15 @@ async function cancelTasks(tx: Tx, which: SQL | undefined): Promise<Task[]> {
 }
 
 const specs = Object.values(TASKS);
-/** The lease, kind and lane of each task type as rows for the statements below. */
+/** The lease, kind and lane of each task type, as SQL rows for the statements below. */
 const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[], ${sql.param(specs.map((spec) => spec.leaseSeconds))}::int[], ${sql.param(specs.map((spec) => spec.destructive))}::boolean[], ${sql.param(specs.map((spec) => spec.lane))}::text[]) as c(type, lease_seconds, destructive, lane)`;
-/** A task type that this hub does not know, e.g. of a newer hub, gets a lease of 60 seconds. Without a lease the delivery would be held for ever. */
+/**
+ * A task whose type this hub does not know, e.g. a type of a newer hub, gets a lease of 60 seconds. A task delivery without a lease would be held for
+ * ever.
+ */
 const leaseFromNow = sql`now() + make_interval(secs => coalesce((select c.lease_seconds from ${catalogue} where c.type = ${tasks.type}), 60))`;
 const isDestructive = sql`coalesce((select c.destructive from ${catalogue} where c.type = ${tasks.type}), true)`;
-/** The lane of a row's task type. A type that this hub does not know goes into the lane `work`. */
+/** SQL for the lane of a row's task type. A task type that this hub does not know goes into the lane `work`. */
 const laneIn = (alias: string) =>
   sql`coalesce((select c.lane from ${catalogue} where c.type = ${sql.identifier(alias)}.type), 'work')`;
 /** SQL for another task `h` of the same node and lane that the agent already holds. */
@@ -104,7 +113,7 @@ const inHand = (alias: string) =>
   sql`h.node_id = ${sql.identifier(alias)}.node_id and h.state in ('offered', 'running', 'cancelling') and ${laneIn("h")} = ${laneIn(alias)}`;
 export const HELD = ["offered", "running", "cancelling"] as const;
 
-/** The change of a row when the agent reports on a delivery that it holds. */
+/** How a task's row changes when the agent reports on a delivery that it holds. */
 const taken = {
   state: sql`case when ${tasks.state} = 'offered' then 'running' else ${tasks.state} end`,
   startedAt: sql`coalesce(${tasks.startedAt}, now())`,
@@ -113,8 +122,8 @@ const taken = {
 };
 
 /**
- * Takes the next task of each lane of these nodes: the oldest queued one, if the agent holds no task of that lane. The epoch rises, which makes every
- * earlier delivery of the task invalid.
+ * Takes the next task of each lane of these nodes: the oldest queued task, if the agent holds no task of that lane. The task's epoch rises, which
+ * makes every earlier delivery of the task invalid.
  */
 export async function claimTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Task[]> {
   if (nodeIds.length === 0) return [];
@@ -139,7 +148,10 @@ export async function claimTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Ta
     .returning();
 }
 
-/** Records that the agent has received the task and starts the lease anew. A delivery of an older epoch changes nothing. */
+/**
+ * Records that the agent has received the task, and starts the task's lease anew. The acknowledgement of a delivery with an older epoch changes
+ * nothing.
+ */
 export async function acknowledgeTask(db: Db, id: TaskId, nodeId: NodeId, epoch: number): Promise<void> {
   await db
     .update(tasks)
@@ -147,7 +159,7 @@ export async function acknowledgeTask(db: Db, id: TaskId, nodeId: NodeId, epoch:
     .where(and(eq(tasks.id, id), eq(tasks.nodeId, nodeId), eq(tasks.epoch, epoch), inArray(tasks.state, [...HELD])));
 }
 
-/** Records progress and renews the lease. An older or repeated `seq` changes nothing. */
+/** Records the progress of a task and renews the task's lease. A progress report with an older or repeated `seq` changes nothing. */
 export async function recordProgress(
   db: Db,
   id: TaskId,
@@ -174,7 +186,7 @@ export type TaskEnding =
   | {
       readonly state: "succeeded";
       readonly result: unknown;
-      /** If true, an earlier cancel takes precedence over this success (`effectOnceAccepted`). */
+      /** If `unlessCancelling` is true, an earlier cancel of the task takes precedence over this success (`effectOnceAccepted`). */
       readonly unlessCancelling?: boolean;
     }
   | { readonly state: "failed" | "cancelled"; readonly errorCode: string; readonly errorMessage: string }
@@ -183,13 +195,16 @@ export type TaskEnding =
       readonly errorCode: string;
       readonly errorMessage: string;
       readonly delaySeconds: number;
-      /** If true, the agent never received the delivery. Such a delivery does not count as an attempt, so only the task's deadline ends the task. */
+      /**
+       * If `unoffered` is true, the agent never received the delivery of the task. A delivery that the agent never received does not count as an
+       * attempt, so only the task's deadline ends the task.
+       */
       readonly unoffered?: boolean;
     };
 
 /**
- * Ends one delivery. A task that would be queued again fails instead if its attempts or its time are used up. Null if the delivery was already over;
- * a late or repeated result changes nothing.
+ * Ends one delivery of a task. A task that would be queued again fails instead if its attempts or its time are used up. `endDelivery` is null if the
+ * delivery was already over: a late or repeated result changes nothing.
  */
 export async function endDelivery(
   tx: Db | Tx,
@@ -231,7 +246,7 @@ export async function endDelivery(
   return task ?? null;
 }
 
-/** SQL for the reason why a queued task was not taken before its deadline. */
+/** SQL for the reason why no agent took a queued task before the task's deadline. */
 const whyNotTaken = sql`coalesce(
   (select 'The agent was still working on ' || h.type || ', and runs such tasks one after the other' from tasks h where ${inHand("tasks")} limit 1),
   (select 'The agent is connected, but did not get the task before its deadline' from agent_sessions s where s.node_id = tasks.node_id and s.state = 'open'),
@@ -239,7 +254,8 @@ const whyNotTaken = sql`coalesce(
 
 /**
  * Ends deliveries whose lease has expired, and queued tasks whose deadline has passed. A destructive task that may have been started is never queued
- * again (architecture 11). Every hub may run this, and each row is moved once. With `only` the function looks at one task.
+ * again (architecture 11). Every hub may run `lapseTasks`, and each task's row is changed only once. With the argument `only`, `lapseTasks` handles
+ * just one task.
  */
 export async function lapseTasks(tx: Tx, only?: TaskId): Promise<Task[]> {
   return tx
@@ -272,11 +288,12 @@ export interface JournalledDelivery {
 }
 
 /**
- * Compares the node's tasks with the journal that its agent sent when it connected, and returns the tasks that changed. A delivery in the journal was
- * received, even if its acknowledgement was lost. A delivery that is missing never arrived, or the host lost its journal. The task of a missing
- * delivery is queued again at once. If the agent had not acknowledged the delivery, it does not count as an attempt. A destructive task is never
- * queued again for this reason. An acknowledged destructive task fails with an unknown result. One without an acknowledgement waits for its lease,
- * because the agent may be writing the delivery to its journal now.
+ * Compares the node's tasks with the journal that its agent sent when it connected, and returns the tasks that changed. The agent received a delivery
+ * that is in its journal, even if the acknowledgement was lost. A delivery that is missing in the journal never arrived, or the host lost its
+ * journal. A task whose delivery is missing in the journal is queued again at once. If the agent had not acknowledged the missing delivery, the
+ * delivery does not count as an attempt. A destructive task is never queued again because its delivery is missing in the journal. If the missing
+ * delivery of a destructive task was acknowledged, the task fails with an unknown result. Without an acknowledgement, a destructive task waits for
+ * its lease, because the agent may just be writing the delivery to its journal.
  */
 export async function reconcileDeliveries(
   tx: Tx,

@@ -9,17 +9,18 @@ export interface ClaimedDelivery {
 }
 
 /**
- * Takes due deliveries, a few of each webhook, so that a slow receiver does not delay the others. The attempt is counted when it is taken. If the hub
- * is killed during an attempt, that attempt counts, and another follows after the lease has expired.
+ * Takes due deliveries, a few of each webhook, so that a slow receiver does not delay the others. A delivery's attempt is counted when a hub takes
+ * the delivery. If the hub is killed during an attempt, that attempt counts, and another follows after the lease has expired.
  */
 export function claimDeliveries(
   inTx: InTx,
   { perWebhook, leaseSeconds }: { perWebhook: number; leaseSeconds: number },
 ): Promise<ClaimedDelivery[]> {
   return inTx(async (tx) => {
-    // The lock is a statement of its own, so that the next statement sees what another hub has just claimed.
+    // The lock is a statement of its own, so that the next statement sees which deliveries another hub has just claimed.
     await lockUntilCommit(tx, "webhook_claims");
-    // The update selects by an array of ids. With a join the planner would not know how few ids there are, and would read the whole table.
+    // The SQL update selects the deliveries by an array of ids. With a join, PostgreSQL's planner would not know how few ids there are, and would
+    // read the whole table of deliveries.
     const { rows } = await tx.execute<{ id: string }>(sql`
       update webhook_deliveries set attempts = attempts + 1, claim = claim + 1,
         lease_until = now() + make_interval(secs => ${leaseSeconds})
@@ -50,7 +51,7 @@ export type DeliveryEnding = { readonly lastStatus: number | null; readonly last
   | { readonly state: "pending"; readonly inSeconds: number }
 );
 
-/** Ends this attempt only. False if the delivery was claimed again or replayed since. */
+/** Ends only this attempt of a delivery. `endAttempt` is false if the delivery has since been claimed again or replayed. */
 export async function endAttempt(tx: Tx, delivery: WebhookDelivery, ending: DeliveryEnding): Promise<boolean> {
   const ended = ending.state !== "pending";
   const rows = await tx
@@ -68,7 +69,10 @@ export async function endAttempt(tx: Tx, delivery: WebhookDelivery, ending: Deli
   return rows.length > 0;
 }
 
-/** Puts a delivery back for a later attempt by any hub. The failed attempt does not count, because the receiver did not cause it. */
+/**
+ * Puts a webhook delivery back for a later attempt by any hub. The failed attempt of a delivery that is put back does not count, because the receiver
+ * did not cause the failure.
+ */
 export async function putBack(
   tx: Tx,
   delivery: WebhookDelivery,
@@ -92,7 +96,7 @@ const isHeld = (delivery: WebhookDelivery) =>
     eq(webhookDeliveries.claim, delivery.claim),
   );
 
-/** Writes the deliveries of events. A delivery that exists is not written again. */
+/** Writes the webhook deliveries of events. A webhook delivery that already exists is not written again. */
 export async function insertDeliveries(
   tx: Tx,
   told: readonly { readonly webhook: string; readonly event: string }[],
@@ -105,7 +109,7 @@ export async function insertDeliveries(
     on conflict do nothing`);
 }
 
-/** Removes the deliveries of all events after the position. */
+/** Removes the webhook's deliveries of all events after the position. */
 export async function deleteDeliveriesAfter(tx: Tx, webhookId: string, position: bigint): Promise<void> {
   await tx
     .delete(webhookDeliveries)
@@ -117,7 +121,10 @@ export async function deleteDeliveriesAfter(tx: Tx, webhookId: string, position:
     );
 }
 
-/** Makes deliveries pending again with all their attempts: all that failed for good, or a single delivery in any state. Returns how many. */
+/**
+ * Makes a webhook's deliveries pending again with all their attempts: all that failed for good, or a single delivery in any state. `replayDeliveries`
+ * returns how many deliveries are pending again.
+ */
 export async function replayDeliveries(tx: Tx, webhookId: string, which: "dead" | bigint): Promise<number> {
   const rows = await tx
     .update(webhookDeliveries)

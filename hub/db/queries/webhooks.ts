@@ -4,8 +4,8 @@ import type { Db, Tx } from "../tx.ts";
 import { given } from "./row-versions.ts";
 
 /**
- * Locks the webhook until the transaction ends; null if it does not exist. The webhook is locked before its deliveries, in the same order as when it
- * is deleted.
+ * Locks the webhook until the transaction ends, and returns null if the webhook does not exist. Every transaction locks a webhook before its
+ * deliveries, in the same order as when the webhook is deleted.
  */
 export async function lockWebhook(tx: Tx, id: string): Promise<Webhook | null> {
   const [row] = await tx.select().from(webhooks).where(eq(webhooks.id, id)).for("no key update");
@@ -38,7 +38,7 @@ export async function insertWebhook(
   return row;
 }
 
-/** Changes a webhook that the caller has locked. Switching a webhook on or off clears the reason why the hub had disabled it. */
+/** Changes a webhook that the caller has locked. When a person switches a webhook on or off, the reason why the hub had disabled it is cleared. */
 export async function changeWebhook(
   tx: Tx,
   { id, version }: Webhook,
@@ -58,18 +58,18 @@ export async function changeWebhook(
   return row;
 }
 
-/** Deletes the webhook, and its deliveries by cascade. */
+/** Deletes a webhook, whose deliveries PostgreSQL also deletes by cascade. */
 export async function deleteWebhook(tx: Tx, id: string): Promise<void> {
   await tx.delete(webhooks).where(eq(webhooks.id, id));
 }
 
 type OpenDeliveries = { readonly pending: number; readonly dead: number };
 
-/** For each of these webhooks, the number of deliveries that are pending and that failed for good. */
+/** For each of these webhooks, the number of deliveries that are pending and the number that failed for good. */
 export async function countOpen(db: Db | Tx, ids: readonly string[]): Promise<ReadonlyMap<string, OpenDeliveries>> {
   const [only] = ids;
   if (only === undefined) return new Map();
-  // With a single webhook the statement contains its id, so that the planner can estimate the number of deliveries.
+  // For a single webhook, the SQL contains the webhook's id, so that the planner can estimate the number of deliveries.
   const id = ids.length === 1 ? sql`${only}::uuid` : sql`w.id`;
   const count = (state: "pending" | "dead") =>
     sql`(select count(*) from webhook_deliveries d where d.webhook_id = ${id} and d.state = ${sql.raw(`'${state}'`)})::int`;
@@ -79,7 +79,9 @@ export async function countOpen(db: Db | Tx, ids: readonly string[]): Promise<Re
   return new Map(rows.map(({ id: of, pending, dead }) => [of, { pending, dead }]));
 }
 
-/** Ordered by creation. `after` is the creation time in microseconds and the id of the last webhook of the previous page. */
+/**
+ * Lists webhooks, ordered by creation. The argument `after` is the creation time in microseconds and the id of the last webhook of the previous page.
+ */
 export async function listWebhooksAfter(
   db: Db,
   after: readonly string[] | null,
@@ -94,7 +96,7 @@ export async function listWebhooksAfter(
     .limit(most);
 }
 
-/** Records that events up to the position have their deliveries. A webhook that is already further keeps its position. */
+/** Records that all events up to the position have their webhook deliveries. A webhook whose position is already higher keeps its position. */
 export async function advanceFanOut(tx: Tx, ids: readonly string[], position: bigint): Promise<void> {
   await tx
     .update(webhooks)
@@ -102,7 +104,7 @@ export async function advanceFanOut(tx: Tx, ids: readonly string[], position: bi
     .where(inArray(webhooks.id, [...ids]));
 }
 
-/** Moves the webhook back, so that events after the position get their deliveries again. */
+/** Moves the webhook's position back, so that events after the position get their deliveries again. */
 export async function rewindFanOut(tx: Tx, id: string, position: bigint): Promise<void> {
   await tx
     .update(webhooks)

@@ -12,14 +12,17 @@ export interface StageEventWrite {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** Which hub holds a row, and since when. The events' `claimed_at` proves that one claim of a row ends before the next one begins. */
+/**
+ * Which hub holds a workflow's row, and since when. The events' `claimed_at` proves that one hub's claim of a workflow ends before the next hub's
+ * claim begins.
+ */
 export interface Claim {
   readonly hubId: string;
-  /** The database's text of the time, to the microsecond. */
+  /** The claim's time as text from the database, to the microsecond. */
   readonly at: string;
 }
 
-/** Writes stage events. `fence` is the fence under which the row was moved in the same transaction. */
+/** Writes the events of a workflow's stages. The argument `fence` is the fence under which the same transaction changed the workflow's row. */
 export async function recordStageEvents(
   tx: Tx,
   workflowId: WorkflowId,
@@ -42,7 +45,7 @@ export async function recordStageEvents(
   );
 }
 
-/** Oldest first. */
+/** Lists the events of a workflow's stages, oldest first. */
 export async function listStageEvents(db: Db | Tx, workflowId: WorkflowId): Promise<WorkflowEvent[]> {
   return db
     .select()

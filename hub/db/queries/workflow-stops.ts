@@ -9,12 +9,15 @@ export async function makeDue(tx: Tx, id: WorkflowId): Promise<void> {
   await tx.update(workflows).set({ wakeAt: sql`now()` }).where(eq(workflows.id, id));
 }
 
-/** Notifies the hubs, when the transaction commits, that a row is due. */
+/** Notifies the hubs, when the transaction commits, that a workflow's row is due. */
 export async function tellRunners(tx: Tx): Promise<void> {
   await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
 }
 
-/** Records a verb for a row that a hub works on, and makes the row due at once. The verb is carried out when that hub returns the row or has died. */
+/**
+ * Records a verb for a workflow that a hub works on, and makes the workflow's row due at once. The verb is carried out when the hub that works on the
+ * workflow has returned the row or has died.
+ */
 export async function requestStop(tx: Tx, id: WorkflowId, stopRequest: StopRequest): Promise<void> {
   await tx
     .update(workflows)
@@ -26,7 +29,10 @@ export async function forgetStop(tx: Tx, id: WorkflowId): Promise<void> {
   await tx.update(workflows).set(NO_STOP).where(eq(workflows.id, id));
 }
 
-/** Raises the fence, so that the hub that works on the row can write nothing more of its run. Returns the new fence. */
+/**
+ * Raises a workflow's fence, so that the hub that works on the workflow can write nothing more of its run. `takeFromRunner` returns the workflow's
+ * new fence.
+ */
 export async function takeFromRunner(tx: Tx, { id, fence }: Pick<Workflow, "id" | "fence">): Promise<number> {
   await tx
     .update(workflows)
@@ -35,7 +41,7 @@ export async function takeFromRunner(tx: Tx, { id, fence }: Pick<Workflow, "id" 
   return fence + 1;
 }
 
-/** Marks that the stage may have run before, so that its next run observes before it acts. */
+/** Marks that a workflow's stage may have run before, so that its next run observes before it acts. */
 export async function markStageRun(tx: Tx, id: WorkflowId): Promise<void> {
   await tx.update(workflows).set({ stageRuns: 1 }).where(eq(workflows.id, id));
 }

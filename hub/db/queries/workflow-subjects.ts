@@ -3,7 +3,7 @@ import { and, eq, inArray, like, sql } from "../orm.ts";
 import { workflowSubjects } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
-/** The names of subjects. At most one workflow holds a subject, and the workflow keeps its subjects until it is over. */
+/** The names of all kinds of subjects. At most one workflow holds a subject, and the workflow keeps its subjects until it is over. */
 export const subjectOf = {
   host: (siteId: SiteId, hostname: string): string => `host:${siteId}/${hostname}`,
   bmc: (siteId: SiteId, address: string): string => `bmc:${siteId}/${address}`,
@@ -15,7 +15,7 @@ export interface SubjectClaim {
   readonly workflowId: WorkflowId;
 }
 
-/** Takes the subjects among these that no workflow holds. */
+/** Takes those of the given subjects that no workflow holds. */
 async function insertSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<void> {
   // Every transaction takes subjects in the same order, because different orders can deadlock.
   const ordered = claims
@@ -24,12 +24,12 @@ async function insertSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<
   await tx.insert(workflowSubjects).values(ordered).onConflictDoNothing();
 }
 
-/** How often the subjects are claimed again if a holder released one of them between the claim and the read. */
+/** How often `takeSubjects` claims subjects again if a holder released one of them between the claim and the read. */
 const MOST_CLAIMS = 5;
 
 /**
- * Takes the subjects among these that no workflow holds, and returns the present holder of each subject. A holder may release a subject after the
- * insert met it and before the read: then nobody holds the subject, and it is claimed again. Throws if that happens `MOST_CLAIMS` times.
+ * Takes those of the given subjects that no workflow holds, and returns the present holder of each subject. A holder may release a subject between
+ * the insert and the read of its row, so that nobody holds it. `takeSubjects` then claims the subject again, and throws after `MOST_CLAIMS` claims.
  */
 export async function takeSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<ReadonlyMap<string, WorkflowId>> {
   const subjects = [...new Set(claims.map(({ subject }) => subject))];
@@ -56,7 +56,7 @@ export async function takeFreeNumber(
     on conflict do nothing`);
 }
 
-/** Frees all subjects of the workflow, or only the subjects like `pattern`, and returns the freed subjects. */
+/** Frees all subjects of a workflow, or only the subjects like `pattern`, and returns the freed subjects. */
 export async function releaseSubjects(tx: Tx, id: WorkflowId, pattern?: string): Promise<string[]> {
   const freed = await tx
     .delete(workflowSubjects)
@@ -70,11 +70,11 @@ export async function releaseSubjects(tx: Tx, id: WorkflowId, pattern?: string):
   return freed.map(({ subject }) => subject);
 }
 
-/** The unfinished onboarding of the host; null if there is none. */
+/** The unfinished onboarding of the host, or null if there is none. */
 export const onboardingOfHost = (tx: Tx, siteId: SiteId, hostname: string): Promise<WorkflowId | null> =>
   readHolder(tx, subjectOf.host(siteId, hostname));
 
-/** The unfinished operation that holds the node; null if there is none. */
+/** The unfinished operation that holds the node, or null if there is none. */
 export const operationOfNode = (tx: Tx, nodeId: NodeId): Promise<WorkflowId | null> =>
   readHolder(tx, subjectOf.node(nodeId));
 

@@ -6,7 +6,7 @@ import { nextVerbOf, stopRequestOf } from "./workflows.ts";
 
 export const isoOrNull = (date: Date | null): string | null => date?.toISOString() ?? null;
 
-/** The fields of a read model that show a workflow's progress (lifecycle 4.2.1, 4.12, 5.7). */
+/** The fields of an API answer that show a workflow's progress (lifecycle 4.2.1, 4.12, 5.7). */
 export const toProgress = (workflow: Workflow): WorkflowProgress => ({
   status: workflow.status,
   current_stage: workflow.stage,
@@ -37,12 +37,15 @@ export const toStageEvent = (event: WorkflowEvent): StageEvent => ({
   occurred_at: event.occurredAt.toISOString(),
 });
 
-/** SQL for the next page of a list by `requested_at`, newest first. The page begins after the row of this time and id. */
+/**
+ * SQL for the next page of a list of workflows by `requested_at`, newest first. The next page of the list begins after the workflow with this time
+ * and id.
+ */
 export const requestedBefore = ([at, id]: readonly [string, string]): SQL =>
   sql`(${workflows.requestedAt}, ${workflows.id}) < (${at}::timestamptz, ${id}::uuid)`;
 
 /**
- * The request time for a cursor, as text. The text keeps PostgreSQL's microseconds; a JavaScript Date would cut them off and lose rows of the same
- * millisecond.
+ * The time at which a workflow was requested, as text for a cursor. A time in a cursor keeps PostgreSQL's microseconds, because a JavaScript Date
+ * would lose rows of the same millisecond.
  */
 export const requestedAtText = sql<string>`${workflows.requestedAt}::text`;

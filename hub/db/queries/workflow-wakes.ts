@@ -5,14 +5,17 @@ import type { Db, Tx } from "../tx.ts";
 
 export const WORKFLOW_CHANNEL = "muster_workflows";
 
-/** Keys that a stage may wait on. Code that makes a key's condition true calls `wakeWorkflows` with the key in the same transaction. */
+/**
+ * The keys on which a workflow's stage may wait. Code that fulfils the condition of a wait key calls `wakeWorkflows` with the key in the same
+ * transaction.
+ */
 export const waitKey = {
   machine: (siteId: string, systemId: string) => `maas:${siteId}/${systemId}`,
   node: (nodeId: string) => `node:${nodeId}`,
   task: (taskId: string) => `task:${taskId}`,
 } as const;
 
-/** Makes a running workflow due at once, with whatever else waits on the same key. */
+/** Makes a running workflow due at once, together with all other workflows that wait on the same key. */
 export async function wakeRunning(tx: Tx, id: WorkflowId): Promise<void> {
   const [row] = await tx
     .update(workflows)
@@ -24,7 +27,7 @@ export async function wakeRunning(tx: Tx, id: WorkflowId): Promise<void> {
 
 /**
  * Makes every workflow due that waits on one of the keys, in one statement that locks rows in the order of their ids. A wake-up is only a hint: if it
- * is lost, the stage runs when its own wait ends.
+ * is lost, the workflow's stage runs when its own wait ends.
  */
 export async function wakeWorkflows(db: Db | Tx, keys: readonly string[]): Promise<void> {
   if (keys.length === 0) return;

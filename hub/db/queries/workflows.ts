@@ -12,13 +12,16 @@ import { type Claim, recordStageEvents, type StageEventWrite } from "./workflow-
 import { releaseSubjects } from "./workflow-subjects.ts";
 import { WORKFLOW_CHANNEL } from "./workflow-wakes.ts";
 
-/** A row that this hub has leased or locked. `now` is the database's time when that happened. */
+/** The row of a workflow that this hub has leased or locked. The field `now` is the database's time when the hub leased or locked the row. */
 export type ClaimedWorkflow = Workflow & { readonly now: Date; readonly claim?: Claim | undefined };
 
-/** While a row is leased its `wake_at` is this far in the future. A wake-up during the run sets a smaller value, which the commit recognizes. */
+/**
+ * While a hub holds a lease on a workflow's row, the row's `wake_at` is this far in the future. A wake-up during the run sets a smaller `wake_at`,
+ * which the run recognizes when it commits.
+ */
 const ASLEEP_WHILE_LEASED = sql`now() + interval '1 day'`;
 
-/** The columns of a row for which no verb is waiting. */
+/** The columns of a workflow's row for which no verb is waiting. */
 export const NO_STOP = { stopRequest: null, cancelRequestedAt: null };
 
 const withNow = { ...getTableColumns(workflows), now: sql<Date>`now()`.mapWith(toDate) };
@@ -35,8 +38,9 @@ export async function insertWorkflows(tx: Tx, rows: readonly NewWorkflow[]): Pro
 }
 
 /**
- * Takes rows that are due: rows without a lease whose time has come, and rows whose lease has expired. `known` are the `kind/stage` pairs that this
- * hub can run. During a rolling upgrade the other rows are left to hubs that know their stages (decision W3).
+ * Takes workflows that are due: rows without a lease whose time has come, and rows whose lease has expired. The argument `known` lists the
+ * `kind/stage` pairs that this hub can run. During a rolling upgrade, a hub leaves workflows with unknown stages to hubs that know them (decision
+ * W3).
  */
 export async function claimWorkflows(
   db: Db,
@@ -54,7 +58,7 @@ export async function claimWorkflows(
       startedAt: sql`coalesce(${workflows.startedAt}, now())`,
     })
     .where(
-      // array(...) is evaluated once. A plain IN may run the locking subquery more than once and lock more rows than the limit.
+      // PostgreSQL evaluates array(...) once. A plain IN may run the locking subquery more than once and lock more rows than the limit.
       sql`${workflows.id} = any(array(
         select w.id from workflows w
         where w.status in ('running', 'compensating')
@@ -65,12 +69,15 @@ export async function claimWorkflows(
         limit ${claim.limit}
         for update skip locked))`,
     )
-    // This clock is read after the row was locked, i.e. after the previous holder's commit.
+    // The claim's time is read after the row was locked, i.e. after the previous holder's commit.
     .returning({ ...withNow, claimedAt: sql<string>`clock_timestamp()::text` });
   return rows.map(({ claimedAt, ...row }) => ({ ...row, claim: { hubId: claim.hubId, at: claimedAt } }));
 }
 
-/** Returns the ids of the rows that this hub still holds under the given fences. The other rows belong to another hub now. */
+/**
+ * Returns the ids of the workflows that this hub still holds under the given fences. Workflows that `renewLeases` does not return belong to another
+ * hub now.
+ */
 export async function renewLeases(
   db: Db,
   hubId: string,
@@ -91,7 +98,10 @@ export async function renewLeases(
   return new Set(rows.map((row) => row.id));
 }
 
-/** Returns a row without moving it, e.g. because the database was unreachable during a stage. The run does not count. */
+/**
+ * Gives a workflow's row back without moving it, e.g. because the database was unreachable during a stage. A run that ends with `releaseLease` does
+ * not count as an attempt of the stage.
+ */
 export async function releaseLease(db: Db, id: WorkflowId, fence: number, inSeconds: number): Promise<void> {
   await db
     .update(workflows)
@@ -104,8 +114,8 @@ export async function releaseLease(db: Db, id: WorkflowId, fence: number, inSeco
 }
 
 /**
- * Returns all leases of a hub that stops, so that other hubs need not wait for their expiry. The raised fence makes runs that are still under way
- * invalid.
+ * Gives back all leases of a hub that stops, so that other hubs need not wait for their expiry. The raised fence makes the hub's runs that are still
+ * under way invalid.
  */
 export async function releaseAllLeases(db: Db, hubId: string): Promise<void> {
   await db
@@ -114,27 +124,30 @@ export async function releaseAllLeases(db: Db, hubId: string): Promise<void> {
     .where(eq(workflows.leaseOwner, hubId));
 }
 
-/** The stages still to compensate, last first, and the status that follows. Stored as JSON in the row. */
+/**
+ * The stages of a workflow that are still to compensate, last first, and the status that follows. The plan of a compensation is stored as JSON in the
+ * workflow's row.
+ */
 export interface CompensationPlan {
   readonly cause: "failure" | "cancel" | "restart";
   readonly stages: readonly string[];
   readonly endsAs: WorkflowStatus;
-  /** The attempt of the first of `stages`. */
+  /** The number of the attempt to compensate the first of `stages`. */
   readonly attempt: number;
   /**
-   * When the compensation of the first of `stages` began, ISO 8601; its deadline counts from this time. Null before the first run of the
-   * compensation.
+   * When the compensation of the first of `stages` began, in ISO 8601. The compensation's deadline counts from this time. `startedAt` is null before
+   * the first run of the compensation.
    */
   readonly startedAt: string | null;
-  /** Set by restart_clean: the stage at which the workflow begins again, with an empty state. */
+  /** The verb restart_clean sets this field: the stage at which the workflow begins again, with an empty state. */
   readonly restartAt?: string;
-  /** What the stages compensated so far have left outside. */
+  /** What the stages compensated so far have left outside the database. */
   readonly leaves?: Leftover;
 }
 
 /**
- * A verb that was given while a hub worked on the row. The verb is carried out in the transaction that commits the hub's run. Stored as JSON in the
- * row.
+ * A verb that an operator gave while a hub worked on the workflow. The transaction that commits the hub's run carries the verb out. A waiting verb is
+ * stored as JSON in the workflow's row.
  */
 export interface StopRequest {
   readonly verb: StopVerb;
@@ -147,22 +160,27 @@ export function stopRequestOf(row: Pick<Workflow, "stopRequest" | "cancelRequest
   return row.cancelRequestedAt === null ? null : { verb: "cancel", because: "Cancelled by request" };
 }
 
-/** One move of a row: everything that one transaction writes about it. Seconds count from the database's now. */
+/**
+ * One move of a workflow's row: everything that one transaction writes about the workflow. Seconds in a move count from the database's present time.
+ */
 export interface WorkflowMove {
   readonly status: WorkflowStatus;
   readonly stage: string;
   readonly attempt: number;
-  /** True if a stage is entered anew, which may be the same stage. The stage's number of runs, time of entry and deadline then begin again. */
+  /**
+   * True if the workflow enters a stage anew, which may be the same stage. When a stage is entered anew, its number of runs, time of entry and
+   * deadline begin again.
+   */
   readonly entersStage: boolean;
   readonly deadline: Date | null;
   readonly waitReason: string | null;
   readonly waitOn: string | null;
-  /** Null if nothing but an operator moves the row. */
+  /** `wakeInSeconds` is null if only an operator can move the workflow on. */
   readonly wakeInSeconds: number | null;
   readonly state: Readonly<Record<string, unknown>>;
   readonly failure: Failure | null;
   readonly compensation: CompensationPlan | null;
-  /** For a cancelled row: what it has left outside. */
+  /** For a cancelled workflow: what it has left outside the database. */
   readonly leaves?: Leftover;
   readonly events: readonly StageEventWrite[];
 }
@@ -172,7 +190,10 @@ const isOneOf = <T extends string>(list: readonly T[], value: string): value is 
 
 export const isTerminal = (status: WorkflowStatus): boolean => isOneOf(TERMINAL_WORKFLOW_STATUSES, status);
 
-/** How many of the site's workflows are not over. A failed workflow counts, because a verb can continue it with what it knows about its machine. */
+/**
+ * How many of the site's workflows are not over. A failed workflow counts as unfinished, because a verb can continue it with what it knows about its
+ * machine.
+ */
 export async function countUnfinished(tx: Db | Tx, siteId: SiteId): Promise<number> {
   const [row] = await tx
     .select({ unfinished: count() })
@@ -180,13 +201,14 @@ export async function countUnfinished(tx: Db | Tx, siteId: SiteId): Promise<numb
     .where(and(eq(workflows.siteId, siteId), notInArray(workflows.status, [...TERMINAL_WORKFLOW_STATUSES])));
   return row?.unfinished ?? 0;
 }
-/** True if the workflow is over or has failed; a failed workflow waits for an operator. */
+/** True if the workflow is over or has failed, so that only an operator could continue it. */
 export const isEnded = (status: WorkflowStatus): boolean =>
   isTerminal(status) || status === "failed_retryable" || status === "failed_manual_intervention";
 
 /**
- * Applies a move if the row still has the fence of the claim, and returns the moved row. Null if another hub has taken the row; then nothing was
- * written. A wake-up during the run makes the row due at once. A waiting verb stays for the caller to carry out, unless the row is over.
+ * Applies a move if the workflow's row still has the fence of the claim, and returns the moved row. `moveWorkflow` returns null and writes nothing if
+ * another hub has taken the row. A wake-up during the run makes the workflow due at once. A waiting verb stays for the caller of `moveWorkflow` to
+ * carry out, unless the workflow is over.
  */
 export async function moveWorkflow(
   tx: Tx,
@@ -231,7 +253,7 @@ export async function moveWorkflow(
 function wakeAt(move: WorkflowMove) {
   if (move.wakeInSeconds === null) return null;
   const later = sql`now() + make_interval(secs => ${move.wakeInSeconds})`;
-  // Only a wait can be ended early. The delay before a retry is not shortened by a wake-up for an earlier wait.
+  // Only the wait of a stage can be ended early. A wake-up for an earlier wait does not shorten the delay before a retry.
   const woken = move.waitOn === null ? sql`false` : sql`${workflows.wakeAt} <= now()`;
   return sql`case when ${woken} then now() else ${later} end`;
 }
@@ -241,15 +263,18 @@ export async function readWorkflow(db: Db | Tx, id: WorkflowId): Promise<Workflo
   return row ?? null;
 }
 
-/** Locks the row until the transaction ends. Other verbs then wait for the lock, and claims skip the row. */
+/**
+ * Locks a workflow's row until the transaction ends. While a workflow's row is locked, other verbs wait for the lock, and hubs that claim workflows
+ * skip the row.
+ */
 export async function lockWorkflow(tx: Tx, id: WorkflowId): Promise<ClaimedWorkflow | null> {
   const [row] = await tx.select(withNow).from(workflows).where(eq(workflows.id, id)).for("update");
   return row ?? null;
 }
 
 /**
- * Admits the pending workflows that meet the condition. `started_at` stays null until the first claim, which distinguishes the first admission from
- * later ones.
+ * Admits the pending workflows that meet the condition `which`. A workflow's `started_at` stays null until a hub first claims it, which distinguishes
+ * the first admission from later ones.
  */
 export const admitWhere = (tx: Tx, which: SQL): Promise<Workflow[]> =>
   tx
@@ -264,10 +289,10 @@ export const admitWhere = (tx: Tx, which: SQL): Promise<Workflow[]> =>
     .where(and(eq(workflows.status, "pending"), which))
     .returning();
 
-/** Admits all pending workflows of a kind, without a limit. */
+/** Admits all pending workflows of a kind, without a limit on their number. */
 export const admitAll = (tx: Tx, kind: string): Promise<Workflow[]> => admitWhere(tx, eq(workflows.kind, kind));
 
-/** Locks the row and says whether the claim with this fence is still valid. */
+/** Locks the workflow's row and says whether the claim with this fence is still valid. */
 export async function holdsFence(tx: Tx, id: WorkflowId, fence: number): Promise<boolean> {
   const rows = await tx
     .select({ id: workflows.id })
@@ -277,7 +302,10 @@ export async function holdsFence(tx: Tx, id: WorkflowId, fence: number): Promise
   return rows.length > 0;
 }
 
-/** The verb that the row's failure recommends. Null if there is no failure, or if this hub does not know the failure's class. */
+/**
+ * The verb that the workflow's failure recommends. `nextVerbOf` is null if the workflow has no failure, or if this hub does not know the failure's
+ * class.
+ */
 export function nextVerbOf(
   row: Pick<Workflow, "failureClass" | "failureCode" | "evidence">,
 ): (typeof NEXT_VERBS)[number] | null {

@@ -2,8 +2,8 @@ import { bigserial, index, jsonb, pgTable, sql, text } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * Who did what by API, with the outcome (lifecycle 4.12). An entry is written in the transaction of its action, so an action without an audit entry
- * fails.
+ * Who did what by API, with the outcome (lifecycle 4.12). An audit entry is written in the transaction of its action, so an action without an audit
+ * entry fails.
  */
 export const auditLogs = pgTable(
   "audit_logs",

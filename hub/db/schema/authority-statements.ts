@@ -3,8 +3,9 @@ import { check, integer, pgTable, sql, text } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 
 /**
- * The chain of signed statements by which hosts learn to trust the hub's next CA and task-signing key (decision I6). The chain is public and
- * append-only, and its sequence numbers have no gap. Every hub derives from the chain which keys are valid.
+ * The chain of signed statements by which hosts learn to trust the hub's next CA and task-signing key (decision I6). The chain of statements about
+ * the hub's keys is public and append-only, and its sequence numbers have no gap. Every hub derives from the chain of statements which keys are
+ * valid.
  */
 export const authorityStatements = pgTable(
   "authority_statements",

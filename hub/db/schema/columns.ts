@@ -1,13 +1,16 @@
 import { sql, timestamp } from "../orm.ts";
 
-/** All times are `timestamptz` and come from the database's clock. No decision compares these times with a hub's clock (architecture 1). */
+/**
+ * All times in the database are `timestamptz` and come from the database's clock. No decision compares a time from the database with a hub's clock
+ * (architecture 1).
+ */
 export const at = (name: string) => timestamp(name, { withTimezone: true, mode: "date" });
 export const createdAt = () => at("created_at").notNull().default(sql`now()`);
 export const updatedAt = () => at("updated_at").notNull().default(sql`now()`);
 
 /**
- * The text of a CHECK constraint for a closed set of values. An ordinary migration changes the set of a CHECK constraint; a PostgreSQL enum would
- * need ALTER TYPE.
+ * SQL text of a CHECK constraint for a closed set of values. An ordinary migration changes the set of a CHECK constraint, while a PostgreSQL enum
+ * would need ALTER TYPE.
  */
 export const oneOf = (column: string, values: readonly string[]) =>
   sql.raw(`"${column}" in (${values.map((value) => `'${value}'`).join(", ")})`);

@@ -1,18 +1,21 @@
 import { check, integer, pgTable, sql } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** The progress of the sweep for stale conditions, in one row for all hubs. While no hub sweeps, no hub can have received reports either. */
+/**
+ * The progress of the sweep for stale conditions, in one row for all hubs. While no hub sweeps for stale conditions, no hub can have received reports
+ * of conditions either.
+ */
 export const conditionWatch = pgTable(
   "condition_watch",
   {
     id: integer("id").primaryKey().default(1),
-    /** The sweep has reported every condition that expired up to this time. */
+    /** The sweep for stale conditions has reported every condition that expired up to this time. */
     lookedUntil: at("looked_until").notNull().default(sql`now()`),
-    /** The time of the last sweep by any hub. */
+    /** The time of the last sweep for stale conditions by any hub. */
     lookedAt: at("looked_at").notNull().default(sql`now()`),
     /**
-     * Conditions that were valid before an outage are extended in steps. One whose `expires_at` is below this time is not extended yet. Null: no
-     * outage is being handled.
+     * Conditions that were valid before an outage are extended in steps. A condition whose `expires_at` is below `grace_until` is not extended yet.
+     * `grace_until` is null if no outage is being handled.
      */
     graceUntil: at("grace_until"),
   },

@@ -3,9 +3,10 @@ import { index, integer, pgTable, text, unique, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * `asked`: the hub answered a request. `enrollment_refused`: the hub refused a token. The other kinds ended in the TLS handshake.
- * `certificate_untrusted`: the client does not trust the signer of the hub's certificate.
- * `certificate_not_valid_now`: the certificate is not valid by the client's clock. `handshake_failed`: any other reason.
+ * The kind `asked` means that the hub answered a client's request. The kind `enrollment_refused` means that the hub refused an enrollment token.
+ * Connection attempts of the other kinds ended in the TLS handshake. The kind `certificate_untrusted` means that the client does not trust the signer
+ * of the hub's certificate. The kind `certificate_not_valid_now` means that the hub's certificate is not valid by the client's clock. The kind
+ * `handshake_failed` stands for any other failure of the TLS handshake.
  */
 export const ATTEMPT_KINDS = [
   "asked",
@@ -17,19 +18,22 @@ export const ATTEMPT_KINDS = [
 export type AttemptKind = (typeof ATTEMPT_KINDS)[number];
 
 /**
- * Connections to the agent listener without a client certificate, counted by address. Anybody can cause a row, so rows only explain failures to
- * people; no decision depends on them. The number of rows is bounded.
+ * Connections to the hub's listener for agents without a client certificate, counted by address. Anybody can cause a row in this table, so rows only
+ * explain failures to people, and no decision depends on a row. The number of rows for connection attempts is bounded.
  */
 export const connectionAttempts = pgTable(
   "connection_attempts",
   {
     address: text("address").notNull(),
     kind: text("kind", { enum: ATTEMPT_KINDS }).notNull(),
-    /** The node of the refused token, if known. The node may have been deleted since. */
+    /** The node of the refused enrollment token, if known. The token's node may have been deleted since the attempt. */
     nodeId: uuid("node_id").$type<NodeId>(),
-    /** What the newest attempt ended with: the status of the answer, the code of the refusal, or the handshake error. */
+    /** How the newest attempt ended: the status of the answer, the code of the refusal, or the handshake error. */
     detail: text("detail").notNull(),
-    /** Attempts since `first_at`. After an hour without an attempt the count starts again, because the address may belong to another host. */
+    /**
+     * The number of connection attempts since `first_at`. After an hour without an attempt, the count starts again, because the address may belong to
+     * another host.
+     */
     count: integer("count").notNull(),
     firstAt: at("first_at").notNull(),
     lastAt: at("last_at").notNull(),

@@ -1,7 +1,10 @@
 import { bigserial, index, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** The transactional outbox of typed domain events (lifecycle 8.0, decision P5). An event is written in the transaction that makes it true. */
+/**
+ * The transactional outbox of typed domain events (lifecycle 8.0, decision P5). A domain event is written in the same transaction as the change that
+ * it reports.
+ */
 export const domainEvents = pgTable(
   "domain_events",
   {

@@ -3,14 +3,14 @@ import { index, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { at, createdAt } from "./columns.ts";
 
 /**
- * One-time enrollment tokens; only the hash is stored. A used token keeps the hash of the key that used it. If the hub's answer was lost, only the
- * agent with that key may ask again.
+ * The one-time enrollment tokens, of which only the hashes are stored. The row of a used enrollment token keeps the hash of the key that used the
+ * token. If the hub's answer to an enrollment was lost, only the agent with that key may ask again.
  */
 export const enrollmentTokens = pgTable(
   "enrollment_tokens",
   {
     id: uuid("id").primaryKey().default(sql`gen_random_uuid()`),
-    /** Hex SHA-256 of the token. */
+    /** The SHA-256 of the enrollment token, in hex. */
     tokenSha256: text("token_sha256").notNull().unique(),
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
     workflowId: uuid("workflow_id").$type<WorkflowId>(),

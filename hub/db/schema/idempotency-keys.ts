@@ -2,15 +2,15 @@ import { index, integer, jsonb, pgTable, primaryKey, text } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 
 /**
- * Answers to POST requests that carried an Idempotency-Key (decision P4), kept for a day. An answer is written in the transaction of its request's
- * effect.
+ * Answers to POST requests that carried an Idempotency-Key (decision P4), kept for a day. A stored answer is written in the transaction of its
+ * request's effect.
  */
 export const idempotencyKeys = pgTable(
   "idempotency_keys",
   {
     actor: text("actor").notNull(),
     key: text("key").notNull(),
-    /** Hex SHA-256 over method, path and canonical body. A different request under the same key is refused. */
+    /** The SHA-256 over method, path and canonical body of the request, in hex. The hub refuses a different request with the same Idempotency-Key. */
     requestSha256: text("request_sha256").notNull(),
     status: integer("status").notNull(),
     body: jsonb("body").notNull(),

@@ -1,12 +1,12 @@
 import { check, integer, pgTable, sql, uuid } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 
-/** The one row that identifies this installation. */
+/** The one row that identifies this installation of Muster. */
 export const installation = pgTable(
   "installation",
   {
     id: integer("id").primaryKey().default(1),
-    /** The id of the secret store that belongs to this database. The store holds the same id. */
+    /** The id of the secret store that belongs to this database. The secret store itself holds the same id. */
     secretStoreId: uuid("secret_store_id").notNull(),
     createdAt: createdAt(),
   },

@@ -2,14 +2,14 @@ import type { SiteId } from "../../../shared/ids.ts";
 import { boolean, integer, jsonb, pgTable, primaryKey, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** The last known state of each machine in MAAS, as the site's watcher read it. Only the fields that Muster uses are stored. */
+/** The last known state of each machine in MAAS, as the site's watcher read it. Of a machine, only the fields that Muster uses are stored. */
 export const maasMachines = pgTable(
   "maas_machines",
   {
     siteId: uuid("site_id").$type<SiteId>().notNull(),
     systemId: text("system_id").notNull(),
     hostname: text("hostname").notNull(),
-    /** The status code of MAAS. Compare codes, never names (decision M2). */
+    /** The machine's status code in MAAS. Code must compare MAAS's status codes, never the status names (decision M2). */
     status: integer("status").notNull(),
     statusName: text("status_name").notNull(),
     statusMessage: text("status_message").notNull(),
@@ -18,7 +18,10 @@ export const maasMachines = pgTable(
     owner: text("owner"),
     locked: boolean("locked").notNull(),
     ipAddresses: text("ip_addresses").array().notNull(),
-    /** Which interface has which address. Empty if the watcher has not read the interfaces yet. */
+    /**
+     * Which address each network interface of the machine has. The list of addresses is empty if the watcher has not read the machine's interfaces
+     * yet.
+     */
     interfaceAddresses: jsonb("interface_addresses")
       .$type<{ interface: string; boots: boolean; address: string }[]>()
       .notNull()

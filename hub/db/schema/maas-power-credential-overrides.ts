@@ -3,7 +3,7 @@ import { check, pgTable, sql, text, unique, uuid } from "../orm.ts";
 import { createdAt, oneOf, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
-/** BMC logins of single hosts, used in place of the site's default login (lifecycle 3.2.1). */
+/** The BMC logins of single hosts, used in place of the site's default login (lifecycle 3.2.1). */
 export const maasPowerCredentialOverrides = pgTable(
   "maas_power_credential_overrides",
   {

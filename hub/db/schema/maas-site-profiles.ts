@@ -3,7 +3,7 @@ import { boolean, check, integer, pgTable, sql, text, unique, uuid } from "../or
 import { createdAt, oneOf, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
-/** The operational policy of a site (lifecycle 3.6, 3.7; decision W4). The API fills in the defaults when a request arrives. */
+/** A profile: the operational policy of a site (lifecycle 3.6, 3.7; decision W4). The API fills in a profile's defaults when a request arrives. */
 export const maasSiteProfiles = pgTable(
   "maas_site_profiles",
   {
@@ -46,7 +46,10 @@ export const maasSiteProfiles = pgTable(
     agentEnrollmentTimeoutSeconds: integer("agent_enrollment_timeout_seconds").notNull(),
     releaseTimeoutSeconds: integer("release_timeout_seconds").notNull(),
     powerOffTimeoutSeconds: integer("power_off_timeout_seconds").notNull(),
-    /** How long after its retirement a node's machine is released. Null: the machine is released only when a person asks for it. */
+    /**
+     * How long after its retirement a node's machine is released. If `retired_release_after_seconds` is null, the machine is released only when a
+     * person asks for it.
+     */
     retiredReleaseAfterSeconds: integer("retired_release_after_seconds"),
     status: text("status", { enum: ["active", "disabled"] })
       .notNull()

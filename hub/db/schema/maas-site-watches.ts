@@ -9,19 +9,25 @@ export const maasSiteWatches = pgTable("maas_site_watches", {
   leaseUntil: at("lease_until"),
   fence: bigint("fence", { mode: "number" }).notNull().default(0),
   /**
-   * The highest event id that the watcher has read. The next query starts an overlap window below this id (decision M8). Null before the first poll.
+   * The highest id of a MAAS event that the watcher has read. The next query for events starts an overlap window below this id (decision M8). The
+   * event id is null before the site's first poll.
    */
   eventCursor: bigint("event_cursor", { mode: "number" }),
-  /** The content of that event. If MAAS later gives other content under the same id, the event ids of the region were reset. */
+  /**
+   * The content of the newest MAAS event that the watcher has read. If MAAS later gives other content under the same event id, the region's event ids
+   * were reset.
+   */
   eventMark: text("event_mark"),
   lastPollAt: at("last_poll_at"),
   lastSweepAt: at("last_sweep_at"),
   wakeRequestedAt: at("wake_requested_at"),
-  /** When somebody asked to read all machines and judge all nodes now. Null if nobody waits for that. */
+  /** When somebody last asked the watcher to read all machines and judge all nodes now. `sweep_requested_at` is null if nobody waits for a sweep. */
   sweepRequestedAt: at("sweep_requested_at"),
-  /** How many machines of the last list could not be parsed. Machines that could not be parsed exist in MAAS, but Muster knows nothing about them. */
+  /**
+   * How many machines in MAAS's last list could not be parsed. Machines that could not be parsed exist in MAAS, but Muster knows nothing about them.
+   */
   unreadableMachines: integer("unreadable_machines").notNull().default(0),
-  /** The system ids of the unparsed machines, as far as they could be read. The last list said nothing about these machines. */
+  /** The system ids of the unparsed machines, as far as the ids could be read. MAAS's last list told Muster nothing about the unparsed machines. */
   unreadableSystemIds: text("unreadable_system_ids").array().notNull().default(sql`'{}'::text[]`),
   consecutiveFailures: integer("consecutive_failures").notNull().default(0),
   lastErrorCode: text("last_error_code"),

@@ -3,8 +3,8 @@ import { index, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * Every client certificate that the hub's CA signed; the revoked certificates are the deny list. In each generation a node has at most one
- * certificate in use and at most one that was issued but not used yet. All other certificates are replaced (decision I1).
+ * Every client certificate that the hub's CA signed, of which the revoked ones are the deny list. In each generation, a node has at most one
+ * certificate in use and at most one that was issued but not used yet. All other certificates of a node's generation are replaced (decision I1).
  */
 export const nodeCertificates = pgTable(
   "node_certificates",
@@ -12,16 +12,19 @@ export const nodeCertificates = pgTable(
     serial: text("serial").primaryKey(),
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
     generation: integer("generation").notNull(),
-    /** Hex SHA-256 of the public key's SPKI. */
+    /** The SHA-256 of the public key's SPKI, in hex. */
     publicKeySha256: text("public_key_sha256").notNull(),
     notBefore: at("not_before").notNull(),
     notAfter: at("not_after").notNull(),
-    /** The certificate, kept until its first use. If the hub's answer was lost, the agent asks again and gets the same certificate. */
+    /**
+     * The certificate as PEM, kept until its first use. If the hub's answer with a certificate was lost, the agent asks again and gets the same
+     * certificate.
+     */
     pem: text("pem"),
-    /** The first use replaces all certificates of the node that were issued earlier. */
+    /** The first use of a certificate replaces all certificates of the node that were issued earlier. */
     firstUsedAt: at("first_used_at"),
     replacedAt: at("replaced_at"),
-    /** When the certificate was first presented after it had been replaced. */
+    /** When an agent first presented the certificate after it had been replaced. */
     replacedSeenAt: at("replaced_seen_at"),
     revokedAt: at("revoked_at"),
     revokeReason: text("revoke_reason"),

@@ -2,7 +2,10 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { index, integer, pgTable, primaryKey, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** The latest value of each readiness condition (architecture 11). A signal of an older generation never overwrites one of a newer generation. */
+/**
+ * The latest value of each readiness condition of each node (architecture 11). A readiness signal of an older generation never overwrites a condition
+ * of a newer generation.
+ */
 export const nodeConditions = pgTable(
   "node_conditions",
   {
@@ -15,7 +18,8 @@ export const nodeConditions = pgTable(
     source: text("source").notNull(),
     observedAt: at("observed_at").notNull(),
     /**
-     * When the condition becomes stale, by the lifetime of its type (`shared/condition-types.ts`). Null: the condition is valid until it is replaced.
+     * When the condition becomes stale, by the lifetime of its type (`shared/condition-types.ts`). If `expires_at` is null, the condition is valid
+     * until it is replaced.
      */
     expiresAt: at("expires_at"),
   },

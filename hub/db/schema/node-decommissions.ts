@@ -6,8 +6,8 @@ import { at, createdAt, oneOf } from "./columns.ts";
 import { workflows } from "./workflows.ts";
 
 /**
- * The request of a decommission (lifecycle 5.7). The decommission's progress is the `workflows` row of the same id, and its history is the events of
- * that row.
+ * The operator's request for a decommission (lifecycle 5.7). The decommission's progress is in the `workflows` row of the same id, and its history is
+ * in the events of that row.
  */
 export const nodeDecommissions = pgTable(
   "node_decommissions",
@@ -16,20 +16,26 @@ export const nodeDecommissions = pgTable(
       .$type<WorkflowId>()
       .primaryKey()
       .references(() => workflows.id),
-    /** This column has no foreign key, because the record of the decommission outlives the node. */
+    /** The column `node_id` has no foreign key, because the record of the decommission outlives the node. */
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
     siteId: uuid("site_id").$type<SiteId>(),
     hostname: text("hostname").notNull(),
     maasSystemId: text("maas_system_id"),
     mode: text("mode", { enum: DECOMMISSION_MODES }).notNull(),
     reason: text("reason").notNull(),
-    /** The node's status when the operation was requested. For example, cancelling a drain must not put a quarantined node back into service. */
+    /**
+     * The node's status when the decommission was requested. The earlier status matters, for example, because cancelling a drain must not put a
+     * quarantined node back into service.
+     */
     priorStatus: text("prior_status", { enum: NODE_STATUSES }).notNull(),
-    /** The override of lifecycle 5.8: the decommission continues without the agent's answer. Null until an operator forces the decommission. */
+    /**
+     * When an operator forced the decommission to continue without the agent's answer (lifecycle 5.8). `forced_at` is null until an operator forces
+     * the decommission.
+     */
     forcedAt: at("forced_at"),
     forcedBy: text("forced_by"),
     forcedReason: text("forced_reason"),
-    /** The generation of the installed system that MAAS was seen to release. Null while no release was seen. */
+    /** The node's generation whose installed system MAAS released, as Muster saw. `released_generation` is null while Muster has seen no release. */
     releasedGeneration: integer("released_generation"),
     createdAt: createdAt(),
   },

@@ -15,20 +15,29 @@ export const nodeMaasState = pgTable(
     siteId: uuid("site_id").$type<SiteId>().notNull(),
     maasSystemId: text("maas_system_id").notNull(),
     ipmiIp: text("ipmi_ip").notNull(),
-    /** The machine's owner in MAAS when the node came into service; null before that. A different owner in MAAS has deployed the machine anew. */
+    /**
+     * The machine's owner in MAAS when the node came into service, or null before that. If MAAS names a different owner, that owner has deployed the
+     * machine anew.
+     */
     maasOwner: text("maas_owner"),
     lastMaasStatus: text("last_maas_status"),
     lastMaasPowerState: text("last_maas_power_state"),
     lastMaasIps: text("last_maas_ips").array(),
     lastReconciledAt: at("last_reconciled_at"),
-    /** When a fact changed that the reconciler has not judged yet; null if there is none. A sweep judges every node, whatever stands here. */
+    /**
+     * When a fact about the node changed that the reconciler has not judged yet, or null if there is no such fact. A sweep of the reconciler judges
+     * every node, whatever `reconcile_due_at` says.
+     */
     reconcileDueAt: at("reconcile_due_at"),
     driftDetected: boolean("drift_detected").notNull().default(false),
     driftDetails: jsonb("drift_details").$type<DriftDetails>(),
     driftResolvedAt: at("drift_resolved_at"),
-    /** The drift that a person has acknowledged. An acknowledged drift is not reported again while it stays the same. */
+    /** The node's drift that a person has acknowledged. Acknowledged drift is not reported again while it stays the same. */
     driftAcknowledged: jsonb("drift_acknowledged").$type<DriftAcknowledged>(),
-    /** Set while the reconciler's own quarantine lasts. The reconciler may lift only its own quarantine (decision N4). */
+    /**
+     * When the reconciler put the node into quarantine, or null unless the reconciler's own quarantine lasts. The reconciler may lift only its own
+     * quarantine (decision N4).
+     */
     quarantinedAt: at("quarantined_at"),
   },
   (t) => [

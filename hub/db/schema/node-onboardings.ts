@@ -3,7 +3,7 @@ import { index, pgTable, sql, text, uuid } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 import { workflows } from "./workflows.ts";
 
-/** The request of an onboarding (lifecycle 4.2.1). The onboarding's progress is the `workflows` row of the same id. */
+/** The operator's request for an onboarding (lifecycle 4.2.1). The onboarding's progress is in the `workflows` row of the same id. */
 export const nodeOnboardings = pgTable(
   "node_onboardings",
   {
@@ -12,7 +12,7 @@ export const nodeOnboardings = pgTable(
       .primaryKey()
       .references(() => workflows.id),
     batchId: uuid("batch_id").$type<BatchId>(),
-    /** The node's id is reserved with the request. The stage render_cloud_init inserts the node's row. */
+    /** The request of an onboarding reserves the id of the node. The onboarding's stage render_cloud_init inserts the node's row. */
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
     siteId: uuid("site_id").$type<SiteId>().notNull(),
     profileId: uuid("profile_id").$type<ProfileId>().notNull(),

@@ -5,8 +5,8 @@ import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
 /**
- * The record of a node, independent of any provider (lifecycle 8.1). Only `moveNode` writes `status`; `schedulable` is derived and never stored. What
- * MAAS knows about the machine is in `node_maas_state` (lifecycle 12, question 1).
+ * The record of a node, independent of any provider of machines (lifecycle 8.1). Only the function `moveNode` writes a node's `status`; a node's
+ * `schedulable` is derived and never stored. What MAAS knows about the node's machine is in `node_maas_state` (lifecycle 12, question 1).
  */
 export const nodes = pgTable(
   "nodes",
@@ -26,8 +26,8 @@ export const nodes = pgTable(
     accessMethod: text("access_method").notNull().default("node_agent"),
     sshUsername: text("ssh_username").notNull().default("root"),
     /**
-     * The number of the provisioning attempt. Each new enrollment token belongs to one attempt, and signals and certificates of an earlier attempt do
-     * not count.
+     * The number of the node's provisioning attempt. Each new enrollment token belongs to one generation, and signals and certificates of an earlier
+     * generation do not count.
      */
     generation: integer("generation").notNull().default(0),
     cordonReason: text("cordon_reason"),

@@ -2,7 +2,10 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { boolean, index, integer, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** The newest readiness signals of each node and source as received, each signal id once. `applied` is false for a signal of an older generation. */
+/**
+ * The newest readiness signals of each node and source as received, each signal id once. The field `applied` is false for a readiness signal of an
+ * older generation.
+ */
 export const readinessSignals = pgTable(
   "readiness_signals",
   {
@@ -16,7 +19,7 @@ export const readinessSignals = pgTable(
     receivedAt: at("received_at").notNull().default(sql`now()`),
   },
   (t) => [
-    // Retention finds old signals by this index.
+    // Retention finds old readiness signals by this index.
     index("readiness_signals_age_idx").on(t.receivedAt),
     index("readiness_signals_of_node_idx").on(t.nodeId, t.source, t.receivedAt, t.id),
   ],

@@ -3,26 +3,29 @@ import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import { integer, pgTable, primaryKey, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** One row for each site and kind of move whose breaker has ever tripped because too many nodes would have moved at once (decision F1). */
+/** One row for each breaker that has ever tripped, by site and kind, because too many nodes would have changed status at once (decision F1). */
 export const reconcilerBreakers = pgTable(
   "reconciler_breakers",
   {
     siteId: uuid("site_id").$type<SiteId>().notNull(),
     kind: text("kind", { enum: BREAKER_KINDS }).notNull(),
-    /** When the breaker tripped. Null while the breaker lets moves through. */
+    /** When the breaker of this row tripped. `tripped_at` is null while the breaker lets status changes through. */
     trippedAt: at("tripped_at"),
-    /** How many nodes waited to be moved when the breaker tripped. */
+    /** How many nodes waited for their change of status when the breaker tripped. */
     wouldMove: integer("would_move").notNull(),
-    /** How many nodes had been moved in the window before the trip. Moved nodes count towards the limit too. */
+    /**
+     * How many nodes had changed status in the breaker's window before the trip. Nodes that have already changed status count towards the breaker's
+     * limit too.
+     */
     moved: integer("moved").notNull().default(0),
     moveLimit: integer("move_limit").notNull(),
     inService: integer("in_service").notNull(),
-    /** Some of the waiting nodes, as examples for the operator. */
+    /** Some of the nodes that the breaker holds back, as examples for the operator. */
     nodeIds: uuid("node_ids").array().$type<NodeId[]>().notNull(),
     resetAt: at("reset_at"),
     resetBy: text("reset_by"),
     resetReason: text("reset_reason"),
-    /** Until this time every move is let through, because a person confirmed that the observations are right. */
+    /** Until this time the breaker lets every status change through, because a person confirmed that the observations are right. */
     acceptUntil: at("accept_until"),
   },
   (t) => [primaryKey({ columns: [t.siteId, t.kind] })],

@@ -4,8 +4,8 @@ import { createdAt } from "./columns.ts";
 import { nodes } from "./nodes.ts";
 
 /**
- * The token with which a node's cloud-init reports to the hub, one for each node and bound to one generation; only its hash is stored. The token is
- * part of URLs, so it appears in logs and files of the host. The token therefore allows nothing but setting the few conditions whose source is
+ * The one report token of each node, with which its cloud-init reports to the hub, bound to one generation and stored as a hash. The report token is
+ * part of URLs, so it appears in logs and files of the host. The report token therefore allows nothing but setting the few conditions whose source is
  * cloud-init.
  */
 export const reportTokens = pgTable("report_tokens", {
@@ -13,7 +13,7 @@ export const reportTokens = pgTable("report_tokens", {
     .$type<NodeId>()
     .primaryKey()
     .references(() => nodes.id, { onDelete: "cascade" }),
-  /** Hex SHA-256 of the token. */
+  /** The SHA-256 of the report token, in hex. */
   tokenSha256: text("token_sha256").notNull().unique(),
   generation: integer("generation").notNull(),
   createdAt: createdAt(),

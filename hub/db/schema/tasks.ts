@@ -4,7 +4,8 @@ import { check, index, integer, jsonb, pgTable, sql, text, unique, uuid } from "
 import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 
 /**
- * The task queue. Each delivery raises `epoch`, which fences acknowledgements, progress reports and results of earlier deliveries (architecture 11).
+ * The queue of tasks for agents. Each delivery of a task raises `epoch`. Acknowledgements, progress reports and results with an older epoch have no
+ * effect (architecture 11).
  */
 export const tasks = pgTable(
   "tasks",
@@ -13,17 +14,17 @@ export const tasks = pgTable(
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
     workflowId: uuid("workflow_id").$type<WorkflowId>(),
     type: text("type").notNull(),
-    /** The task's input, never with a secret. The hub fills in the secrets that a task needs when it offers the task. */
+    /** The task's input, which never contains a secret. When the hub offers a task, it fills in the secrets that the task needs. */
     input: jsonb("input").notNull(),
     state: text("state", { enum: TASK_STATES }).notNull().default("queued"),
-    /** The same key on the same node means the same task. */
+    /** A task with the same idempotency key on the same node is the same task. */
     idempotencyKey: text("idempotency_key").notNull(),
     epoch: integer("epoch").notNull().default(0),
     leaseUntil: at("lease_until"),
     attempts: integer("attempts").notNull().default(0),
     maxAttempts: integer("max_attempts").notNull().default(5),
     notBefore: at("not_before").notNull().default(sql`now()`),
-    /** After this time the task is `expired` and is never offered again. */
+    /** After this time the task is `expired`, and the hub never offers it again. */
     deadline: at("deadline").notNull(),
     progress: jsonb("progress"),
     progressSeq: integer("progress_seq"),

@@ -9,21 +9,26 @@ export const webhooks = pgTable("webhooks", {
   id: uuid("id").primaryKey().default(sql`gen_random_uuid()`),
   url: text("url").notNull(),
   description: text("description").notNull().default(""),
-  /** Event types, or patterns of event types. */
+  /** The event types of the subscription, or patterns of event types. */
   types: text("types").array().notNull(),
   active: boolean("active").notNull().default(true),
-  /** Why the hub stopped sending to this webhook. Null while the hub sends, and also if a person switched the webhook off. */
+  /**
+   * Why the hub stopped sending events to this webhook. `disabled_reason` is null while the hub sends, and also if a person switched the webhook off.
+   */
   disabledReason: text("disabled_reason"),
   /** The sequence number of the last event for which this webhook's deliveries were written. */
   fannedOutTo: bigint("fanned_out_to", { mode: "bigint" }).notNull(),
-  /** The row's version for changes by people and receivers. The hub moves `fanned_out_to` with every event, and that does not change the version. */
+  /**
+   * The version of the webhook's row, for changes by people and receivers. The hub moves `fanned_out_to` with every event, which does not change the
+   * row's version.
+   */
   version: integer("version").notNull().default(1),
   createdAt: createdAt(),
   updatedAt: updatedAt(),
 });
 export type Webhook = typeof webhooks.$inferSelect;
 
-/** The delivery of one event to one webhook. */
+/** One row for the delivery of one event to one webhook. */
 export const webhookDeliveries = pgTable(
   "webhook_deliveries",
   {
@@ -33,12 +38,18 @@ export const webhookDeliveries = pgTable(
       .references(() => webhooks.id, { onDelete: "cascade" }),
     eventSeq: bigint("event_seq", { mode: "bigint" }).notNull(),
     state: text("state", { enum: DELIVERY_STATES }).notNull().default("pending"),
-    /** Attempts out of the limited number that a delivery has. A replay sets this number back to zero. */
+    /**
+     * The number of attempts so far, out of the limited number that a delivery has. A replay of the delivery sets the number of attempts back to
+     * zero.
+     */
     attempts: integer("attempts").notNull().default(0),
-    /** The number of the current claim; it never decreases. A hub with another number has lost the delivery to another hub or to a replay. */
+    /**
+     * The number of the current claim of the delivery, which never decreases. A hub with another claim number has lost the delivery to another hub or
+     * to a replay.
+     */
     claim: integer("claim").notNull().default(0),
     nextAttemptAt: at("next_attempt_at").notNull().default(sql`now()`),
-    /** Until this time a hub is working on the delivery. */
+    /** Until this time a hub is working on the webhook delivery. */
     leaseUntil: at("lease_until"),
     lastStatus: integer("last_status"),
     lastError: text("last_error"),

@@ -3,7 +3,7 @@ import { STAGE_EVENT_STATUSES } from "../../../shared/workflow-status.ts";
 import { bigserial, check, index, integer, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at, oneOf } from "./columns.ts";
 
-/** The stage history of a workflow (lifecycle 4.2.1). An event is written in the transaction that moves the workflow. */
+/** The history of a workflow's stages (lifecycle 4.2.1). An event of a workflow's history is written in the transaction that moves the workflow. */
 export const workflowEvents = pgTable(
   "workflow_events",
   {
@@ -14,10 +14,11 @@ export const workflowEvents = pgTable(
     status: text("status", { enum: STAGE_EVENT_STATUSES }).notNull(),
     message: text("message"),
     details: jsonb("details").notNull().default({}),
-    /** The workflow's fence when the event was written. The fence proves that no two owners moved the workflow at once. */
+    /** The workflow's fence when the event was written. The fence proves that no two hubs moved the workflow at once. */
     fence: integer("fence").notNull(),
     /**
-     * The hub that held the claim, and the time of the claim. The hub and the time are null for events outside a claim, e.g. of admissions and verbs.
+     * The hub that held the workflow's claim when the event was written, and the time of the claim. The columns `hub_id` and `claimed_at` are null
+     * for events outside a claim, e.g. of admissions and verbs.
      */
     hubId: uuid("hub_id"),
     claimedAt: at("claimed_at"),

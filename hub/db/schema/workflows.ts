@@ -4,8 +4,8 @@ import { bigint, check, index, integer, jsonb, pgTable, sql, text, uuid } from "
 import { at, oneOf, updatedAt } from "./columns.ts";
 
 /**
- * A workflow's row is also its queue entry (decision P2). Hubs claim rows with SKIP LOCKED, hold them by a lease, fence them by a counter, and move
- * each in one transaction. A row names its stage by a key and not by a position, so an upgrade strands no row (decision W3).
+ * A workflow's row is also its entry in the queue (decision P2). Hubs claim workflows with SKIP LOCKED, hold them by a lease and a fence, and move
+ * each in one transaction. A workflow's row names its stage by a key and not by a position, so an upgrade strands no workflow (decision W3).
  */
 export const workflows = pgTable(
   "workflows",
@@ -19,34 +19,37 @@ export const workflows = pgTable(
     /** The number of the attempt of this stage: 1 for the first, +1 for each retry. */
     attempt: integer("attempt").notNull().default(1),
     /**
-     * How often the stage was claimed since it was entered. Above 1 an earlier run may have acted outside, so `observe_first` observes before it
-     * acts.
+     * How often hubs have claimed the stage since the workflow entered it. If `stage_runs` is above 1, an earlier run of the stage may have acted
+     * outside, so a stage with `observe_first` observes before it acts.
      */
     stageRuns: integer("stage_runs").notNull().default(0),
     stageEnteredAt: at("stage_entered_at"),
     stageDeadline: at("stage_deadline"),
-    /** What the stage waits for, in words. Null while the stage does not wait. */
+    /** What the workflow's stage waits for, in words. `wait_reason` is null while the stage does not wait. */
     waitReason: text("wait_reason"),
-    /** The key whose notification ends the wait early, e.g. `maas:<site>/<system id>`, `node:<id>`, `task:<id>`. */
+    /** The key whose notification ends the stage's wait early, for example `maas:<site>/<system id>`, `node:<id>`, `task:<id>`. */
     waitOn: text("wait_on"),
-    /** When the row is due. Null if nothing but an operator moves the row. */
+    /** When the workflow is due. `wake_at` is null if only an operator can move the workflow on. */
     wakeAt: at("wake_at"),
     leaseOwner: uuid("lease_owner"),
     leaseUntil: at("lease_until"),
     fence: bigint("fence", { mode: "number" }).notNull().default(0),
     input: jsonb("input").notNull(),
-    /** Facts that the stages have gathered, never a secret. The workflow's own schema parses them when they are read. */
+    /**
+     * Facts that the workflow's stages have gathered, which never include a secret. The workflow's own schema parses the stored facts when they are
+     * read.
+     */
     state: jsonb("state").notNull().default({}),
     failureClass: text("failure_class"),
     failureCode: text("failure_code"),
     failureMessage: text("failure_message"),
     evidence: jsonb("evidence").notNull().default({}),
     nextAction: text("next_action"),
-    /** While `compensating`: the stages still to compensate, last first, and the status that follows. */
+    /** While the workflow is `compensating`: the stages still to compensate, last first, and the status that follows. */
     compensation: jsonb("compensation"),
-    /** A verb that waits for the current run of the stage to end. */
+    /** A verb of an operator that waits for the current run of the workflow's stage to end. */
     stopRequest: jsonb("stop_request"),
-    /** How hubs of version 0.2 and older request a cancel. This version reads the column and never sets it. */
+    /** The time at which a hub of version 0.2 or older requested a cancel. This version of the hub reads `cancel_requested_at` and never sets it. */
     cancelRequestedAt: at("cancel_requested_at"),
     requestedBy: text("requested_by"),
     requestedAt: at("requested_at").notNull().default(sql`now()`),
