@@ -8,7 +8,7 @@ export interface Channel {
   send(frame: AgentFrame): void;
   /** The promise `ended` resolves with the reason when the channel has ended. */
   readonly ended: Promise<ChannelEnd>;
-  /** Closed as `renewed`, the channel is followed at once by another that uses the new certificate. */
+  /** If a channel is closed as `renewed`, the agent at once opens another one with the new certificate. */
   close(why: "stopped" | "renewed"): void;
 }
 

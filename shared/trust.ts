@@ -39,8 +39,8 @@ export const TRUST_PATH = "/internal/v1/trust";
 export type TrustChain = readonly TrustStatement[];
 
 /**
- * The text of a statement that the hub signs. The signed text begins with its purpose, so that the signature of an order is never valid for a
- * statement.
+ * The text of a statement that the hub signs. The signed text of a statement begins with its purpose, so that the signature of an order is never
+ * valid for a statement.
  */
 export const trustSigningText = ({ sequence, kind, generation, ca_pem, order_key }: UnsignedStatement): string =>
   `muster trust v1\n${canonicalJson({ sequence, kind, generation, ca_pem, order_key })}`;
@@ -76,7 +76,10 @@ function trustAfter(trust: Trust, statement: TrustStatement, verify: VerifyText)
     : { sequence, current, next: null };
 }
 
-/** The sequence number of the statement that put this order key into force. A host that knows only this order key starts after that statement. */
+/**
+ * The sequence number of the statement that put this order key into force. A host that knows only one order key starts after the statement that put
+ * this key into force.
+ */
 export const sequenceOf = (chain: TrustChain, orderKey: string): number =>
   chain.findLast((one) => one.kind === "finish" && one.order_key === orderKey)?.sequence ?? 0;
 

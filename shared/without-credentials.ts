@@ -13,8 +13,8 @@ const PIECE = 16;
 
 /**
  * Patterns that find unknown credentials in a text. A token in base64url has small letters, capital letters and digits. In the patterns, names have a
- * maximum length, so that the time grows with the text only. Without the maximum, the pattern would scan `secretsecretsecret...` once for each
- * `secret`.
+ * maximum length, so that the time grows with the text only. Without a maximum length of names, the pattern would scan `secretsecretsecret...` once
+ * for each `secret`.
  */
 const SHAPES: readonly (readonly [RegExp, string])[] = [
   [

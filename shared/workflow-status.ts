@@ -45,7 +45,7 @@ export const STAGE_EVENT_STATUSES = [
 export type StageEventStatus = (typeof STAGE_EVENT_STATUSES)[number];
 
 /**
- * The stages that bring a machine in MAAS's status Ready into service as a node, in order. Each workflow that deploys a machine ends with these
+ * The stages that bring a machine in MAAS's status Ready into service as a node, in order. Each workflow that deploys a machine ends with the
  * provisioning stages.
  */
 export const PROVISIONING_STAGES = [

@@ -7,8 +7,8 @@ import { DatabaseError } from "pg";
 import { DrizzleQueryError, drizzle, type NodePgDatabase } from "./orm.ts";
 
 /**
- * The error's `code` is PostgreSQL's SQLSTATE, or undefined if the connection failed. The error's `constraint` is the name of the violated
- * constraint.
+ * The `code` of a `StatementError` is PostgreSQL's SQLSTATE, or undefined if the connection failed. The `constraint` of a `StatementError` is the
+ * name of the violated constraint.
  */
 export class StatementError extends Error {
   override readonly name = "StatementError";

@@ -1,7 +1,7 @@
 /**
- * How many rows one node may have in each of these tables of the database, counted over all hubs. When a node exceeds its limit of rows, the
+ * How many rows one node may have in tables such as conditions, events and tasks, counted over all hubs. When a node exceeds its limit of rows, the
  * transaction that adds a newer row deletes the oldest ones. For rows that must not be lost, the hub refuses a new row over the limit, with advice in
- * the error. Apart from these limits, retention deletes old rows by age.
+ * the error. Apart from the limits for each node, retention deletes old rows by age.
  */
 export const KEPT_OF_A_NODE = {
   /**

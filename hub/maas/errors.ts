@@ -66,7 +66,10 @@ const hintOf = (code: MaasErrorCode, { status, operation }: BadAnswer): string =
     : operation === "GET version/" && OF_NO_REGION.includes(code)
       ? ". No MAAS region answers at the site's api_base_url: correct it"
       : (HINTS[code] ?? "");
-/** Every MAAS region tells its version without a token. A service that answers the version request with one of these errors is not a MAAS region. */
+/**
+ * Every MAAS region tells its version without a token. A service that answers MAAS's version request with `not_found` or `bad_answer` is not a MAAS
+ * region.
+ */
 const OF_NO_REGION: readonly MaasErrorCode[] = ["not_found", "bad_answer"];
 
 function codeOf(answer: BadAnswer): MaasErrorCode {

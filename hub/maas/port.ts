@@ -9,8 +9,8 @@ import type { InterfaceAddress } from "./host-address.ts";
 export interface MaasPort {
   version(): Promise<{ version: string; capabilities: readonly string[] }>;
   /**
-   * How far MAAS's clock is ahead of the hub's, in whole seconds. The difference is null if MAAS's answer has no date. The call `clockAheadSeconds`
-   * needs no valid token.
+   * How far MAAS's clock is ahead of the hub's, in whole seconds. `clockAheadSeconds` is null if MAAS's answer has no date. The call
+   * `clockAheadSeconds` needs no valid token.
    */
   clockAheadSeconds(): Promise<number | null>;
   /** The call `whoami` proves that the token is valid; the call `version` does not prove it (decision M1). */
@@ -47,7 +47,7 @@ export interface MaasPort {
     systemId: string,
     input: { hostname?: string; power?: PowerLogin; enableHwSync?: boolean },
   ): Promise<MaasMachine>;
-  /** The argument names the commissioning scripts by name or tag. If the list of scripts is empty or missing, MAAS chooses the scripts. */
+  /** The argument `scripts` names the commissioning scripts by name or tag. If the list of scripts is empty or missing, MAAS chooses the scripts. */
   commission(systemId: string, scripts?: MaasScripts): Promise<MaasMachine>;
   abort(systemId: string, comment: string): Promise<MaasMachine>;
   deploy(
@@ -200,7 +200,7 @@ export interface MaasEvent {
   readonly created: string;
 }
 
-/** The kinds of failure of a call to MAAS. Every failing HTTP answer and every transport error is exactly one of these kinds. */
+/** The kinds of failure of a call to MAAS. Every failing HTTP answer of MAAS and every transport error has exactly one `MaasErrorCode`. */
 export const MAAS_ERRORS = [
   "unreachable",
   "timeout",

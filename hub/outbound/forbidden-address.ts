@@ -5,8 +5,8 @@ import { ownPlaces } from "./own-places.ts";
 
 /**
  * Addresses that no webhook receiver and no MAAS region can have, but where services of a cloud, a switch or a kernel may answer. For example, the
- * forbidden address 169.254.169.254 gives out a machine's credentials. The list includes IPv6 forms that a gateway translates to a forbidden IPv4
- * address. Loopback addresses are allowed, because the hub and MAAS may run on one machine.
+ * forbidden address 169.254.169.254 gives out a machine's credentials. The list of forbidden addresses includes IPv6 forms that a gateway translates
+ * to a forbidden IPv4 address. Loopback addresses are allowed, because the hub and MAAS may run on one machine.
  */
 const FORBIDDEN = new BlockList();
 for (const [network, prefix] of [

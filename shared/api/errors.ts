@@ -67,7 +67,10 @@ export class ApiError extends Error {
   readonly code: ApiErrorCode;
   readonly errors: Problem["errors"];
   readonly context: Problem["context"];
-  /** The number of seconds after which the client may repeat the refused request. The hub sends this number as the answer's Retry-After header. */
+  /**
+   * The number of seconds after which the client may repeat the refused request. The hub sends the number of seconds as the answer's Retry-After
+   * header.
+   */
   readonly retryAfterSeconds: number | undefined;
   constructor(
     code: ApiErrorCode,

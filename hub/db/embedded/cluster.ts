@@ -50,8 +50,8 @@ export async function prepareHome(stateDir: string, user: ServerUser, log: Log):
     );
   const pointer = join(inState, "home");
   const home = (await readIfThere(pointer)) ?? (await claimHome(pointer));
-  // A relative path of the database's home would depend on where the hub was started. With a wrong path, the hub would find no database and create an
-  // empty one.
+  // A relative path of the database's home would depend on where the hub was started. With a wrong path of its home folder, the hub would find no
+  // database and create an empty one.
   if (!isAbsolute(home))
     throw new EmbeddedPostgresError(
       "home_unreadable",

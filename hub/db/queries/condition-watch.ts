@@ -37,7 +37,7 @@ export async function beginGrace(tx: Tx, seconds: number): Promise<void> {
 
 /**
  * After an outage, extends by `seconds` the conditions that were valid at the last sweep, at most `most` of them in one step. Conditions that one
- * step extends expire together, and different steps expire at different times. The later sweep therefore also finds the extended conditions in
+ * step extends expire together, and different steps expire at different times. The sweep after an outage therefore finds the extended conditions in
  * bounded portions.
  */
 export async function extendConditions(tx: Tx, seconds: number, most: number): Promise<void> {

@@ -3,7 +3,10 @@ import { and, eq, isNull, ne, sql } from "../orm.ts";
 import { maasSites, nodeMaasState, nodeOnboardings, nodes, workflows } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
-/** SQL for the part of a workflow's state that records the search for its machine. The discovery is null or JSON null if the search has not begun. */
+/**
+ * SQL for the part of a workflow's state that records the search for its machine. The SQL gives null or JSON null if the workflow has not begun to
+ * search for its machine.
+ */
 const discovery = sql`${workflows.state} -> 'discovery'`;
 
 /**

@@ -8,7 +8,8 @@ const AWAY_SECONDS = 30;
 
 /**
  * Deployed machines of nodes in service whose row in the hub's database may be outdated. A machine's row is in doubt if the node's agent is away, or
- * if MAAS reports the machine's power as off or in error. The returned `key` of a machine changes when the reason of the doubt changes.
+ * if MAAS reports the machine's power as off or in error. The `key` that `doubtfulMachines` returns for a machine changes when the reason of the
+ * doubt changes.
  */
 export async function doubtfulMachines(db: Db, siteId: SiteId): Promise<{ systemId: string; key: string }[]> {
   const { rows } = await db.execute<{ system_id: string; key: string }>(sql`

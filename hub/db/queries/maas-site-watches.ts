@@ -179,7 +179,7 @@ const unlessNewer = (column: AnyPgColumn, answered: Date) =>
 
 /**
  * Resets the watch of a site to its state before the first poll. The site's fence rises, so a running poll or sweep of the former MAAS region can
- * write nothing more. When the fence rises, the watching hub also forgets what it remembers of the former region's events.
+ * write nothing more. When a site's fence rises, the watching hub also forgets what it remembers of the former region's events.
  */
 export async function watchAnew(tx: Tx, siteId: SiteId): Promise<void> {
   await tx

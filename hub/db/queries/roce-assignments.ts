@@ -11,12 +11,12 @@ export interface RoceRow {
 }
 export interface RoceChange {
   readonly row: RoceRow;
-  /** The stored RoCE row that this row replaces, or null for a new row. */
+  /** The stored RoCE row that the changed row replaces, or null for a new row. */
   readonly replaces: Pick<MaasRoceAssignment, "id" | "createdAt"> | null;
 }
 
 /**
- * The site's stored RoCE rows with the same host and interface, or the same address, as one of these rows. Until the transaction ends, no other
+ * The site's stored RoCE rows with the same host and interface, or the same address, as one of the given rows. Until the transaction ends, no other
  * transaction writes RoCE rows of the site.
  */
 export async function lockRoceRows(tx: Tx, siteId: SiteId, rows: readonly RoceRow[]): Promise<MaasRoceAssignment[]> {

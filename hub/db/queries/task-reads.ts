@@ -10,7 +10,7 @@ export async function readTask(db: Db | Tx, id: TaskId): Promise<Task | null> {
   return task ?? null;
 }
 
-/** The cancelled tasks of these nodes whose agents have not yet confirmed the cancellation. */
+/** The cancelled tasks of the given nodes whose agents have not yet confirmed the cancellation. */
 export async function cancellingTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Task[]> {
   if (nodeIds.length === 0) return [];
   return db
@@ -45,7 +45,7 @@ export async function cancelledDeliveries(
   );
 }
 
-/** The task of one of these types that the workflow queued last. `newestTaskOf` is null if the workflow has queued no task of these types. */
+/** The task of one of the given types that the workflow queued last. `newestTaskOf` is null if the workflow has queued no task of the given types. */
 export async function newestTaskOf(
   db: Db | Tx,
   workflowId: WorkflowId,

@@ -122,8 +122,8 @@ const taken = {
 };
 
 /**
- * Takes the next task of each lane of these nodes: the oldest queued task, if the agent holds no task of that lane. The task's epoch rises, which
- * makes every earlier delivery of the task invalid.
+ * Takes the next task of each lane for the given nodes: the oldest queued task, if the agent holds no task of that lane. The task's epoch rises,
+ * which makes every earlier delivery of the task invalid.
  */
 export async function claimTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Task[]> {
   if (nodeIds.length === 0) return [];
@@ -186,7 +186,7 @@ export type TaskEnding =
   | {
       readonly state: "succeeded";
       readonly result: unknown;
-      /** If `unlessCancelling` is true, an earlier cancel of the task takes precedence over this success (`effectOnceAccepted`). */
+      /** If `unlessCancelling` is true, an earlier cancel of the task takes precedence over the task's success (`effectOnceAccepted`). */
       readonly unlessCancelling?: boolean;
     }
   | { readonly state: "failed" | "cancelled"; readonly errorCode: string; readonly errorMessage: string }

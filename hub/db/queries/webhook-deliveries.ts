@@ -51,7 +51,7 @@ export type DeliveryEnding = { readonly lastStatus: number | null; readonly last
   | { readonly state: "pending"; readonly inSeconds: number }
 );
 
-/** Ends only this attempt of a delivery. `endAttempt` is false if the delivery has since been claimed again or replayed. */
+/** Ends one attempt of a webhook delivery. `endAttempt` is false if the delivery has since been claimed again or replayed. */
 export async function endAttempt(tx: Tx, delivery: WebhookDelivery, ending: DeliveryEnding): Promise<boolean> {
   const ended = ending.state !== "pending";
   const rows = await tx

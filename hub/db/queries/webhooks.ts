@@ -65,7 +65,7 @@ export async function deleteWebhook(tx: Tx, id: string): Promise<void> {
 
 type OpenDeliveries = { readonly pending: number; readonly dead: number };
 
-/** For each of these webhooks, the number of deliveries that are pending and the number that failed for good. */
+/** For each of the given webhooks, the number of deliveries that are pending and the number that failed for good. */
 export async function countOpen(db: Db | Tx, ids: readonly string[]): Promise<ReadonlyMap<string, OpenDeliveries>> {
   const [only] = ids;
   if (only === undefined) return new Map();

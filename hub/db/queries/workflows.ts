@@ -139,7 +139,7 @@ export interface CompensationPlan {
    * the first run of the compensation.
    */
   readonly startedAt: string | null;
-  /** The verb restart_clean sets this field: the stage at which the workflow begins again, with an empty state. */
+  /** The stage at which the verb restart_clean begins the workflow again, with an empty state. */
   readonly restartAt?: string;
   /** What the stages compensated so far have left outside the database. */
   readonly leaves?: Leftover;

@@ -18,8 +18,8 @@ export const ATTEMPT_KINDS = [
 export type AttemptKind = (typeof ATTEMPT_KINDS)[number];
 
 /**
- * Connections to the hub's listener for agents without a client certificate, counted by address. Anybody can cause a row in this table, so rows only
- * explain failures to people, and no decision depends on a row. The number of rows for connection attempts is bounded.
+ * Connections to the hub's listener for agents without a client certificate, counted by address. Anybody can cause a row in `connection_attempts`, so
+ * rows only explain failures to people, and no decision depends on a row. The number of rows for connection attempts is bounded.
  */
 export const connectionAttempts = pgTable(
   "connection_attempts",

@@ -9,8 +9,8 @@ export const maasSiteWatches = pgTable("maas_site_watches", {
   leaseUntil: at("lease_until"),
   fence: bigint("fence", { mode: "number" }).notNull().default(0),
   /**
-   * The highest id of a MAAS event that the watcher has read. The next query for events starts an overlap window below this id (decision M8). The
-   * event id is null before the site's first poll.
+   * The highest id of a MAAS event that the watcher has read. The next query for events starts an overlap window below this id (decision M8).
+   * `event_cursor` is null before the site's first poll.
    */
   eventCursor: bigint("event_cursor", { mode: "number" }),
   /**

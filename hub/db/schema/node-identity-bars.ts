@@ -14,7 +14,9 @@ export const nodeIdentityBars = pgTable("node_identity_bars", {
   evidence: text("evidence").$type<CloneEvidence>().notNull(),
   /** The boot ids, addresses and certificate serials of the two hosts, which include no secret. */
   details: jsonb("details").notNull(),
-  /** True if this identity bar put the node into quarantine. If the bar caused the quarantine, the end of the bar also ends the quarantine. */
+  /**
+   * True if this identity bar put the node into quarantine. If the identity bar caused the quarantine, the end of the bar also ends the quarantine.
+   */
   quarantined: boolean("quarantined").notNull(),
   barredAt: at("barred_at").notNull(),
   /** When the barred node enrolled again in a newer generation. */
