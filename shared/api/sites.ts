@@ -103,10 +103,7 @@ export const SiteMove = z.strictObject({
   reason: Reason,
 });
 
-/**
- * The checks of a site's probe. The first six checks of a probe give errors. All other checks of a probe give warnings, because the faults that they
- * find affect only some hosts.
- */
+/** The checks of a site's probe. The first six give errors. The others give warnings, because their faults affect only some hosts. */
 const PROBE_CHECKS = [
   "reachable",
   "clock",
@@ -156,22 +153,13 @@ const profileFields = {
   description: z.string().max(512).nullable().default(null),
   distro_series: z.string().min(1).max(64).default("ubuntu/noble"),
   architecture: z.string().min(1).max(64).default("amd64/generic"),
-  /**
-   * Values of a profile for racks or classes of hosts that differ from the site (lifecycle 3.6). If the profile's value is null, the site's value
-   * applies.
-   */
+  /** A profile's values for racks or hosts that differ from the site (lifecycle 3.6). If such a value is null, the site's value applies. */
   pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
   pxe_vlan_vid: siteFields.pxe_vlan_vid.nullable().describe("Replaces the value of the site").default(null),
   node_pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
-  /**
-   * The names or tags of MAAS's commissioning scripts for the profile's hosts. If the list of commissioning scripts is empty, MAAS chooses the
-   * scripts.
-   */
+  /** Names or tags of MAAS's commissioning scripts. If the list is empty, MAAS chooses the scripts. */
   commissioning_scripts: z.array(ScriptName).max(32).default([]),
-  /**
-   * The names or tags of MAAS's test scripts for the profile's hosts. If the list of test scripts is the single word `none`, MAAS runs no test
-   * script.
-   */
+  /** Names or tags of MAAS's test scripts. With the single word `none`, MAAS runs no test script. */
   testing_scripts: z.array(ScriptName).max(32).default([]),
   strict_pxe_preflight: z
     .boolean()
@@ -237,10 +225,7 @@ const profileFields = {
   /** The release's time-out includes the time for MAAS to erase the disk, which MAAS may do by its own configuration. */
   release_timeout_seconds: Seconds.default(14_400),
   power_off_timeout_seconds: Seconds.default(900),
-  /**
-   * How long a retired node stays deployed before the hub releases its machine automatically (lifecycle 6.4). If `retired_release_after_seconds` is
-   * null, the hub never releases a retired node's machine automatically.
-   */
+  /** How long a retired node stays deployed before the hub releases its machine (lifecycle 6.4). Null: the hub never releases it. */
   retired_release_after_seconds: z.int().min(0).max(31_536_000).nullable().default(3600),
 };
 
@@ -259,10 +244,7 @@ const ttlMessage = {
 
 export const ProfileCreate = z.strictObject(profileFields).refine(tokenOutlivesDeploy, ttlMessage);
 export type ProfileCreate = z.output<typeof ProfileCreate>;
-/**
- * A patch of a profile contains only the changed fields, so no defaults apply. The hub checks the rule on the token's life again on the merged
- * profile.
- */
+/** A patch of a profile contains only the changed fields, without defaults. The hub checks the token's life on the merged profile. */
 export const ProfilePatch = z.strictObject({
   ...(Object.fromEntries(
     Object.entries(profileFields).map(([key, schema]) => [
@@ -396,10 +378,7 @@ export const PowerOverride = z.strictObject({
   selector_type: PowerOverrideSelector,
   selector_value: z.string(),
   status: Activation,
-  /**
-   * When an onboarding last used the BMC login, and when one last failed because of it. `last_used_at` or `last_failed_at` is null if that never
-   * happened, or not since the login was written.
-   */
+  /** When an onboarding last used the BMC login, and when one last failed because of it, or null if neither happened since it was written. */
   last_used_at: Timestamp.nullable(),
   last_failed_at: Timestamp.nullable(),
   last_failure_code: z.string().nullable(),
