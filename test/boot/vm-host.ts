@@ -138,7 +138,7 @@ export class VmHost {
     await this.#ended;
   }
 
-  /** Runs a shell command in the guest and returns its output. Throws when the command fails or the guest does not answer in time. */
+  /** Runs a shell command in the guest and returns its output. The method throws when the command fails or the guest does not answer in time. */
   shell = (line: string, timeoutMs?: number): Promise<string> => shellIn(this.#file("shell.sock"), line, timeoutMs);
   /** Returns the device paths of the guest's disks by their serial numbers. */
   async devices(): Promise<ReadonlyMap<string, string>> {

@@ -1,4 +1,4 @@
-/** One accepted request for each writing route. `test/integration/api/every-write.test.ts` sends these requests. */
+/** One accepted request for each writing route. `test/integration/api/every-write.test.ts` sends the requests of this table. */
 import { randomUUID } from "node:crypto";
 import type { Route } from "../../hub/http/route.ts";
 import { VERBS } from "../../hub/workflows/engine/recovery.ts";

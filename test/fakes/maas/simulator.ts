@@ -18,7 +18,7 @@ export interface MaasSimulatorOptions {
   version?: MaasVersion;
   /** The speed-up: the simulator divides every simulated duration by this number. */
   speed?: number;
-  /** Durations in simulated seconds. A duration that is left out keeps its default. */
+  /** The durations of the region's actions, in simulated seconds. A duration that is left out keeps its default. */
   timings?: Partial<Timings>;
   /** How many boxes are in the racks at the first start. At the first start the region has no machine for any box. */
   machines?: number;

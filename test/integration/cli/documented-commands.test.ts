@@ -17,7 +17,10 @@ import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import { COMMANDS, found, REPOSITORY, readOf } from "../../support/documents.ts";
 import { GatewayRig } from "../../support/gateway-rig.ts";
 
-/** Documented commands that another file runs. Each key is the beginning of a command, and `has` is the text of the call in that file. */
+/**
+ * Documented commands that another file runs. Each key is the beginning of a command, `file` is the file that runs it, and `has` is the text of the
+ * call in `file`.
+ */
 const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: string }>> = {
   "npm ci && npm run demo": { file: ".ci/run", has: "npm ci && timeout 300 npm run demo" },
   "npm ci && npm test": { file: ".ci/run", has: "step test npm test" },

@@ -18,8 +18,8 @@ import { insertSite } from "../../support/site.ts";
 import { until } from "../../support/until.ts";
 
 /**
- * If MAAS refuses to create a machine, the hub boots the host from the network by its BMC. The hub claims the machine that appears (lifecycle 4.3,
- * 4.16).
+ * If MAAS refuses to create a machine, the hub boots the host from the network by its BMC. After the network boot, the hub claims the machine that
+ * appears in MAAS (lifecycle 4.3, 4.16).
  */
 const BMC = "127.0.0.1";
 const STAGE = "create_or_find_in_maas";

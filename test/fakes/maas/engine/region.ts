@@ -7,7 +7,7 @@ import { mayChange, STATUS_LABEL } from "../state/statuses.ts";
 import type { StateStore } from "../state/store.ts";
 import { notFound, stateConflict } from "./refusal.ts";
 
-/** Durations in simulated seconds. A real duration is the simulated duration divided by the speed factor. */
+/** The durations of the region's actions, in simulated seconds. A real duration is the simulated duration divided by the speed factor. */
 export const DEFAULT_TIMINGS = {
   commissioning: 180,
   testing: 60,

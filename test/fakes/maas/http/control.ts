@@ -203,7 +203,9 @@ export class Control {
     return json(request);
   }
 
-  /** Fails the deploy with the given reason, as an installer or a rack does. The reason becomes the machine's error and an event. */
+  /**
+   * Fails the deploy with the given reason, as an installer or a rack does. The reason of the failed deploy becomes the machine's error and an event.
+   */
   #failDeploy(id: string | undefined, request: z.infer<typeof FailDeploy>): Reply {
     const { region } = this.#parts;
     const machine = region.machine(id ?? "");

@@ -58,7 +58,10 @@ const BootReport = z.object({
   result: z.string().optional(),
 });
 
-/** cloud-init reports each of its stages by a webhook. The region writes an event for a failure of the last stage only. */
+/**
+ * cloud-init reports each of its stages by a webhook. Of the stages that cloud-init reports, the region writes an event only if the last stage has
+ * failed.
+ */
 function reportOfBoot(region: Region, machine: Machine, body: Buffer): Reply {
   const report = BootReport.parse(JSON.parse(body.toString("utf8")));
   region.bootReports.push({ systemId: machine.systemId, name: report.name, result: report.result ?? null });
