@@ -28,9 +28,9 @@ export interface CertificateFacts {
 export type CertificateVerdict = "accepted" | "revoked" | "replaced" | CloneEvidence;
 
 /**
- * An agent stores its next key and certificate on disk before it uses them, and forgets the old key and certificate afterwards. An agent therefore
- * never uses a replaced certificate, and never requests a second successor with another key. Only a copy of the host, or a host with a restored disk,
- * uses a replaced certificate or requests a second successor with another key.
+ * An agent stores its next key and certificate on disk before it uses them, and forgets the old key and certificate afterwards. An agent never uses a
+ * replaced certificate, and never requests a second successor with another key. Only a copy of the host, or a host with a restored disk, uses a
+ * replaced certificate or requests a second successor with another key.
  */
 export function certificateVerdict({ revoked, replaced, seenForMs, asks }: CertificateFacts): CertificateVerdict {
   if (revoked) return "revoked";

@@ -14,9 +14,9 @@ export interface DriftStatus {
 }
 
 /**
- * How a judgement changes the stored drift. `raised`: a new drift. `updated`: a known drift with different details. `same`: the stored drift does not
- * change. `resolved`: the drift is over. `forgotten`: an acknowledged drift is over. `acknowledged`: a person knows of the drift, so nothing is done.
- * `resolved_beside`: the node's drift is acknowledged, and another drift that was shown is over.
+ * The ways in which a judgement about a node changes its stored drift. `raised`: a new drift. `updated`: a known drift with different details.
+ * `same`: the stored drift does not change. `resolved`: the drift is over. `forgotten`: an acknowledged drift is over. `acknowledged`: a person knows
+ * of the drift, so nothing is done. `resolved_beside`: the node's drift is acknowledged, and another drift that was shown is over.
  */
 export type DriftStep =
   | { readonly kind: "raised" | "updated"; readonly details: DriftDetails }

@@ -100,7 +100,7 @@ export interface MachineFacts {
   readonly syncIntervalSeconds: number | null;
   /** The time when the watcher last saw a change of the machine. */
   readonly changedAt: Date;
-  /** The time when the watcher last read the machine. The machine's data is as old as this reading. */
+  /** The time when the watcher last read the machine. The machine's data is as old as the watcher's last reading. */
   readonly readAt: Date;
 }
 export interface PolicyFacts {

@@ -90,7 +90,7 @@ export const RECOVERY = {
   mark_manual_intervention: live({ running: "freeze", compensating: "freeze", failed: "freeze" }),
 } as const satisfies Record<Verb, Row>;
 
-/** The status that the workflow should reach after each verb. The audit log calls this status the expected target (lifecycle 4.12). */
+/** The status that the workflow should reach after each verb. The audit log calls the status after the verb the expected target (lifecycle 4.12). */
 export const ENDS_AS = {
   retry: "completed",
   resume: "completed",
