@@ -27,7 +27,7 @@ interface ProbedSite {
 
 /** MAAS refuses an OAuth timestamp that is older than this, and accepts any timestamp in the future (maas 1.3). */
 const REFUSED_BEHIND_SECONDS = 300;
-/** Network delay and whole seconds cannot explain a larger difference than this, so one of the two clocks is wrong. */
+/** Network delay cannot explain a larger difference between the clocks of hub and MAAS than this, so one clock is wrong. */
 const SKEW_SECONDS = 30;
 /** A system id that no machine has. For an unknown id, MAAS gives an administrator an empty answer, and any other user 403. */
 const NO_MACHINE = "none";

@@ -108,7 +108,7 @@ export class VaultLogin {
     const session = this.#session;
     if (session !== null && session.token !== forbidden) return session.token;
     if (session !== null && this.#clock.now() - this.#fruitlessAt < FRUITLESS_MS) {
-      // A Vault token that ended a moment ago must not make its path look forbidden.
+      // If the Vault token has just expired, a 403 does not mean that the path is forbidden.
       if (!session.looksItselfUp || (await this.#lives(forbidden))) return null;
       if (this.#session !== null && this.#session !== session) return this.#session.token;
     }

@@ -33,8 +33,8 @@ const Mounted = z.object({
 });
 
 /**
- * What Vault says about the state of a path. Version 0 of a path means that nothing was ever written there. A secret that is not present may have
- * existed, and its version still counts.
+ * The newest version of the secret at a path of Vault, and whether the secret is present. Version 0 of a path means that nothing was ever written
+ * there. A secret that is not present may have existed, and its version still counts.
  */
 interface StoreAnswer {
   readonly version: number;

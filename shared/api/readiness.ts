@@ -17,6 +17,9 @@ export const ReportTokenIssued = z.strictObject({
 export const ReadinessSignalTaken = z.strictObject({
   signal_id: z.uuid(),
   outcome: SignalOutcome,
-  /** The generation that the node has now. The hub stores a readiness signal of another generation but does not apply it. */
+  /**
+   * The node's present generation, with which the caller can compare its own. The hub stores a readiness signal of another generation but does not
+   * apply it.
+   */
   node_generation: z.int(),
 });

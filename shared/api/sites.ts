@@ -103,7 +103,10 @@ export const SiteMove = z.strictObject({
   reason: Reason,
 });
 
-/** The checks of a site's probe. The first six give errors. The others give warnings, because their faults affect only some hosts. */
+/**
+ * The checks of a site's probe. The first six checks of a probe give errors. All other checks of a probe give warnings, because their faults affect
+ * only some hosts.
+ */
 const PROBE_CHECKS = [
   "reachable",
   "clock",
@@ -153,7 +156,7 @@ const profileFields = {
   description: z.string().max(512).nullable().default(null),
   distro_series: z.string().min(1).max(64).default("ubuntu/noble"),
   architecture: z.string().min(1).max(64).default("amd64/generic"),
-  /** A profile's values for racks or hosts that differ from the site (lifecycle 3.6). If such a value is null, the site's value applies. */
+  /** A profile's values for racks or hosts that differ from the site (lifecycle 3.6). If the profile's value is null, the site's value applies. */
   pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
   pxe_vlan_vid: siteFields.pxe_vlan_vid.nullable().describe("Replaces the value of the site").default(null),
   node_pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
@@ -225,7 +228,10 @@ const profileFields = {
   /** The release's time-out includes the time for MAAS to erase the disk, which MAAS may do by its own configuration. */
   release_timeout_seconds: Seconds.default(14_400),
   power_off_timeout_seconds: Seconds.default(900),
-  /** How long a retired node stays deployed before the hub releases its machine (lifecycle 6.4). Null: the hub never releases it. */
+  /**
+   * How long a retired node stays deployed before the hub releases its machine (lifecycle 6.4). If the time is null, the hub never releases the
+   * machine of a retired node automatically.
+   */
   retired_release_after_seconds: z.int().min(0).max(31_536_000).nullable().default(3600),
 };
 

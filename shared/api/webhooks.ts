@@ -81,6 +81,6 @@ export type WebhookDelivery = z.output<typeof WebhookDelivery>;
 
 export const WebhookReplay = z.union([
   z.strictObject({ dead: z.literal(true) }),
-  /** Sends every event after this cursor of the list of events again, also events that were delivered before. */
+  /** Sends the webhook every event after a cursor of the list of events again, including events that were delivered before. */
   z.strictObject({ cursor: z.string().min(1).max(512) }),
 ]);

@@ -29,8 +29,8 @@ export async function isServedHere(dataDir: string): Promise<boolean | undefined
 }
 
 /**
- * Removes a stale `postmaster.pid`, and may be called only after `isServedHere` returned false. The stale file was left by a killed server, and its
- * pid may be in use again.
+ * Removes a stale `postmaster.pid`, and may be called only after `isServedHere` returned false. A stale `postmaster.pid` was left by a killed server,
+ * and its pid may be in use again.
  */
 export async function removeStaleLock(dataDir: string): Promise<void> {
   await rm(join(dataDir, "postmaster.pid"), { force: true });

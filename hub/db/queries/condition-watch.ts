@@ -76,7 +76,7 @@ const hasExpired = (until: string | null): SQL | undefined =>
 
 /**
  * Conditions of the nodes' present generation that became stale since the last sweep, up to the time `until`. If `until` is null, the limit is the
- * present.
+ * present time.
  */
 export async function newlyStale(tx: Tx, until: string | null): Promise<StaleCondition[]> {
   const { type, status, observedAt, expiresAt } = nodeConditions;

@@ -39,8 +39,8 @@ export interface DriftRow {
 }
 
 /**
- * SQL for drift that a contact of the node's agent disproves. An agent's contact marks no row as changed, so the nodes whose drift it may disprove
- * are judged with every poll.
+ * SQL that finds drift of the rule `powered_off`, which a contact of the node's agent disproves. An agent's contact marks no row as changed, so nodes
+ * with the drift `powered_off` are judged with every poll.
  */
 const DISPROVED_BY_CONTACT = sql`${nodeMaasState.driftDetails} ->> 'rule' = 'powered_off'`;
 

@@ -18,7 +18,10 @@ export const maasCredentialUses = pgTable(
       .references(() => maasSites.id),
     /** When an onboarding last chose this BMC login. */
     lastUsedAt: at("last_used_at"),
-    /** When a deploy with this BMC login last succeeded. A deploy proves the login, because MAAS must log in to the BMC for it. */
+    /**
+     * When a deploy with this BMC login last succeeded. A successful deploy proves that the BMC login works, because MAAS must log in to the BMC for
+     * the deploy.
+     */
     lastWorkedAt: at("last_worked_at"),
     /** When a use of the secret last failed. `last_failed_at` becomes null again when an operator writes the secret anew. */
     lastFailedAt: at("last_failed_at"),

@@ -27,7 +27,10 @@ export const maasSiteWatches = pgTable("maas_site_watches", {
    * How many machines in MAAS's last list could not be parsed. Machines that could not be parsed exist in MAAS, but Muster knows nothing about them.
    */
   unreadableMachines: integer("unreadable_machines").notNull().default(0),
-  /** The system ids of the unparsed machines, as far as the ids could be read. MAAS's last list told Muster nothing about the unparsed machines. */
+  /**
+   * The system ids of the unparsed machines, as far as the ids could be read. MAAS's last list of machines told Muster nothing about the machines
+   * that could not be parsed.
+   */
   unreadableSystemIds: text("unreadable_system_ids").array().notNull().default(sql`'{}'::text[]`),
   consecutiveFailures: integer("consecutive_failures").notNull().default(0),
   lastErrorCode: text("last_error_code"),
