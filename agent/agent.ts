@@ -29,7 +29,7 @@ export interface AgentParts {
 }
 
 const HEALTH_EVERY_MS = 30_000;
-/** The interval of repeated readiness reports: the hub's limit minus one health check, because the agent reports only after a health check. */
+/** After this time the agent repeats an unchanged readiness report at its next health check, which keeps the limit `AGENT_REPEATS_WITHIN_SECONDS`. */
 const READINESS_EVERY_MS = AGENT_REPEATS_WITHIN_SECONDS * 1000 - HEALTH_EVERY_MS;
 /**
  * The interval of health checks until the host's first boot has ended well. The interval is short because an onboarding waits for the end of the

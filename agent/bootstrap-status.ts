@@ -3,7 +3,7 @@ import type { ConditionOf, ReportedCondition } from "../shared/readiness.ts";
 import type { System } from "./system/system.ts";
 
 const FOLDER = "/var/lib/muster/bootstrap";
-/** The folder where cloud-init stores the bootstrap parts before it runs the first part. */
+/** The folder where cloud-init stores the bootstrap parts, which are the shell scripts of the user-data, before it runs the first one. */
 const SCRIPTS = "/var/lib/cloud/instance/scripts";
 const SITES_OWN = "10-site-bootstrap";
 /**
@@ -42,7 +42,7 @@ export async function bootstrapConditions(system: System): Promise<ConditionOf<"
 
 /**
  * The bootstrap parts that have not begun in the first boot. A bootstrap part starts the agent, so the agent runs before later parts. Between two
- * parts no process runs.
+ * bootstrap parts no part's process runs, so only the files show which parts have not begun.
  */
 async function notBegun(system: System, statuses: readonly string[]): Promise<PartStatus[]> {
   const scripts = (await system.list(SCRIPTS))

@@ -118,7 +118,7 @@ describe("the identity on disk", () => {
       });
       const read = mustRead(await identities.read());
       expect(read.tls).toEqual(written < 2 ? enrolled.tls : renewed.tls);
-      // At this point a second power cut happens during the next certificate renewal: before the request, or before its answer arrives.
+      // After the restart, a second power cut interrupts the next certificate renewal: before its request, or before its answer arrives.
       hub.refuseRenewals = { status: 503, code: "unavailable" };
       await expect(identities.renew(read)).rejects.toThrow();
       hub.refuseRenewals = null;

@@ -13,7 +13,7 @@ import type { System } from "./system/system.ts";
 import type { TrustStore } from "./trust.ts";
 
 /**
- * cloud-init's bootstrap part also reads the agent's `identity.json`. If node and generation in `identity.json` are the same, the bootstrap part
+ * cloud-init's bootstrap part also reads the agent's `identity.json`. If `identity.json` names the part's own node and generation, the bootstrap part
  * leaves the agent's configuration and token unchanged.
  */
 const IdentityFile = z.object({
@@ -132,8 +132,8 @@ export class IdentityStore {
 
   /**
    * Gets a new certificate for a new key from the hub. From the first use of the new certificate on, a copy of the old key is worthless. The agent
-   * writes the new key to disk before the renewal request, because the hub repeats a lost answer only for the same key. If a different key came
-   * before the new certificate is used, the hub would assume a second host with the same identity.
+   * writes the new key to disk before the renewal request, because the hub repeats a lost answer only for the same key. If the agent asked with
+   * another key before it used the new certificate, the hub would assume a second host with the same identity.
    */
   async renew(identity: Identity): Promise<Identity> {
     const begun = await this.#system.read(this.#path(NEXT_KEY));

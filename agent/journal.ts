@@ -14,7 +14,7 @@ const Entry = z.strictObject({
 });
 export type JournalEntry = z.output<typeof Entry>;
 
-/** How many reported deliveries of tasks the journal keeps. A hub never offers as many old deliveries again as the journal keeps. */
+/** How many reported deliveries of tasks the journal keeps. The deliveries that a hub may still offer again are fewer than that number. */
 const KEEP_REPORTED = 500;
 /** The size above which the agent rewrites the journal's file without outdated records. */
 const COMPACT_BYTES = 1024 * 1024;
@@ -46,7 +46,7 @@ export class Journal {
     this.#latest = latest;
   }
 
-  /** Opens the journal without an incomplete last line, which a power cut leaves, and rewrites the file with the records that still count. */
+  /** Opens the journal, drops an incomplete last line that a power cut left, and rewrites the file with the records that still count. */
   static async open(file: string): Promise<Journal> {
     const text = await readFile(file, "utf8").catch((error: unknown) => {
       if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
@@ -119,7 +119,8 @@ export class Journal {
     remember(this.#latest, entry);
     if (this.#size < this.#compactAt) return;
     forgetOldest(this.#latest);
-    // If the rewrite fails, the journal's old file stays in use, which contains the record. The journal's next failed write reports the fault.
+    // If the rewrite fails, the journal's old file, which already contains the new record, stays in use. The journal's next failed write reports the
+    // fault.
     await this.#rewrite().catch(() => undefined);
     this.#compactAt = Math.max(COMPACT_BYTES, 2 * this.#size);
   }

@@ -55,8 +55,8 @@ const STOP_WITHIN_MS = 5_000;
 
 /**
  * The runner carries out orders: it verifies, records and runs each order once, and reports the reply until the hub acknowledges it. Orders in the
- * same lane run one after the other. A task that had started before a restart of the agent and has no recorded end is reported as `interrupted`, and
- * the hub decides whether to run it again.
+ * same lane, a group of task types, run one after the other. A task that had started before a restart of the agent and has no recorded end is
+ * reported as `interrupted`, and the hub decides whether to run it again.
  */
 export class Runner {
   readonly #options: RunnerOptions;

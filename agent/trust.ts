@@ -17,8 +17,8 @@ import { signingKey } from "./orders.ts";
 import type { System } from "./system/system.ts";
 
 /**
- * The file in which the agent stores the CAs and order keys that it trusts. The agent ignores its stored trust when the host has since been given
- * another key, for example by a new bootstrap command.
+ * The file in which the agent stores the CAs and order keys that it trusts. The agent ignores its stored trust if the host was given another order
+ * key afterwards, for example by a new bootstrap command.
  */
 const TrustFile = z.object({
   given_key: z.string(),
@@ -86,7 +86,10 @@ export class TrustStore {
     return keys.filter((key) => key !== undefined).map(signingKey);
   }
 
-  /** Follows the hub's chain of trust statements. Returns the sequence number of the last statement that is trusted and stored. */
+  /**
+   * Verifies the hub's chain of trust statements, which change the trusted keys, and stores the resulting keys. Returns the sequence number of the
+   * last statement that is trusted and stored.
+   */
   take(chain: TrustChain): Promise<number> {
     const taken = this.#taking.then(() => this.#take(chain));
     this.#taking = taken.catch(() => undefined);

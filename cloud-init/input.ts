@@ -100,7 +100,7 @@ export const UserDataInput = z.strictObject({
     maasUrl: lineUrl(/^https?$/).optional(),
     intervalSeconds: z.int().min(60).max(86_400),
   }),
-  /** Making and erasing extra disks is destructive, so the profile has explicit flags without a default (lifecycle 4.3). */
+  /** Formatting or erasing extra disks destroys data, so the profile has explicit flags without a default (lifecycle 4.3). */
   extraDisks: z.strictObject({ enabled: z.boolean(), eraseSignatures: z.boolean() }),
   roce: z.strictObject({
     assignments: z

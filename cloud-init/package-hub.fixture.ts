@@ -37,7 +37,7 @@ export interface PackageHub {
   readonly server: Server;
   /** The `Authorization` header of each request that the test's hub received. */
   readonly seen: (string | undefined)[];
-  /** The input of a host that belongs to this test's hub. */
+  /** The values from which the test renders the first boot of a host that belongs to the test's hub. */
   readonly values: UserDataInput;
 }
 

@@ -153,7 +153,7 @@ function parsed(text: string | null): unknown {
   try {
     return JSON.parse(text ?? "null");
   } catch {
-    // The drain's mark file is unreadable or from an older agent, so this drain counts as a new one.
+    // The file that marks the host as draining is not JSON, so the drain counts as a new one.
     return null;
   }
 }

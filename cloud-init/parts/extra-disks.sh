@@ -1,7 +1,8 @@
-# DESTRUCTIVE. A disk becomes a share only if it is certainly free: not under the root, and no part of it mounted, used as swap, or held by another
-# device. A disk that becomes a share must also be blank, unless the profile allows erasing. A disk whose state cannot be read counts as in use.
-# MUSTER_DISKS is a fixed list of devices, used instead of discovery. Without MUSTER_DISKS the script discovers the host's disks. The script refuses
-# to discover disks in a folder or a container, because both show the disks of the machine around them.
+# DESTRUCTIVE. A disk becomes a share, a file system at /shareN, only if it is certainly free. A free disk is not below the root file system, and no
+# part of it is mounted, used as swap, or held by another device. A disk that becomes a share must also be blank, unless the profile allows erasing. A
+# disk whose state cannot be read counts as in use. MUSTER_DISKS is a fixed list of devices, used instead of discovery. Without MUSTER_DISKS the
+# script discovers the host's disks. The script refuses to discover disks in a folder or a container, because both show the disks of the machine
+# around them.
 readonly FSTAB="$ROOT/etc/fstab"
 readonly LABEL=muster-share
 made='' kept='' in_use='' refused=''
