@@ -39,7 +39,7 @@ const SETTLING_EVERY_MS = 2_000;
 const RENEW_CHECK_MS = 60_000;
 /** How often the agent connects again with an identity that the hub refused, because an operator may have removed the reason. */
 const REFUSED_PAUSE_MS = 60_000;
-/** After a channel ended for one of these reasons, the agent reconnects at once, because each reason ends the channel of one host only. */
+/** After a channel ended for a reason in `AT_ONCE`, the agent reconnects at once, because each reason ends the channel of one host only. */
 const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
   "retry_socket",
   "renewed",

@@ -16,7 +16,7 @@ const ConfigFile = z.object({
   task_signing_public_key: z
     .string()
     .refine(isSigningKey, { error: "must be an Ed25519 key: base64url of 32 bytes, or PEM" }),
-  /** `root` is set only if a folder stands for the host. */
+  /** `root` is set only if a folder stands for the host, as in tests and in the demo. */
   root: z.string().startsWith("/").optional(),
 });
 
@@ -52,7 +52,7 @@ export function loadConfig(args: readonly string[], env: Readonly<Record<string,
   const rootOfEnv = rootOf(env);
   const at = args.indexOf("--config");
   const path = (at >= 0 ? args[at + 1] : undefined) ?? "/etc/muster/agent.json";
-  // Where a folder stands for the host, the agent's supervisor may already have put the root before the path.
+  // Where a folder stands for the host, the program that started the agent may already have put the root before the path.
   const file = rootOfEnv !== "/" && path.startsWith(`${rootOfEnv}/`) ? path : join(rootOfEnv, path);
   let json: unknown;
   try {

@@ -61,7 +61,7 @@ class Poll {
   }
 
   /**
-   * Runs the agent's long poll until it ends. Frames that a long poll did not send are repeated by the next channel, perhaps with another
+   * Runs the agent's long poll until it ends. Frames that a long poll did not send are repeated by the next channel, which may use another
    * certificate.
    */
   run(): Promise<ChannelEnd> {
