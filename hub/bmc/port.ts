@@ -16,8 +16,9 @@ export interface BmcLogin {
 export type BmcPower = "on" | "off" | "changing";
 
 /**
- * The hub's own requests to a BMC, which boot a host from the network that MAAS does not know yet (lifecycle 4.3). Each call to a BMC has its own
- * deadline and throws only `BmcError`. No call to a BMC retries: the caller reads the power again and does the remaining steps.
+ * The hub's own requests to a BMC. With these requests the hub boots a host from the network if MAAS does not know the host yet (lifecycle 4.3). Each
+ * call to a BMC has its own deadline and throws only `BmcError`. No call to a BMC retries: the caller reads the power again and does the remaining
+ * steps.
  */
 export interface BmcPort {
   power(): Promise<BmcPower>;
@@ -31,7 +32,7 @@ export interface BmcPort {
   powerOn(): Promise<void>;
 }
 
-/** The argument `signal` aborts the calls to a BMC when the workflow's run no longer counts. */
+/** The argument `signal` aborts the calls to a BMC when the hub loses its lease on the workflow, or stops. */
 export type OpenBmc = (login: BmcLogin, signal: AbortSignal) => BmcPort;
 
 export const BMC_ERRORS = ["no_answer", "login_refused", "action_failed", "untrusted", "tool_missing"] as const;

@@ -29,14 +29,14 @@ export interface RedfishOptions {
 
 /**
  * Talks Redfish (DSP0266) to a BMC over HTTPS with basic authentication, which opens no session. The Redfish client follows no redirect and no link
- * to another host, because that would send the login elsewhere.
+ * to another host, because following them could send the login to another server.
  */
 export function redfishBmc(login: BmcLogin, options: RedfishOptions): BmcPort {
   const ask = asker(login, options);
   const system = async (): Promise<System> => {
     const { Members } = parsed(login, Systems, await ask("GET", SYSTEMS));
     const [sole, ...others] = Members;
-    // The chassis has several Redfish systems, and nothing says which one is the host.
+    // The chassis has no Redfish system, or several, and then nothing says which one is the host.
     if (sole === undefined || others.length > 0)
       throw fault(login, "action_failed", `has ${Members.length} Redfish systems, and one is needed`);
     const path = sole["@odata.id"];

@@ -57,7 +57,7 @@ export function readArguments(operation: Operation, argv: readonly string[]): { 
   }
 }
 
-/** Builds the API request of a command line. `read` returns the content of the file in `@file`; `@-` means standard input. */
+/** Builds the API request of a command line. `read` returns the content of the file that a value `@file` names; `@-` means standard input. */
 export function askedOf(
   operation: Operation,
   given: { readonly values: Values; readonly words: readonly string[] },

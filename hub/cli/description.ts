@@ -9,7 +9,7 @@ export const NamedBy = z.object({
 });
 /**
  * The list in which the name of an object is searched, for a parameter that takes an id or a name. The list has a field for the name and a field for
- * the id. Some items of the list have a name that is no longer valid.
+ * the id. `unless` says, by a field and its values, which items no longer own their name, e.g. deleted nodes.
  */
 export type NamedBy = z.output<typeof NamedBy>;
 const Schema = z.object({

@@ -84,7 +84,7 @@ async function askedFor(place: Place, list: Operation, places: readonly Place[],
     words[field.name] = await idOf(known, places, lists);
   }
   const query = new URLSearchParams({ [place.by.name]: place.text });
-  // The list also contains items that have given up their name, so that an error can say why a name is not valid.
+  // The request also asks for items that no longer own their name, e.g. deleted nodes, so that an error can say why a name is refused.
   if (place.by.unless?.shown !== undefined) query.set(place.by.unless.shown, "true");
   for (const field of list.query) {
     const known = other(field);

@@ -80,7 +80,7 @@ describe("copying secrets, whatever the two stores hold", () => {
   });
 });
 
-/** A secret store that stops answering at call number `at`. With `effect` the store carries out the call before it fails. */
+/** A secret store whose calls fail from call number `at` on. The store carries out a failing call only if `effect` is true. */
 function brokenAt(store: SecretStore, at: number, effect: boolean): SecretStore {
   let count = 0;
   const call = async <T>(path: string, act: () => Promise<T>): Promise<T> => {

@@ -35,7 +35,7 @@ export async function copyOne(path: string, data: SecretData, target: SecretStor
   try {
     await target.write(path, data, "nothing");
   } catch (error) {
-    // Another process wrote the secret's path first. The value of the other process is compared with the secret, like a copied value.
+    // Another process wrote the secret's path first. If the other process wrote the same value, the secret counts as copied.
     if (!(error instanceof SecretError) || error.code !== "secret_conflict") throw error;
   }
   return isDeepStrictEqual(await valueAt(target, path), data) ? "copied" : "differs";

@@ -12,7 +12,7 @@ it("every column that holds a secret's path is known", () => {
   expect(columns.filter((name) => /[.].*(path|secret|vault|cred|password|login)/.test(name)).sort()).toEqual([
     // The id of the secret store, which is copied last.
     "installation.secret_store_id",
-    // The columns that hold the results of using a secret, which a site or an override names.
+    // `maas_credential_uses` records uses of secrets; a site or an override also names their paths, so no secret is missed.
     "maas_credential_uses.path",
     "maas_power_credential_overrides.vault_path",
     "maas_sites.api_token_vault_path",

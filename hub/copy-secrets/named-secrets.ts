@@ -6,7 +6,7 @@ import { SECRET_PATHS } from "../secrets/port.ts";
 
 export interface NamedSecret {
   readonly path: string;
-  /** True if the database says that the secret exists; false if the secret is optional. */
+  /** True if the secret must exist; false if its absence is no fault. */
   readonly needed: boolean;
 }
 

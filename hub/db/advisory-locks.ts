@@ -41,8 +41,8 @@ export const LOCK_CLASSES = {
 } as const;
 
 /**
- * Waits for an advisory lock and holds it until the transaction ends. The argument `of` names one thing within the lock's class, and is empty if the
- * class has only one thing.
+ * Waits for an advisory lock and holds it until the transaction ends. The argument `of` names the locked thing, e.g. a site's id for `roce_rows`, and
+ * is empty if the lock protects only one thing.
  */
 export async function lockUntilCommit(tx: Tx, lock: keyof typeof LOCK_CLASSES, of = ""): Promise<void> {
   await tx.execute(sql`select pg_advisory_xact_lock(${LOCK_CLASSES[lock]}, hashtext(${of}))`);

@@ -10,8 +10,8 @@ export const KEPT_OF_A_NODE = {
    */
   signals: 200,
   /**
-   * The number of a node's conditions whose types an external system defined. Muster's own condition types need no limit, because their number is
-   * fixed.
+   * The largest number of a node's conditions whose types an external system defined. Muster's own condition types need no limit, because their
+   * number is fixed.
    */
   ownConditions: 64,
   /** Limits, by type, for events that a host can cause as often as it likes. With a limit for each type, no type displaces another. */
@@ -30,6 +30,6 @@ export const KEPT_OF_A_NODE = {
    * The number of a node's replaced certificates that are kept. The hub does not know a certificate that it has deleted, and therefore refuses it.
    */
   certificates: 200,
-  /** The number of a node's tasks that the agent has not finished yet. */
+  /** The largest number of a node's tasks that the agent has not finished yet. */
   openTasks: 50,
 } as const;

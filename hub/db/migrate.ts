@@ -1,4 +1,4 @@
-/** Migrates the database to this version's schema. If several hubs start at once, the first one migrates and the others wait. */
+/** Migrates the database to the schema of the running hub's version. If several hubs start at once, the first one migrates and the others wait. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -21,7 +21,8 @@ export async function migrate(url: string, folder: string = MIGRATIONS): Promise
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
   });
-  // When the connection fails, the running query rejects with the same error. This listener only prevents pg's event 'error' from ending the process.
+  // When the connection fails, the running query rejects with the same error. The following listener only prevents pg's event 'error' from ending the
+  // process.
   client.on("error", () => undefined);
   try {
     await client.connect();
@@ -40,8 +41,8 @@ export const KNOWN_MIGRATIONS: readonly { readonly tag: string; readonly when: n
 const NEWEST = Math.max(...KNOWN_MIGRATIONS.map((entry) => entry.when));
 
 /**
- * True if the database has this version's schema or a newer one. During a rolling upgrade, a hub of the previous version runs on a newer schema.
- * `isMigrated` is false, for example, after an older backup was restored under a running hub.
+ * True if the database has the schema of the running hub's version or a newer one. During a rolling upgrade, a hub of the previous version runs on a
+ * newer schema. `isMigrated` is false, for example, after an older backup was restored under a running hub.
  */
 export async function isMigrated(db: Db): Promise<boolean> {
   const { rows } = await db.execute<{ migrated: boolean }>(

@@ -8,8 +8,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { EmbeddedPostgresError } from "./error.ts";
 
 /**
- * The holder of a launch lock touches its file far more often than every `STALE_AFTER_MS`. A launch lock that is older than this was left by a dead
- * process, even if its pid is in use again.
+ * The holder of a launch lock touches its file far more often than every `STALE_AFTER_MS`. A launch lock whose file was not touched for
+ * `STALE_AFTER_MS` was left by a dead process, even if its pid is in use again.
  */
 const STALE_AFTER_MS = 30_000;
 const TOUCH_EVERY_MS = 3_000;

@@ -194,7 +194,7 @@ async function untilAnswering(paths: ClusterPaths, port: number, ended: AbortSig
   return undefined;
 }
 
-/** Keeps one log file of the server and its predecessor. The database server logs little, but it may run for years. */
+/** Opens the server's log file. A log file larger than `LOG_BYTES_KEPT` is first renamed, and replaces the one that was renamed before. */
 async function openLog(file: string) {
   const size = await stat(file).then(
     (found) => found.size,

@@ -76,9 +76,7 @@ export async function closeSession(tx: Tx, nodeId: NodeId, epoch: number, reason
   return rows.length > 0;
 }
 
-/**
- * What a hub knows about an agent session that it holds. From the values of a held session, the database can say whether the session is still valid.
- */
+/** An agent session that a hub holds. By these values the query `findVoidSessions` decides whether the session is still valid. */
 export interface HeldSession {
   readonly nodeId: NodeId;
   readonly epoch: number;
@@ -179,8 +177,8 @@ export interface Silence {
 
 /**
  * Finds nodes that were silent for longer than their agent's heartbeat interval plus `silenceMs`. A silent node is found while it is still `active`,
- * or while its session is not closed, e.g. because its hub died. Nodes whose heartbeat interval is more than half of `upForMs` are left out: this hub
- * has not run long enough (decision F2).
+ * or while its session is not closed, e.g. because its hub died. Nodes whose heartbeat interval is more than half of `upForMs` are left out, because
+ * this hub has not run long enough to judge them (decision F2).
  */
 export const findSilentNodes = (tx: Tx, silence: Silence): Promise<SilentNode[]> => silentNodes(tx, silence);
 
@@ -237,7 +235,7 @@ export async function lockReturnedNodes(tx: Tx, limit: number): Promise<Pick<Nod
     .for("no key update", { of: nodes, skipLocked: true });
 }
 
-/** The node's agent session, if it is open and belongs to this generation. */
+/** The node's agent session, if it is open and belongs to the given generation; otherwise null. */
 export async function readOpenSession(db: Db | Tx, nodeId: NodeId, generation: number): Promise<AgentSession | null> {
   const [session] = await db
     .select()
