@@ -83,8 +83,8 @@ const TICK_MS = 1_000;
 const CERTIFICATE_CHECK_MS = 1_000;
 
 /**
- * Serves agents over TLS with the hub's own CA. The listener itself checks the client's certificate, because TLS would refuse two clients. A client
- * that enrolls has no certificate, and a client that renews may have an expired one.
+ * Serves agents over TLS with the hub's own CA. The listener itself checks the clients' certificates, because TLS would refuse two kinds of
+ * legitimate clients. A client that enrolls has no certificate, and a client that renews may have an expired one.
  */
 export async function startAgentListener(options: AgentListenerOptions): Promise<AgentListener> {
   const { log } = options;

@@ -67,7 +67,7 @@ export async function authenticate(
   const serial = serialOf(certificate.serialNumber);
   const known = await readCertificate(deps.db, serial);
   if (known === null || known.node.id !== nodeId) throw reject("its node no longer exists.");
-  // Somebody who stole a CA's key, even an old one, does not have the key of a certificate that the hub signed.
+  // Somebody who stole a CA's key can sign a new certificate, but does not have the private key of a certificate that the hub issued.
   if (known.certificate.publicKeySha256 !== keySha256(certificate.publicKey.export({ type: "spki", format: "der" })))
     throw reject("its key is not the key that it was issued for.");
   if (known.node.status === "deleted") throw nodeDeleted();
@@ -84,8 +84,8 @@ export async function authenticate(
   const caller = { nodeId, generation, serial, address: plainAddress(socket.remoteAddress) };
   const { revokedAt, revokeReason, replacedAt, firstUsedAt } = known.certificate;
   if (revokedAt !== null) throw await refusalOfRevoked(deps, caller, revokeReason);
-  // For a renewal, the key in the request decides whether a second host uses the identity. The request is not parsed yet, so the hub looks for a
-  // second host later.
+  // For a renewal, the key in the request decides whether a second host uses the identity. The request is not parsed yet, so `renew` looks for a
+  // second host when it has parsed the request.
   if (replacedAt !== null && use === "renewal") return { ...caller, replaced: true };
   if (replacedAt !== null) throw await judgeReplaced(deps, caller, "channel");
   if (firstUsedAt === null && !(await deps.inTx((tx) => beginUse(tx, nodeId, generation, serial))))

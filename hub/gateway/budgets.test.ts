@@ -38,7 +38,7 @@ describe("a budget", () => {
         // `waitMs` is the first whole millisecond after which one more request is allowed.
         expect(waitMs * rate.perMinute).toBeGreaterThanOrEqual(60_000);
         expect((waitMs - 1) * rate.perMinute).toBeLessThan(60_000);
-        // A request before the end of the wait is told the same end, except for rounding.
+        // A request during the wait gets a `waitMs` that ends at the same time, except for one millisecond of rounding.
         const now = some % waitMs;
         const left = ask(rate, bucket, now).waitMs - (waitMs - now);
         expect(left === 0 || left === 1).toBe(true);

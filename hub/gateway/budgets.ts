@@ -20,7 +20,7 @@ export const BODY_BYTES = {
   cloudInitReport: 64 * 1024,
 } as const;
 
-/** A budget: A budget allows `burst` requests at once, and `perMinute` requests per minute afterwards. */
+/** A budget, which allows `burst` requests at once, and `perMinute` requests per minute afterwards. */
 export interface Rate {
   readonly burst: number;
   readonly perMinute: number;
@@ -73,8 +73,8 @@ export const ADDRESS_RATES = {
    */
   refusal: { burst: 5_000, perMinute: 3_000 },
   /**
-   * Requests that need neither token nor certificate: the listener's health, and the chain of statements about the hub's keys. A host reads this
-   * chain once after it was off during a rotation.
+   * Requests that need neither token nor certificate: the listener's health, and the chain of statements about the hub's keys. A host that was off
+   * during a rotation of the keys reads the statements once.
    */
   open: { burst: 3_000, perMinute: 3_000 },
 } as const satisfies Record<string, Rate>;
@@ -100,8 +100,8 @@ export const LIMITS = {
   unprovenPerAddress: 2_000,
   unprovenInAll: 6_000,
   /**
-   * The limit of TLS handshakes in one turn, for one address and in all: 400 and 1,600 a second. A handshake takes half a millisecond. Handshakes
-   * above the limit wait for the next turn.
+   * In a turn of 10 ms at most 4 TLS handshakes begin for one address, and 16 in all: 400 and 1,600 a second. A handshake takes half a millisecond.
+   * Handshakes above the limit wait for the next turn.
    */
   handshakeTurnMs: 10,
   handshakesPerAddress: 4,

@@ -61,7 +61,7 @@ const unknownReportToken = (): ApiError =>
 
 function jsonOf(text: string): unknown {
   try {
-    // The report is parsed without repairing text for PostgreSQL: only a few texts of each event are stored, each as plain text.
+    // `parseJson`, which repairs text that PostgreSQL refuses, is not needed: only a few texts of each event are stored, each as plain text.
     return JSON.parse(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;

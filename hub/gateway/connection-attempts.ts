@@ -70,7 +70,7 @@ export class ConnectionAttempts {
       if (address !== null) addresses.set(socket, address);
     });
     server.on("tlsClientError", (error: Error & { readonly code?: string }, socket: TLSSocket) => {
-      // A closed TLS socket no longer knows its address, so the address was stored earlier with the TCP socket below it.
+      // A closed TLS socket no longer knows its address, which was therefore stored with the TCP socket below it when the connection began.
       const below: unknown = Reflect.get(socket, "_parent");
       const address =
         plainAddress(socket.remoteAddress) ??

@@ -56,16 +56,16 @@ export interface TrustCounts {
   readonly missing: { id: NodeId; hostname: string; status: NodeStatus; last_seen_at: string }[];
 }
 
-/** SQL for the agent sessions `a` of nodes `n` that have a valid identity in their present generation. */
+/** SQL for the agent sessions `a` of nodes `n` whose certificate of the present generation is valid or can still be renewed. */
 export const ENROLLED_HOSTS = sql`${agentSessions} a join ${nodes} n on n.id = a.node_id and n.generation = a.generation
     and n.status <> 'deleted' and exists (
       select from ${nodeCertificates} c where c.node_id = n.id and c.generation = n.generation and c.revoked_at is null
         and c.replaced_at is null and c.not_after > now() - make_interval(days => ${RENEWABLE_AFTER_EXPIRY_DAYS}))`;
 
 /**
- * Counts the enrolled hosts, and those that trust the chain of key statements up to the number `sequence`. `countTrust` also returns some hosts that
- * do not trust the statement `sequence` yet, the most recently heard first. `countTrust` does not count a host whose certificate can no longer be
- * renewed. A host whose certificate can no longer be renewed comes back only by an enrollment, which gives it the current keys.
+ * Counts the enrolled hosts, and those that trust the signed statements about the hub's keys up to the number `sequence`. `countTrust` also returns
+ * some hosts that do not trust the statement `sequence` yet, the most recently heard first. `countTrust` does not count a host whose certificate can
+ * no longer be renewed. A host whose certificate can no longer be renewed comes back only by an enrollment, which gives it the current keys.
  */
 export async function countTrust(db: Db | Tx, sequence: number, most: number): Promise<TrustCounts> {
   const { rows } = await db.execute<

@@ -4,8 +4,8 @@ import { tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
 /**
- * Those of the given hosts that may keep users from logging in. A host may keep users out if it was offered a drain, or an undrain was requested, and
- * no undrain has succeeded since then. A cancelled or failed undrain does not prove that users can log in, so its host counts as closed.
+ * Those of the given hosts that may keep users from logging in. A host may keep users out if its agent was offered a drain task or an undrain was
+ * requested, and no undrain has succeeded since. A cancelled or failed undrain does not prove that users can log in, so its host counts as closed.
  */
 export async function closedHosts(db: Db | Tx, nodeIds: readonly NodeId[]): Promise<ReadonlySet<NodeId>> {
   if (nodeIds.length === 0) return new Set();

@@ -43,8 +43,8 @@ export async function keepConnectionAttempts(db: Db, noted: readonly NotedAttemp
 }
 
 /**
- * Merges connection attempts to one row for each key, in one order for all hubs. PostgreSQL allows one statement to change a row only once, and a
- * common order of rows prevents deadlocks between hubs.
+ * Merges connection attempts to one row for each address, kind and node, and sorts the rows in the same order on every hub. PostgreSQL allows one
+ * statement to change a row only once, and a common order of rows prevents deadlocks between hubs.
  */
 async function byNode(db: Db, noted: readonly NotedAttempt[]) {
   const sums = [...new Set(noted.flatMap(({ tokenSha256 }) => tokenSha256 ?? []))];

@@ -117,8 +117,8 @@ export interface CredentialRecord {
 }
 
 /**
- * The error codes of a watcher's poll that concern the MAAS token or its secret. Other errors of a poll, e.g. that MAAS is unreachable, say nothing
- * about the token.
+ * The error codes of a watcher's poll that say something about the MAAS token or about its entry in the secret store. Other errors of a poll, e.g.
+ * that MAAS is unreachable, say nothing about the token.
  */
 const TOKEN_ERRORS = ["unauthorized", "forbidden", "secret_missing", "secret_corrupt"];
 

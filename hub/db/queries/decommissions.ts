@@ -157,8 +157,8 @@ export async function readPriorStatus(tx: Tx, nodeId: NodeId): Promise<NodeStatu
 }
 
 /**
- * Records that an operator forces a decommission (lifecycle 5.8), and makes a running decommission due at once. If the decommission was forced
- * before, the first record of that stays.
+ * Records that an operator forces a decommission (lifecycle 5.8), and makes a running decommission due at once. If an operator forced the
+ * decommission before, the time, person and reason of the first force stay.
  */
 export async function forceDecommission(tx: Tx, id: WorkflowId, by: { actor: string; reason: string }): Promise<void> {
   await tx

@@ -13,8 +13,8 @@ export async function listDomainEvents(db: Db, page: { after: bigint; limit: num
 }
 
 /**
- * Lists domain events up to a bound that `lastSettled` returned earlier. A calling transaction must be READ COMMITTED, because only a later snapshot
- * shows all events below the bound.
+ * Lists domain events up to the sequence number `settled`, which the caller got from `lastSettled`. A calling transaction must be READ COMMITTED,
+ * because only a snapshot taken after `lastSettled` shows all events up to `settled`.
  */
 export const listSettledEvents = (
   db: Db,
@@ -29,8 +29,8 @@ export const listSettledEvents = (
 
 /**
  * Whether a reader of domain events can continue after the sequence number `position`. This database must have given out the number `position`, and
- * must still store the event of that number or an older one. If `hasPosition` runs after the read, it also proves that retention removed none of the
- * events in between.
+ * must still store the event of that number or an older one. If `hasPosition` runs after a read of the events beyond `position`, it also proves that
+ * retention removed none of them before the read.
  */
 export async function hasPosition(db: Db, position: bigint): Promise<boolean> {
   if (position === 0n) return true;
@@ -50,10 +50,11 @@ async function lastGiven(db: Db): Promise<bigint> {
 }
 
 /**
- * The highest sequence number below which all domain events are visible. The order of the SQL statements in `lastSettled` matters: first the last
- * number, then the writers' marks, then the caller's read of events. A writer of events that marks itself after the first statement gets a higher
- * number. A writer of events that is marked lowers the bound. A writer that removed its mark in between has committed, and a later statement surely
- * shows its events.
+ * The highest sequence number up to which all domain events are visible. A transaction that writes events sets a mark, an advisory lock that names a
+ * sequence number (see `markWriter`). The order of the SQL statements matters: first the last number given out, then the marks, then the caller's
+ * read of events. A transaction that sets its mark after the first statement gets higher sequence numbers than that statement read. A transaction
+ * whose mark is set lowers the number that `lastSettled` returns. A transaction whose mark vanished before the second statement is over, and the
+ * caller's read shows the events that it committed.
  */
 export async function lastSettled(db: Db): Promise<bigint> {
   const last = await lastGiven(db);

@@ -3,7 +3,9 @@ import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import { sql } from "../orm.ts";
 import type { Db } from "../tx.ts";
 
-/** How long an agent may be disconnected before its host counts as away. Most lost connections of agents are back within seconds. */
+/**
+ * How long an agent may be disconnected before its host counts as away. Most agents that lose their connection are connected again within seconds.
+ */
 const AWAY_SECONDS = 30;
 
 /**

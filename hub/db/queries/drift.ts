@@ -44,15 +44,15 @@ export interface DriftRow {
  */
 const DISPROVED_BY_CONTACT = sql`${nodeMaasState.driftDetails} ->> 'rule' = 'powered_off'`;
 
-/** The idempotency keys of all reseed tasks begin with `hw-sync-reseed/`, and a node's keys are indexed. */
+/** The idempotency keys of all tasks that set up hardware sync anew begin with `hw-sync-reseed/`, and a node's keys are indexed. */
 const LAST_SEED = sql<DriftRow["syncSeed"]>`(
   select jsonb_build_object('asked', t.input -> 'interval_seconds', 'set', t.result -> 'interval_seconds')
   from tasks t where t.node_id = ${nodes.id} and t.idempotency_key like 'hw-sync-reseed/%' and t.state = 'succeeded'
   order by t.finished_at desc limit 1)`;
 
 /**
- * Nodes of a site that are bound to a machine: all of them, one of them, or those whose facts changed since they were last judged. `readDriftRows`
- * needs only one SQL statement.
+ * Nodes of a site that are bound to a machine: all of them, one of them, or those whose facts changed since the reconciler last judged them.
+ * `readDriftRows` needs only one SQL statement.
  */
 export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | "all" | NodeId): Promise<DriftRow[]> {
   const profiles = db

@@ -88,8 +88,8 @@ export async function markTokenUsed(tx: Tx, id: string, keySha256: string): Prom
 }
 
 /**
- * Extends an expired, unused enrollment token of the generation. The host has this token in its user-data already, so a new token could not reach the
- * host. `extendExpiredToken` is true if a token was extended.
+ * Extends the node's expired, unused enrollment token of the given generation. The host has the expired token in its user-data already, so a new
+ * token could not reach the host. `extendExpiredToken` is true if a token was extended.
  */
 export async function extendExpiredToken(
   tx: Tx,

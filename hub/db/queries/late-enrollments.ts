@@ -11,7 +11,8 @@ const GAVE_UP_ON_AGENT = [
 
 /**
  * Finds failed workflows whose agent came late: after the failure it connected in the same generation and reported itself healthy.
- * `lockLateEnrollments` locks the rows of the workflows. A workflow is left out if another transaction has locked it or a person has frozen it.
+ * `lockLateEnrollments` locks the rows of the workflows. A workflow is left out if another transaction has locked it, or if an operator gave it the
+ * verb mark-manual-intervention.
  */
 export async function lockLateEnrollments(tx: Tx, kind: string, limit: number): Promise<WorkflowId[]> {
   const { rows } = await tx.execute<{ id: string }>(sql`

@@ -33,7 +33,10 @@ export async function holdMachine(
   return null;
 }
 
-/** What the holder is. Its row exists, because the caller's transaction has just read its hold. */
+/**
+ * Describes the workflow `id`, which holds a machine. The workflow's row exists, because the caller's transaction has just read the workflow's hold
+ * on the machine.
+ */
 async function describeHolder(tx: Tx, id: WorkflowId): Promise<MachineHolder> {
   const [holder] = await tx
     .select({

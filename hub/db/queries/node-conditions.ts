@@ -28,7 +28,7 @@ function asOfNow(row: ConditionNow): ConditionNow {
 const isKnownType = inArray(nodeConditions.type, Object.keys(CONDITION_TYPES));
 
 /**
- * The conditions that decide about the given nodes, read in one statement. `readConditionFacts` leaves out the conditions' messages to keep long
+ * The given nodes' conditions of Muster's own types, read in one statement. `readConditionFacts` leaves out the conditions' messages to keep long
  * lists small.
  */
 export async function readConditionFacts(db: Db, nodeIds: readonly NodeId[]): Promise<Omit<ConditionNow, "message">[]> {
@@ -162,8 +162,8 @@ export async function writeOwnCondition(
 }
 
 /**
- * Extends up to `most` conditions that would expire before the grace period of `condition_watch` ends. `extendExpiries` returns the number of
- * extended conditions.
+ * Extends up to `most` conditions that would expire before the time `grace_until` of the row in `condition_watch`. `extendExpiries` returns the
+ * number of extended conditions.
  */
 export async function extendExpiries(tx: Tx, seconds: number, most: number): Promise<number> {
   const { rowCount } = await tx.execute(sql`

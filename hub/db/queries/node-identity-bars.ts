@@ -3,7 +3,7 @@ import { and, eq, isNotNull, isNull, lt, sql } from "../orm.ts";
 import { type NodeIdentityBar, nodeIdentityBars } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** The node's last identity bar, ended or not. */
+/** The node's last identity bar, i.e. the last finding that two hosts used the node's identity, whether it has ended or not. */
 export async function readBar(db: Db | Tx, nodeId: NodeId): Promise<NodeIdentityBar | null> {
   const [bar] = await db.select().from(nodeIdentityBars).where(eq(nodeIdentityBars.nodeId, nodeId));
   return bar ?? null;
@@ -16,7 +16,10 @@ export async function keepBar(tx: Tx, bar: NewBar): Promise<void> {
   await tx.insert(nodeIdentityBars).values(barred).onConflictDoUpdate({ target: nodeIdentityBars.nodeId, set: barred });
 }
 
-/** Ends the node's identity bar after an enrollment in a newer generation. `healBar` is null if there was no identity bar to end. */
+/**
+ * Ends the node's identity bar, which shut out two hosts that used one identity, after an enrollment in a newer generation. `healBar` is null if
+ * there was no identity bar to end.
+ */
 export async function healBar(tx: Tx, nodeId: NodeId, generation: number): Promise<NodeIdentityBar | null> {
   const [bar] = await tx
     .update(nodeIdentityBars)
@@ -33,8 +36,8 @@ export async function healBar(tx: Tx, nodeId: NodeId, generation: number): Promi
 }
 
 /**
- * True if the node's identity bar has ended and had put the node into quarantine. `endQuarantine` also removes the bar's claim on the node's
- * quarantine.
+ * True if the node's identity bar, which shut out two hosts that used one identity, has ended and had caused the node's quarantine. `endQuarantine`
+ * also clears the mark `quarantined`, which says that two hosts with one identity caused the node's quarantine.
  */
 export async function endQuarantine(tx: Tx, nodeId: NodeId): Promise<boolean> {
   const ended = await tx
@@ -52,8 +55,8 @@ export async function endQuarantine(tx: Tx, nodeId: NodeId): Promise<boolean> {
 }
 
 /**
- * Removes the identity bar's claim on the node's quarantine, because a person has set or lifted the quarantine. When the identity bar ends without a
- * claim, it lifts no quarantine.
+ * Clears the mark that two hosts with one identity caused the node's quarantine, because a person has set or lifted the quarantine. Without the mark
+ * `quarantined`, a new enrollment of the node ends its identity bar but not its quarantine.
  */
 export async function disownQuarantine(tx: Tx, nodeId: NodeId): Promise<void> {
   await tx.update(nodeIdentityBars).set({ quarantined: false }).where(eq(nodeIdentityBars.nodeId, nodeId));

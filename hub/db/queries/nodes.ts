@@ -38,7 +38,7 @@ export async function setNodeStatus(
   return row ?? null;
 }
 
-/** Records that this operation now owns the node's status, which an earlier operation had set. */
+/** Records that the operation `operationId` now owns the node's status `draining` or `removing`, which another operation had set before. */
 export async function setNodeOperation(tx: Tx, nodeId: NodeId, operationId: string): Promise<void> {
   await tx
     .update(nodes)

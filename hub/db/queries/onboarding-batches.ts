@@ -79,7 +79,10 @@ export async function readBatchSite(tx: Tx, id: BatchId): Promise<SiteId | null>
   return batch?.siteId ?? null;
 }
 
-/** Onboardings of the batch that have one of the statuses, waiting ones first, or with `failureClass` those that failed with that class. */
+/**
+ * Onboardings of the batch that have one of the statuses, waiting ones first. With `failureClass`, only onboardings that failed with that class are
+ * listed.
+ */
 export async function listBatchOnboardings(
   tx: Tx,
   id: BatchId,

@@ -42,8 +42,8 @@ export interface Trip {
   readonly inService: number;
   readonly nodeIds: readonly NodeId[];
   /**
-   * The time of the breaker's earlier trip that this trip replaces while the breaker is still open. The caller gives `follows` exactly as it read
-   * `trippedAt`.
+   * The time when the open breaker last tripped, if the new trip shall replace that trip. The caller gives `follows` exactly as `readBreaker`
+   * returned `trippedAt`.
    */
   readonly follows?: Date | null;
 }

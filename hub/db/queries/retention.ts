@@ -8,8 +8,9 @@ import { HOST_EVENTS, type HostEvent } from "./node-events.ts";
 const AT_ONCE = 5_000;
 
 /**
- * The kinds of row age in retention, which say how long rows are kept. Rows of the age `records` are reports of machines and finished work. Rows of
- * the age `history` are changes of nodes and actions of people. Rows of the age `day` are stored answers to requests.
+ * The period for which retention keeps a table's rows: `records` and `history` are settings in days, and `day` is one day. The period `records`
+ * applies to reports of machines and finished work. The period `history` applies to changes of nodes and actions of people. The period `day` applies
+ * to stored answers to requests.
  */
 type Age = "records" | "history" | "day";
 
@@ -26,8 +27,8 @@ interface RetentionRule {
 }
 
 /**
- * SQL that is true if the row's node was deleted before the cutoff, or if the node's row is gone. Retention's two settings, for records and for
- * history, are independent, so either may expire first.
+ * SQL that is true if the row's node was deleted before the cutoff, or if the node's row is gone. The periods `records` and `history` are independent
+ * settings, so a deleted node's row may be removed before or after its records.
  */
 const ofGoneNode = (cutoff: SQL): SQL => sql`not exists (
   select 1 from nodes n where n.id = t.node_id and not (n.status = 'deleted' and n.updated_at < ${cutoff}))`;
@@ -81,7 +82,7 @@ export const RETENTION: readonly RetentionRule[] = [
       and (${ofGoneNode(cutoff)} or exists (
         select 1 from tasks newer where newer.node_id = t.node_id and newer.type = t.type and newer.created_at > t.created_at))`,
   },
-  // Retention removes conditions with types of others that nobody has reported again, and all conditions of removed nodes.
+  // Retention removes old conditions of types that Muster does not define, and all conditions of nodes that were deleted before the cutoff.
   {
     table: "node_conditions",
     age: "records",
@@ -94,7 +95,8 @@ export const RETENTION: readonly RetentionRule[] = [
   { table: "agent_sessions", age: "records", outdated: ofGoneNode },
   { table: "node_identity_bars", age: "records", outdated: ofGoneNode },
   { table: "idempotency_keys", age: "day", outdated: (cutoff) => sql`t.created_at < ${cutoff}` },
-  // The events of a node's newest boots stay, however old they are. If an old boot id returns later, a second host uses the node's identity.
+  // The events of a node's newest boots stay, however old they are. If a new session reports the boot id of an old boot, a second host uses the
+  // node's identity.
   {
     table: "node_events",
     age: "records",
@@ -123,7 +125,7 @@ export const RETENTION: readonly RetentionRule[] = [
     age: "history",
     outdated: (cutoff) => sql`t.status = 'deleted' and t.updated_at < ${cutoff}`,
   },
-  // Retention removes the record of an operation when its node's row is gone.
+  // Retention removes the record of a finished onboarding or decommission only when its node's row is gone.
   {
     table: "node_onboardings",
     age: "history",
@@ -191,7 +193,7 @@ export function outdatedRows(rule: RetentionRule, kept: KeptDays): SQL {
 }
 
 /**
- * Removes rows that are older than retention's given days, in small steps. Several hubs may run retention at once. `removeOutdated` returns the
+ * Removes rows that are older than the days in `kept` allow, in small steps. Several hubs may run retention at once. `removeOutdated` returns the
  * number of removed rows by table.
  */
 export async function removeOutdated(db: Db, kept: KeptDays): Promise<Readonly<Record<string, number>>> {

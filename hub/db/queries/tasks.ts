@@ -97,7 +97,7 @@ async function cancelTasks(tx: Tx, which: SQL | undefined): Promise<Task[]> {
 }
 
 const specs = Object.values(TASKS);
-/** The lease, kind and lane of each task type, as SQL rows for the statements below. */
+/** SQL rows with each task type's lease, its flag `destructive`, and its lane, in which an agent runs one task at a time. */
 const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[], ${sql.param(specs.map((spec) => spec.leaseSeconds))}::int[], ${sql.param(specs.map((spec) => spec.destructive))}::boolean[], ${sql.param(specs.map((spec) => spec.lane))}::text[]) as c(type, lease_seconds, destructive, lane)`;
 /**
  * A task whose type this hub does not know, e.g. a type of a newer hub, gets a lease of 60 seconds. A task delivery without a lease would be held for
@@ -105,10 +105,13 @@ const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[
  */
 const leaseFromNow = sql`now() + make_interval(secs => coalesce((select c.lease_seconds from ${catalogue} where c.type = ${tasks.type}), 60))`;
 const isDestructive = sql`coalesce((select c.destructive from ${catalogue} where c.type = ${tasks.type}), true)`;
-/** SQL for the lane of a row's task type. A task type that this hub does not know goes into the lane `work`. */
+/**
+ * SQL for the lane of a row's task type: an agent runs one task at a time in each lane. A task type that this hub does not know goes into the lane
+ * `work`.
+ */
 const laneIn = (alias: string) =>
   sql`coalesce((select c.lane from ${catalogue} where c.type = ${sql.identifier(alias)}.type), 'work')`;
-/** SQL for another task `h` of the same node and lane that the agent already holds. */
+/** SQL for another task `h` that the agent already holds, on the same node and in the same lane (`work` or `look`). */
 const inHand = (alias: string) =>
   sql`h.node_id = ${sql.identifier(alias)}.node_id and h.state in ('offered', 'running', 'cancelling') and ${laneIn("h")} = ${laneIn(alias)}`;
 export const HELD = ["offered", "running", "cancelling"] as const;
@@ -122,7 +125,7 @@ const taken = {
 };
 
 /**
- * Takes the next task of each lane for the given nodes: the oldest queued task, if the agent holds no task of that lane. The task's epoch rises,
+ * Takes for each given node the oldest queued task of each lane (`work` or `look`), if the agent holds no task of that lane. The task's epoch rises,
  * which makes every earlier delivery of the task invalid.
  */
 export async function claimTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Task[]> {
@@ -186,7 +189,10 @@ export type TaskEnding =
   | {
       readonly state: "succeeded";
       readonly result: unknown;
-      /** If `unlessCancelling` is true, an earlier cancel of the task takes precedence over the task's success (`effectOnceAccepted`). */
+      /**
+       * If `unlessCancelling` is true, a cancel that was requested before the agent's result arrived takes precedence over the task's success
+       * (`effectOnceAccepted`).
+       */
       readonly unlessCancelling?: boolean;
     }
   | { readonly state: "failed" | "cancelled"; readonly errorCode: string; readonly errorMessage: string }
@@ -288,12 +294,12 @@ export interface JournalledDelivery {
 }
 
 /**
- * Compares the node's tasks with the journal that its agent sent when it connected, and returns the tasks that changed. The agent received a delivery
- * that is in its journal, even if the acknowledgement was lost. A delivery that is missing in the journal never arrived, or the host lost its
- * journal. A task whose delivery is missing in the journal is queued again at once. If the agent had not acknowledged the missing delivery, the
- * delivery does not count as an attempt. A destructive task is never queued again because its delivery is missing in the journal. If the missing
- * delivery of a destructive task was acknowledged, the task fails with an unknown result. Without an acknowledgement, a destructive task waits for
- * its lease, because the agent may just be writing the delivery to its journal.
+ * Compares the node's tasks with the journal, the list of task deliveries that a connecting agent sends, and returns the changed tasks. The agent
+ * received a delivery that is in its journal, even if the acknowledgement was lost. A delivery that is missing in the journal never arrived, or the
+ * host lost its journal. A task whose delivery is missing in the journal is queued again at once. If the agent had not acknowledged the missing
+ * delivery, the delivery does not count as an attempt. A destructive task is never queued again because its delivery is missing in the journal. If
+ * the missing delivery of a destructive task was acknowledged, the task fails with an unknown result. Without an acknowledgement, a destructive task
+ * waits for its lease, because the agent may just be writing the delivery to its journal.
  */
 export async function reconcileDeliveries(
   tx: Tx,

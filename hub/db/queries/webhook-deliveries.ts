@@ -109,7 +109,7 @@ export async function insertDeliveries(
     on conflict do nothing`);
 }
 
-/** Removes the webhook's deliveries of all events after the position. */
+/** Removes the webhook's deliveries of all events with a sequence number above `position`. */
 export async function deleteDeliveriesAfter(tx: Tx, webhookId: string, position: bigint): Promise<void> {
   await tx
     .delete(webhookDeliveries)

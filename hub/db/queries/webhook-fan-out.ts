@@ -15,9 +15,9 @@ const isTold = (webhook: Pick<Webhook, "id" | "types">, event: { type: string; s
     : webhook.types.some((pattern) => matchesPattern(pattern, event.type));
 
 /**
- * Writes the webhook deliveries for new domain events. Webhooks at the same position in the event list share one step, so a webhook that is far
- * behind does not block the others. A webhook's position moves in the transaction that writes the deliveries. Each event thus has one delivery for
- * each webhook, even if several hubs run `fanOut` or one hub is killed. `fanOut` is false if there were no new deliveries to write.
+ * Writes the webhook deliveries for new domain events. Webhooks with the same position in the event list share one transaction, so a webhook that is
+ * far behind does not block the others. A webhook's position moves in the transaction that writes the deliveries. Each event thus has one delivery
+ * for each webhook, even if several hubs run `fanOut` or one hub is killed. `fanOut` is false if there were no new deliveries to write.
  */
 export async function fanOut(db: Db, inTx: InTx): Promise<boolean> {
   const settled = await lastSettled(db);
@@ -52,8 +52,8 @@ async function fanOutFrom(tx: Tx, position: bigint, settled: bigint): Promise<bo
 }
 
 /**
- * Repeats every event after the position, including delivered ones: the deliveries are deleted and will be written again. `replayFrom` returns the
- * number of events that the webhook will be sent.
+ * Repeats to the webhook every event with a sequence number above `position`, even a delivered one. The deliveries are deleted and will be written
+ * again. `replayFrom` returns the number of events that the webhook will be sent.
  */
 export async function replayFrom(tx: Tx, webhook: Webhook, position: bigint): Promise<number> {
   await deleteDeliveriesAfter(tx, webhook.id, position);

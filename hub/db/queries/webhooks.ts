@@ -96,7 +96,10 @@ export async function listWebhooksAfter(
     .limit(most);
 }
 
-/** Records that all events up to the position have their webhook deliveries. A webhook whose position is already higher keeps its position. */
+/**
+ * Records that all events up to the sequence number `position` have their webhook deliveries. A webhook whose recorded number is already higher keeps
+ * its number.
+ */
 export async function advanceFanOut(tx: Tx, ids: readonly string[], position: bigint): Promise<void> {
   await tx
     .update(webhooks)
@@ -104,7 +107,7 @@ export async function advanceFanOut(tx: Tx, ids: readonly string[], position: bi
     .where(inArray(webhooks.id, [...ids]));
 }
 
-/** Moves the webhook's position back, so that events after the position get their deliveries again. */
+/** Sets the webhook back to the sequence number `position`, so that the events above that number get their deliveries again. */
 export async function rewindFanOut(tx: Tx, id: string, position: bigint): Promise<void> {
   await tx
     .update(webhooks)

@@ -21,7 +21,7 @@ export type ClaimedWorkflow = Workflow & { readonly now: Date; readonly claim?: 
  */
 const ASLEEP_WHILE_LEASED = sql`now() + interval '1 day'`;
 
-/** The columns of a workflow's row for which no verb is waiting. */
+/** The values of a workflow's columns when no operator's verb waits to be carried out. */
 export const NO_STOP = { stopRequest: null, cancelRequestedAt: null };
 
 const withNow = { ...getTableColumns(workflows), now: sql<Date>`now()`.mapWith(toDate) };
@@ -99,8 +99,8 @@ export async function renewLeases(
 }
 
 /**
- * Gives a workflow's row back without moving it, e.g. because the database was unreachable during a stage. A run that ends with `releaseLease` does
- * not count as an attempt of the stage.
+ * Gives up the lease on a workflow's row and changes neither status nor stage, e.g. because the database was unreachable during a stage. A run that
+ * ends with `releaseLease` does not count as an attempt of the stage.
  */
 export async function releaseLease(db: Db, id: WorkflowId, fence: number, inSeconds: number): Promise<void> {
   await db
@@ -191,8 +191,8 @@ const isOneOf = <T extends string>(list: readonly T[], value: string): value is 
 export const isTerminal = (status: WorkflowStatus): boolean => isOneOf(TERMINAL_WORKFLOW_STATUSES, status);
 
 /**
- * How many of the site's workflows are not over. A failed workflow counts as unfinished, because a verb can continue it with what it knows about its
- * machine.
+ * How many of the site's workflows are not over. A failed workflow counts as unfinished, because an operator's verb can continue it on the machine
+ * that it knows.
  */
 export async function countUnfinished(tx: Db | Tx, siteId: SiteId): Promise<number> {
   const [row] = await tx
@@ -206,9 +206,9 @@ export const isEnded = (status: WorkflowStatus): boolean =>
   isTerminal(status) || status === "failed_retryable" || status === "failed_manual_intervention";
 
 /**
- * Applies a move if the workflow's row still has the fence of the claim, and returns the moved row. `moveWorkflow` returns null and writes nothing if
- * another hub has taken the row. A wake-up during the run makes the workflow due at once. A waiting verb stays for the caller of `moveWorkflow` to
- * carry out, unless the workflow is over.
+ * Writes a workflow's new status and stage if its row still has the fence of the hub's claim, and returns the new row. `moveWorkflow` returns null
+ * and writes nothing if another hub has taken the row. A wake-up during the run makes the workflow due at once. A waiting verb stays for the caller
+ * of `moveWorkflow` to carry out, unless the workflow is over.
  */
 export async function moveWorkflow(
   tx: Tx,

@@ -3,7 +3,10 @@ import { NODE_STATUSES } from "../../../shared/node-status.ts";
 import { bigserial, index, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** The append-only history of a node: every status change with its owner, enrollments, and session alarms. */
+/**
+ * The append-only history of a node, for example status changes with their owner, enrollments, sessions, cordons, and a second host with the node's
+ * identity.
+ */
 export const nodeEvents = pgTable(
   "node_events",
   {

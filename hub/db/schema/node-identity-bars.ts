@@ -4,18 +4,19 @@ import { boolean, integer, jsonb, pgTable, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * The last time that two hosts were found to use one node's identity. Both hosts with the node's identity are barred until an operator re-enrolls the
+ * The identity bar of a node: the last finding that two hosts use the node's identity. The hub refuses both hosts until an operator re-enrolls the
  * node (decision I1).
  */
 export const nodeIdentityBars = pgTable("node_identity_bars", {
   nodeId: uuid("node_id").$type<NodeId>().primaryKey(),
-  /** The node's generation whose certificates the bar made invalid. */
+  /** The node's generation in which two hosts used the identity, and whose certificates the hub therefore revoked. */
   generation: integer("generation").notNull(),
   evidence: text("evidence").$type<CloneEvidence>().notNull(),
   /** The boot ids, addresses and certificate serials of the two hosts, which include no secret. */
   details: jsonb("details").notNull(),
   /**
-   * True if this identity bar put the node into quarantine. If the identity bar caused the quarantine, the end of the bar also ends the quarantine.
+   * True if the hub put the node into quarantine because two hosts used its identity. A quarantine with this cause ends when the agent that enrolled
+   * again is connected (decision N4).
    */
   quarantined: boolean("quarantined").notNull(),
   barredAt: at("barred_at").notNull(),

@@ -19,8 +19,8 @@ export const webhooks = pgTable("webhooks", {
   /** The sequence number of the last event for which this webhook's deliveries were written. */
   fannedOutTo: bigint("fanned_out_to", { mode: "bigint" }).notNull(),
   /**
-   * The version of the webhook's row, for changes by people and receivers. The hub moves `fanned_out_to` with every event, which does not change the
-   * row's version.
+   * The version of the webhook's row, which rises when a person changes the webhook and when the hub disables it. The hub moves `fanned_out_to` with
+   * every event, which does not change the row's version.
    */
   version: integer("version").notNull().default(1),
   createdAt: createdAt(),

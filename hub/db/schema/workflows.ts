@@ -19,8 +19,8 @@ export const workflows = pgTable(
     /** The number of the attempt of this stage: 1 for the first, +1 for each retry. */
     attempt: integer("attempt").notNull().default(1),
     /**
-     * How often hubs have claimed the stage since the workflow entered it. If `stage_runs` is above 1, an earlier run of the stage may have acted
-     * outside, so a stage with `observe_first` observes before it acts.
+     * How often hubs have claimed the stage since the workflow entered it. If `stage_runs` is above 1, an earlier run may have acted outside the
+     * database, so a stage with `observe_first` observes before it acts.
      */
     stageRuns: integer("stage_runs").notNull().default(0),
     stageEnteredAt: at("stage_entered_at"),

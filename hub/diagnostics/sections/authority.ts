@@ -13,7 +13,7 @@ const Statement = z.strictObject({
   kind: z.enum(TRUST_KINDS),
   generation: z.int(),
   created_at: Timestamp,
-  /** The number of enrolled hosts that trust the hub's keys up to this statement of the chain. */
+  /** The number of enrolled hosts that trust the signed statements about the hub's keys up to the number `sequence`. */
   hosts: z.int(),
 });
 
