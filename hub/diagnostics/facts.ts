@@ -29,7 +29,7 @@ export interface HubFacts {
 }
 
 export interface EventLoopWatch {
-  /** The delays of the event loop since the watch began, in milliseconds. */
+  /** The delays of the event loop since `watchEventLoop` was called, in milliseconds. */
   delay(): { readonly median: number; readonly p99: number; readonly longest: number };
   close(): void;
 }

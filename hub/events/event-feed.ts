@@ -9,7 +9,7 @@ const LOOK_EVERY_MS = 250;
 export class EventFeed {
   readonly #db: Db;
   readonly #log: Log;
-  /** The waiting listeners, each with the name of its token. */
+  /** The waiting listeners, each with the name of its client's API token, or `webhooks of the hub` for the hub's webhook sender. */
   readonly #listeners = new Map<WakeSignal, string>();
   readonly #closing = new AbortController();
   #seen = -1n;

@@ -98,8 +98,8 @@ export async function noteReplacedUse(tx: Tx, serial: string): Promise<void> {
 }
 
 /**
- * What the certificates of this generation say about a key of the node, e.g. that it is banned. When one certificate of a key is revoked, the key
- * itself is banned.
+ * The state of a node's key by its certificates of the generation: `unknown`, `counts`, `over` if all were replaced, or `revoked` if one was revoked.
+ * When one certificate of a key is revoked, the key itself is banned.
  */
 export async function readKeyUse(
   tx: Tx,

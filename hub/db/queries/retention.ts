@@ -47,7 +47,7 @@ const ofAnyType = sql`t.type = ${strings(nodeEvents.type.enumValues)}`;
 /**
  * The tables that grow, and their old rows that no decision needs. A node's newest certificate stays as long as the node, because the certificate
  * proves that the node has enrolled. A node's newest task of each type also stays: drain and undrain tasks say whether the host is closed to users.
- * The row of a deleted node is kept as long as history.
+ * The row of a deleted node is kept for the period `history`.
  */
 export const RETENTION: readonly RetentionRule[] = [
   // Retention removes domain events from the oldest on, without a gap, so the oldest stored event tells readers whether they missed any. The newest

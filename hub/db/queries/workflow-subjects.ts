@@ -41,7 +41,10 @@ export async function takeSubjects(tx: Tx, claims: readonly SubjectClaim[]): Pro
   throw new Error(`the holders of ${subjects.length} workflow subjects changed during ${MOST_CLAIMS} claims`);
 }
 
-/** Takes the subject of the lowest free number from 1 to `most` under the prefix, unless the workflow already holds a subject like `unlessHeld`. */
+/**
+ * Takes the subject of the lowest free number from 1 to `most` under the prefix, unless the workflow already holds a subject that matches the LIKE
+ * pattern `unlessHeld`.
+ */
 export async function takeFreeNumber(
   tx: Tx,
   id: WorkflowId,
@@ -56,7 +59,7 @@ export async function takeFreeNumber(
     on conflict do nothing`);
 }
 
-/** Frees all subjects of a workflow, or only the subjects like `pattern`, and returns the freed subjects. */
+/** Frees all subjects of a workflow, or only those that match the LIKE pattern `pattern`, and returns the freed subjects. */
 export async function releaseSubjects(tx: Tx, id: WorkflowId, pattern?: string): Promise<string[]> {
   const freed = await tx
     .delete(workflowSubjects)
