@@ -239,7 +239,7 @@ async function closeAll(closers: Closer[], log: Log): Promise<void> {
 const isWrongSetting = (error: unknown): boolean =>
   error instanceof ConfigError || error instanceof TlsFilesError || (error instanceof SecretError && error.isRefusal);
 
-/** The settings with another secret store, so that both stores are opened as the hub would open them. */
+/** The hub's settings with the given kind of secret store, so that the command that copies secrets opens both stores as the hub would. */
 const settingsWith: SettingsWith = (secrets) => loadConfig({ ...process.env, MUSTER_SECRETS: secrets });
 
 async function command(words: readonly string[]): Promise<never> {

@@ -61,7 +61,7 @@ export class Dispatcher {
       this.#send(task.nodeId, { type: "task.cancel", task_id: task.id, epoch: task.epoch });
   }
 
-  /** Settles the node's earlier deliveries by the journal of its agent, and offers tasks afterwards. */
+  /** Compares the node's tasks with its agent's journal of received tasks, corrects their states, and offers tasks afterwards. */
   async welcomed(session: Session, journal: readonly JournalledDelivery[]): Promise<void> {
     const { nodeId } = session;
     const settled = await this.#deps.inTx(async (tx) => {
@@ -160,7 +160,10 @@ export class Dispatcher {
     return { ...ack, accepted: ended.state === "succeeded" && ended.epoch === epoch };
   }
 
-  /** Ends the delivery of a task to an agent. A reply with an old epoch changes nothing, because the delivery of that epoch is over. */
+  /**
+   * Ends the delivery of a task to an agent. Each delivery of a task has a new epoch, which is a number. A reply with an old epoch changes nothing,
+   * because its delivery is over.
+   */
   async #end(task: Task, epoch: number, ending: TaskEnding): Promise<Task | null> {
     const ended = await this.#deps.inTx(async (tx) => {
       const row = await endDelivery(tx, task.id, task.nodeId, epoch, ending);
@@ -198,8 +201,8 @@ export class Dispatcher {
         lease_seconds: TASKS[task.type].leaseSeconds,
         not_after: task.deadline.toISOString(),
       });
-      // The hub sends no offer to a session that has just opened and is not settled. The agent's journal lacks the delivery, so the hub offers the
-      // task again later.
+      // The hub sends no offer to a new session before `welcomed` has compared the agent's journal. The journal lacks this task's delivery, so the
+      // task is offered again: by `welcomed`, or after the end of its lease.
       if (this.#deps.sessions.get(task.nodeId)?.settled === true)
         this.#send(task.nodeId, { type: "task.offer", order });
     } catch (error) {

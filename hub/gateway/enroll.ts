@@ -108,7 +108,7 @@ async function usableToken(
           : "It is renewed while the onboarding waits for this host; try again later."
       }`,
     );
-  // After a reimage, the earlier operating system may still run with its old token and key, which are invalid in the new generation.
+  // After a reimage, the replaced operating system may still run with its old token and key, which are invalid in the new generation.
   if (node === null || node.status === "deleted" || token.generation !== node.generation) throw unknownToken();
   const use = await readKeyUse(tx, node.id, node.generation, checked.publicKeySha256);
   if (use === "revoked")
@@ -185,8 +185,8 @@ export async function renew(
 }
 
 /**
- * The hub judges a renewal with a replaced certificate whatever the request contains. An unreadable request counts as a request without a new key, so
- * that an attacker cannot avoid the judgement.
+ * If a renewal comes with a replaced certificate, the hub checks whether a second host uses the identity, whatever the request contains. An
+ * unreadable request counts as a request without a new key, so that an attacker cannot avoid the check.
  */
 async function refusalOfSuccessor(
   deps: EnrollDependencies,

@@ -55,8 +55,8 @@ export class Gateway {
   }
 
   /**
-   * Opens the session for a hello, one epoch above the last one; the newest session is the valid one. An offline node becomes active again, because
-   * the hello proves that its host is alive.
+   * Opens a session for an agent's hello. Its epoch, a number, is one higher than that of the node's last session; only the newest session is valid.
+   * An offline node becomes active again, because the hello proves that its host is alive.
    */
   async open(
     hello: Hello,
@@ -135,7 +135,7 @@ export class Gateway {
     await this.#deps.dispatcher.welcomed(session, hello.journal);
   }
 
-  /** Sends the chain of the hub's keys before any task that these keys sign, and again when the chain has grown. */
+  /** Sends the chain of signed statements about the hub's keys before any task that these keys sign, and again when the chain has grown. */
   tellTrust(sessions: readonly Session[]): void {
     const chain = this.#deps.trustChain();
     for (const session of sessions) {
@@ -212,7 +212,7 @@ export class Gateway {
     });
   }
 
-  /** A hello may have been sent before its host went down. A frame after the welcome proves that the host runs that boot now. */
+  /** A hello may have been sent before its host went down. A frame after the welcome proves that the host now runs with the hello's boot id. */
   async #judgeReturn(session: Session): Promise<void> {
     session.bootReturned = false;
     const { bootId: boot_id, address, serial } = session;
@@ -242,7 +242,7 @@ export class Gateway {
     tell?.();
   }
 
-  /** Bars an identity that two hosts use. Returns a function that logs the warning after the transaction has committed. */
+  /** Makes the identity of a node invalid, because two hosts use it. Returns a function that logs the warning after the transaction has committed. */
   async #bar(tx: Tx, { nodeId, generation }: Session, found: CloneFound): Promise<(() => void) | null> {
     if (!(await barIdentity(tx, nodeId, generation, found))) return null;
     return () => this.#deps.log.warn("two hosts use one identity", { node_id: nodeId, evidence: found.evidence });

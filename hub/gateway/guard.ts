@@ -74,7 +74,7 @@ export class Guard {
     if (waitMs > 0) throw tooMany(`Node ${nodeId} sent too many bytes`, waitMs);
   }
 
-  /** Stores which nodes have become noisy, and which nodes are no longer noisy. */
+  /** Stores which nodes have become noisy, which means over a budget for a long time, and which nodes are no longer noisy. */
   async tellNoise({ inTx }: { readonly inTx: InTx }, log: Log): Promise<void> {
     const changes = this.nodes.sweep();
     for (const [at, change] of changes.entries()) {

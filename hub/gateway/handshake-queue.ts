@@ -46,7 +46,7 @@ export class HandshakeQueue {
   readonly #open = new Set<Socket>();
   /** For each address, the connections whose first TLS record has arrived, in the order of arrival. */
   readonly #waiting = new Map<string, Set<Turn>>();
-  /** The number of handshakes that were started in this turn, by address. */
+  /** The number of handshakes that were started since the last tick of the timer, by address. */
   #begun = new Map<string, number>();
   #begunInAll = 0;
   #timer: NodeJS.Timeout | null = null;
@@ -110,7 +110,10 @@ export class HandshakeQueue {
     this.#work();
   }
 
-  /** Starts one connection of each address in turn, up to the limit of a turn. Connections above the limit wait for the next turn. */
+  /**
+   * Starts one connection of each address after the other, up to the limits between two ticks of the timer. Connections above the limits wait for the
+   * next tick.
+   */
   #work(): void {
     for (let some = true; some && this.#begunInAll < this.#limits.inAll; ) {
       some = false;
@@ -120,7 +123,7 @@ export class HandshakeQueue {
         const [next] = own;
         if (next === undefined) continue;
         own.delete(next);
-        // The address moves to the end of the queue, so that no address is first in every turn.
+        // The address moves to the end of the queue, so that no address is always first.
         this.#waiting.delete(address);
         if (own.size > 0) this.#waiting.set(address, own);
         some = true;

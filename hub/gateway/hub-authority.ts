@@ -13,13 +13,13 @@ import { authorityOf, type CertificateAuthority, openCertificateAuthority } from
 import { openTaskSigner, type TaskSigner } from "./task-signer.ts";
 
 /**
- * Agents learn this much later than hubs that a new generation of the hub's keys is valid. Each hub reads the chain of statements every second. No
- * hub signs with an old key any more when the first agent drops this key.
+ * Agents learn this much later than hubs that a new generation of the hub's keys is valid. Each hub reads the database's chain of signed statements
+ * about the hub's keys every second. No hub signs with an old key any more when the first agent drops this key.
  */
 const SETTLE_MS = 30_000;
 /**
- * A hub that could not read the chain of statements for this long signs no task. A task without a signature waits, while a task with an outdated
- * signature would fail for good.
+ * A hub that could not read the chain of statements about its keys for this long signs no task. A task without a signature waits, while a task with
+ * an outdated signature would fail for good.
  */
 const STALE_MS = 15_000;
 
@@ -42,8 +42,8 @@ interface InForce {
 }
 
 /**
- * The CA and the task-signing key that are valid now. The objects `ca` and `signer` follow a rotation by themselves. `refresh` checks whether any hub
- * has performed a rotation.
+ * The CA and the task-signing key that are valid now. After a rotation, the objects `ca` and `signer` use the new keys without being replaced.
+ * `refresh` checks whether any hub has performed a rotation.
  */
 export class HubAuthority {
   readonly #db: Db;
@@ -51,9 +51,9 @@ export class HubAuthority {
   readonly #settleMs: number;
   readonly #first: Pair;
   #now: InForce;
-  /** The time when the last read of the chain began. The chain of statements may have changed since `#askedAt`. */
+  /** The time when the last read of the chain of statements began. The chain may have changed since `#askedAt`. */
   #askedAt: number;
-  /** The time when the last read of the chain ended. The database computed the age of each statement at this time or earlier. */
+  /** The time when the last read of the chain of statements ended. The database computed the age of each statement at this time or earlier. */
   #answeredAt = performance.now();
 
   private constructor(
@@ -70,7 +70,7 @@ export class HubAuthority {
     this.#askedAt = askedAt;
   }
 
-  /** Opens the authority; the first hub creates the first generation. */
+  /** Opens the keys that are valid now; the first hub that starts creates the first generation of keys. */
   static async open(options: AuthorityOptions): Promise<HubAuthority> {
     const { db, secrets } = options;
     const askedAt = performance.now();
@@ -134,7 +134,7 @@ export class HubAuthority {
     } satisfies TaskSigner;
   })();
 
-  /** Reads the chain of statements again; true if the chain has grown. */
+  /** Reads the chain of statements about the hub's keys again; true if the chain has grown. */
   async refresh(): Promise<boolean> {
     const askedAt = performance.now();
     const chain = await readStatements(this.#db);
@@ -169,7 +169,10 @@ export class HubAuthority {
     return { sequence: chain.length, keys: trust.next };
   }
 
-  /** The announced keys, which are about to become valid. The announced keys must be in the secret store; otherwise no hub could sign afterwards. */
+  /**
+   * The announced keys, which are about to become valid. The announced keys must be in the secret store; otherwise no hub could sign after the
+   * rotation.
+   */
   async haveNext(): Promise<NextKeys> {
     const next = await this.lookAtNext();
     if (next.keys !== null) await openNamed(this.#secrets, next.keys);

@@ -20,7 +20,7 @@ interface Account {
   toldAt: number;
 }
 
-/** A node that has become noisy, or is no longer noisy. The caller of `sweep` stores the change. */
+/** A node that has become noisy, which means over a budget for a long time, or is no longer noisy. The caller of `sweep` stores the change. */
 export interface NoiseChange {
   readonly nodeId: NodeId;
   readonly noisy: boolean;
@@ -72,7 +72,10 @@ export class NodeBudgets {
     return account !== undefined && now - account.overAt <= PAUSE_MS && this.#isLong(account, now);
   }
 
-  /** Returns which nodes have become noisy or quiet since the last sweep, and deletes accounts that are back in their initial state. */
+  /**
+   * Returns which nodes have become noisy or are no longer noisy since the last sweep, and forgets nodes that are not noisy and have their whole
+   * budgets again.
+   */
   sweep(): NoiseChange[] {
     const now = this.#now();
     for (const [nodeId, account] of this.#accounts) {

@@ -7,8 +7,8 @@ import type { TaskEnding } from "../db/queries/tasks.ts";
 export const retryDelaySeconds = (attempts: number): number => Math.min(300, 2 ** Math.min(attempts, 9));
 
 /**
- * Derives the ending of a task from an agent's reply. Every reply leads to an ending. A result that does not match the catalogue, or an error that
- * the task type does not know, is a failure and never a success.
+ * Derives the ending of a task from an agent's reply. Every reply leads to an ending. A result that does not match the result schema of the task's
+ * type, or an error that the task type does not know, is a failure and never a success.
  */
 export function endingOf(type: string, attempts: number, reply: WireReply): TaskEnding {
   if (!isTaskType(type))

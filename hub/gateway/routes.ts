@@ -142,7 +142,7 @@ export async function identify(
   if (!nodeId.success) throw new ApiError("not_found", "The path does not hold a node id.");
   const socket = (request as IncomingMessage).socket as TLSSocket;
   const known = await authenticate(deps, socket, nodeId.data, use);
-  // A connection with a replaced certificate stays unproven, because its client may not be a host of this hub.
+  // A connection with a replaced certificate still counts as unproven (see `UnprovenConnections`), because its client may not be a host of this hub.
   if (!known.replaced) deps.guard.unproven.proven(socket);
   return known;
 }

@@ -24,15 +24,15 @@ export interface Session {
   /** The time when the hub last heard from the agent, in milliseconds of `performance.now()`. */
   heardAt: number;
   /**
-   * True if the agent's journal has settled its earlier deliveries. A task that the hub offers before the journal is settled would look like a lost
-   * delivery.
+   * True after the hub has compared the agent's journal of received tasks with the deliveries of former sessions. A task that the hub offers before
+   * this comparison would look like a lost delivery.
    */
   settled: boolean;
   /** The number of statements about the hub's keys that were sent to this agent. */
   trustTold: number;
   /**
-   * True if the agent sent an earlier boot id of the node again after another one. The first frame of a session with a returned boot id proves that a
-   * second host is alive.
+   * True if the agent's boot id is not that of the node's previous session, but that of a session before the previous one. The first frame of a
+   * session with `bootReturned` proves that a second host is alive.
    */
   bootReturned: boolean;
 }

@@ -59,8 +59,8 @@ export class SocketChannel implements Channel {
       this.#gone.abort();
       this.#queue(async () => {
         if (this.#session === null) return;
-        // A running agent answers the hub's close with the hub's own code. A dead connection, or a connection that was closed earlier, ends with
-        // another close code.
+        // A running agent answers the hub's close with the hub's own code. A connection that is dead or was already closed ends with another close
+        // code.
         const answered = this.#ended && code === CLOSE_CODES.superseded.code;
         await gateway.closed(this.#session, `${code} ${reason.toString()}`.trim(), answered);
       });

@@ -38,11 +38,11 @@ export interface ApiDependencies {
   readonly probe: ProbeMaas;
   readonly compareRegion: CompareRegion;
   readonly events: EventFeed;
-  /** The URL at which hosts of manual mode reach the hub. */
+  /** The URL at which hosts of manual mode, on which a person runs the bootstrap command, reach the hub. */
   readonly agentUrl: string;
   /** Throws `SecretError` while the secret store has not provided the CA. */
   readonly caBundlePem: () => string;
-  /** Throws `SecretError` while the secret store has not provided the keys. */
+  /** Throws `SecretError` while the secret store has not provided the hub's CA and task-signing key. */
   readonly authority: () => HubAuthority;
   readonly log: Log;
   readonly secretStore: () => StoreState;

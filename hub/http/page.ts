@@ -13,8 +13,8 @@ export const PageQuery = z.strictObject(pageQuery);
 const anyKeys = (keys: number) => z.array(z.string().refine(isStorable)).length(keys);
 
 /**
- * The sort keys in a list's cursor, after which the page begins, checked for their number or shape. The result is null for the first page of a list,
- * which has no cursor.
+ * The sort keys in a list's cursor, after which the page begins. Their number is checked, or they are checked by a schema, depending on `keys`. The
+ * result is null for the first page of a list, which has no cursor.
  */
 export function readCursor(
   cursor: string | undefined,

@@ -10,8 +10,8 @@ interface Account {
 }
 
 /**
- * If the hub keeps more accounts of tokens than this number, it forgets the accounts with full budgets. A hub has only a few tokens, and unknown
- * tokens get no account.
+ * If the hub keeps the budgets of more tokens than this number, it forgets tokens of whose budgets nothing is used. A hub has only a few tokens, and
+ * keeps no budget for unknown tokens.
  */
 const SWEEP_BEYOND = 1_000;
 

@@ -24,8 +24,8 @@ const LOOKED_AT = 10_000;
 const FIELD_LIMIT = 20;
 const BMC_TEXT = /\bBMC\b|power action|power.*(query|fail)|ipmi/i;
 /**
- * Texts of MAAS's IPMI and Redfish drivers which say that the BMC answered and refused the login. Each refused login counts for a BMC that locks
- * accounts.
+ * Texts of MAAS's IPMI and Redfish drivers which say that the BMC answered and refused the login. Some BMCs count refused logins and lock the account
+ * after several.
  */
 const BMC_LOGIN_TEXT =
   /\bincorrect (user ?name|password|k_g key)\b|\baccess denied\b|\b(un|not )authorized\b|\bauthentication failed\b/i;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { RequestLimiter } from "./limiter.ts";
 
-/** Makes requests for the test that end when the test says, and the list of running requests. */
+/** Returns functions with which a test starts and ends requests, the requests that are running, and all that were started. */
 function bench(limiter: RequestLimiter) {
   const running = new Map<string, () => void>();
   const done: Promise<void>[] = [];

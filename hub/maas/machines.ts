@@ -20,7 +20,7 @@ type Machines = Pick<
 >;
 
 const List = z.array(Machine);
-/** The power parameters of each machine, which is the only short list in MAAS. */
+/** The request for machines' power parameters, whose answer is MAAS's only short list of machines. */
 const POWERS = { method: "GET", path: "machines/", op: "power_parameters" } as const;
 /** How many system ids one request names, so that the request line stays below the limit of web servers. */
 const IDS_PER_REQUEST = 500;

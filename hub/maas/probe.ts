@@ -34,8 +34,8 @@ const NO_MACHINE = "none";
 
 /**
  * Checks whether this MAAS works with this token. `version/` answers anybody, so the probe proves the token by whoami and by a read for
- * administrators only (decision M1). After the token, the probe checks for problems that would show up later. For the probe, a refused token or an
- * unreachable region is a failed check with its reason, not an exception.
+ * administrators only (decision M1). After the token, the probe checks racks, images, scripts and settings, whose faults would otherwise show up only
+ * during workflows. For the probe, a refused token or an unreachable region is a failed check with its reason, not an exception.
  */
 export async function probeMaas(maas: MaasPort, { profiles, upstreamDnsServers }: ProbedSite): Promise<SiteProbe> {
   const probe: Probe = {

@@ -5,8 +5,9 @@ import { removeSignals } from "../db/queries/readiness-signals.ts";
 import type { Tx } from "../db/tx.ts";
 
 /**
- * Removes reports about a node that Muster does not need for decisions. These are conditions of unknown types, readiness signals, and the condition
- * that the node was noisy. Reports of the node's agent and of the hub are not removed. If the node is still noisy, the hub reports its noise again.
+ * Removes reports about a node that Muster does not need for decisions. `clearReports` removes conditions of unknown types, readiness signals, and
+ * the condition `agent.noisy`, which says that the node exceeded its budgets. Reports of the node's agent and of the hub are not removed. If the node
+ * still sends too much, the hub sets the condition `agent.noisy` again.
  */
 export async function clearReports(
   tx: Tx,

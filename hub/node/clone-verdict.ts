@@ -13,13 +13,13 @@ import type { CloneEvidence } from "../../shared/identity.ts";
 export const GHOST_MS = 60_000;
 
 export interface CertificateFacts {
-  /** True if an operator, a removal or an identity bar revoked the certificate. */
+  /** True if the certificate was revoked: by an operator, by a removal, or because two hosts used the node's identity. */
   readonly revoked: boolean;
   /** True if the certificate has a successor that is in use or was issued to another key. */
   readonly replaced: boolean;
   /**
-   * Milliseconds since the replaced certificate was first presented after its replacement. Null if the certificate was not presented since its
-   * replacement before this request.
+   * Milliseconds since the replaced certificate was first presented after its replacement. Null if this request is the first with the certificate
+   * since its replacement.
    */
   readonly seenForMs: number | null;
   /** The purpose of the request: to open the channel, or to get a certificate for a known or an unknown key of the node. */

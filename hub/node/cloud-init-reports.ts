@@ -6,7 +6,7 @@ type Said = Pick<ConditionOf<"cloud-init">, "type" | "status" | "reason" | "mess
 
 /**
  * cloud-init's module `phone_home` posts this form in its last stage. The form of `phone_home` proves that the operating system is up, whatever the
- * earlier scripts did.
+ * scripts before it did.
  */
 export const phoneHomeCondition = (form: URLSearchParams): Said => ({
   type: "os.booted",

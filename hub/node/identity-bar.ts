@@ -23,8 +23,8 @@ export interface CloneFound {
 
 /**
  * Makes the identity invalid for both hosts that use it, because the hub cannot know which host is the right one. If two hosts use the identity of a
- * node in service, the node is quarantined. If the node's onboarding is running, it continues without the agent and fails by itself. Each generation
- * of a node is barred once; the result is false if the generation was barred before.
+ * node in service, the node is quarantined. If the node's onboarding is running, it continues without the agent and fails by itself. `barIdentity`
+ * acts once for each generation of a node; the result is false if this generation's identity was already invalid.
  */
 export async function barIdentity(tx: Tx, nodeId: NodeId, generation: number, found: CloneFound): Promise<boolean> {
   const node = await lockNode(tx, nodeId);
@@ -53,7 +53,10 @@ async function quarantine(tx: Tx, { id, status }: Node, message: string): Promis
   return (await moveNode(tx, id, { from: status, to: "quarantined", owner: "identity" }, message)).moved;
 }
 
-/** Ends the bar of an identity after the node has enrolled again. Only an operator or an onboarding can have issued the token for this enrollment. */
+/**
+ * Records that the node has enrolled again after its identity became invalid because two hosts used it. Only an operator or an onboarding can have
+ * issued the token for this enrollment.
+ */
 export async function healIdentity(tx: Tx, node: Node): Promise<void> {
   const bar = await healBar(tx, node.id, node.generation);
   if (bar === null) return;
@@ -68,7 +71,8 @@ export async function healIdentity(tx: Tx, node: Node): Promise<void> {
 }
 
 /**
- * Lifts the quarantine of a barred identity when the agent that enrolled again is connected (decision N4). Returns true if the quarantine was lifted.
+ * Lifts the quarantine of a node whose identity two hosts used, when the agent that enrolled again is connected (decision N4). Returns true if the
+ * quarantine was lifted.
  */
 export async function liftIdentityQuarantine(tx: Tx, node: Node): Promise<boolean> {
   if (node.status !== "quarantined" || !(await endQuarantine(tx, node.id))) return false;

@@ -54,9 +54,9 @@ export async function retire(tx: Tx, nodeId: NodeId, reason: string): Promise<St
 }
 
 /**
- * Gives up the drain of a node. The node becomes offline, and the next report of its agent makes it active. A node that was quarantined before
- * becomes quarantined again, because nothing has proven it healthy. Only the operation that owns the state `draining` may give up the drain; other
- * calls change nothing.
+ * Gives up the drain of a node. The node becomes offline, and the next report of its agent makes it active. A node that was quarantined before the
+ * drain becomes quarantined again, because nothing has proven it healthy. Only the operation that owns the state `draining` may give up the drain;
+ * other calls change nothing.
  */
 export async function leaveDraining(
   tx: Tx,

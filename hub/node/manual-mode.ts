@@ -4,8 +4,8 @@ import type { Tx } from "../db/tx.ts";
 import { moveNode } from "./move-node.ts";
 
 /**
- * A host of manual mode has no workflow. The host's enrollment makes its node enrolling, and the first healthy report of its agent makes the node
- * active (state model 3.3).
+ * A host of manual mode, on which a person runs the bootstrap command, has no workflow. The host's enrollment makes its node enrolling, and the first
+ * healthy report of its agent makes the node active (state model 3.3).
  */
 export async function enrollManualNode(tx: Tx, node: Node): Promise<void> {
   if (node.status !== "bootstrap_issued") return;

@@ -5,7 +5,7 @@ import { readNode } from "../db/queries/nodes.ts";
 import type { Tx } from "../db/tx.ts";
 
 const NOISY = "agent.noisy";
-/** The event that a host is noisy is not repeated within this time, even if the host becomes noisy again. */
+/** The event that a host is noisy, which means over its budget for a long time, is not repeated within this time. */
 const EVENT_EVERY_MINUTES = 10;
 
 /**

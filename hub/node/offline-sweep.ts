@@ -20,8 +20,8 @@ import { moveNode } from "./move-node.ts";
 const SILENCE_MS = 30_000;
 const EVERY_MS = 5_000;
 /**
- * The number of nodes whose status changes in one transaction. While the transaction runs, the contacts of its nodes, and all other contacts of the
- * same second, cannot be written.
+ * The number of nodes whose status changes in one transaction. While the transaction runs, the times of its nodes' last contacts, and of all other
+ * contacts in the same second, cannot be written.
  */
 const SLICE = 100;
 
@@ -38,8 +38,8 @@ export interface SweepOptions {
   readonly silenceMs?: number;
   readonly holdBack: HoldBack;
   /**
-   * True if this hub has not been running for long, or could not write contacts. If a hub was not running or could not write, the silence of agents
-   * may be the hub's own fault.
+   * True if this hub has not been running for long, or could not write the times at which agents were heard. If a hub was not running or could not
+   * write, the silence of agents may be the hub's own fault.
    */
   readonly afterOutage: boolean;
 }
@@ -98,7 +98,7 @@ async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlyS
   return offline;
 }
 
-/** Makes offline nodes active whose agents report again, up to one slice of nodes. Returns the number of nodes that became active. */
+/** Makes offline nodes active whose agents report again, up to `SLICE` nodes. Returns the number of nodes that became active. */
 async function bringBack(tx: Tx): Promise<number> {
   const returned = await lockReturnedNodes(tx, SLICE);
   for (const node of returned) {
@@ -111,7 +111,8 @@ async function bringBack(tx: Tx): Promise<number> {
 
 /**
  * Looks for silent nodes every few seconds. If the database was unavailable or the process was paused, the grace period starts again. During an
- * outage of the hub, contacts could not be written. An outage of the hub must not count as an outage of its agents (decisions F1, F2).
+ * outage of the hub, the times at which agents were heard could not be written. An outage of the hub must not count as an outage of its agents
+ * (decisions F1, F2).
  */
 export function startOfflineSweep(options: OfflineSweepOptions): { close(): Promise<void> } {
   const everyMs = options.everyMs ?? EVERY_MS;

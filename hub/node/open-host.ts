@@ -11,8 +11,8 @@ import type { Tx } from "../db/tx.ts";
 export const AGENT_MAY_RETURN_SECONDS = 7 * 86_400;
 
 /**
- * Lets users onto the host again: cancels its open drain tasks, and queues an undrain unless one is open. A host that was not closed is left as it
- * is. The caller of `openHost` holds the node or its operation, so no drain can be queued in between.
+ * Lets users onto the host again: cancels its open drain tasks, and queues an undrain unless one is open. A host that already lets users on is left
+ * as it is. The caller of `openHost` holds the node or its operation, so no drain can be queued in between.
  */
 export async function openHost(
   tx: Tx,

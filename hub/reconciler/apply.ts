@@ -119,9 +119,9 @@ async function heal(tx: Tx, { row: { node } }: Judged): Promise<void> {
 const RESEED_DEADLINE_SECONDS = 600;
 
 /**
- * Orders the agent to set the host's hardware sync anew, at most once in each interval. Without this limit, a host whose sync cannot be repaired
- * would get tasks for ever (lifecycle 9.1). While MAAS reports the sync as disabled, the hub requests again and again that MAAS enables it. An
- * earlier request to enable the sync may have had no effect, because a hub died or MAAS refused.
+ * Orders the agent to set the host's hardware sync anew, at most once in each interval of the hardware sync. Without this limit, a host whose sync
+ * cannot be repaired would get tasks for ever (lifecycle 9.1). While MAAS reports the sync as disabled, the hub requests again and again that MAAS
+ * enables it. The previous request may have had no effect, because a hub died or MAAS refused.
  */
 async function reseed(tx: Tx, { row }: Judged, { now, maasUser, budget }: ApplyOptions): Promise<FollowUp[]> {
   const { node, machine, policy } = row;

@@ -9,12 +9,15 @@ export const BREAKER_WINDOW_SECONDS = 600;
 /** After a person confirmed that the observations are right, the breaker stays closed for this many seconds. */
 export const ACCEPT_SECONDS = 900;
 
-/** The number of nodes of a site whose status may change within the window: five, or a fifth of the nodes in service if this fifth is more. */
+/**
+ * The number of nodes of a site whose status may change within `BREAKER_WINDOW_SECONDS`: five, or a fifth of the nodes in service if this fifth is
+ * more.
+ */
 export const moveLimit = (inService: number): number => Math.max(LEAST, Math.floor(SHARE * inService));
 
 /**
  * True if the breaker must open. `wouldMove` is the number of nodes whose status would change now, and `moved` the number whose status changed within
- * the window. `inService` is the number of nodes in service before the changes of status.
+ * `BREAKER_WINDOW_SECONDS`. `inService` is the number of nodes in service before the changes of status.
  */
 export const breakerTrips = (counts: { wouldMove: number; moved: number; inService: number }): boolean =>
   counts.wouldMove > 0 && counts.wouldMove + counts.moved > moveLimit(counts.inService);

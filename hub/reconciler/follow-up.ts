@@ -7,8 +7,8 @@ import { MaasError, type MaasPort } from "../maas/port.ts";
 import { startDecommission } from "../workflows/decommission/start-decommission.ts";
 
 /**
- * A call to MAAS that a drift requires after the drift is recorded. If the call to MAAS is still needed later, the next pass of the reconciler
- * requests it again.
+ * A call to MAAS that a drift requires after the drift is recorded. If the call to MAAS was not made or failed, and is still needed, the reconciler
+ * requests it again when it next judges the node.
  */
 export type FollowUp =
   | {

@@ -180,7 +180,7 @@ export class Reconciler {
   async #apply(look: SiteLook, some: readonly Judged[], options: ApplyOptions): Promise<void> {
     const { inTx, log } = this.#services;
     const { followUps, budget } = await inTx(async (tx: Tx) => {
-      // A transaction may run again, so it counts down its own copy of the sync budget until it is committed.
+      // A transaction may run again, so it counts down its own copy of `budget`, the limits of hardware sync actions, until it is committed.
       const own = { ...options.budget };
       const asked: FollowUp[] = [];
       if (!(await holdsFence(tx, look.siteId, look.fence))) return { followUps: asked, budget: own };

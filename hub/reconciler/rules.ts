@@ -5,7 +5,8 @@ import { isSameOwner, type MaasUser } from "../maas/same-owner.ts";
 
 /**
  * The rules of drift (lifecycle 6.2, 6.4) as pure functions: they say what a machine's state in MAAS means for its node. An operation judges the
- * machine that it works on by its own verdict table. The rules of drift therefore leave out a node that an operation holds.
+ * machine that it works on by the verdict table of its stages (`hub/workflows/machine/verdict-table.ts`). The rules of drift therefore leave out a
+ * node that an operation holds.
  */
 
 /** The meaning of a MAAS status for a machine whose node is in service. */
@@ -245,8 +246,8 @@ function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
 
 /**
  * A machine deployed by another owner was deployed anew, or its owner was renamed. If the node's own agent was heard after the change of the owner,
- * the owner was renamed. The former names of the user of the site's token are known. If the token is new too, the rule waits for the agent. The
- * agent's report proves that the owner was renamed, and its silence proves a new deploy.
+ * the owner was renamed. The rule knows the former names of the hub's MAAS user only for the token with which they were seen. If the site has a new
+ * token too, the rule waits for the agent. The agent's report proves that the owner was renamed, and its silence proves a new deploy.
  */
 function otherOwner(node: NodeFacts, machine: MachineFacts, { maasUser }: PolicyFacts): Finding | null {
   if (node.machineOwner === null || isSameOwner(node.machineOwner, machine.owner, maasUser)) return null;

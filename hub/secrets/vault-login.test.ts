@@ -177,7 +177,7 @@ describe("the Vault token", () => {
     expect(await codeOf(store.read("kv/a"))).toBe("secret_missing");
     await store.write("kv/a", { v: "1" });
     expect(tokens.logins).toBe(3);
-    // Each new Vault token replaces the token before, which is revoked.
+    // Each new Vault token replaces the previous token, which is revoked.
     await until("one token is left", () => (tokens.living === 1 ? true : undefined));
   });
 
@@ -340,7 +340,7 @@ describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
     const role = await vault.addRole([]);
     const file = join(folder, "secret-id");
     writeFileSync(file, await role.newSecretId({ uses: 4 }));
-    // The clock of the test's Vault server cannot be set, and the test does not need that.
+    // The test changes only the hub's clock, because the clock of the test's Vault server cannot be set.
     let now = 0;
     const store = openVaultStore({
       address: { ...address, deadlineMs: 10_000 },

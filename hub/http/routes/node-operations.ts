@@ -58,8 +58,8 @@ const activateNode = writeRoute({
       const message = `Node ${node.hostname} is ${node.status}; only a retired node is activated.`;
       throw new ApiError("conflict", message, { context: { node_id: node.id, node_status: node.status } });
     }
-    // The host of an active node may still be closed because its last undrain failed. Activating an active node again therefore repeats a failed
-    // undrain.
+    // The host of an active node may still refuse logins of users, because its last undrain task failed. Activating an active node again therefore
+    // repeats a failed undrain.
     const closed = await closedHosts(tx, [node.id]);
     if (step.kind === "moved" || closed.has(node.id)) await openHost(tx, { nodeId: node.id, reason: body.reason });
     return {

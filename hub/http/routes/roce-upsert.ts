@@ -2,7 +2,7 @@ import type { ParsedRoceRow, RoceAssignmentRow, RoceAssignmentWritten } from "..
 
 type Outcome = RoceAssignmentWritten["items"][number];
 
-/** The facts about a stored row that the plan needs. */
+/** The fields of a stored RoCE row that the plan of an upsert needs. */
 interface Kept {
   readonly hostname: string;
   readonly interface: string;

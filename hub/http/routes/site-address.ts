@@ -29,7 +29,7 @@ export async function leaveRegion(tx: Tx, site: MaasSite): Promise<void> {
   const bound = await countBoundNodes(tx, site.id);
   const unfinished = await countUnfinished(tx, site.id);
   if (bound > 0 || unfinished > 0) throw stillInUse(site, bound, unfinished);
-  // The watch is reset first, so that no poll that is under way can add machines of the old region again.
+  // The watcher's stored state of the site is reset first, so that no poll that is under way can add machines of the old region again.
   await watchAnew(tx, site.id);
   await forgetMachines(tx, site.id);
   await forgetRoceLinksOfSite(tx, site.id);
