@@ -14,9 +14,9 @@ export const MOVE_OWNERS = [
 export type MoveOwner = (typeof MOVE_OWNERS)[number];
 
 /**
- * All allowed changes of a node's status (state model 3.2), each with its owners, i.e. the parts of Muster that may make the change (3.3). A change
- * of status without an entry is forbidden. The owner `identity` is the check whether two hosts use one identity (decision I1). An operator may
- * quarantine a node in service (decision N4), and may retire a node whose host never enrolled.
+ * All allowed changes of a node's status (state model 3.2), each with its owners: the operator, or the parts of Muster that may make the change
+ * (3.3). A change of status without an entry is forbidden. The owner `identity` is the check whether two hosts use one identity (decision I1). An
+ * operator may quarantine a node in service (decision N4), and may retire a node whose host never enrolled.
  */
 export const NODE_TRANSITIONS = {
   bootstrap_issued: { enrolling: ["admin_api", "onboarding"], retired: ["operator"] },
