@@ -18,7 +18,7 @@ interface Deb {
   readonly spec: PackageSpec;
   readonly architecture: Architecture;
   readonly version: string;
-  /** The latest time of a file in the package, in seconds since 1970. */
+  /** The latest modification time that a file in the package may have, in seconds since 1970. */
   readonly sourceDateEpoch: number;
   readonly compression: Compression;
 }

@@ -11,8 +11,8 @@ export interface HubIdentity {
   keys(): HubAuthority;
   readonly isOpen: boolean;
   /**
-   * Resolves with the hub's keys when the secret store has returned them, or with null if the hub stops first. Rejects if the secret store is the
-   * wrong one.
+   * Resolves with the hub's keys when the secret store has returned them, or with null if the hub stops first. Rejects with any other error than the
+   * unavailability of the secret store, e.g. if the store belongs to another database.
    */
   readonly opened: Promise<HubAuthority | null>;
   close(): Promise<void>;

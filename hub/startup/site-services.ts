@@ -53,7 +53,10 @@ export const probeSite: ProbeMaas = ({ site, token, profiles }) =>
     })),
   });
 
-/** Compares a MAAS region with the known region. The comparison creates a client of its own, because the token may not be stored yet. */
+/**
+ * Compares the MAAS region at an address with the region that Muster has read for the site so far. The comparison creates a MAAS client of its own,
+ * because the token may not be stored yet.
+ */
 export const compareRegion: CompareRegion = ({ address, token, known }) =>
   differencesFrom(known, createMaasClient({ baseUrl: address, apiKey: token })).catch((error: unknown) => {
     if (error instanceof MaasError) return [`it could not be compared: ${error.message}`];

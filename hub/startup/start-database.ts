@@ -12,8 +12,8 @@ export interface DatabaseSettings {
 }
 
 /**
- * Opens the database of the settings and migrates it to this version's schema. The embedded database server is started if it does not run. The
- * functions in `closers` close what `startDatabase` opened.
+ * Opens the database of the settings and migrates it to this version's schema. Without a `databaseUrl`, `startDatabase` uses the embedded PostgreSQL
+ * server. `startDatabase` adds to `closers` the functions that close what it opened.
  */
 export async function startDatabase(
   settings: DatabaseSettings,

@@ -1,5 +1,5 @@
-// The page's part for the hub's CA and task-signing key: the progress of a rotation, and its next step. This file is a part of the script that ends
-// with page.js.
+// The page's part for the hub's CA and task-signing key: the progress of a rotation, and its next step. The hub joins the files page-*.js and page.js
+// into one script.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const AUTHORITY = "/api/v1/admin/authority";
 const KEYS = "the rotation of the hub's keys";

@@ -1,4 +1,4 @@
-// The page's part for batches of onboardings. This file is a part of the script that ends with page.js.
+// The page's part for batches of onboardings. The hub joins the files page-*.js and page.js into one script.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const BATCHES = "/api/v1/admin/onboarding-batches";
 /** Shows the state of a batch of onboardings. A batch that is done is in order only if none of its hosts waits for a person. */

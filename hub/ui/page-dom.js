@@ -1,5 +1,5 @@
-// Functions that build the page's elements and update them without losing focus, selection or scroll position. This file is a part of the script that
-// ends with page.js.
+// Functions that build the page's elements and update them without losing focus, selection or scroll position. The hub joins the files page-*.js and
+// page.js into one script.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const $ = (id) => document.getElementById(id);
 const make = (name, content, className) => {

@@ -1,8 +1,9 @@
-// Shows lists of any length, one page at a time, with a link to the next page of the list. This file is a part of the script that ends with page.js.
+// Shows lists of any length, one page at a time, with a link to the next page of the list. The hub joins the files page-*.js and page.js into one
+// script.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 /** The number of entries that a list shows at once. */
 const FIRST_LOOK = 100;
-/** The lists by their names in the page's address, each with its request and its display. */
+/** For each list by its name in the page's address: the API path of its entries, and the function that shows them. */
 const LISTS = {
   nodes: {
     title: "Nodes",

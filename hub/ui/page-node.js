@@ -1,4 +1,4 @@
-// The page's part for nodes: the row in the overview, the actions, and the details. This file is a part of the script that ends with page.js.
+// The page's part for nodes: the row in the overview, the actions, and the details. The hub joins the files page-*.js and page.js into one script.
 // biome-ignore-all lint/correctness/noUnusedVariables: page.js uses them; the scripts are one
 const NODES = "/api/v1/admin/nodes";
 /** For each node, the number of status changes that the API returns, and the number of operations that the page shows. */
@@ -37,7 +37,7 @@ const NODE_ACTIONS = {
     when: (one) => one.barred || one.status === "offline",
     title:
       "Revoke the node's identity, and show the command with which its host enrolls again; any host that runs it gets the identity, so shut the copy down first",
-    // The answer to `re-enroll` contains a token, so the hub does not store the answer.
+    // The answer to `re-enroll` contains a token. The page sends no idempotency key for it, so the hub does not store the answer.
     secret: true,
   },
   activate: { on: ["retired"], title: "Put the node into service again" },
@@ -56,7 +56,9 @@ const nodeActions = (one) =>
   Object.entries(NODE_ACTIONS)
     .filter(([, { on, when = () => true }]) => on.includes(one.status) && when(one))
     .map(([verb, { title, secret }]) => actionButton(`${NODES}/${one.id}`, title, verb, one.hostname, { secret }));
-/** True if two hosts used the node's identity. The hub accepts no agent of a barred node until the node enrolls anew. */
+/**
+ * True if two hosts used the node's identity. The hub accepts no agent of a barred node, whose identity two hosts used, until the node enrolls anew.
+ */
 const isBarred = ({ type, status }) => type === "agent.identity" && status === "False";
 
 async function node(id) {

@@ -1,4 +1,4 @@
-// Onboardings and decommissions: their lists, their details, and their actions. This file is a part of the script that ends with page.js.
+// Onboardings and decommissions: their lists, their details, and their actions. The hub joins the files page-*.js and page.js into one script.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const FAILED = ["failed_manual_intervention", "failed_retryable"];
 const UNDER_WAY = ["running", "compensating", "pending"];
@@ -13,7 +13,7 @@ const VERBS = {
   mark_manual_intervention: "Freeze until a person resolves it",
 };
 
-/** The kinds of operations, each with its title, the path of its API, and the name of its id. */
+/** The kinds of operations, each with its title, its path in the API, and the field that holds its id. */
 const KINDS = {
   onboardings: { title: "Onboarding", path: "/api/v1/admin/onboardings", id: "onboarding_id" },
   decommissions: { title: "Decommission", path: "/api/v1/admin/decommissions", id: "decommission_id" },

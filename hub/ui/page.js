@@ -100,7 +100,7 @@ function showHub({ version, agents, you, secret_store: store }) {
 let timer;
 /**
  * The number of the page's newest update. An update with a smaller number shows nothing. The number also rises when the operator forgets the token,
- * so that no update with this token shows anything later.
+ * so that an update that began with the token shows nothing when it ends.
  */
 let look = 0;
 /** The address of the view that the page shows, and the time of its data. */
@@ -144,7 +144,7 @@ function show(hash, view) {
   $("leave").hidden = false;
 }
 
-/** Removes the view that the page shows, because it belongs to an earlier address. */
+/** Removes the view that the page shows, because the page's address has changed or the operator's token is no longer used. */
 function clear() {
   $("view").replaceChildren();
   document.title = "Muster";

@@ -10,7 +10,7 @@ export interface Confirmed {
   readonly gone: readonly string[];
   /** Machines that were missing from MAAS's list, but still exist. */
   readonly present: readonly MaasMachine[];
-  /** Missing machines that a later poll must read directly. */
+  /** Missing machines above one poll's limit of direct reads, which the next polls must read directly. */
   readonly left: readonly string[];
 }
 const NOTHING: Confirmed = { gone: [], present: [], left: [] };
@@ -37,7 +37,7 @@ export async function confirmGone(
     if (machine === "gone") gone.push(systemId);
     else if (machine !== "unreadable") present.push(machine);
   }
-  // MAAS also answers 404 if the hub's user lost the right to read machines during these reads.
+  // MAAS also answers 404 to a user without the right to read machines, so the hub checks its user again after the direct reads.
   if (gone.length > 0 && !(await maas.whoami()).isSuperuser) return { ...NOTHING, present };
   return { gone, present, left: suspects.slice(MAX_CONFIRMATIONS) };
 }

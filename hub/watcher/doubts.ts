@@ -19,7 +19,7 @@ interface Doubt {
   readAt: number;
 }
 
-/** If a doubt about a machine lasts longer than this, the machine is not read again before the next sweep. */
+/** If a doubt about a machine lasts longer than this many milliseconds, the machine is not read again before the next sweep. */
 export const DOUBT_MS = 1_800_000;
 const LONGEST_PAUSE_MS = 240_000;
 
@@ -29,11 +29,13 @@ const LONGEST_PAUSE_MS = 240_000;
  */
 const pauseMs = (doubtedForMs: number): number => Math.min(doubtedForMs, LONGEST_PAUSE_MS);
 
-/** For MAAS's event about each power action, the power state that the action is meant to reach. */
+/** For each type of MAAS event about a power action, the power state that the action should reach. */
 const WANTED: Readonly<Record<string, string>> = { "User powering up node": "on", "User powering down node": "off" };
 
 export class Doubts {
-  /** The doubts by machine: `#told` holds doubts that an event began, and `#recorded` holds doubts from the database. */
+  /**
+   * The doubts by machine: `#told` holds doubts that began with an event of MAAS, and `#recorded` holds doubts that follow from rows of the database.
+   */
   readonly #told = new Map<string, Doubt>();
   readonly #recorded = new Map<string, Doubt>();
 

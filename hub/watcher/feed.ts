@@ -53,8 +53,8 @@ async function goOn(maas: MaasPort, place: FeedPlace, seen: ReadonlyMap<number, 
     after = Math.max(after, ...page.map((event) => event.id));
     if (page.length < EVENTS_PER_REQUEST) break;
   }
-  // An empty answer has two possible reasons: there is no event since a cursor of 0, or the event ids went back. The newest event in MAAS shows why
-  // the answer is empty.
+  // An empty answer has two possible reasons: MAAS has had no event yet (cursor 0), or MAAS's event ids went back. MAAS's newest event shows whether
+  // the ids went back.
   const [newest = null] =
     events.length > 0
       ? events.toSorted((a, b) => b.id - a.id)

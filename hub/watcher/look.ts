@@ -33,7 +33,7 @@ export interface LookDependencies {
 export interface LookMemory {
   /** The content of processed events that the next poll reads again, by event id. */
   readonly seen: Map<number, string>;
-  /** Before this time of `performance.now()`, the hub reads no machine only because a stage waits on it. */
+  /** Until `performance.now()` reaches this value, the wait of a stage is no reason for the hub to read a machine. */
   waitedNotBefore: number;
   /** The machines that stages waited on when the hub last queried the database for them. */
   waited: ReadonlySet<string>;
@@ -88,7 +88,7 @@ export async function lookAtSite(
   memory: LookMemory,
 ): Promise<LookResult | "lost"> {
   const feed = await readFeedOf(maas, watch, memory.seen);
-  // A sweep that is under way may be older than the reset of the event ids, so its result is dropped.
+  // A sweep that is under way may have begun before MAAS's event ids went back, so its result is dropped.
   if (feed.reset) memory.sweep = null;
   const begins = memory.sweep === null && performance.now() >= memory.sweepNotBefore && isOwed(deps, watch, feed);
   if (begins) {
@@ -275,8 +275,8 @@ function onceEach(readings: readonly Seen[]): Seen[] {
 }
 
 /**
- * Updates the hub's memory about the site, only after a poll was stored. After a poll that failed, or that lost its site, the next poll must process
- * the same events again.
+ * Updates the hub's memory about the site, only after a poll was stored. After a poll that failed, or whose site another hub took over, the next poll
+ * must process the same events again.
  */
 function remember(memory: LookMemory, feed: Feed, some: ReadSome, swept: SweptList | null): void {
   const { seen } = memory;

@@ -39,7 +39,7 @@ describe("the watcher's plan", () => {
     const newest = event(1001, "def456");
     const reset = { cursor: 1001, mark: wordOf(newest), reset: true, changed: ["abc123", "def456"] };
     expect(readFeed({ cursor: 1000, mark: null }, [after, newest], seen(before), newest)).toEqual(reset);
-    // A hub without memory of the events feed only knows the stored content of the newest event.
+    // A hub that remembers no events, e.g. after its start, knows only the newest event's content, from the database.
     const place = { cursor: 1000, mark: wordOf(before) };
     expect(readFeed(place, [after, newest], new Map(), newest)).toEqual(reset);
     expect(readFeed(place, [newest], new Map(), newest)).toMatchObject({ reset: true });

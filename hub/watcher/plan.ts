@@ -35,9 +35,9 @@ export const wordOf = ({ node, type, created }: FeedEvent): string => `${node} $
 
 /**
  * Evaluates MAAS's answer to a request for events. `seen` holds the content of processed events that the request reads again, by id. Each request
- * reads the cursor's own event again. An answer without any event at or above the cursor therefore means that the event ids went back. If the ids
- * went back and have passed the cursor again, an event with a known id has other content. A hub without memory of the feed detects the reset if the
- * cursor's own event is missing or has other content.
+ * also reads the event at the cursor, the newest processed event, again. An answer without any event at or above the cursor therefore means that the
+ * event ids went back. If the ids went back and have passed the cursor again, an event with a known id has other content. A hub that remembers no
+ * events detects that the ids went back if the event at the cursor is missing or has other content.
  */
 export function readFeed(
   { cursor, mark }: FeedPlace,

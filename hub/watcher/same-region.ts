@@ -4,9 +4,10 @@ import { sameAddress } from "../maas/power-address.ts";
 import { wordOf } from "./plan.ts";
 
 /**
- * The differences between a region at another address and the known region. Without differences, the address leads to the known region. The newest
- * event that Muster read from the known region must exist at the address with the same content; other regions, and older copies, do not have it. Each
- * known machine must exist at the address with its BMC. A check that cannot be made counts as a difference.
+ * The differences between the MAAS region at another address and the region that Muster has read for the site so far (`known`). Without differences,
+ * the address leads to the same region. The newest event that Muster read from the known region must exist at the address with the same content.
+ * Another region, or an older copy of the region, does not have this event. Each known machine must exist at the address with its BMC. A check that
+ * cannot be made counts as a difference.
  */
 export async function differencesFrom(known: KnownRegion, maas: MaasPort): Promise<string[]> {
   const { place, machines } = known;

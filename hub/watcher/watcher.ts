@@ -41,7 +41,9 @@ export interface Watcher {
   close(): Promise<void>;
 }
 
-/** The length of the lease on the watch of a site, in seconds. After a hub's death, another hub watches its sites after about this time. */
+/**
+ * The length in seconds of the lease under which one hub watches a site. After a hub's death, another hub watches its sites after about this time.
+ */
 const LEASE_SECONDS = 3;
 /** The watcher renews its leases, and looks for new sites and for requested polls, three times during the length of a lease. */
 const KEEP_EVERY_MS = 1_000;

@@ -30,8 +30,8 @@ const MAAS: Readonly<Record<MaasErrorCode, Target>> = {
 };
 
 /**
- * The failure class and code for each error of the secret store. The engine waits for an unavailable secret store, and asks for a person if the
- * secret store refuses.
+ * The failure class and code for each error of the secret store. The engine waits for an unavailable secret store. If the secret store refuses a
+ * request, a person must act.
  */
 const SECRETS: Readonly<Record<SecretErrorCode, Target>> = {
   secret_missing: ["site_capability_missing", "secret_missing"],

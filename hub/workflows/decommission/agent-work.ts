@@ -17,14 +17,14 @@ import type { DecommissionContext, DecommissionState } from "./decommission-cont
  */
 export interface AgentWork<T extends TaskType> {
   readonly type: T;
-  /** The type of the task that reverses this type of task. If the operation's newest task is a reversing task, no task of this type is current. */
+  /**
+   * The type of the task that reverses this type of task, as `node.undrain` reverses `node.drain`; null if none does. While the operation's newest
+   * task is of the reversing type, no task of this type is current.
+   */
   readonly undoneBy: TaskType | null;
   input(context: DecommissionContext): TaskInput<T>;
   deadlineSeconds(context: DecommissionContext): number;
-  /**
-   * False if an operator has changed the order since the task was queued, e.g. by `force`. The stage replaces a task that does not fit the operator's
-   * present order.
-   */
+  /** False if the task no longer fits what the operator asks for, e.g. because of a `force` since. The stage replaces a task that does not fit. */
   isAskedFor(context: DecommissionContext, task: Task): boolean;
   /** The failure of the stage if the task ended without success. */
   failed(context: DecommissionContext, task: Task, evidence: Evidence): Failure;
@@ -36,7 +36,7 @@ const LOOK_AGAIN_SECONDS = 15;
 const OPEN = ["queued", "offered", "running", "cancelling"] as const;
 const isOpen = (task: Task): boolean => (OPEN as readonly string[]).includes(task.state);
 
-/** The operation's newest task of the type; null if a later task, such as an `undrain`, has reversed it. */
+/** The operation's newest task of the type; null if a newer task has reversed it, as `node.undrain` reverses `node.drain`. */
 export async function currentTask(
   db: Db | Tx,
   workflowId: WorkflowId,
@@ -150,8 +150,8 @@ export async function startWork<T extends TaskType>(
 }
 
 /**
- * Returns the operation's open task, or queues a new one. An open task that no longer fits the order is cancelled first, because an agent gets one
- * task at a time.
+ * Returns the operation's open task, or queues a new one. An open task that no longer fits what the operator asks for is cancelled first, because an
+ * agent gets one task at a time.
  */
 export async function queueWork<T extends TaskType>(
   tx: Tx,

@@ -13,8 +13,8 @@ import { StageFailure } from "../stage-failure.ts";
 export type DecommissionServices = Pick<WorkflowServices, "db" | "inTx" | "log" | "maas">;
 
 /**
- * The options of a request for a drain, release or remove. The operation's own database row holds the node and the reason. Options of modes that were
- * added later are optional (decision W3).
+ * The options of a request for a drain, release or remove. The operation's own database row holds the node and the reason. Options have defaults,
+ * because not every mode sets them and rows of older versions may lack them (decision W3).
  */
 export const DecommissionInput = z.object({
   node_id: NodeId,

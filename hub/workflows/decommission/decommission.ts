@@ -68,10 +68,10 @@ const decommissionWorkflow = (services: DecommissionServices, mode: Decommission
   });
 
 /**
- * Gives the node a status at the end of an operation. However the operation ends, somebody is responsible for a node in this status (decision N3).
- * After a failed drain the node stays `draining`, and an operator can resume or cancel. After a failed remove the node is `retired` again (lifecycle
- * 5.8). If the hub had already accepted the agent's result of the uninstall, a failed remove can only be resumed. A cancelled operation restores the
- * node's status, even if it was cancelled before any stage could compensate.
+ * Gives the node, at the end of an operation that did not complete, a status for which somebody is responsible (decision N3). After a failed drain
+ * the node stays `draining`, and an operator can resume or cancel the drain. After a failed remove the node is `retired` again (lifecycle 5.8). If
+ * the hub had already accepted the agent's result of the uninstall, a failed remove can only be resumed. A cancelled operation restores the node's
+ * status, even if it was cancelled before any stage could compensate.
  */
 async function settleNode(
   tx: Tx,

@@ -35,7 +35,7 @@ export const DRAIN: AgentWork<"node.drain"> = {
     const told = { ...evidence, remaining_users: remainingUsers(task) };
     const why = task.errorMessage ?? `the task is ${task.state}`;
     const message = `Host ${context.node.hostname} was not drained: ${why}`;
-    // If a drain task failed with `deadline_passed`, the agent reported this code. The hub uses the code `deadline_passed` also for a task that has
+    // If a task is `failed` with the code `deadline_passed`, the agent reported this code. The hub itself gives the code only to tasks that have
     // expired.
     const byPeople =
       task.state === "cancelled" ||

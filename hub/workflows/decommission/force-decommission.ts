@@ -9,8 +9,8 @@ import type { Workflow } from "../engine/workflow.ts";
 /**
  * `force` is the operator's override of lifecycle 5.8. If no agent is connected, `force` continues the operation without the agent. If an agent is
  * connected, `force` replaces the present drain by a forced drain, which ends the remaining user sessions. `force` also resumes a failed operation.
- * `force` is refused while a connected agent is working, because the operator has nothing to override. A repeated `force` does not change the first
- * decision. Throws the ApiError `verb_not_allowed` if `force` is refused.
+ * `force` is refused while a connected agent is working, because the operator has nothing to override. The decommission keeps the operator, time and
+ * reason of its first `force`. Throws the ApiError `verb_not_allowed` if `force` is refused.
  */
 export async function applyForce(
   tx: Tx,

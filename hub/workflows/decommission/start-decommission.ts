@@ -112,7 +112,10 @@ export async function startDecommission(
   return { decommission_id: id, node_id: nodeId, mode, status: "pending", warning };
 }
 
-/** Throws unless MAAS has a machine to release. A node of manual mode has no machine in MAAS, and a node that lost its binding names no machine. */
+/**
+ * Throws unless MAAS has a machine to release. A node whose host was installed by hand (manual mode) has no machine in MAAS; another node may have
+ * lost its binding to a machine.
+ */
 async function mustHaveMachine(tx: Tx, node: Node, maasSystemId: string | null): Promise<void> {
   const refuse = (why: string) =>
     new ApiError("conflict", `No machine can be released for node ${node.hostname}: ${why}`, {

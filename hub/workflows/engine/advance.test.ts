@@ -148,7 +148,7 @@ describe("fail", () => {
   });
 });
 
-/** Returns the workflow's row as the move leaves it, `seconds` later. */
+/** Returns the workflow's row with the writes of a move, `seconds` after the time of `row`. */
 const asLeft = (row: ClaimedWorkflow, move: WorkflowMove, seconds: number): ClaimedWorkflow => ({
   ...row,
   state: move.state,

@@ -37,8 +37,8 @@ export interface FailureMet {
 }
 
 /**
- * Returns a move of the row to the same stage, attempt and deadline, without a wait or an absence. Each decision of the engine overrides the fields
- * that it changes.
+ * Returns a move, the writes about a row, that keeps the row's attempt and deadline and records neither a wait nor an unavailable service. Each
+ * decision of the engine overrides the fields of the move that it changes.
  */
 function unmoved(row: ClaimedWorkflow, stage: string, patch: Facts | undefined): WorkflowMove {
   return {
@@ -87,7 +87,7 @@ function waitUntilBack(
   };
 }
 
-/** Returns the move of the row that follows from a stage's verdict. */
+/** Returns the move, the engine's writes about the row, that follows from a stage's verdict. */
 export function advance(row: ClaimedWorkflow, outcome: Outcome<Facts>, rules: Rules): WorkflowMove {
   const stage = rules.stage.name;
   const base = { ...unmoved(row, stage, outcome.patch), deadline: rules.stage.deadline };
@@ -199,14 +199,17 @@ export const planOf = (
   endsAs: WorkflowStatus,
 ): CompensationPlan => ({ cause, stages, endsAs, attempt: 1, startedAt: null });
 
-/** Returns the move that leaves the row as it was, for a run that carries out no stage. */
+/** Returns the move, the writes about the row, after a run that carries out no stage: the row keeps its stage, failure and compensation. */
 export const atRest = (row: ClaimedWorkflow, stage: string): WorkflowMove => ({
   ...unmoved(row, stage, undefined),
   failure: failureOf(row),
   compensation: row.compensation as CompensationPlan | null,
 });
 
-/** Returns the move of the row after the compensation of the plan's first stage. `verdict` is null if the plan's first stage has no compensation. */
+/**
+ * Returns the move, the writes about the row, after the compensation of the first stage in the compensation plan. `verdict` is null if this stage has
+ * no compensation.
+ */
 export function compensate(
   row: ClaimedWorkflow,
   plan: CompensationPlan,
@@ -311,7 +314,8 @@ function concluded(base: WorkflowMove, plan: CompensationPlan, events: readonly 
 }
 
 /**
- * Returns the move after a compensation that failed for good. The row ends as `failed_manual_intervention`, whatever end the compensation plan named.
+ * Returns the move, the writes about the row, after a compensation that failed for good. The row ends as `failed_manual_intervention`, whatever end
+ * the compensation plan named.
  */
 function stuck(
   base: WorkflowMove,

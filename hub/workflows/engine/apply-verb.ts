@@ -38,8 +38,8 @@ export interface VerbRequest {
 
 /**
  * Carries out an operator's verb and writes it to the audit log, in the caller's transaction (lifecycle 4.12). If a hub is running the row, a verb
- * that stops the row is only recorded, and takes effect when that run commits. The result of a run that a verb stops is kept, and no compensation
- * starts while a call of this run may still take effect. A verb that cannot be applied throws the ApiError `not_found` or `verb_not_allowed`.
+ * that stops the row (a stop verb) is only recorded, and takes effect when the run commits. The result of the run is kept, and no compensation starts
+ * while a call of the run may still take effect. A verb that cannot be applied throws the ApiError `not_found` or `verb_not_allowed`.
  */
 export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: VerbRequest): Promise<WorkflowRow> {
   const row = await lockWorkflow(tx, request.workflowId);
@@ -94,8 +94,8 @@ const verbTarget = (row: WorkflowRow): VerbTarget => ({
 });
 
 /**
- * Carries out a verb that was requested during a run, in the transaction that commits the run. `row` is the workflow's row after the run. Returns the
- * row's move, or null if there is nothing left to stop.
+ * Carries out a stop verb, e.g. `cancel`, that was requested during a run, in the transaction that commits the run. `row` is the workflow's row after
+ * the run. Returns the writes about the row (its move), or null if there is nothing left to stop.
  */
 export async function carryOutStop(tx: Tx, workflow: Workflow, row: ClaimedWorkflow): Promise<WorkflowMove | null> {
   const stop = stopRequestOf(row);

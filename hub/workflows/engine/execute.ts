@@ -23,7 +23,9 @@ export type ClassifyError = (
 export interface Step {
   readonly move: WorkflowMove;
   readonly commit?: ((tx: Tx) => Promise<void>) | undefined;
-  /** Returns the move to commit if the stage's `commit` throws an error; null if the error does not count as a failure of the stage. */
+  /**
+   * Returns the writes about the row to commit if the stage's `commit` throws an error; null if the error does not count as a failure of the stage.
+   */
   commitFailed?(error: unknown): WorkflowMove | null;
 }
 
@@ -38,14 +40,15 @@ interface Run {
 }
 
 /**
- * Runs one claimed row once: observes, acts at most once, and returns the result to commit. Returns null for a run that does not count. No database
- * transaction is open during the run.
+ * Runs one claimed row once: observes, acts at most once, and returns the result to commit. Returns null for a run that does not count, e.g. because
+ * the hub's database was unavailable. No database transaction is open during the run.
  */
 export async function execute(run: Run): Promise<Step | null> {
   const { workflow, row } = run;
   const stage = workflow.nameToday(row.stage);
   if (stage === null) throw new Error(`claimed a row at the unknown stage ${row.stage}`);
-  // If an earlier hub recorded a stop verb and did not carry it out, this run executes no stage, and its commit carries out the verb.
+  // If an earlier hub recorded a stop verb, e.g. `cancel`, and did not carry it out, this run executes no stage. The commit of this run carries out
+  // the verb.
   if (stopRequestOf(row) !== null) return { move: atRest(row, stage) };
   if (row.status === "compensating") return undo(run);
   return forward(run, stage);

@@ -102,7 +102,8 @@ describe("the table of verbs", () => {
       expect(effectOf("cancel", "running", waitsFor("restart_clean"))).toBe("at_commit");
       expect(effectOf("mark_manual_intervention", "running", waitsFor("restart_clean"))).toBe("at_commit");
       expect(effectOf("restart_clean", "running", waitsFor("mark_manual_intervention"))).toBe("at_commit");
-      // No other verb continues a workflow while a stop verb waits for its run to end.
+      // While a recorded `cancel`, `restart_clean` or `mark_manual_intervention` waits for the run's end, no verb such as `resume` continues the
+      // workflow.
       expect(effectOf("resume", "running", waitsFor("mark_manual_intervention"))).toBe("refused");
     }
   });

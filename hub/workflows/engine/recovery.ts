@@ -114,14 +114,14 @@ export interface VerbTarget {
   readonly undoing: "failure" | "cancel" | "restart" | null;
   /** True if a hub is running the row at this moment. */
   readonly leased: boolean;
-  /** The stop verb that waits for the present run to end; null if there is none. */
+  /** The recorded `cancel`, `restart_clean` or `mark_manual_intervention` that waits for the present run to end; null if there is none. */
   readonly requested: StopVerb | null;
 }
 
 const standingOf = (row: Pick<VerbTarget, "status" | "ran">): Standing =>
   row.status === "pending" && row.ran ? "pending_again" : row.status;
 
-/** The facts of a row after each stop verb, as far as the table of verbs uses them. */
+/** For each stop verb, which ends a workflow's present work, the facts that it changes in the row. */
 const AFTER_STOP = {
   cancel: { status: "compensating", undoing: "cancel" },
   restart_clean: { status: "compensating", undoing: "restart" },
@@ -131,8 +131,8 @@ const AFTER_STOP = {
 const isStop = (verb: Verb): verb is StopVerb => (STOP_VERBS as readonly Verb[]).includes(verb);
 
 /**
- * Returns the effect of a verb on a workflow's row. The effect of a verb is also `already` while the row is carrying out the same verb. A row that
- * waits for a stop verb counts as already stopped, so a second stop verb replaces the first if the table allows it.
+ * Returns the effect of a verb on a workflow's row. The effect of a verb is also `already` while the row is carrying out the same verb. A row with a
+ * recorded stop verb, e.g. `cancel`, counts as stopped, so a second stop verb replaces the first if the table allows it.
  */
 export function effectOf(verb: Verb, row: VerbTarget): Effect {
   const effect = ofTable(verb, row.requested === null ? row : { ...row, ...AFTER_STOP[row.requested] });
@@ -142,8 +142,8 @@ export function effectOf(verb: Verb, row: VerbTarget): Effect {
 }
 
 /**
- * Returns the effect of a stop verb after the run that the verb waited for. `already` means that the verb came too late, or that the row is already
- * carrying the verb out.
+ * Returns the effect of a stop verb, e.g. `cancel`, at the end of the run for which the verb waited. `already` means that the verb came too late, or
+ * that the row is already carrying the verb out.
  */
 export function effectAtCommit(verb: StopVerb, left: VerbTarget): Effect {
   // If the run failed and the row began a compensation, `restart_clean` still applies, because the hub accepted the verb before the compensation

@@ -11,9 +11,9 @@ export type RetryDecision =
 const AWAY_RETRY: Omit<RetryPolicy, "maxAttempts"> = { baseSeconds: 2, maxSeconds: 60 };
 
 /**
- * Exponential backoff with equal jitter: each pause is at least half of the step for its attempt. The jitter keeps the workflows of a site from
- * retrying at the same moment after a fault of the whole site. The pause is never shorter than the Retry-After of MAAS's answer. `random` is a random
- * number in [0, 1) that makes the jitter.
+ * Exponential backoff with equal jitter: each pause is at least half of the largest pause for its attempt. The jitter keeps the workflows of a site
+ * from retrying at the same moment after a fault of the whole site. The pause is never shorter than the Retry-After of MAAS's answer. `random` is a
+ * random number in [0, 1) that makes the jitter.
  */
 export function backoffSeconds(
   policy: Omit<RetryPolicy, "maxAttempts">,

@@ -48,7 +48,10 @@ export interface WorkflowRunner {
 
 /** After a run that did not count, for example because the database was unavailable, the row waits this many seconds. */
 const UNCOUNTED_PAUSE_SECONDS = 1;
-/** The runner calls admission this often even without a notification, because another hub may have freed a place. */
+/**
+ * The runner calls admission this often even without a notification, because a workflow of another hub may have ended and so made room for a pending
+ * one.
+ */
 const ADMIT_EVERY_MS = 500;
 
 export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
@@ -139,8 +142,8 @@ interface OneRun extends RunnerOptions {
 }
 
 /**
- * Runs one row and commits the result. Returns true if the row ended, because a place may now be free for another row. The promise of `runOnce` never
- * rejects.
+ * Runs one row and commits the result. Returns true if the row ended, because the limits may now let a pending workflow start. The promise of
+ * `runOnce` never rejects.
  */
 async function runOnce(run: OneRun): Promise<boolean> {
   const { workflow, row, log } = run;
@@ -170,8 +173,8 @@ async function runOnce(run: OneRun): Promise<boolean> {
 }
 
 /**
- * Commits the result of a run. Returns the committed move, or null if another hub has taken over the row. An error in the stage's own `commit`
- * becomes a failure of the stage.
+ * Commits the result of a run. Returns the committed writes about the row (its move), or null if another hub has taken over the row. An error in the
+ * stage's own `commit` becomes a failure of the stage.
  */
 async function commitOrFail(
   inTx: InTx,
@@ -189,8 +192,8 @@ async function commitOrFail(
 }
 
 /**
- * Commits in one transaction: the state, the stage events, the stage's own writes, a recorded stop verb, and the hooks of an end (architecture 1).
- * Returns the committed move, or null if another hub has taken over the row.
+ * Commits in one transaction: the state, the stage events, the stage's own writes, a recorded stop verb such as `cancel`, and the hooks for the
+ * workflow's end (architecture 1). Returns the committed writes about the row (its move), or null if another hub has taken over the row.
  */
 export async function commitStep(
   tx: Tx,

@@ -11,8 +11,8 @@ export const isPast = (deadline: Date, now: Date): boolean => now.getTime() >= d
 export const deadlineAfter = (enteredAt: Date, seconds: number): Date => new Date(enteredAt.getTime() + seconds * 1000);
 
 /**
- * Returns the seconds until a waiting row is due again. The wait that the stage asked for is shortened by the stage's deadline, or by the first check
- * after a new wait.
+ * Returns the seconds until a waiting row is due again. The wait that the stage asked for ends early at the stage's deadline, or soon after the stage
+ * began to wait on a new key.
  */
 export function wakeAfterWait(
   wait: { readonly seconds: number; readonly on?: string | undefined },

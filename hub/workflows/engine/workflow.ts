@@ -18,10 +18,10 @@ import { deadlineAfter } from "./timeout.ts";
 
 export type Facts = Readonly<Record<string, unknown>>;
 
-/** The part of a row's end that events and hooks need. */
+/** The facts about a workflow's end that events and hooks need. */
 export type WorkflowEnd = Pick<WorkflowMove, "status" | "failure" | "leaves">;
 
-/** The engine calls each hook in the transaction that records the start or the end. */
+/** The engine calls each hook in the transaction that records the workflow's start or end. */
 export interface WorkflowHooks {
   /** The engine calls `onStarted` when a workflow is admitted for the first time. */
   onStarted?(tx: Tx, row: WorkflowRow): Promise<void>;
@@ -111,7 +111,7 @@ export interface StageEntry {
 /** The engine's own facts in the row's state; stages do not see them. */
 export const ENGINE_FACTS = "$engine";
 export interface EngineFacts {
-  /** Set by adopt_observed_state: a row that succeeds afterwards ends as `reconciled`, not `completed`. */
+  /** Set by the verb `adopt`: a row that succeeds afterwards ends as `reconciled`, not `completed`. */
   readonly adopting?: boolean;
   /** Set by mark_manual_intervention: only a person continues the row. */
   readonly frozen?: boolean;
@@ -139,7 +139,7 @@ export function engineFacts(state: unknown): EngineFacts {
   };
 }
 
-/** Returns the state with the given absence, or without any absence. */
+/** Returns the workflow's state with the given record of an unavailable service, or with no record. */
 export function withAbsence(state: Facts, absence: Absence | undefined): Facts {
   const { [ENGINE_FACTS]: _engine, ...facts } = state;
   const { absence: _past, ...kept } = engineFacts(state);

@@ -18,8 +18,8 @@ const FAILED = ["failed_retryable", "failed_manual_intervention"] as const satis
 const UNDER_WAY = ["pending", "running", "compensating"] as const satisfies readonly WorkflowStatus[];
 
 /**
- * The number of hosts of a batch in one transaction. Until the transaction ends, clients see no later events and the site admits no host. A
- * transaction for a few hosts is short, even if the batch is large.
+ * The number of hosts of a batch in one transaction. Until the transaction ends, clients see no events that are newer than its own, and the site
+ * admits no host. A transaction for a few hosts is short, even if the batch is large.
  */
 export const HOSTS_AT_ONCE = 50;
 
@@ -81,8 +81,8 @@ async function applyToEach(
 }
 
 /**
- * Lists the onboardings of a batch to which a verb applies, pending ones first. A pending onboarding that was cancelled last could take a place that
- * the batch frees, and start shortly before its own cancel.
+ * Lists the onboardings of a batch to which a verb applies, pending ones first. If the pending onboardings were cancelled last, one could take a
+ * place that the batch frees, and start shortly before its own cancel.
  */
 async function listMeant(
   tx: Tx,

@@ -10,7 +10,7 @@ import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import type { InTx } from "../../db/tx.ts";
 import { periodically } from "../../timing/periodically.ts";
 
-/** After this many days without use, the hub warns about a per-host login (lifecycle 12, question 4). */
+/** After this many days without use, the hub warns about a BMC login for a single host (lifecycle 12, question 4). */
 const UNUSED_DAYS = 30;
 const DAY_MS = 86_400_000;
 const EVERY_MS = 3_600_000;
@@ -22,8 +22,8 @@ export interface CredentialWarning {
 }
 
 /**
- * The warning about a site's secret; null if nothing is wrong with the secret. A secret is `failing` while its last recorded use failed. Only a
- * per-host login can be `unused`, because a site needs its token and its default login even without onboardings.
+ * The warning about a site's secret; null if nothing is wrong with the secret. A secret is `failing` while its last recorded use failed. Only a BMC
+ * login for a single host can be `unused`, because a site needs its token and its default login even without onboardings.
  */
 export function warningOf(secret: CredentialRecord): CredentialWarning | null {
   const { lastFailedAt, lastWorkedAt, now } = secret;

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { fact, ProvisionState } from "../provisioning/provision-state.ts";
 
 /**
- * The record of a discovery. The hub writes the record before it sends the BMC any command, because the host may boot from the network after the
- * first command.
+ * The record of a discovery, in which the host boots from the network so that MAAS creates its machine. The hub writes the record before it sends the
+ * BMC any command, because the host may boot from the network after the first command.
  */
 export const Discovery = z.object({
   why: z.string(),

@@ -17,8 +17,8 @@ export interface ChosenCredentials {
 }
 
 /**
- * Chooses the path of a host's BMC login. Returns null if no override matches the host and the site has no default login. The hub reads the secret
- * itself only when it uses the login.
+ * Chooses the path of a host's BMC login. Returns null if no login for a single host matches the host and the site has no default login. The hub
+ * reads the secret itself only when it uses the login.
  */
 export function choosePowerCredentials(
   overrides: readonly PowerOverride[],

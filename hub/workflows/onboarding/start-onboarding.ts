@@ -113,7 +113,8 @@ async function start(
 const at = (pointer: string, message: string): NonNullable<Problem["errors"]>[number] => ({ pointer, message });
 
 async function checkSelectors(tx: Tx, { site_id, profile_id, sku_id }: Selectors): Promise<void> {
-  // The site's lock keeps its address unchanged until this transaction ends, because only a site without workflows may move to another region.
+  // The lock on the site keeps its MAAS address unchanged until the transaction ends, because only a site without workflows may move to another
+  // region.
   const site = await keepSite(tx, site_id);
   if (site === null) {
     const errors = [at("/site_id", "names no site")];

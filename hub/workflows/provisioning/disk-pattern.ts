@@ -9,8 +9,8 @@ const CONTEXT = createContext({ texts: [] as readonly (readonly string[])[], exp
 const SEARCH = new Script("texts.map((of) => of.map((text) => expression.test(text)).includes(true))");
 
 /**
- * Tells for each list of texts whether a text matches the pattern. A pattern that is not a regular expression is searched as literal text. The result
- * is null if matching the pattern took too long.
+ * Tells for each list of texts whether one of its texts matches the pattern. A pattern that is not a regular expression is searched as literal text.
+ * The result is null if matching the pattern took too long.
  */
 export function holdPattern(texts: readonly (readonly string[])[], pattern: string): boolean[] | null {
   const expression = asExpression(pattern);
@@ -60,8 +60,8 @@ export function worstTexts(pattern: string): string[] {
 }
 
 /**
- * Returns each repeated group of the pattern, with its repetition and an end that no disk has. Each repeated group is tested without the parts of the
- * pattern that precede it.
+ * Returns each repeated group of the pattern with its repetition sign, followed by a character that no disk's name contains. Each repeated group is
+ * tested without the parts of the pattern that precede it.
  */
 export function repeatedGroups(pattern: string): string[] {
   const found: string[] = [];

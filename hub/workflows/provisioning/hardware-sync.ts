@@ -11,8 +11,8 @@ export interface SyncFacts {
 const TOLERANCE = 1.5;
 
 /**
- * MAAS sets `last_sync` when the deploy ends, before any sync ran. Only a `last_sync` later than `baseline` proves a sync. For a version of MAAS that
- * does not show `enable_hw_sync` or the interval, a later `last_sync` is enough.
+ * MAAS sets `last_sync` when the deploy ends, before any sync ran. Only a `last_sync` later than `baseline`, its value at the end of the deploy,
+ * proves a sync. For a version of MAAS that does not show `enable_hw_sync` or the interval, a `last_sync` later than `baseline` is enough.
  */
 export function hardwareSyncIsHealthy(facts: SyncFacts, baseline: Date | null, now: Date): boolean {
   const { enableHwSync, lastSync, syncIntervalSeconds } = facts;

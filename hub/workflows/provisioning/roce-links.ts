@@ -10,7 +10,10 @@ export interface StaticLink extends RoceLink {
 export interface LinkPlan {
   /** Links that Muster made and that no RoCE row names any more. Muster removes these stale links. */
   readonly stale: readonly StaticLink[];
-  /** Links on an interface of a RoCE row that no row names and that Muster did not make. Muster reports foreign links and does not change them. */
+  /**
+   * Links that Muster did not make and no RoCE row names, on an interface that a RoCE row names. Muster reports foreign links and does not change
+   * them.
+   */
   readonly foreign: readonly StaticLink[];
 }
 

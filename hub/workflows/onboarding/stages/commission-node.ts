@@ -12,7 +12,7 @@ import { powerOf } from "../power-login.ts";
  * Commissions a New machine directly, because MAAS's `accept` would start the commissioning with options of its own (maas 2.4). The stage observes
  * first, so that it adopts a commissioning that an earlier call without an answer started. A machine that failed its hardware tests is commissioned
  * and tested again. Before the stage tells MAAS to ignore the failed tests, it records that the machine must be tested again. When MAAS ignores the
- * failed tests, it shows the machine as Ready. Without the record, a later run of the stage would take the status Ready for an operator's decision.
+ * failed tests, it shows the machine as Ready. Without the record, the stage's next run would believe that an operator had set the status Ready.
  */
 export const commissionNode: OnboardStage<"commission_node"> = {
   name: "commission_node",
@@ -35,8 +35,8 @@ export const commissionNode: OnboardStage<"commission_node"> = {
     const named = await maas.updateMachine(systemId, { hostname: context.onboarding.hostname, power });
     if (named.status === MAAS_STATUS.ready && context.state.commission_again !== true)
       return { kind: "skipped", message: "The machine is Ready already; its name was set" };
-    // MAAS would commission a Ready machine again if a late run asked for it. Only the fence keeps a late run from commissioning a Ready machine
-    // again.
+    // MAAS would commission a Ready machine again if a run that has lost its lease asked for it. Only the check of the fence stops a run without a
+    // lease.
     await mustStillHold(context);
     try {
       // MAAS does not commission a machine whose last tests failed, so the stage first overrides the result of these tests. After a new

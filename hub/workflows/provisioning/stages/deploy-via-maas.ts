@@ -46,7 +46,7 @@ const DEPLOY_TIMEOUT = profileTimeout(
   "Starting the deploy",
 );
 
-/** A host that waits for a deploy slot gets more time, because each host before it may use its whole deploy timeout. */
+/** A host that waits for one of its profile's deploy slots gets more time, because each host before it may use its whole timeout. */
 function timeoutSeconds(context: ProvisionContext): number {
   const { profile, state } = context;
   const own = DEPLOY_TIMEOUT.seconds(context);
@@ -127,8 +127,8 @@ async function run(context: ProvisionContext): Promise<Outcome<ProvisionState>> 
 }
 
 /**
- * Takes one of the profile's deploy slots and commits the intent to deploy. When the host has its deploy slot, the engine enters the stage again, so
- * that the stage's timeout starts at this time.
+ * Takes one of the profile's deploy slots, its places for deploys at the same time, and commits the intent to deploy. When the host has its deploy
+ * slot, the engine enters the stage again, so that the stage's timeout starts at this time.
  */
 async function prepare(context: ProvisionContext, generation: number): Promise<Outcome<ProvisionState>> {
   const { profile, workflowId } = context;
@@ -171,14 +171,14 @@ async function afterError(context: ProvisionContext, error: unknown): Promise<Ou
   };
 }
 
-/** Frees the host's deploy slot once the compensation of the deploy has ended. */
+/** Frees the host's deploy slot, its place among the profile's deploys, once the compensation of the deploy has ended. */
 async function compensate(context: ProvisionContext, cause: CompensationCause): Promise<Compensation<ProvisionState>> {
   const undone = await undo(context, cause);
   if (undone.kind !== "done" && undone.kind !== "skipped") return undone;
   return { ...undone, commit: (tx) => releaseDeploySlot(tx, context.workflowId) };
 }
 
-/** Releases the machine of a failed deploy back to Ready. A deployed host is not released unless the workflow restarts clean (decision W2). */
+/** Releases the machine of a failed deploy back to Ready. A deployed host is released only for the verb `restart_clean` (decision W2). */
 async function undo(context: ProvisionContext, cause: CompensationCause): Promise<Compensation<ProvisionState>> {
   const { deploy_intent: intent, maas_system_id: systemId, deployed_at: deployedAt } = context.state;
   if (intent === null || intent === undefined || typeof systemId !== "string") {

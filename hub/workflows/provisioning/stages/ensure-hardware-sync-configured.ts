@@ -77,7 +77,10 @@ const done = (taskId: TaskId): Done<ProvisionState> => ({
   patch: { reseed_task_id: taskId },
 });
 
-/** A reseed task that succeeded since the stage was entered counts, even after the deadline. A reseed task that succeeded earlier does not count. */
+/**
+ * A reseed task, which writes hardware sync's files anew, counts if it succeeded since the stage was entered, even after the deadline. A reseed task
+ * that succeeded before the stage was entered does not count.
+ */
 async function seeded(context: ProvisionContext): Promise<Observation<ProvisionState>> {
   const { reseed_task_id: taskId } = context.state;
   const task = typeof taskId === "string" ? await readTask(context.services.db, taskId) : null;
@@ -86,8 +89,8 @@ async function seeded(context: ProvisionContext): Promise<Observation<ProvisionS
 }
 
 /**
- * Each time the stage is entered, it queues a new reseed task. A reseed task that failed before an operator continued the workflow therefore does not
- * count.
+ * Each time the stage is entered, it queues a new reseed task, which writes hardware sync's files anew. A reseed task that failed before an operator
+ * continued the workflow therefore does not count.
  */
 async function seed(context: ProvisionContext): Promise<Outcome<ProvisionState>> {
   const taskId = await enqueueReseed(context, `seed/${context.enteredAt.getTime()}/${context.attempt}`);

@@ -120,8 +120,8 @@ async function openAttempt(tx: Tx, context: ProvisionContext, macs: readonly str
 }
 
 /**
- * Returns the failure if the node is no longer `enrolling`. A node in another status gets no new enrollment token, because only a person may end such
- * a status.
+ * Returns the failure if the node is no longer `enrolling`. A node in another status gets no new enrollment token, because a person must first change
+ * the status.
  */
 function notEnrolling({ host, operation }: ProvisionContext, actual: string | null): StageFailure {
   const message = `Node ${host.hostname} is ${actual ?? "gone"} instead of enrolling, so its host is not deployed. Cancel the ${operation}; once the node is removed, start a new one.`;

@@ -41,7 +41,7 @@ async function deployed(context: ProvisionContext, machine: MaasMachine): Promis
       deployed_at: context.state.deployed_at ?? context.now.toISOString(),
       deploy_failure: null,
       deploy_ip_addresses: addresses,
-      // MAAS sets `last_sync` when the deploy ends, before any sync ran. Only a later `last_sync` proves a sync (decision M3).
+      // MAAS sets `last_sync` when the deploy ends, before any sync ran. Only a `last_sync` after the end of the deploy proves a sync (decision M3).
       last_sync_at_deploy: context.state.last_sync_at_deploy ?? (machine.lastSync ?? context.now).toISOString(),
     },
     details: { ip_addresses: addresses.slice(0, 16) },
