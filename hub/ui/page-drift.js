@@ -1,5 +1,5 @@
-// The page's part for drift: nodes that differ from their machines in MAAS, breakers, and the watch of each site. The hub joins the files page-*.js
-// and page.js into one script.
+// The page's part for drift: nodes that differ from their machines in MAAS, breakers, and how the hub watches each site. The hub joins the files
+// page-*.js and page.js into one script.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const DRIFT = "/api/v1/admin/reconciliation";
 const RESOLUTIONS = {

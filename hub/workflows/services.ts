@@ -51,8 +51,8 @@ export async function inFencedTx<T>(
 }
 
 /**
- * A MAAS call whose answer was lost may still take effect within this time. Until this time is over, an unchanged machine does not prove that a call
- * without an answer had no effect.
+ * A MAAS call whose answer was lost may still take effect within this many seconds. Until this time is over, an unchanged machine does not prove that
+ * a call without an answer had no effect.
  */
 export const UNHEARD_CALL_SECONDS = 30;
 

@@ -1,4 +1,4 @@
-/** A waiting row becomes due at the latest this long after its stage's deadline, so that a timeout takes effect at once. */
+/** A waiting row becomes due at the latest this many seconds after its stage's deadline, so that a timeout takes effect at once. */
 const PAST_DEADLINE_SECONDS = 0.01;
 /**
  * A stage runs again this many seconds after it began to wait on a key. If a change comes between the stage's observation and its commit, the row

@@ -5,9 +5,9 @@ import type { DeployFailure } from "./provision-state.ts";
 const TIMED_OUT = /time-out during deployment|timed out after \d+ minutes/i;
 
 /**
- * No MAAS event names a datasource failure, because an installed system that cannot reach MAAS cannot report the failure either. A datasource failure
- * looks like an install that reached `Rebooting`, followed by silence until a timeout (decision M11). `events` are newest first, as MAAS lists them.
- * MAAS's events from before the last `Deploying` belong to earlier deploys.
+ * No MAAS event names a datasource failure, in which the installed system cannot reach MAAS, because the system cannot report the failure either. A
+ * datasource failure looks like an install that reached `Rebooting`, followed by silence until a timeout (decision M11). `events` are newest first,
+ * as MAAS lists them. MAAS's events from before the last `Deploying` belong to earlier deploys.
  */
 export function classifyDeployFailure(
   failed: Pick<DeployFailure, "reason" | "error_description" | "status_message">,
