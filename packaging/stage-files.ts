@@ -23,8 +23,8 @@ interface Stage {
 }
 
 /**
- * Puts the package's files below `root` as they are installed on the host. The argument `built` names the packages that were built before this one.
- * Contents and modes of the package's files depend on the repository only.
+ * Puts the package's files below `root` as they are installed on the host. The argument `built` names the packages that were built before the
+ * package. Contents and modes of the package's files depend on the repository only.
  */
 export async function stageFiles(stage: Stage, built: readonly string[]): Promise<void> {
   const { repository, root, spec } = stage;
@@ -33,14 +33,14 @@ export async function stageFiles(stage: Stage, built: readonly string[]): Promis
   for (const folder of spec.sources) await copySources(join(repository, folder), join(home, folder));
   await copyNodeModules(stage, home);
   await copyRuntime(stage, home);
-  // From this package.json Node learns that the sources are ES modules. The package.json also shows the version to a reader.
+  // The written package.json tells Node.js that the package's sources are ES modules. The package.json also shows the version to a reader.
   const manifest = { name: spec.name, version: stage.version, private: true, type: "module" };
   await writeFile(join(home, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   for (const [command, program] of Object.entries(spec.commands)) await writeCommand(stage, command, program);
   await stagePackagingFiles(stage, built);
 }
 
-/** Does the part of `stageFiles` without the program: units, configuration, documents, and contained packages. */
+/** Adds the package's files other than its program and runtime: units, configuration, documents, and contained packages. */
 export async function stagePackagingFiles(stage: Stage, built: readonly string[]): Promise<void> {
   const { repository, root, spec } = stage;
   for (const [file, target] of Object.entries(spec.files)) {

@@ -11,12 +11,12 @@ export type Bars = "missing_or_not_true" | "not_true" | "never";
 export interface ConditionRule {
   readonly sources: readonly ConditionSource[];
   /**
-   * After this many seconds without a report, a condition of this type is stale. If `lifeSeconds` is null, the condition holds until another report
-   * replaces it.
+   * After `lifeSeconds` seconds without a report, a condition of the type is stale. If `lifeSeconds` is null, the condition holds until another
+   * report replaces it.
    */
   readonly lifeSeconds: number | null;
   readonly bars: Bars;
-  /** If a condition's reason equals this text, the condition keeps no work off the node, whatever its status. */
+  /** If a condition's reason equals `tolerates`, the condition keeps no work off the node, whatever its status. */
   readonly tolerates?: string;
 }
 
@@ -56,7 +56,7 @@ export const CONDITION_TYPES = {
 } as const satisfies Record<string, ConditionRule>;
 
 export type ConditionType = keyof typeof CONDITION_TYPES;
-/** The condition types that this source may report. */
+/** The condition types that the source `S` may report. */
 export type ConditionTypeOf<S extends ConditionSource> = {
   [T in ConditionType]: S extends (typeof CONDITION_TYPES)[T]["sources"][number] ? T : never;
 }[ConditionType];

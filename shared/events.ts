@@ -38,7 +38,7 @@ const OnboardingEnded = z.strictObject({ ...onboarding, ...ending });
 const DecommissionStarted = z.strictObject(decommission);
 const DecommissionEnded = z.strictObject({ ...decommission, ...ending });
 
-/** The secrets of a site that the hub checks, and the possible warnings (lifecycle 12, question 4). */
+/** The kinds of secrets of a site about which the hub warns, and the kinds of warnings (lifecycle 12, question 4). */
 export const CREDENTIALS = ["maas_token", "power", "power_override"] as const;
 export const CREDENTIAL_WARNINGS = ["unused", "failing"] as const;
 

@@ -24,7 +24,7 @@ type Rule = Ending & {
    * While a stage waits for a service, only refused requests count as attempts.
    */
   readonly retry: Retry;
-  /** Whether the engine compensates the stages after this failure (decision W2: only after a failed deploy). */
+  /** Whether the engine compensates the stages after a failure of the class (decision W2: only after a failed deploy). */
   readonly compensate: boolean;
   readonly codes: readonly string[];
   /** Failure codes whose end or retry rule differs from that of their class. */
@@ -187,7 +187,7 @@ export const FAILURES = {
     nextAction: "Read the deploy's evidence and MAAS's installation log, then rerun.",
     codes: ["deploy_failed", "datasource_failure", "deploy_timeout", "datasource_retry_exhausted"],
     exceptions: {
-      // When this failure occurs, the engine has already tried the bounded recovery (lifecycle 4.11).
+      // Before the failure `datasource_retry_exhausted`, the engine has deployed again as often as the profile allows (lifecycle 4.11).
       datasource_retry_exhausted: {
         endsAs: "failed_manual_intervention",
         nextAction: "Check the route from the host to MAAS's metadata service while it boots, then rerun.",

@@ -60,5 +60,5 @@ export type SignalOutcome = z.output<typeof SignalOutcome>;
 /** The sources that send readiness signals. The hub writes its own conditions directly, without a readiness signal. */
 export type ReadinessSource = Exclude<ConditionSource, "hub">;
 
-/** A condition of a type that this source may report. */
+/** A condition of a type that the source `S` may report. */
 export type ConditionOf<S extends ConditionSource> = ReportedCondition & { readonly type: ConditionTypeOf<S> };

@@ -4,11 +4,11 @@ const REDACTED = "[redacted]";
 /** The length below which a secret is not redacted, because it would also match parts of harmless words. */
 const SHORTEST_SECRET = 4;
 /**
- * A secret that is longer than this is a document, for example user-data. An error text repeats lines of a secret document instead of the whole
- * document.
+ * A secret with more than `LONGEST_WORD` characters is a document, for example user-data. An error text repeats lines of a secret document instead of
+ * the whole document.
  */
 const LONGEST_WORD = 300;
-/** When a text and a secret document share this many characters, the text contains a piece of the document. */
+/** When a text and a secret document share `PIECE` characters in a row, the text contains a piece of the document. */
 const PIECE = 16;
 
 /**

@@ -14,15 +14,15 @@ const keys = {
 
 export const Authority = z.strictObject({
   generation: z.int(),
-  /** The sequence number of the newest statement that the hub sends to hosts. */
+  /** The sequence number of the newest statement about the hub's keys that the hub sends to hosts. */
   sequence: z.int(),
   current: z.strictObject(keys),
-  /** The announced key generation that is not in force yet. */
+  /** The next generation of the hub's keys, which is announced and not in force yet. */
   next: z.strictObject({ generation: z.int(), ...keys }).nullable(),
   /** The number of enrolled hosts, and of enrolled hosts that trust the newest statement about the hub's keys. */
   hosts: z.int(),
   informed: z.int(),
-  /** Some of the hosts that do not trust the newest statement yet, the most recently seen first. */
+  /** Some of the hosts that do not trust the newest statement about the hub's keys yet, the most recently seen first. */
   missing: z.array(z.strictObject({ id: NodeId, hostname: z.string(), status: NodeStatus, last_seen_at: Timestamp })),
 });
 

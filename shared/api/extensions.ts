@@ -12,8 +12,8 @@ interface NamedBy {
   /** The field of a list's item that holds the id. */
   readonly id: string;
   /**
-   * Which items of the list no longer own their name, by a field and its values. `shown` is the list operation's parameter that includes the items
-   * that no longer own their name.
+   * Which items of the list no longer own their name, so that another object may have it: a field and its values. `shown` is the list operation's
+   * parameter that includes the items that no longer own their name.
    */
   readonly unless?: { readonly field: string; readonly values: readonly string[]; readonly shown?: string };
 }

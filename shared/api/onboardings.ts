@@ -85,7 +85,7 @@ export type BatchFailure = z.output<typeof BatchFailure>;
 export const BatchDetail = z.strictObject({ ...Batch.shape, failures: z.array(BatchFailure) });
 export type BatchDetail = z.output<typeof BatchDetail>;
 
-/** The result of a verb for each onboarding of a batch to which the verb applied. */
+/** For each onboarding of a batch that a verb was meant for: what the verb did, or why it did nothing. */
 export const BatchVerbResult = z.strictObject({
   batch_id: BatchId,
   applied: z.int(),

@@ -3,8 +3,8 @@ import { NodeId } from "../ids.ts";
 import { SignalOutcome } from "../readiness.ts";
 
 /**
- * The report token, with which a host reports its status to the hub. The two URLs in this answer contain the report token. If a proxy stands before
- * the hub, its host name may replace the host name in the URLs.
+ * The report token, with which a host reports its status to the hub. The two URLs contain the report token. If a proxy stands before the hub, its
+ * host name may replace the host name in the URLs.
  */
 export const ReportTokenIssued = z.strictObject({
   node_id: NodeId,

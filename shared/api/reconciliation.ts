@@ -5,7 +5,7 @@ import { NodeStatus } from "../node-status.ts";
 import { Reason } from "./decommissions.ts";
 import { Timestamp } from "./values.ts";
 
-/** How many nodes with a machine in MAAS have which judgement of the reconciler. */
+/** The numbers of nodes with a machine in MAAS, by what the reconciler found. */
 const counts = {
   ok: z.int(),
   drifted: z.int(),
@@ -20,8 +20,8 @@ export const Breaker = z.strictObject({
   state: z.enum(["open", "accepting", "closed"]),
   tripped_at: Timestamp.nullable(),
   /**
-   * How many nodes waited for a change of status when the breaker tripped. Together with the nodes moved in the ten minutes before, the waiting nodes
-   * exceeded `move_limit`.
+   * How many nodes waited for a change of status when the breaker tripped. Together with the nodes whose status had changed in the ten minutes
+   * before, the waiting nodes exceeded `move_limit`.
    */
   would_move: z.int(),
   moved: z.int(),
@@ -80,8 +80,8 @@ export const Drift = z.strictObject({
 export type Drift = z.output<typeof Drift>;
 
 /**
- * The action `acknowledge` says that the drift is known, so the reconciler ignores it until it changes. With the action `return_to_service`, a person
- * confirms that the cause of the quarantine is gone.
+ * The action `acknowledge` says that the drift is known, so the reconciler ignores the drift until the drift changes. With the action
+ * `return_to_service`, a person confirms that the cause of the quarantine is gone.
  */
 export const DriftResolve = z.strictObject({ action: z.enum(["acknowledge", "return_to_service"]), reason: Reason });
 export type DriftResolve = z.output<typeof DriftResolve>;

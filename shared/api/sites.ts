@@ -156,7 +156,7 @@ const profileFields = {
   description: z.string().max(512).nullable().default(null),
   distro_series: z.string().min(1).max(64).default("ubuntu/noble"),
   architecture: z.string().min(1).max(64).default("amd64/generic"),
-  /** A profile's values for racks or hosts that differ from the site (lifecycle 3.6). If the profile's value is null, the site's value applies. */
+  /** A profile's own values, for racks or hosts unlike the site's (lifecycle 3.6). If the profile's value is null, the site's value applies. */
   pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
   pxe_vlan_vid: siteFields.pxe_vlan_vid.nullable().describe("Replaces the value of the site").default(null),
   node_pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
@@ -199,7 +199,7 @@ const profileFields = {
     .nullable()
     .describe("Script that the first boot downloads and runs: https://...#sha256=<64 hex digits>")
     .default(null),
-  /** The first boot formats extra disks only with this explicit flag, because formatting destroys data (lifecycle 4.3). */
+  /** The first boot formats extra disks only if `initialize_extra_disks` is true, because formatting destroys data (lifecycle 4.3). */
   initialize_extra_disks: z
     .boolean()
     .describe("DESTROYS DATA: the first boot partitions and formats every free disk except the root disk")
@@ -250,7 +250,7 @@ const ttlMessage = {
 
 export const ProfileCreate = z.strictObject(profileFields).refine(tokenOutlivesDeploy, ttlMessage);
 export type ProfileCreate = z.output<typeof ProfileCreate>;
-/** A patch of a profile contains only the changed fields, without defaults. The hub checks the token's life on the merged profile. */
+/** A patch of a profile contains only the changed fields, without defaults. On the merged profile, the hub checks how long its tokens live. */
 export const ProfilePatch = z.strictObject({
   ...(Object.fromEntries(
     Object.entries(profileFields).map(([key, schema]) => [
@@ -384,7 +384,7 @@ export const PowerOverride = z.strictObject({
   selector_type: PowerOverrideSelector,
   selector_value: z.string(),
   status: Activation,
-  /** When an onboarding last used the BMC login, and when one last failed because of it, or null if neither happened since it was written. */
+  /** When an onboarding last used the BMC login, and last failed because of it. Each is null if it never happened with this login. */
   last_used_at: Timestamp.nullable(),
   last_failed_at: Timestamp.nullable(),
   last_failure_code: z.string().nullable(),

@@ -81,6 +81,6 @@ export type WebhookDelivery = z.output<typeof WebhookDelivery>;
 
 export const WebhookReplay = z.union([
   z.strictObject({ dead: z.literal(true) }),
-  /** Sends the webhook every event after a cursor of the list of events again, including events that were delivered before. */
+  /** Sends all events after `cursor`, a position in the list of events, to the webhook again, including events that were delivered before. */
   z.strictObject({ cursor: z.string().min(1).max(512) }),
 ]);

@@ -16,9 +16,9 @@ export type JournalState = (typeof JOURNAL_STATES)[number];
 
 const taskRef = { task_id: TaskId, epoch: PositiveInt4 };
 
-/** The limit for progress fits the largest progress report in the task catalogue, the list of users that a drain waits for. */
+/** The size limits of a progress report fit the largest one in the task catalogue, the list of users that a drain waits for. */
 const Progress = boundedJson({ depth: 6, values: 500, characters: 16 * 1024 });
-/** The limit for results fits the largest result in the task catalogue, the list of paths that an uninstall removes: 200 of 256 characters. */
+/** The size limits of a result fit the largest one in the task catalogue: an uninstall's list of 200 paths of 256 characters. */
 const Result = boundedJson({ depth: 8, values: 2_000, characters: 64 * 1024 });
 
 /** The reasons for which an agent refuses an order without running it. An agent's refusal is final for that order. */
@@ -34,7 +34,10 @@ const ORDER_REJECTIONS = [
 export const OrderRejection = z.enum(ORDER_REJECTIONS);
 export type OrderRejection = z.output<typeof OrderRejection>;
 
-/** The reply of a task's handler in a frame. The task catalogue has a reply schema for each task type, and the hub applies this schema again. */
+/**
+ * The reply of a task's handler in a frame. The task catalogue has a reply schema for each task type, and the hub also checks the reply with that
+ * schema.
+ */
 export const WireReply = z.discriminatedUnion("ok", [
   z.strictObject({ ok: z.literal(true), result: Result }),
   z.strictObject({ ok: z.literal(false), error: z.string().min(1).max(64), message: z.string().max(4096) }),
@@ -93,8 +96,8 @@ export const HubFrame = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("readiness.ack"), signal_id: z.uuid() }),
   z.strictObject({ type: z.literal("task.offer"), order: SignedOrder }),
   /**
-   * The member `accepted` exists only for tasks with `effectOnceAccepted`. The member `accepted` is false when the delivery was ended or cancelled
-   * before.
+   * The member `accepted` exists only for tasks with `effectOnceAccepted`. The member `accepted` is false when the task's delivery was ended or
+   * cancelled before its result reached the hub.
    */
   z.strictObject({ type: z.literal("task.result_ack"), ...taskRef, accepted: z.boolean().optional() }),
   z.strictObject({ type: z.literal("task.cancel"), ...taskRef }),

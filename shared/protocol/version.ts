@@ -33,7 +33,7 @@ export const CLOSE_CODES = {
 export type CloseReason = keyof typeof CLOSE_CODES;
 
 /**
- * The close code of an agent that reconnects at once, for example with a renewed certificate. The hub does not count an agent's announced reconnect
- * as an absence.
+ * The close code of an agent that reconnects at once, for example with a renewed certificate. A close with this code does not change the condition
+ * `agent.connected`.
  */
 export const AGENT_COMES_BACK = 4013;

@@ -20,12 +20,12 @@ export interface TaskSpec<
   readonly lane: TaskLane;
   /**
    * How long one delivery of a task may run without progress. When the task's lease has expired, the hub may offer the task again, with a higher
-   * epoch.
+   * epoch, the number of the delivery.
    */
   readonly leaseSeconds: number;
   /**
-   * A destructive task starts at most once for each (task, epoch). If the end of a destructive task is unknown, the agent reports the task as
-   * `interrupted` and never runs it again.
+   * A destructive task starts at most once in each epoch. If the end of a destructive task is unknown, the agent reports the task as `interrupted`
+   * and never runs it again.
    */
   readonly destructive: boolean;
   /**
@@ -33,7 +33,10 @@ export interface TaskSpec<
    * priority, even over a success.
    */
   readonly effectOnceAccepted?: boolean;
-  /** An object, because the database stores it and later fields must have a place. A task without input takes `z.strictObject({})`. */
+  /**
+   * A task's input is an object, because the database stores it and a future field must have a place. A task without input takes
+   * `z.strictObject({})`.
+   */
   readonly input: I;
   readonly result: R;
   readonly progress: P;

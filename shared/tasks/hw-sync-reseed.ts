@@ -29,8 +29,8 @@ export const hwSyncReseed = defineTask({
     sync_started: z.boolean(),
     endpoint: z.string(),
     /**
-     * The new interval of the host's hardware sync. `interval_seconds` is null when an operator's own timer decides the interval. Older agents do not
-     * report the interval of hardware sync.
+     * The new interval of the host's hardware sync. `interval_seconds` is null when an operator's own timer decides the interval. Agents of older
+     * releases do not report the interval.
      */
     interval_seconds: z.int().nullable().optional(),
   }),

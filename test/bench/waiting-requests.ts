@@ -23,7 +23,7 @@ const DEFAULT_INTERVAL_MS = 5_000;
 /** The number of looks in eight minutes at the default interval. In eight minutes the hub reads the ids of all machines twice. */
 const LOOKS = 96;
 
-/** Measures how many requests MAAS gets in a minute while nodes wait. One hub watches three sites at the same time. */
+/** Measures how many requests MAAS gets in a minute while workflows wait for their machines. One hub watches three sites at the same time. */
 export async function measureWaitingRequests(stateDir: string): Promise<Figure[]> {
   return withDatabase(stateDir, async (bench) => {
     const regions = await Promise.all(WAITING.map(() => startFleetRegion(stateDir, MACHINES)));

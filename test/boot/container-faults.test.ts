@@ -55,7 +55,7 @@ interface Case {
 /** Onboards the next box of the simulated region. `prepare` breaks something on the host before its first boot. */
 async function onboard({ profile = {}, environment = {}, prepare }: Case) {
   box += 1;
-  // The map has the hostname as its key, so that an earlier host that boots slowly does not get the `prepare` of this host.
+  // The key of `prepares` is the hostname, so that a slow host of an earlier test does not get the `prepare` of a later test.
   prepares.set(world.boxes[box - 1]?.hostname ?? "", async (host, machine) => {
     await host.setEnvironment({ ...QUICK, ...environment });
     await prepare?.(host, machine);
@@ -183,7 +183,7 @@ describe("an agent that cannot come up", () => {
 
   it("connects after its expired token was extended", async () => {
     const { id } = await onboard({
-      // The limits of 60 seconds are long enough for a boot on a busy machine, and the pause of 62 seconds is longer than both limits.
+      // Token and deploy each have 60 seconds: long enough for a boot on a busy machine, but shorter than the pause of 62 seconds.
       profile: { enrollment_token_ttl_seconds: 60, deploy_timeout_seconds: 60 },
       prepare: (one) => beforeFinal(one, "sleep 62"),
     });

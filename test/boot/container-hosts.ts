@@ -12,7 +12,7 @@ import { Lxd } from "./lxd.ts";
 /** Changes a machine after its installation and before its system starts for the first time. */
 export type Prepare = (host: ContainerHost, machine: Machine) => Promise<void>;
 
-/** Boots the machines that a simulated region deploys, as containers, and carries out its power calls. */
+/** Boots the machines that a simulated region deploys, as containers, and carries out the region's power calls. */
 export class ContainerHosts implements Lane {
   readonly #lxd: Lxd;
   readonly #scratch: string;
@@ -66,7 +66,7 @@ export class ContainerHosts implements Lane {
     };
   }
 
-  /** Gives the region the bridge's network, so that each host really has the address that its MAAS shows. */
+  /** Gives the region the bridge's network, so that each host really has the address that the region shows for it. */
   #layNetwork({ state }: Region): void {
     const subnet = state.subnets.find((one) => one.name === "pxe");
     const range = state.ipRanges.find((one) => one.subnetId === subnet?.id && one.type === "dynamic");

@@ -1,6 +1,6 @@
 import type { Region } from "../fakes/maas/engine/region.ts";
 
-/** How the region's machines boot, and how machines and this host reach each other. */
+/** How the region's machines boot, and how they and the computer that runs the tests reach each other. */
 export interface Lane {
   /** The address on which hub and region listen. */
   readonly listen: string;

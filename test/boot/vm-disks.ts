@@ -49,7 +49,7 @@ export async function layDisks(host: VmHost): Promise<void> {
 }
 
 export const MOUNTS = `UUID=${MOUNTED} /data ext4 defaults,nofail 0 0\nUUID=${SWAP} none swap sw,nofail 0 0\n`;
-/** A service that mounts the disk `private` before the parts run, as a service of the site would. */
+/** A service that mounts the disk `private` before the parts of the user-data run, as a service of the site would. */
 export const PRIVATE_MOUNT: readonly HostFile[] = [
   {
     path: "etc/systemd/system/private-data.service",

@@ -13,7 +13,7 @@ import { SHELL_UNIT, SHELL_WANTED } from "./vm-shell.ts";
 /** Changes a machine before its new system is installed. Returns files for the machine's new system. */
 export type PrepareVm = (host: VmHost) => Promise<HostFile[]>;
 
-/** Boots the machines that a simulated region deploys, as virtual machines, and carries out its power calls. */
+/** Boots the machines that a simulated region deploys, as virtual machines, and carries out the region's power calls. */
 export class VmHosts implements Lane {
   readonly listen = "127.0.0.1";
   readonly reach = GUEST_GATEWAY;
@@ -68,7 +68,7 @@ export class VmHosts implements Lane {
     return known;
   }
 
-  /** The folder's name is a number, because a hostname may be too long for the path of a socket. */
+  /** The name of a virtual machine's folder is a number, because a hostname may be too long for the path of a socket. */
   #make = (hostname: string, mac: string): VmHost =>
     new VmHost(join(this.#folder, String(this.#hosts.size + 1)), this.#image, hostname, mac);
 

@@ -8,8 +8,8 @@ const WORKING = ["properties", "integration", "fidelity", "unit"];
 /** Suites that wait for other processes for most of their time. */
 const WAITING = ["e2e", "db", "packages"];
 /**
- * The number of files of working suites that start with each file of a waiting suite. Working and waiting files side by side keep the processor busy,
- * while three waiting files would leave the processor idle.
+ * After each file of a waiting suite, vitest starts this number of files of working suites. Working and waiting files side by side keep the processor
+ * busy, while three waiting files would leave the processor idle.
  */
 const WORKING_PER_WAITING = 2;
 

@@ -232,7 +232,7 @@ describe("the launcher", () => {
   });
 });
 
-/** Copies the package into a folder that only this user can enter, like root's npx cache. */
+/** Copies the package into a folder that only the user of the test process can enter, like root's npx cache. */
 async function copyPackageWithoutLinks(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "muster package "));
   folders.push(folder);

@@ -106,8 +106,8 @@ describe.runIf(process.getuid?.() === 0)("a cluster that the user nobody ran", (
     await first.stop();
   });
   /**
-   * A PostgreSQL that another user runs on the same data. The embedded database's start, which the test checks, ends this PostgreSQL. If the start
-   * does not happen, `afterEach` ends this PostgreSQL.
+   * A PostgreSQL that another user runs on the embedded database's data. The embedded database's start, which the test checks, ends this PostgreSQL.
+   * If the start does not happen, `afterEach` ends this PostgreSQL.
    */
   let others: ChildProcess | undefined;
   afterEach(async () => {

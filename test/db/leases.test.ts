@@ -88,7 +88,7 @@ describe("a lease on a workflow", () => {
       return row?.status === "completed" ? row : undefined;
     });
     first.kill("SIGCONT");
-    // When the first hub has completed the next workflow, its paused run has ended, and the engine has dropped the result of the paused run.
+    // When the first hub has completed the workflow `next`, its earlier run of the stage has ended, and the engine has dropped that run's result.
     const next = await insertToy(test.database.db, "hold");
     await second.stop();
     await until("the paused hub works again", async () =>
@@ -129,7 +129,8 @@ describe("a run that has lost its lease without notice", () => {
       workflows: [toyWorkflow([stage])],
       classifyError: () => null,
       log: createLog("info", (line) => logged.push(line)),
-      // The lease is long, so the hub neither renews nor checks it during the test. The run therefore does not learn that it lost the lease.
+      // The lease is long, so the hub neither renews nor checks it during the test. The stage's run therefore does not learn that its hub lost the
+      // lease.
       leaseSeconds: 3_600,
       drainMs: 10_000,
     });

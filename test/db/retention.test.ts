@@ -82,7 +82,7 @@ it("removes events from the oldest on without a gap, also beside another transac
   await other.query("commit");
   other.release();
   expect(await removing).toMatchObject({ domain_events: 2 });
-  // The newest outdated event stays. An outdated event with a higher id than a recent event stays too.
+  // Event 3 stays as the last outdated event before a recent event. Event 5 stays because its id is higher than the recent event's.
   expect(await left()).toEqual([3, 4, 5, 6]);
 });
 
@@ -175,7 +175,7 @@ it("removes everything about a deleted node, including its last certificate, whi
   await removeOutdated(db, { records: 90, history: 30 });
   await removeOutdated(db, { records: 90, history: 30 });
   expect(await after()).toEqual([]);
-  // Certificates and tasks have an age of their own, so retention keeps them until 90 days after their end.
+  // Retention keeps each certificate and task until 90 days after its own end, even after the node's row is gone.
   expect(await before()).toEqual(["node_certificates", "tasks"]);
   await db.execute(sql`update node_certificates set not_after = now() - interval '91 days'`);
   await db.execute(sql`update tasks set finished_at = now() - interval '91 days' where finished_at is not null`);

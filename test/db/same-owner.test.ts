@@ -10,8 +10,8 @@ import { NodeId, SiteId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 /**
- * When the MAAS user is renamed, an SQL statement updates the stored owner of machines. The SQL statement treats the same owners as equal as the
- * TypeScript function that compares owners.
+ * When the MAAS user is renamed, an SQL statement updates the stored owner of machines. The SQL statement and the TypeScript function that compares
+ * owners must agree on which names mean the same owner.
  */
 let test: TestDatabase;
 const siteId = SiteId.parse(randomUUID());

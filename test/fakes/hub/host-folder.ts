@@ -34,7 +34,7 @@ export class HostFolder {
   }
   write(name: string, text: string, mode = 0o644): void {
     mkdirSync(dirname(this.path(name)), { recursive: true });
-    // The rename replaces the file in one step, so a tool that reads the file at that moment never sees an empty file.
+    // The function renames a complete new file over the old file, so a tool that reads meanwhile never sees an empty file.
     const next = `${this.path(name)}.next`;
     writeFileSync(next, text);
     chmodSync(next, mode);

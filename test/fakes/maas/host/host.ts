@@ -139,7 +139,7 @@ export class SimulatedHost {
     this.#children.set(unit, child);
     if (child.pid !== undefined) notePid(this.root, unit, child.pid);
     const code = await exit;
-    // If the unit was stopped meanwhile, `#children` no longer has its process, and may already have a new process of the same unit.
+    // If the unit was stopped before its process ended, `#children` no longer has that process, and may already have a new process of the unit.
     if (this.#children.get(unit) !== child) return { code, stopped: true };
     this.#children.delete(unit);
     forgetPid(this.root, unit);

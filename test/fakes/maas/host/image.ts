@@ -29,7 +29,7 @@ function quote(text: string): string {
 function put(root: string, file: HostFile): void {
   const path = join(root, file.path);
   mkdirSync(dirname(path), { recursive: true });
-  // The function first removes the file of the previous boot, because a read-only file cannot be overwritten.
+  // The function first removes the file that the previous boot wrote, because a read-only file cannot be overwritten.
   rmSync(path, { force: true });
   writeFileSync(path, file.content);
   chmodSync(path, file.mode);

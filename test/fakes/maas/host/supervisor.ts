@@ -27,7 +27,7 @@ const MIN_RESTART_DELAY_MS = 250;
 const SCRIPTS = "var/lib/cloud/instance/scripts";
 const OUTPUT_LOG = "var/log/cloud-init-output.log";
 
-/** Boots deployed machines in folders, keeps the machines' units running, and shuts machines down. */
+/** Simulates the host of each deployed machine in a folder: boots the host, keeps its units running, and shuts it down. */
 export class HostSupervisor implements UnitSupervisor {
   readonly #options: SupervisorOptions;
   readonly #hosts = new Map<string, SimulatedHost>();

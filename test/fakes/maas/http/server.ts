@@ -85,7 +85,7 @@ async function answerApi(region: Region, request: IncomingMessage, url: URL, bod
   return handler(call);
 }
 
-/** The reporting script that a deployed machine's sync service fetches. Simulated hosts in folders do not need the script. */
+/** The reporting script that a deployed machine's sync service fetches. A host that is simulated in a folder does not need the script. */
 const RUN_SCRIPTS = readFileSync(new URL("../host/maas-run-scripts.py", import.meta.url), "utf8");
 
 async function answer(parts: ServerParts, request: IncomingMessage, url: URL, body: Buffer): Promise<Reply> {

@@ -36,7 +36,7 @@ function limitOf(call: Call): number {
   return limit;
 }
 
-/** Returns the events of one page, newest first: with `after` the oldest events after that id, else the newest events. */
+/** Returns the events of one page, newest first. With `after`, the page has the oldest events after the id `after`, otherwise the newest events. */
 export function pageOf(
   events: readonly MaasEvent[],
   limit: number,

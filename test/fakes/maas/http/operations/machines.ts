@@ -104,8 +104,8 @@ export async function create(call: Call): Promise<Reply> {
     try {
       await commission(call.region, machine, call.user, request);
     } catch (error) {
-      // When a new machine's commissioning options are invalid, MAAS ignores the error and leaves the machine New. A failing BMC is an error of the
-      // call.
+      // When a new machine's commissioning options are invalid, MAAS ignores the error and leaves the machine New. When the BMC fails, the call fails
+      // too.
       if (!(error instanceof Refusal) || error.status !== 400) throw error;
     }
   }
