@@ -3,7 +3,7 @@ import { execa } from "execa";
 import { endRun, pidOf, startRun } from "../support/run-folder.ts";
 import { bootCache } from "./image/boot-image.ts";
 
-/** Creates the folder for the boots of this process. */
+/** Creates the folder for the files of this process's run, after it has cleaned up the runs of killed processes. */
 export const startBootRun = (): Promise<string> => startRun(join(bootCache(), "runs"), "run", endBootRun);
 
 /**

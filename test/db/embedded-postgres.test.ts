@@ -24,7 +24,7 @@ const Started = z.object({ url: z.string(), adopted: z.boolean(), version: z.str
 /** The operating system's user `nobody`, or undefined unless the tests run as root. */
 const nobody = process.getuid?.() === 0 ? parsePasswd(await readFile("/etc/passwd", "utf8"), "nobody") : undefined;
 
-/** The user nobody cannot read a repository below /root. */
+/** Whether the user `nobody` can enter the folder of `HUB`, which is impossible below /root. */
 const runnableByNobody = await canEnter(dirname(HUB), nobody);
 
 const folders: string[] = [];

@@ -63,8 +63,7 @@ describe("three hubs on one PostgreSQL, killed and stopped at random while eight
       process.kill(victim, "SIGKILL");
       await until("the hub is started again", () => (hub.pid() === victim ? undefined : true));
       await hub.ready();
-      // The test waits until the surviving hubs have worked. Without this wait, the next kill on a busy machine could hit hubs that have not worked
-      // yet.
+      // The test waits until one more hub has run a stage. Otherwise the next kill on a busy machine could hit a hub that has done nothing yet.
       await until(
         "another hub has done some of the work, or all of it is done",
         async () => (await hubsThatWorked()) > worked || (await activeNodes()) === HOSTS.length || undefined,
