@@ -24,7 +24,7 @@ const Started = z.object({ url: z.string(), adopted: z.boolean(), version: z.str
 /** The operating system's user `nobody`, or undefined unless the tests run as root. */
 const nobody = process.getuid?.() === 0 ? parsePasswd(await readFile("/etc/passwd", "utf8"), "nobody") : undefined;
 
-/** Whether the user `nobody` can enter the folder of `HUB`, which is impossible below /root. */
+/** Whether `nobody`, or the test's own user if it is not root, can enter the folder of `HUB`. The user `nobody` cannot enter /root. */
 const runnableByNobody = await canEnter(dirname(HUB), nobody);
 
 const folders: string[] = [];
