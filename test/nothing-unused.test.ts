@@ -1,4 +1,6 @@
-/** Failure codes, MAAS calls, profile settings and move owners must be used by production code, not only by tests. */
+/**
+ * Failure codes, MAAS calls, profile settings and move owners (who may change a node's status) must be used by production code, not only by tests.
+ */
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";

@@ -70,7 +70,7 @@ interface MadeMachine {
   disks: boolean;
 }
 
-/** Creates a machine that the recording made Ready by hand: it was never commissioned and has invented values. */
+/** Creates a machine that a person set to Ready by hand for the recording. MAAS never commissioned the machine, and its values are invented. */
 function makeReady(region: Region, made: MadeMachine): void {
   const machine = blankMachine(region);
   Object.assign(machine, {

@@ -45,7 +45,10 @@ async function startRecorded(
   };
 }
 
-/** Links the names of machines to their ids, if the recording mentions a machine before an answer shows the machine. */
+/**
+ * Stores the simulated id of each recorded machine that the simulator has under the same name. A recorded request may name a machine before an answer
+ * shows it.
+ */
 function introduce(simulator: MaasSimulator, exchanges: readonly Exchange[], translation: Translation): void {
   for (const { body } of exchanges) {
     for (const one of Array.isArray(body) ? body : [body]) {

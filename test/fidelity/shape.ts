@@ -17,7 +17,7 @@ function shapeOf(value: unknown): string {
 /** The fields that contain objects whose keys a user chooses. The comparison treats the keys of these objects as values. */
 const OPEN_MAPS: readonly string[] = ["owner_data", "workload_annotations"];
 
-/** Fields of a real region's answer that the recorder dropped. If a recording lacks one of these fields, this is no difference. */
+/** Fields of a real region's answer that the recorder dropped. If a recording lacks one of these fields, the comparison ignores the field. */
 const DROPPED_BY_RECORDINGS: readonly string[] = ["ip_addresses"];
 
 /** Returns the simulated answer without the fields that the recorder dropped. */

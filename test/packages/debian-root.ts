@@ -13,8 +13,8 @@ const EMPTY = ["var/log", "tmp", "run", "dev", "proc", "root"];
 const TOOLS = ["/usr/bin/dpkg", "/usr/bin/deb-systemd-helper", "/usr/sbin/adduser", "/usr/bin/unshare"];
 
 /**
- * A Debian root for real installations. An overlay on this machine's programs and dpkg database keeps the machine unchanged and needs no
- * download. No systemd runs in the root.
+ * The Debian root is a folder with a Debian system in which tests really install packages. An overlay on this machine's programs and dpkg database
+ * keeps the machine unchanged and needs no download. No systemd runs in the root.
  */
 export class DebianRoot {
   readonly #folder = mkdtempSync(join(tmpdir(), "muster-root-"));

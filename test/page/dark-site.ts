@@ -4,7 +4,7 @@ import type { NodeId, SiteId } from "../../shared/ids.ts";
 import type { TestDatabase } from "../support/database.ts";
 import { insertSite } from "../support/site.ts";
 
-/** A script would run if the page treated this text as markup. */
+/** A text with a script that would run if the page treated the text as markup. */
 export const MARKUP = "<img src=x onerror=alert(1)>";
 
 /** Hosts of a site whose MAAS cannot be reached. The hub cannot poll the site, so the stored state of these hosts does not change. */

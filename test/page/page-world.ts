@@ -71,7 +71,7 @@ async function furnish(rig: Rig): Promise<void> {
   await rig.api.onboard({ ...selectors, ...waiting });
 }
 
-/** Makes the commissioning of a box hang. The box enlists first, because a plan needs a machine in MAAS. */
+/** Makes the commissioning of a box hang. The box enlists first, because the simulator plans outcomes for machines that MAAS knows. */
 async function commissioningHangs(maas: SimulatorControl, bmcAddress: string): Promise<void> {
   const hardware = z.array(z.looseObject({ id: z.string(), bmcAddress: z.string() }));
   const box = hardware.parse(await maas.call("GET", "hardware")).find((one) => one.bmcAddress === bmcAddress);

@@ -21,13 +21,13 @@ export interface Told {
   readonly driver: Driver;
   /** True if the fault happened during the run. */
   readonly met: boolean;
-  /** The workflow's row at its first end, or at the moment when the test stopped because the fault did not happen. */
+  /** The workflow's row when the workflow first ended, or when the test stopped because the fault did not happen. */
   readonly end: WorkflowRow;
 }
 
 /**
- * Starts a workflow, arms the fault at the stage, and drives until the row ends. If the stage ends without the fault, the function abandons the
- * workflow, because another test covers the undisturbed run.
+ * Starts a workflow, arms the fault at the stage, and runs one look after another until the workflow ends. If the stage ends without the fault, the
+ * function abandons the workflow, because another test covers the undisturbed run.
  */
 export async function runWithTrouble(
   craft: Stagecraft,
@@ -96,7 +96,10 @@ export async function recover(told: Told): Promise<WorkflowRow> {
   return row;
 }
 
-/** Expects that the row completed, and that MAAS counts no more commissions and lasting deploys than in an undisturbed run. */
+/**
+ * Expects that the workflow completed. MAAS must count no more commissions, and no more deploys without a release or abort, than in an undisturbed
+ * run.
+ */
 export async function expectConverged(
   craft: Stagecraft,
   scenario: Scenario,

@@ -287,7 +287,7 @@ describe("a machine that is a node under another name", () => {
 
   it("is not touched when only MAAS shows that it is the same machine", async () => {
     const { nodeId, systemId } = await onboarded(4);
-    // The node's binding gets another BMC address, so that the hub accepts the request.
+    // The test stores another BMC address for the node's machine in the database, so that the hub accepts the request.
     await db().update(nodeMaasState).set({ ipmiIp: "10.9.9.9" }).where(eq(nodeMaasState.nodeId, nodeId));
     await releasedInMaas(systemId);
     const request = named(4, "yet-another-name");

@@ -39,7 +39,7 @@ export interface Outside {
   readonly powerOff: number;
 }
 
-/** A scenario is one path through a workflow kind. The field `stages` has the stages that no earlier scenario covers. */
+/** A scenario is one path through a workflow kind. The field `stages` has the stages that the tests exercise with this scenario. */
 export interface Scenario {
   readonly kind: string;
   readonly name: string;

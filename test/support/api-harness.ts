@@ -77,8 +77,8 @@ const WRITTEN = [
 ];
 
 /**
- * A condition that excludes audit entries of failed logins. The hub writes entries about failed logins in the background, so they may appear after
- * the answer.
+ * An SQL condition that excludes audit entries of failed logins. The hub writes entries about failed logins in the background, so they may appear
+ * after the answer.
  */
 const NO_LOGINS = "where action <> 'loginFailed'";
 

@@ -2,7 +2,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createWriteStream, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** A real process under test. The output of the process goes to a file. The first matching line on stdout reports that the process is ready. */
+/**
+ * A real process under test. The output of the process goes to a file. The ready line on stdout, a JSON object with the member `listening`, reports
+ * that the process is ready.
+ */
 export interface Child {
   readonly name: string;
   readonly pid: number;
@@ -40,7 +43,8 @@ export function startChild(options: ChildOptions): Child {
       cwd: REPOSITORY,
       env: { ...process.env, ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
-      // Each child has its own process group. A Ctrl-C in the terminal therefore reaches only the demo, which then stops its children in order.
+      // Each child has its own process group. A Ctrl-C in the terminal therefore reaches only the parent, `npm run demo`, which then stops its
+      // children in order.
       detached: true,
     },
   );

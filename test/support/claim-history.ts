@@ -2,9 +2,9 @@ import type { Pool } from "pg";
 
 /**
  * Checks in the stored history that no stage ran twice at once and that nothing was written twice. Each row that the query returns is a violation. In
- * this check, a claim consists of a workflow, its fence, a hub and the time of the claim. A claim ends when its move is committed, and the move's
- * events carry the claim. `claimed_at` is read after the row lock is taken, so it is later than the previous claim's commit. The history does not
- * contain claims without a commit.
+ * this check, a claim consists of a workflow, its fence, a hub and the time of the claim. A claim ends when the hub commits the step that it made
+ * under the claim, and the step's events name the claim. `claimed_at` is read after the row lock is taken, so it is later than the previous claim's
+ * commit. The history does not contain claims without a commit.
  */
 const FAULTS = `
   with claims as (

@@ -25,7 +25,7 @@ export type TestDatabase = {
   name: string;
   /** The connection pool, opened on first use. The method `drop` closes the connection pool. */
   database: Database;
-  /** Drops the database and its connections. Fails when a row or a line of the quiet log contains a secret of the test data. */
+  /** Drops the database and its connections. Fails when a row, or a line that was logged to `quietLog`, contains a secret of the test data. */
   drop(): Promise<void>;
 };
 

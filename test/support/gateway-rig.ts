@@ -222,7 +222,7 @@ export class GatewayRig {
     return this.ask("POST", "/internal/v1/nodes/enroll", { body });
   }
 
-  /** A node that has enrolled as an agent does. */
+  /** Creates a node and enrolls it with a new token, as the node's agent would. */
   async enrolled(status: NodeStatus = "active", generation = 1): Promise<Identity> {
     return this.enrollNode(await this.addNode(status), generation);
   }
@@ -344,8 +344,8 @@ export class GatewayRig {
   }
 
   /**
-   * Returns all rows of the tables `WATCHED`, without the columns that each contact of an agent changes: two times, the time to live, and the first
-   * use of a certificate.
+   * Returns all rows of the tables `WATCHED`, without the columns that each contact of an agent changes: two timestamps of the last contact, the
+   * heartbeat's time to live, and a certificate's first use and text.
    */
   async snapshot(): Promise<unknown> {
     const all: Record<string, unknown> = {};

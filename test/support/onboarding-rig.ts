@@ -177,7 +177,7 @@ async function start(
   return { id: created.onboarding_id, nodeId: created.node_id, hostname };
 }
 
-/** Writes the session, conditions and task results as the gateway does, and sends the hardware sync of the reseeded host. */
+/** Simulates the agent of an onboarding's host: writes the rows that the gateway would write, and sets the time of the host's hardware sync. */
 export async function playAgent({ database }: TestDatabase, maas: MaasSimulator, id: WorkflowId): Promise<void> {
   const { db } = database;
   const [about] = await db

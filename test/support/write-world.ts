@@ -137,7 +137,7 @@ export class WriteWorld {
     return id;
   }
 
-  /** A retired node with an earlier onboarding, so that the site has a profile for the node's machine. */
+  /** Creates a retired node and a completed onboarding of the node, so that the site has a profile for the node's machine. */
   async onboardedRetiredNode(): Promise<NodeId> {
     const id = await this.retiredNode();
     const onboarding = randomUUID();

@@ -67,7 +67,7 @@ class Recorder {
     return id;
   }
 
-  /** Drives the workflow until `stop` accepts a claim or the workflow ends. The dead hub keeps the last claim on the workflow. */
+  /** Runs one look after another until the hub has claimed a row that `stop` accepts, or the workflow ends. The dead hub keeps the last claim. */
   async #drive(id: WorkflowId, stop: At, agent = true): Promise<ClaimedWorkflow | null> {
     for (let looks = 0; looks < 3000; looks += 1) {
       const before = await readWorkflow(this.#rig.services.db, id);
@@ -141,7 +141,7 @@ const FIRST_BOOT = Buffer.from(
   "#!/bin/sh\n# What a host was given at first boot; a record keeps none of the real ones.\n",
 ).toString("base64");
 
-/** Replaces stored first boots by a text without secrets, because first boots contain enrollment tokens. */
+/** Replaces the stored user-data of all hosts by a text without secrets, because the user-data contains enrollment tokens. */
 async function withoutFirstBoots(rig: OnboardingRig): Promise<void> {
   const sha256 = createHash("sha256").update(FIRST_BOOT).digest("hex");
   for (const [path, secret] of rig.secrets.entries) {

@@ -11,7 +11,9 @@ export interface UpgradeRecord {
   readonly migrations: readonly string[];
   /** Rows by table, in PostgreSQL's JSON. The record leaves out empty tables. */
   readonly tables: Readonly<Record<string, readonly unknown[]>>;
-  /** The stored first boots of hosts, by their path in the secret store. The test that loads the record creates the site's credentials anew. */
+  /**
+   * The user-data for the hosts' first boots, by its path in the secret store. The test that loads the record creates the site's credentials anew.
+   */
   readonly secrets: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** The state file of the simulated region. */
   readonly region: Readonly<Record<string, unknown>>;

@@ -8,7 +8,7 @@ const MAX_REQUEST_BYTES = 32 * 1024 * 1024;
 export interface VaultServer {
   readonly vault: Vault;
   readonly url: string;
-  /** While this flag is true, the server reads requests and sends no answer. */
+  /** While `silent` is true, the server reads requests and sends no answer. */
   silent: boolean;
   /**
    * The server calls `arriving` with the method and path of each request before it answers the request. The server sends its answer only after the

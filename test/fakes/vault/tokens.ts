@@ -61,7 +61,7 @@ interface Role {
 export interface RoleHandle {
   readonly roleId: string;
   newSecretId(terms?: SecretIdTerms): string;
-  /** Changes the terms of tokens from later logins. Tokens from earlier logins keep their policies. */
+  /** Changes the terms of the tokens that logins get after this call. Tokens that exist already keep their policies. */
   change(terms: Partial<TokenTerms>): void;
 }
 
@@ -202,7 +202,10 @@ export class VaultTokens {
     return namesOf(token).map((name) => this.policies.get(name) ?? {});
   }
 
-  /** Returns the token's capabilities for a path. If several rules of its policies match, only the exact rule counts, or else the longest one. */
+  /**
+   * Returns the token's capabilities for a path. If several rules of its policies match the path, the rule without `*` counts. If every matching rule
+   * has a `*`, the longest rule counts.
+   */
   #grants(token: Token, path: string): Set<Capability> {
     const rules = this.#policiesOf(token).flatMap((policy) => Object.entries(policy));
     const fitting = rules.filter(([rule]) => (rule.endsWith("*") ? path.startsWith(rule.slice(0, -1)) : rule === path));

@@ -126,7 +126,7 @@ describe("agent and hub: identity", () => {
     const { validToDate } = new X509Certificate(host.read(`${STATE}/certificate.pem`));
     await until("the certificate to expire", () => (Date.now() > validToDate.getTime() ? true : undefined));
     hub.certificateLifeMs = 24 * 3_600_000;
-    // The agent renews its certificate of three seconds at once, so it may already have connected a second time.
+    // The first certificate is valid for three seconds. The agent renews it at once, so the agent may already have connected a second time.
     const { renewals, hellos } = hub;
     const before = hellos.length;
     startAgent();

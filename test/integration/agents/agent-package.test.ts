@@ -17,7 +17,7 @@ import { type Answer, GatewayRig } from "../../support/gateway-rig.ts";
 import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
-/** The test fetches the agent with curl, with the CA file and the header, as hosts do. */
+/** The test fetches the agent's package with curl, the hub's CA file and the enrollment token in a header, as hosts do. */
 let rig: GatewayRig;
 let folder: string;
 const member = (name: string, bytes: Buffer): Buffer =>

@@ -52,7 +52,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** Makes a host with the files that a first boot at this moment would write. The function does not start the host's agent. */
+/** Makes a host with the files that a first boot at the time of the call would write. The function does not start the host's agent. */
 async function host() {
   const nodeId = await rig.addNode("active");
   const folder = hosts.add();

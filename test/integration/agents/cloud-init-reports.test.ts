@@ -31,7 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig.stop());
 
-/** Creates a node in its first generation with a report token. */
+/** Creates a node in its first generation, and a token with which cloud-init reports about the node. */
 async function reporting(): Promise<{ nodeId: NodeId; token: string }> {
   const nodeId = await rig.addNode("enrolling");
   await rig.db.update(nodes).set({ generation: 1 }).where(eq(nodes.id, nodeId));
@@ -175,7 +175,7 @@ describe("cloud-init's reports", () => {
 const python = spawnSync("/usr/bin/python3", ["-c", "import cloudinit.reporting.handlers, requests"]).status === 0;
 if (!python) process.stderr.write("SKIPPED: cloud-init's own client is not installed (Debian package cloud-init)\n");
 
-/** Runs cloud-init's own module and handler, configured to post to the hub. */
+/** Runs cloud-init's own phone-home module and webhook reporter, configured to post to the hub. */
 const CLIENT = `
 import logging, sys
 from types import SimpleNamespace

@@ -47,7 +47,10 @@ async function say(agent: SocketAgent, type: string, more: Partial<ReportedCondi
       : undefined,
   );
 }
-/** Returns the seconds until the condition is stale, by the database's clock: null if it never is, undefined if nobody reported the condition. */
+/**
+ * Returns the seconds until the condition is stale, by the database's clock: null if the condition never becomes stale, undefined if nobody reported
+ * the condition.
+ */
 async function lifeLeft(nodeId: NodeId, type: string): Promise<number | null | undefined> {
   const [row] = await rig.db
     .select({ left: sql<number | null>`extract(epoch from ${nodeConditions.expiresAt} - now())::float8` })
@@ -128,7 +131,7 @@ describe("a reported condition", () => {
 
 describe("the sweep of stale conditions", () => {
   const GRACE_MS = 300_000;
-  // Deletes the conditions of earlier tests, because each test counts only the conditions of its own nodes.
+  // Deletes all conditions before each test, because each test counts only the conditions of its own nodes.
   beforeEach(() => rig.db.delete(nodeConditions));
   const sweep = () => sweepConditions(rig.inTx, GRACE_MS);
   const ago = (seconds: number) => sql`now() - make_interval(secs => ${seconds})`;
@@ -203,7 +206,7 @@ describe("the sweep of stale conditions", () => {
   }
   const later = (seconds: number) =>
     rig.db.update(nodeConditions).set({ expiresAt: sql`expires_at - make_interval(secs => ${seconds})` });
-  /** Counts the events that each transaction has written after `since`. */
+  /** Counts, for each transaction, the events about stale conditions whose sequence number is above `since`. */
   const writtenAtOnce = async (since: bigint): Promise<number[]> => {
     const { rows } = await rig.db.execute<{ n: number }>(
       sql`select count(*)::int as n from domain_events where seq > ${since} and type = 'node.condition.stale' group by xmin::text`,

@@ -21,7 +21,7 @@ import { until } from "../../support/until.ts";
 
 /**
  * Hostile hosts attack a hub to which good agents are connected. The hub's limits are smaller than in production, so that the tests are fast. The
- * rate limits of sequential requests refill so slowly that the speed of the machine does not matter.
+ * rate limits that a test uses up with one request after another refill so slowly that the speed of the machine does not matter.
  */
 const RATES = {
   ...NODE_RATES,

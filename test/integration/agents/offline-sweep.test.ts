@@ -76,7 +76,7 @@ describe("a silent node", () => {
 
   it("gets the open session of its dead hub closed, and keeps its status unless it is in service", async () => {
     const identity = await rig.enrolled("enrolling");
-    // The agent sends only its hello. A later frame would count as a contact and end the silence that the test simulates.
+    // The agent sends only its hello. A frame after the hello would count as a contact and end the silence that the test simulates.
     const agent = await connect(identity);
     await silence(identity.nodeId, 3_600_000);
     await sweep();
@@ -88,7 +88,7 @@ describe("a silent node", () => {
 
   it("is active again when its open session is heard from, without a new hello", async () => {
     const identity = await rig.enrolled();
-    // The agent sends only its hello. A later frame would count as a contact and end the silence that the test simulates.
+    // The agent sends only its hello. A frame after the hello would count as a contact and end the silence that the test simulates.
     const agent = await connect(identity);
     await silence(identity.nodeId, 3_600_000);
     await sweep();

@@ -51,8 +51,8 @@ const NOWHERE: Readonly<Record<string, string>> = {
   "vault kv": "needs a running Vault, which the tests do not have",
 };
 /**
- * The other npm scripts that the documents name. Each key is a script of package.json. The value of a key is the file that runs the script, or the
- * reason why no test runs the script.
+ * The npm scripts that the documents name. Each key is a script of package.json. The value of a key is the file that runs the script, or the reason
+ * why no test runs the script.
  */
 const SCRIPTS: Readonly<Record<string, { readonly file: string; readonly has: string } | string>> = {
   muster: { file: "test/integration/cli/documented-commands.test.ts", has: "hub/cli/main.ts" },

@@ -53,7 +53,7 @@ beforeAll(async () => {
 afterAll(() => removeHubState(folder));
 
 describe("the admin listener's certificate", () => {
-  // The end of a certificate is a whole second.
+  // A certificate states the end of its validity in whole seconds.
   const began = Math.floor(Date.now() / 1000) * 1000;
   const inDays = (days: number): Date => new Date(began + days * DAY_MS);
   const serve = async (everyMs: number, log = quietLog) =>

@@ -85,7 +85,7 @@ async function takeOver(version: string) {
     until(
       "every onboarding to end",
       async () => {
-        // The agents of all onboardings are simulated, because an onboarding without its agent would hold one of the site's places.
+        // The agents of all onboardings are simulated, because an onboarding that waits for its agent would keep counting against the site's limit.
         for (const { id } of rows) await playAgent(test, maas, id);
         const now = await db
           .select()
@@ -109,7 +109,8 @@ describe.each(versions)("the state that a dead hub of version %s left", (version
     const [done, ...others] = rows.filter((row) => row.status === "completed");
     if (done === undefined) throw new Error(`the record of ${version} has no completed onboarding`);
     expect(others).toEqual([]);
-    // The recorded version has the stages that its completed onboarding went through. Stages that a later version has added are not in the record.
+    // The recorded version has the stages that its completed onboarding went through. Stages that versions after the recorded one have added are not
+    // in the record.
     const passed = await db.select().from(workflowEvents).where(eq(workflowEvents.workflowId, done.id));
     const stages = [...new Set(passed.map(({ stage }) => stage))].sort();
     expect([...new Set(open.map((row) => row.stage))].sort()).toEqual(stages);

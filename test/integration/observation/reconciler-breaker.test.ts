@@ -161,7 +161,7 @@ describe("silent agents after an outage of the hub", () => {
       const heard = { lastSeenAt: sql`now() - interval '31 days'` };
       await fleet.db.update(agentSessions).set(heard).where(eq(agentSessions.nodeId, nodeId));
     }
-    // The test moves the times of earlier moves to offline into the past, so that the breaker no longer counts them. Nodes that the breaker has kept
+    // The test backdates the nodes' past changes to offline by an hour, so that the breaker no longer counts them. Nodes that the breaker has kept
     // online do not count in the next outage.
     await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
     await allOffline(true, [first]);

@@ -111,7 +111,7 @@ describe("a pass of the reconciler", () => {
     expect([await seeds(), unsynced()]).toEqual([25, 0]);
     for (const { deadline, createdAt } of await fleet.db.select().from(tasks))
       expect(deadline.getTime() - createdAt.getTime()).toBe(600_000);
-    // Each host already has a task in the current interval, so the reconciler only calls MAAS.
+    // Each host has already got its one task for the current interval, so the reconciler only switches hardware sync on in MAAS.
     stop();
     await sweep();
     expect([await seeds(), unsynced()]).toEqual([25, 5]);
@@ -146,7 +146,7 @@ describe("a pass of the reconciler", () => {
   it("makes up for a failed pass over all nodes with the next pass", async () => {
     const [first] = made as [FleetNode];
     const { host } = await fleet.node(first.nodeId);
-    // No look marks the changed node as due, so only a pass over all nodes finds the difference.
+    // The watcher does not see a change of the hub's own database, so only a pass over all nodes finds the difference.
     await fleet.db.update(nodes).set({ host: "10.1.1.1" }).where(eq(nodes.id, first.nodeId));
     await pass("some");
     expect((await fleet.node(first.nodeId)).host).toBe("10.1.1.1");
@@ -338,7 +338,7 @@ describe("a pass of the reconciler", () => {
       );
     reconciler = new Reconciler({ db: fleet.db, inTx: fleet.inTx, log: quietLog });
     await interval(300);
-    // The reconciler gives a host one task per interval, so the test moves the times of earlier tasks into the past.
+    // The reconciler gives a host one task per interval, so the test backdates the existing tasks by an hour.
     await fleet.db.update(tasks).set({ createdAt: sql`created_at - interval '1 hour'` });
     try {
       await pass("all");

@@ -16,7 +16,7 @@ beforeAll(async () => {
   fleet.watch();
   fleet.watch();
 });
-/** The test moves the times of earlier moves into the past, so that the breaker does not count them with the moves of the next test. */
+/** Before each test, all past changes of nodes' status are backdated by an hour, so that the breaker counts only the test's own changes. */
 beforeEach(async () => {
   await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
 });
@@ -263,7 +263,7 @@ describe("a quarantine by the reconciler", () => {
         (await fleet.node(nodeId)).driftAcknowledged === null ? true : undefined,
       );
     await forgotten();
-    // The hub also forgets the acknowledgement when both drifts of a node end at the same time.
+    // The hub also forgets the acknowledgement when the acknowledged drift and a second drift of the node end at the same time.
     fleet.status(machine, "commissioning");
     await fleet.drifted(nodeId, "recommissioned_outside");
     await resolve(nodeId, "acknowledge");

@@ -239,7 +239,7 @@ describe("one look at a site", () => {
     expect((await observed("aaa"))?.status).toBe(4);
     await givenBack();
     region.meanwhile = async () => undefined;
-    // The watcher dropped the event when it lost the site, so it must not remember the event as processed.
+    // The watcher dropped the event when it lost the site's lease to another hub, so it must not remember the event as processed.
     expect(await look()).toEqual(["events", "some aaa"]);
     expect((await observed("aaa"))?.status).toBe(9);
   });

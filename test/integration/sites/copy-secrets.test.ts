@@ -84,7 +84,8 @@ async function seed(): Promise<void> {
   await sealed.write(SECRET_PATHS.userData(rows[0].id), { user_data: CANARY });
 }
 /**
- * Counts the CA, the order key, the MAAS token, the power login, the deploy password, the webhook secret, one host's user-data, and the overrides.
+ * The number of secrets that the command copies: the CA, the order key, the MAAS token, the power login, the deploy password, the webhook secret, one
+ * host's user-data, and the overrides.
  */
 const ALL = 7 + OVERRIDES;
 

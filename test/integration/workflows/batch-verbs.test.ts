@@ -1,4 +1,4 @@
-/** Tests verbs of a whole batch while other transactions write the same rows, and that the verbs do not block others. */
+/** Tests verbs on a whole batch while other transactions write the same rows. A verb must not block the other transactions. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordDomainEvent } from "../../../hub/db/queries/domain-events.ts";
 import { lastSettled, listDomainEvents } from "../../../hub/db/queries/domain-events-list.ts";

@@ -76,7 +76,8 @@ const machineOf = async (id: WorkflowId) =>
     return typeof systemId === "string" ? rig.maas.sim.region.findMachine(systemId) : undefined;
   });
 /**
- * Plans the outcomes for a host that MAAS does not know yet. The plan must exist before a hub runs, because a hub may commission the host at once.
+ * Plans how the commissioning and the deploys of a host end in the simulated region. MAAS does not know the host yet. The plan must exist before a
+ * hub runs, because a hub may commission the host at once.
  */
 const plan = (hostname: string, what: Plan): void => {
   rig.maas.sim.region.state.plans[hostname] = what;

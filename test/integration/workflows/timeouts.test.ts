@@ -26,7 +26,7 @@ interface Case {
   readonly what: string;
   readonly ends: readonly [cls: string, code: string, status: string, verb: string];
   readonly profile?: Partial<ProfileCreate>;
-  /** The outcomes that the simulated region gives the machine. */
+  /** How the simulated region ends the machine's commissioning and deploys. */
   readonly plan?: Plan;
   readonly seconds?: number;
   /** The test calls `keep` repeatedly while the workflow runs. */

@@ -240,7 +240,7 @@ describe("a power-cycle", () => {
   const lost = async (look: { run(): Promise<unknown> }): Promise<void> => void (await look.run());
 
   it("happens once, even if a killed hub did not record one of its steps", async () => {
-    // The test loses every second look after the look has acted, which includes the first look of each step.
+    // In this test, every second look acts, but the hub loses its result. The first look of each step is one of the lost looks.
     let looks = 0;
     const id = await start(1);
     const begun = (row: WorkflowRow) => (factsOf(row).discovery ?? null) !== null;

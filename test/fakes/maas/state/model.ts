@@ -19,7 +19,7 @@ export interface NetworkInterface {
   macAddress: string;
   vlanId: number | null;
   links: Link[];
-  /** The interface's parameters: an object if a form created the interface, and a text if an old MAAS version stored it. */
+  /** MAAS's field `params` of the interface: an object, or a text if an old MAAS version stored the interface. */
   params: Record<string, never> | string;
   vendor: string | null;
   product: string | null;
@@ -141,7 +141,7 @@ export interface Machine {
   blockDevices: BlockDevice[];
   bootDiskId: number | null;
   volumeGroupIds: number[];
-  /** True when the machine's owner has a copy of the filesystem layout. */
+  /** True if MAAS has copied the machine's filesystem layout for its present owner. */
   ownedStorage: boolean;
   scriptSets: Record<ScriptSetKind, ScriptSet | null>;
   pastScriptSets: ScriptSet[];
@@ -241,7 +241,7 @@ export interface HardwareNic {
   linkSpeed: number;
 }
 
-/** A box in a rack. A box exists whether or not MAAS has a record of it. */
+/** A box, which is a simulated physical server in a rack. A box exists whether or not MAAS has a record of it. */
 export interface Hardware {
   id: string;
   bmcAddress: string;
@@ -346,7 +346,10 @@ export interface State {
   counters: Record<string, Counters>;
   requests: Record<string, number>;
   hosts: HostRecord[];
-  /** The time at which each OAuth nonce was used, in milliseconds since the epoch. The key is `consumer token nonce`. */
+  /**
+   * The time at which each OAuth nonce was used, in milliseconds since the epoch. The key of each entry consists of the consumer key, the token key
+   * and the nonce, separated by spaces.
+   */
   nonces: Record<string, number>;
   rack: {
     systemId: string;

@@ -4,7 +4,7 @@ import type { ApiToken, Counters, NetworkInterface, State } from "./model.ts";
 
 /**
  * The API key of the simulator's administrator, which works with a simulator only. Tests search logs for the parts of the key. No part of the key
- * consists of zeros and ones only, because PostgreSQL itself uses such names.
+ * consists of zeros and ones only, because PostgreSQL's own file names, such as 000000010000000000000001, do.
  */
 export const DEFAULT_API_KEY = "simConsumer0000001:simToken000000001:simTokenSecretKv7Qm2Zx9Lr4Tn8Wc3H";
 

@@ -48,7 +48,7 @@ export const SCRIPT_STATUS_LABEL: Readonly<Record<number, string>> = {
   5: "Aborted",
 };
 
-/** The fields `<prefix>_status` and `<prefix>_status_name` of a script set, also where there is no set. */
+/** Returns the fields `<prefix>_status` and `<prefix>_status_name` of a script set. Without a script set, the status is -1. */
 function statusPair(prefix: string, set: ScriptSet | null): Record<string, unknown> {
   const status = set?.status ?? -1;
   return { [`${prefix}_status`]: status, [`${prefix}_status_name`]: SCRIPT_STATUS_LABEL[status] };
