@@ -4,7 +4,7 @@ import { startChromium } from "./chromium.ts";
 import { type PageWorld, startPageWorld } from "./page-world.ts";
 import { Visit, type VisitOptions } from "./visit.ts";
 
-/** One hub and one browser, for all cases of the page. */
+/** One hub and one browser, for all test cases of the operators' page. */
 export class Stage {
   readonly world: PageWorld;
   readonly #browser: Browser;

@@ -5,8 +5,8 @@ import { type Driver, plainly } from "./drive.ts";
 import { countedOf, type Scenario, STAGE_CASES, type Stagecraft, type Subject, setStage } from "./scenarios.ts";
 
 /**
- * During an upgrade of MAAS, hosts at every stage wait and then continue without an operator (lifecycle 4.6, with the corrections of later
- * decisions).
+ * During an upgrade of MAAS, hosts at every stage wait and then continue without an operator (lifecycle 4.6, with the corrections of the decisions
+ * made after it).
  */
 const UPGRADE_SECONDS = 300;
 

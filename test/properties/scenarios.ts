@@ -179,7 +179,7 @@ const removing: Scenario = {
   expectCancelled: (rig, subject) => expectNode(rig, subject, "retired"),
 };
 
-/** If `gone` is true, expects that no certificate of the host is valid and that no task waits for the host's agent. */
+/** If `gone` is true, expects that the host has no valid certificate and no waiting task. If false, expects one of each. */
 async function expectHostGone(rig: OnboardingRig, nodeId: NodeId, gone: boolean): Promise<void> {
   const { db } = rig.test.database;
   const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));

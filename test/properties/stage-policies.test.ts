@@ -13,8 +13,8 @@ import { Driver, plainly } from "./drive.ts";
 import { countedOf, machineOf } from "./scenarios.ts";
 
 /**
- * Tests the table of lifecycle 4.6, with the corrections of later decisions, row by row: the number of tries, the failure at the end, and the
- * compensation.
+ * Tests the table of lifecycle 4.6, with the corrections of the decisions made after it, row by row: the number of tries, the failure at the end, and
+ * the compensation.
  */
 interface Row {
   readonly stage: OnboardingStage;

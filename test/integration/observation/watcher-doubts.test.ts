@@ -37,7 +37,7 @@ const known = async () => {
   const made = await fleet.nodeInService();
   const box = region().hardwareOf(made.machine);
   if (box === undefined) throw new Error("the machine has no box");
-  // The BMC is so slow that its action ends only when the test ends it.
+  // The BMC is so slow that a power action ends only when the test ends the action.
   box.bmcSeconds = 1e12;
   await fleet.sweep();
   await until("the node to be judged by that sweep", async () => {
@@ -56,7 +56,7 @@ const looked = (): Promise<true> => {
 const watchOf = async () =>
   (await fleet.db.select().from(maasSiteWatches).where(eq(maasSiteWatches.siteId, fleet.siteId)))[0];
 const sweptAt = async () => (await watchOf())?.lastSweepAt;
-/** Makes the BMC finish its action, of which MAAS writes no event. */
+/** Makes the BMC finish its power action. MAAS writes no event about the end of the action. */
 const done = (machine: Machine): void => {
   const before = region().state.events.length;
   region().settle(machine);

@@ -32,7 +32,7 @@ describe("the events feed of a site", () => {
     if (looked === "lost") throw new Error("another hub has taken the site over");
     return { asked: [...region.asked], error: looked.error instanceof MaasError ? looked.error.code : looked.error };
   };
-  /** Simulates another hub that takes the site over. The new hub does not know what the last hub has seen. */
+  /** Simulates another hub that takes the site over. The new hub does not know what the previous hub has seen. */
   const anotherHub = () => {
     memory = emptyMemory();
   };
@@ -51,7 +51,7 @@ describe("the events feed of a site", () => {
     region.feed = [event(499, "aaa"), event(500, "aaa")];
     await look();
     anotherHub();
-    // A hub that takes a site over does not know when the last hub listed the machine ids. The new hub therefore lists the ids of all machines.
+    // A hub that takes a site over does not know when the previous hub listed the machine ids. The new hub therefore lists the ids of all machines.
     expect((await look()).asked).toEqual(["events", "some aaa", "ids"]);
     // The region was restored from a backup older than event 499. Before the next look, the restored region has written new events with the same ids
     // and higher ids.

@@ -39,7 +39,7 @@ describe("the loops that watch sites", () => {
   afterAll(() => database.drop());
 
   const addSite = (): Promise<SiteId> => insertSite(database.database.db);
-  /** Simulates a region without machines that counts its looks. */
+  /** Simulates a region without machines. The region counts the looks of the hub. */
   const idle = (hub: string): MaasPort =>
     ({
       events: async () => {

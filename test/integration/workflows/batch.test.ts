@@ -116,7 +116,7 @@ describe("a batch of 200 hosts over night", () => {
     state.plans[`night-${n}`] = plan;
   }
 
-  /** Repairs the hardware, as a technician does before the second try in the morning. */
+  /** Repairs the hardware of the failed hosts, as a technician does in the morning before an operator recovers the batch. */
   function mend(): void {
     const { state } = rig.maas.sim.region;
     for (const [n] of faults) {
