@@ -6,7 +6,8 @@ import type { Tx } from "../tx.ts";
 import { releaseSubjects, takeFreeNumber } from "./workflow-subjects.ts";
 import { wakeWorkflows } from "./workflow-wakes.ts";
 
-const deploySlot = (profileId: ProfileId): string => `deploy-slot:${profileId}/`;
+/** The prefix of the profile's places for deploys, and the key by which a deploy waits for a free place. */
+export const deploySlots = (profileId: ProfileId): string => `deploy-slot:${profileId}/`;
 const ANY_SLOT = "deploy-slot:%";
 
 /**
@@ -15,7 +16,7 @@ const ANY_SLOT = "deploy-slot:%";
  * search for a place, so each host finds its own free place. Without the lock all hosts would try the same place, and all but one host would fail.
  */
 export async function takeDeploySlot(tx: Tx, id: WorkflowId, profileId: ProfileId, most: number): Promise<boolean> {
-  const prefix = deploySlot(profileId);
+  const prefix = deploySlots(profileId);
   await lockUntilCommit(tx, "deploy_slots", prefix);
   await takeFreeNumber(tx, id, { prefix, most, unlessHeld: ANY_SLOT });
   const held = await tx
@@ -24,9 +25,6 @@ export async function takeDeploySlot(tx: Tx, id: WorkflowId, profileId: ProfileI
     .where(and(eq(workflowSubjects.workflowId, id), like(workflowSubjects.subject, `${prefix}%`)));
   return held.length > 0;
 }
-
-/** The key by which a deploy waits for a free place of its profile. */
-export const deploySlotKey = (profileId: ProfileId): string => deploySlot(profileId);
 
 export async function releaseDeploySlot(tx: Tx, id: WorkflowId): Promise<void> {
   const freed = await releaseSubjects(tx, id, ANY_SLOT);

@@ -3,7 +3,7 @@ import { and, eq, like, ne, sql } from "../orm.ts";
 import { maasSites, nodeOnboardings, workflowSubjects, workflows } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { setOnboardingMachine } from "./onboardings.ts";
-import { takeSubjects } from "./workflow-subjects.ts";
+import { holdSubjects } from "./workflow-subjects.ts";
 
 /** The workflow that holds a machine: an onboarding, or the decommission that releases the machine of a removed node. */
 export interface MachineHolder {
@@ -22,13 +22,8 @@ export async function holdMachine(
   { siteId, systemId, bmcs }: { readonly siteId: SiteId; readonly systemId: string; readonly bmcs: readonly string[] },
 ): Promise<MachineHolder | null> {
   const overAllSites = bmcs.map((bmc) => `machine-with-bmc:${systemId}/${bmc}`);
-  const subjects = [`machine:${siteId}/${systemId}`, ...overAllSites];
-  const holders = await takeSubjects(
-    tx,
-    subjects.map((subject) => ({ subject, workflowId: id })),
-  );
-  const other = [...holders.values()].find((holder) => holder !== id);
-  if (other !== undefined) return describeHolder(tx, other);
+  const other = await holdSubjects(tx, id, [`machine:${siteId}/${systemId}`, ...overAllSites]);
+  if (other !== null) return describeHolder(tx, other);
   await setOnboardingMachine(tx, id, systemId);
   return null;
 }

@@ -41,6 +41,15 @@ export async function takeSubjects(tx: Tx, claims: readonly SubjectClaim[]): Pro
   throw new Error(`the holders of ${subjects.length} workflow subjects changed during ${MOST_CLAIMS} claims`);
 }
 
+/** Takes the subjects for the workflow `id` and returns null, or returns another workflow that holds one of the subjects. */
+export async function holdSubjects(tx: Tx, id: WorkflowId, subjects: readonly string[]): Promise<WorkflowId | null> {
+  const holders = await takeSubjects(
+    tx,
+    subjects.map((subject) => ({ subject, workflowId: id })),
+  );
+  return [...holders.values()].find((holder) => holder !== id) ?? null;
+}
+
 /**
  * Takes the subject of the lowest free number from 1 to `most` under the prefix, unless the workflow already holds a subject that matches the LIKE
  * pattern `unlessHeld`.

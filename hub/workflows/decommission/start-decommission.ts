@@ -12,7 +12,7 @@ import type { DecommissionMode } from "../../../shared/workflow-status.ts";
 import { hasProfile, insertDecommission, readMaasSystemId, readPriorStatus } from "../../db/queries/decommissions.ts";
 import { revokeEnrollmentTokens } from "../../db/queries/enrollment-tokens.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
-import { onboardingOfHost, subjectOf, takeSubjects } from "../../db/queries/workflow-subjects.ts";
+import { holdSubjects, onboardingOfHost, subjectOf } from "../../db/queries/workflow-subjects.ts";
 import { insertWorkflows } from "../../db/queries/workflows.ts";
 import type { Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
@@ -172,10 +172,8 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
 
 /** Holds the node for the operation, because a node has at most one operation. A failed operation holds the node too, because it can be resumed. */
 async function holdNode(tx: Tx, node: Node, id: WorkflowId, mode: DecommissionMode): Promise<void> {
-  const subject = subjectOf.node(node.id);
-  const holder = (await takeSubjects(tx, [{ subject, workflowId: id }])).get(subject);
-  if (holder === id || holder === undefined) return;
-  throw heldError(node, holder, `no ${mode} can begin`);
+  const holder = await holdSubjects(tx, id, [subjectOf.node(node.id)]);
+  if (holder !== null) throw heldError(node, holder, `no ${mode} can begin`);
 }
 
 export const heldError = (node: Pick<Node, "id" | "hostname">, holder: WorkflowId, so: string): ApiError =>

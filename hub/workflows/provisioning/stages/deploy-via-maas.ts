@@ -2,7 +2,7 @@ import { type Failure, failure } from "../../../../shared/failures.ts";
 import { MAAS_STATUS } from "../../../../shared/maas-status.ts";
 import { Secret } from "../../../../shared/secret.ts";
 import type { ProvisioningStage } from "../../../../shared/workflow-status.ts";
-import { deploySlotKey, releaseDeploySlot, takeDeploySlot } from "../../../db/queries/deploy-slots.ts";
+import { deploySlots, releaseDeploySlot, takeDeploySlot } from "../../../db/queries/deploy-slots.ts";
 import { MaasError } from "../../../maas/port.ts";
 import { SECRET_PATHS } from "../../../secrets/port.ts";
 import type { Compensation, CompensationCause, Observation, Outcome } from "../../engine/stage.ts";
@@ -138,7 +138,7 @@ async function prepare(context: ProvisionContext, generation: number): Promise<O
   if (!placed) {
     const reason = `A free place to deploy: ${profile.deployMaxParallel} hosts of the profile are deploying`;
     const patch = { awaits_deploy_place: true };
-    return { kind: "wait", reason, seconds: 15, on: deploySlotKey(profile.id), patch };
+    return { kind: "wait", reason, seconds: 15, on: deploySlots(profile.id), patch };
   }
   return {
     kind: "enter_again",
