@@ -5,7 +5,7 @@ import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { MOVE_OWNERS } from "../hub/node/transitions.ts";
-import { ProfileCreate } from "../shared/api/sites.ts";
+import { ProfileCreate } from "../shared/api/profiles.ts";
 import { FAILURES } from "../shared/failures.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));

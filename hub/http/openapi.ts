@@ -12,14 +12,12 @@ import {
   OnboardingCreated,
   OnboardingDetail,
 } from "../../shared/api/onboardings.ts";
+import { Profile, ProfileCreate, ProfilePatch } from "../../shared/api/profiles.ts";
 import {
   CredentialWarning,
   PowerOverride,
   PowerOverrideCreate,
   PowerOverridePatch,
-  Profile,
-  ProfileCreate,
-  ProfilePatch,
   RoceAssignment,
   RoceAssignmentUpsert,
   RoceAssignmentWritten,

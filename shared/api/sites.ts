@@ -3,12 +3,12 @@ import { CREDENTIAL_WARNINGS, CREDENTIALS } from "../events.ts";
 import { ProfileId, SiteId } from "../ids.ts";
 import { Reason } from "./decommissions.ts";
 import { countsFailures } from "./extensions.ts";
-import { Hostname, InterfaceName, IpAddress, LinuxUserName, Seconds, Timestamp } from "./values.ts";
+import { Hostname, InterfaceName, IpAddress, LinuxUserName, Timestamp } from "./values.ts";
 
-const Activation = z.enum(["active", "disabled"]);
+export const Activation = z.enum(["active", "disabled"]);
 
 /** The fields of a site that an operator writes (lifecycle 3.1, 3.6). Only the API's credentials route writes a site's secrets. */
-const siteFields = {
+export const siteFields = {
   name: z
     .string()
     .min(1)
@@ -140,141 +140,6 @@ export const SiteProbe = z.strictObject({
   ),
 });
 export type SiteProbe = z.output<typeof SiteProbe>;
-
-/** A script's name or tag in MAAS. A script's name must not contain a comma, because MAAS's list separates names by commas (maas 2.5). */
-const ScriptName = z
-  .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/, "must be the name or tag of a script: letters, digits, . _ -");
-
-/** The settings of a profile (lifecycle 3.6, 3.7, 4.14). Every wait of an onboarding has its time-out in the profile. */
-const profileFields = {
-  name: z
-    .string()
-    .min(1)
-    .max(64)
-    .regex(/^[a-z0-9][a-z0-9-]*$/, "must be lower-case letters, digits and hyphens"),
-  description: z.string().max(512).nullable().default(null),
-  distro_series: z.string().min(1).max(64).default("ubuntu/noble"),
-  architecture: z.string().min(1).max(64).default("amd64/generic"),
-  /** A profile's own values, for racks or hosts unlike the site's (lifecycle 3.6). If the profile's value is null, the site's value applies. */
-  pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
-  pxe_vlan_vid: siteFields.pxe_vlan_vid.nullable().describe("Replaces the value of the site").default(null),
-  node_pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
-  /** Names or tags of MAAS's commissioning scripts. If the list is empty, MAAS chooses the scripts. */
-  commissioning_scripts: z.array(ScriptName).max(32).default([]),
-  /** Names or tags of MAAS's test scripts. With the single word `none`, MAAS runs no test script. */
-  testing_scripts: z.array(ScriptName).max(32).default([]),
-  strict_pxe_preflight: z
-    .boolean()
-    .describe("Refuse a host whose PXE wiring looks wrong; if false, the onboarding continues nevertheless")
-    .default(true),
-  enable_phase2_roce: z.boolean().describe("Give hosts the addresses of their RoCE rows").default(true),
-  roce_required: z.boolean().describe("Bar scheduling on a node while a RoCE row of its host is not set").default(true),
-  require_hw_sync: z
-    .boolean()
-    .describe("A host becomes active only when its hardware sync arrives in MAAS")
-    .default(true),
-  hardware_sync_interval_seconds: z
-    .int()
-    .min(60)
-    .max(86_400)
-    .describe("Interval of hardware sync; the probe compares it with the setting of the region")
-    .default(900),
-  enable_deploy_retry_on_datasource_failure: z
-    .boolean()
-    .describe("Deploy again automatically if a first boot found no datasource")
-    .default(true),
-  max_deploy_retry_attempts: z.int().min(0).max(5).describe("Most automatic redeploys of a host").default(1),
-  auto_claim_single_new_machine: z
-    .boolean()
-    .describe(
-      "Claim the only New machine without a BMC address in MAAS for the host; if there are several, none is claimed",
-    )
-    .default(false),
-  batch_max_parallel: z.int().min(1).max(1000).describe("Most onboardings of the profile at once").default(10),
-  deploy_max_parallel: z.int().min(1).max(1000).describe("Most deploys of the profile at once").default(10),
-  site_bootstrap_bundle_ref: z
-    .string()
-    .max(512)
-    .nullable()
-    .describe("Script that the first boot downloads and runs: https://...#sha256=<64 hex digits>")
-    .default(null),
-  /** The first boot formats extra disks only if `initialize_extra_disks` is true, because formatting destroys data (lifecycle 4.3). */
-  initialize_extra_disks: z
-    .boolean()
-    .describe("DESTROYS DATA: the first boot partitions and formats every free disk except the root disk")
-    .default(false),
-  erase_unexpected_signatures: z
-    .boolean()
-    .describe("DESTROYS DATA, together with initialize_extra_disks: disks with unknown content are formatted too")
-    .default(false),
-  boot_disk_pattern: z
-    .string()
-    .min(1)
-    .max(256)
-    .describe(
-      "Regular expression that matches model, name or id_path of one disk, ignoring case; the system is installed on this disk",
-    )
-    .default("boss|boot optimized|m\\.2"),
-  enrollment_token_ttl_seconds: Seconds.default(7200),
-  preflight_timeout_seconds: Seconds.default(900),
-  discovery_timeout_seconds: Seconds.default(1800),
-  commission_timeout_seconds: Seconds.default(5400),
-  configure_timeout_seconds: Seconds.default(900),
-  deploy_timeout_seconds: Seconds.default(7200),
-  hardware_sync_seed_timeout_seconds: Seconds.default(1800),
-  hardware_sync_health_timeout_seconds: Seconds.default(2700),
-  agent_enrollment_timeout_seconds: Seconds.default(1800),
-  /** The release's time-out includes the time for MAAS to erase the disk, which MAAS may do by its own configuration. */
-  release_timeout_seconds: Seconds.default(14_400),
-  power_off_timeout_seconds: Seconds.default(900),
-  /**
-   * How long a retired node stays deployed before the hub releases its machine (lifecycle 6.4). If the time is null, the hub never releases the
-   * machine of a retired node automatically.
-   */
-  retired_release_after_seconds: z.int().min(0).max(31_536_000).nullable().default(3600),
-};
-
-/** An enrollment token must stay valid longer than the slowest deploy and first boot that the profile allows (lifecycle 12, question 2). */
-const tokenOutlivesDeploy = (p: {
-  enrollment_token_ttl_seconds?: number | undefined;
-  deploy_timeout_seconds?: number | undefined;
-}): boolean =>
-  p.enrollment_token_ttl_seconds === undefined ||
-  p.deploy_timeout_seconds === undefined ||
-  p.enrollment_token_ttl_seconds >= p.deploy_timeout_seconds;
-const ttlMessage = {
-  message: "must be at least deploy_timeout_seconds, or the token dies before the host boots",
-  path: ["enrollment_token_ttl_seconds"],
-};
-
-export const ProfileCreate = z.strictObject(profileFields).refine(tokenOutlivesDeploy, ttlMessage);
-export type ProfileCreate = z.output<typeof ProfileCreate>;
-/** A patch of a profile contains only the changed fields, without defaults. On the merged profile, the hub checks how long its tokens live. */
-export const ProfilePatch = z.strictObject({
-  ...(Object.fromEntries(
-    Object.entries(profileFields).map(([key, schema]) => [
-      key,
-      (schema instanceof z.ZodDefault ? schema.unwrap() : schema).optional(),
-    ]),
-  ) as {
-    [K in keyof typeof profileFields]: z.ZodOptional<
-      (typeof profileFields)[K] extends z.ZodDefault<infer S> ? S : (typeof profileFields)[K]
-    >;
-  }),
-  status: Activation.optional(),
-});
-export type ProfilePatch = z.output<typeof ProfilePatch>;
-export const Profile = z.strictObject({
-  id: ProfileId,
-  site_id: SiteId,
-  ...profileFields,
-  status: Activation,
-  created_at: Timestamp,
-  updated_at: Timestamp,
-});
-export type Profile = z.output<typeof Profile>;
-export const profileTtlIsSound = tokenOutlivesDeploy;
 
 export const SkuId = z
   .string()

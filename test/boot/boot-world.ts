@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { execa } from "execa";
 import { z } from "zod";
-import { Profile } from "../../shared/api/sites.ts";
+import { Profile } from "../../shared/api/profiles.ts";
 import { type MaasSimulator, startMaasSimulator } from "../fakes/maas/simulator.ts";
 import { type Child, startChild } from "../support/child.ts";
 import { freePort } from "../support/free-port.ts";

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Profile } from "../../shared/api/sites.ts";
+import { Profile } from "../../shared/api/profiles.ts";
 import { until } from "../support/until.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import { hashOf, LEDGER, layDisks, MOUNTS, PRIVATE_MOUNT } from "./vm-disks.ts";

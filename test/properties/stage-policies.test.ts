@@ -3,7 +3,7 @@ import { eq, sql } from "../../hub/db/orm.ts";
 import { listStageEvents } from "../../hub/db/queries/workflow-events.ts";
 import { enrollmentTokens, maasRoceAssignments, type Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
-import type { ProfileCreate } from "../../shared/api/sites.ts";
+import type { ProfileCreate } from "../../shared/api/profiles.ts";
 import type { OnboardingStage } from "../../shared/workflow-status.ts";
 import type { Fault } from "../fakes/maas/http/faults.ts";
 import type { Machine, Plan } from "../fakes/maas/state/model.ts";

@@ -2,7 +2,8 @@ import type { z } from "zod";
 import { Problem } from "../../shared/api/errors.ts";
 import { NodeDetail, NodeSummary } from "../../shared/api/nodes.ts";
 import { BatchCreated, Onboarding, OnboardingCreated, OnboardingDetail, page } from "../../shared/api/onboardings.ts";
-import { Profile, Site, Sku } from "../../shared/api/sites.ts";
+import { Profile } from "../../shared/api/profiles.ts";
+import { Site, Sku } from "../../shared/api/sites.ts";
 
 /** A refused request, with the problem that the hub answered. */
 export class HubProblem extends Error {

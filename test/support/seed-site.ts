@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { Profile, RoceAssignment, RoceAssignmentWritten, Site, SiteProbe, Sku } from "../../shared/api/sites.ts";
+import { Profile } from "../../shared/api/profiles.ts";
+import { RoceAssignment, RoceAssignmentWritten, Site, SiteProbe, Sku } from "../../shared/api/sites.ts";
 import { bmcAddress, PXE_NIC, ROCE_NICS, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
 import { DEPLOY_PASSWORD } from "./deploy-password.ts";
 import type { HubApi } from "./hub-api.ts";

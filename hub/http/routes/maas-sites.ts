@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
-import { ProfileCreate, Site, SiteCreate, SitePatch } from "../../../shared/api/sites.ts";
+import { ProfileCreate } from "../../../shared/api/profiles.ts";
+import { Site, SiteCreate, SitePatch } from "../../../shared/api/sites.ts";
 import { SiteId } from "../../../shared/ids.ts";
 import { insertProfile, readProfile } from "../../db/queries/maas-site-profiles.ts";
 import {

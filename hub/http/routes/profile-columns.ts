@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { Profile, ProfileCreate } from "../../../shared/api/sites.ts";
+import type { Profile, ProfileCreate } from "../../../shared/api/profiles.ts";
 import type { MaasSiteProfile } from "../../db/schema/index.ts";
 
 /** For each field of a profile in the API, its column in the database table. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
-import { Profile, ProfileCreate, ProfilePatch, profileTtlIsSound } from "../../../shared/api/sites.ts";
+import { Profile, ProfileCreate, ProfilePatch, profileTtlIsSound } from "../../../shared/api/profiles.ts";
 import { ProfileId, SiteId } from "../../../shared/ids.ts";
 import {
   changeProfile as changeRow,

@@ -6,7 +6,7 @@ import { readOnboarding } from "../../../hub/db/queries/onboardings.ts";
 import { readWorkflow } from "../../../hub/db/queries/workflows.ts";
 import { type Workflow as WorkflowRow, workflows } from "../../../hub/db/schema/index.ts";
 import type { WorkflowRunner } from "../../../hub/workflows/engine/runner.ts";
-import { ProfileCreate } from "../../../shared/api/sites.ts";
+import { ProfileCreate } from "../../../shared/api/profiles.ts";
 import type { ProfileId, WorkflowId } from "../../../shared/ids.ts";
 import type { DecommissionStage, OnboardingStage } from "../../../shared/workflow-status.ts";
 import type { Machine, Plan } from "../../fakes/maas/state/model.ts";
