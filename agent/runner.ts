@@ -54,9 +54,9 @@ interface Job {
 const STOP_WITHIN_MS = 5_000;
 
 /**
- * The runner carries out orders: it verifies, records and runs each order once, and reports the reply until the hub acknowledges it. Orders in the
- * same lane, a group of task types, run one after the other. A task that had started before a restart of the agent and has no recorded end is
- * reported as `interrupted`, and the hub decides whether to run it again.
+ * The runner carries out orders: it verifies, records and runs each order once, and reports the reply until the hub acknowledges it. The task types
+ * form two groups, called lanes: `work` and `look`. Orders of the same lane run one after the other. A task that had started before a restart of the
+ * agent and has no recorded end is reported as `interrupted`, and the hub decides whether to run it again.
  */
 export class Runner {
   readonly #options: RunnerOptions;
@@ -66,7 +66,7 @@ export class Runner {
    */
   readonly #unjournalled = new Map<TaskId, Ref & { type: string; reply: WireReply }>();
   #taking: Promise<void> = Promise.resolve();
-  /** The last accepted order of each lane, for which the lane's next order waits. */
+  /** For each lane (`work` or `look`), the last accepted order, for whose end the lane's next order waits. */
   readonly #lanes = new Map<TaskLane, Promise<void>>();
   readonly #atWork = new Set<Promise<void>>();
   #stopping = false;

@@ -187,7 +187,7 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
     log: log.with({ part: "watcher" }),
     pollIntervalMs: config.watchIntervalMs,
     sweepIntervalMs: config.sweepIntervalMs,
-    onLooked: (look) => reconciler.reconcile(look),
+    onPolled: (poll) => reconciler.reconcile(poll),
   });
   closers.push(() => watcher.close());
   const sweep = startOfflineSweep({

@@ -167,7 +167,7 @@ export const EVENTS = {
   },
   "node.identity.barred": {
     subject: "nodes/{node_id}",
-    meaning: "Two hosts used one node's identity; both are barred until an operator re-enrolls the node.",
+    meaning: "Two hosts used one node's identity; the hub refuses both until an operator re-enrolls the node.",
     data: z.strictObject({
       node_id: z.string(),
       hostname: z.string(),
@@ -184,7 +184,7 @@ export const EVENTS = {
   "site.breaker.tripped": {
     subject: "maas-sites/{site_id}",
     meaning:
-      "Too many nodes of a site would change status at once, so none did; a person must look and reset the breaker.",
+      "Too many nodes of a site would change status at once, so none did; a person must check the nodes and reset the breaker.",
     data: z.strictObject({
       site_id: z.string(),
       kind: BreakerKind,

@@ -118,7 +118,7 @@ export const FAILURES = {
       maas_unavailable: AWAY,
       maas_conflict_transient: AWAY,
       maas_server_error: AWAY,
-      // A person must look at a release in MAAS that does not finish (lifecycle 5.8).
+      // A person must examine a release in MAAS that does not finish (lifecycle 5.8).
       release_timeout: {
         endsAs: "failed_manual_intervention",
         nextVerb: "resume",
@@ -142,7 +142,7 @@ export const FAILURES = {
         nextAction:
           "See to the onboardings of the profile that hold its places to deploy, or raise its deploy_max_parallel, then retry the stage.",
       },
-      // After a few attempts, a person must look at why the agent cannot drain the host (lifecycle 5.8).
+      // After a few attempts, a person must find out why the agent cannot drain the host (lifecycle 5.8).
       drain_failed: {
         endsAs: "failed_manual_intervention",
         nextVerb: "resume",

@@ -17,7 +17,7 @@ function stated(sequence: number, kind: TrustStatement["kind"], generation: numb
   const signature = sign(null, Buffer.from(trustSigningText(unsigned)), privateOf(by)).toString("base64url");
   return { ...unsigned, signature };
 }
-/** In the test's chain, the key generations 2 and 4 came into force. In the test's chain, key generation 3 was aborted. */
+/** In the test's chain of key statements, the key generations 2 and 4 came into force, and key generation 3 was aborted. */
 const CHAIN = [
   stated(1, "announce", 2, 1),
   stated(2, "finish", 2, 1),

@@ -4,8 +4,8 @@ import { canonicalJson } from "./json.ts";
 /**
  * This file defines how a host comes to trust a new CA and order key of the hub (decision I6). The hub's keys, a CA and an order key, have
  * generations. Each change of the hub's keys is a statement that is signed with the previous order key. All statements about the hub's keys form one
- * chain. A host that knows any key of the chain can follow the signatures to the newest key, however long the host was off. Only a signed statement
- * of the chain makes a host trust a new key of the hub.
+ * chain. A host that knows any key which a statement of this chain names can follow the signatures to the newest key, however long the host was off.
+ * Nothing but a signed statement makes a host trust a new key of the hub.
  */
 export const TRUST_KINDS = ["announce", "finish", "abort"] as const;
 export type TrustKind = (typeof TRUST_KINDS)[number];
@@ -77,8 +77,8 @@ function trustAfter(trust: Trust, statement: TrustStatement, verify: VerifyText)
 }
 
 /**
- * The sequence number of the statement that put `orderKey` into force. A host that knows only one order key follows the chain from the statement
- * after that.
+ * The sequence number of the statement that put `orderKey` into force. A host that knows only one order key verifies the chain of key statements from
+ * the statement after the one that put its key into force.
  */
 export const sequenceOf = (chain: TrustChain, orderKey: string): number =>
   chain.findLast((one) => one.kind === "finish" && one.order_key === orderKey)?.sequence ?? 0;

@@ -1,10 +1,10 @@
 /**
- * Failure codes, MAAS calls, profile settings and move owners (who may change a node's status) must be used by production code, not only by tests.
+ * Failure codes, MAAS calls, profile settings, and each owner that may change a node's status, must be used by production code, not only by tests.
  */
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { MOVE_OWNERS } from "../hub/node/transitions.ts";
+import { TRANSITION_OWNERS } from "../hub/node/transitions.ts";
 import { ProfileCreate } from "../shared/api/profiles.ts";
 import { FAILURES } from "../shared/failures.ts";
 
@@ -44,9 +44,9 @@ describe("production code uses", () => {
     expect(knobs.filter((knob) => !isUsed(readBy(knob), declared))).toEqual([]);
   });
 
-  it("each owner of a node's move", () => {
+  it("each owner that may change a node's status", () => {
     const declared = /^hub[/]node[/]transitions[.]ts$/;
-    const unused = MOVE_OWNERS.filter((owner) => !isUsed(new RegExp(`to: "\\w+", owner: "${owner}"`), declared));
+    const unused = TRANSITION_OWNERS.filter((owner) => !isUsed(new RegExp(`to: "\\w+", owner: "${owner}"`), declared));
     expect(unused).toEqual([]);
   });
 });

@@ -6,10 +6,10 @@ import { CLONE_EVIDENCE, type CloneEvidence, RENEWABLE_AFTER_EXPIRY_DAYS } from 
 import type { NodeId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { beginUse, noteReplacedUse, readCertificate } from "../db/queries/node-certificates.ts";
-import { readBar } from "../db/queries/node-identity-bars.ts";
+import { readIdentityBlock } from "../db/queries/node-identity-bars.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import { type CertificateFacts, certificateVerdict } from "../node/clone-verdict.ts";
-import { barIdentity, WHAT_TO_DO } from "../node/identity-bar.ts";
+import { blockIdentity, WHAT_TO_DO } from "../node/identity-block.ts";
 import { plainAddress } from "../outbound/addresses.ts";
 import { type CertificateAuthority, keySha256 } from "./certificate-authority.ts";
 import { serialOf } from "./x509.ts";
@@ -97,8 +97,8 @@ type Caller = Omit<AuthenticatedNode, "replaced">;
 
 /** The error for a revoked certificate, with advice for the operator. */
 async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generation }: Caller, reason: string | null) {
-  const bar = await readBar(db, nodeId);
-  if (bar?.generation === generation) return barred(bar.evidence);
+  const block = await readIdentityBlock(db, nodeId);
+  if (block?.generation === generation) return blocked(block.evidence);
   return new ApiError(
     "certificate_rejected",
     `The client certificate is not accepted: it was revoked: ${reason ?? "no reason given"}. An operator can re-enroll the node (re-enroll-node).`,
@@ -106,8 +106,8 @@ async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generati
 }
 
 /**
- * Judges a replaced certificate. If a replaced certificate proves that two hosts use the identity, both hosts are barred (decision I1). Returns the
- * error that refuses the request.
+ * Judges a replaced certificate. If a replaced certificate proves that two hosts use one node's identity, the hub blocks both hosts (decision I1).
+ * Returns the error that refuses the request.
  */
 export async function judgeReplaced(
   deps: IdentityDependencies,
@@ -126,7 +126,7 @@ export async function judgeReplaced(
     const found = certificateVerdict(facts);
     await noteReplacedUse(tx, serial);
     if (found === "second_key" || found === "replaced_certificate")
-      await barIdentity(tx, nodeId, generation, { evidence: found, details: { serial, address } });
+      await blockIdentity(tx, nodeId, generation, { evidence: found, details: { serial, address } });
     return { verdict: found, reason: known?.certificate.revokeReason ?? null };
   });
   if (verdict === "revoked") return refusalOfRevoked(deps, caller, reason);
@@ -136,11 +136,11 @@ export async function judgeReplaced(
       "The client certificate was replaced by a renewal, and the new one is in use. If this host has not renewed it, another host uses this node's identity: see the node's events.",
     );
   deps.log.warn("two hosts use one identity", { node_id: nodeId, evidence: verdict, serial, address });
-  return barred(verdict);
+  return blocked(verdict);
 }
 
-const barred = (evidence: CloneEvidence): ApiError =>
+const blocked = (evidence: CloneEvidence): ApiError =>
   new ApiError(
     "certificate_barred",
-    `The client certificate is barred because two hosts used this node's identity: ${CLONE_EVIDENCE[evidence]}. ${WHAT_TO_DO}`,
+    `The client certificate is blocked because two hosts used this node's identity: ${CLONE_EVIDENCE[evidence]}. ${WHAT_TO_DO}`,
   );

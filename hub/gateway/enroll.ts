@@ -16,7 +16,7 @@ import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { EnrollmentToken, Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
-import { healIdentity } from "../node/identity-bar.ts";
+import { healIdentity } from "../node/identity-block.ts";
 import { enrollManualNode } from "../node/manual-mode.ts";
 import { type AuthenticatedNode, type IdentityDependencies, judgeReplaced, nodeDeleted } from "./authenticate.ts";
 import type { CheckedRequest, SignedNodeCertificate } from "./certificate-authority.ts";

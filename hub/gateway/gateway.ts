@@ -20,7 +20,7 @@ import type { Db, InTx, Tx } from "../db/tx.ts";
 import { sessionVerdict } from "../node/clone-verdict.ts";
 import { applyReadinessSignal, writeConnected } from "../node/conditions.ts";
 import { heartbeatTtlMs } from "../node/heartbeat.ts";
-import { barIdentity, type CloneFound, liftIdentityQuarantine } from "../node/identity-bar.ts";
+import { blockIdentity, type CloneFound, liftIdentityQuarantine } from "../node/identity-block.ts";
 import { admitManualNode } from "../node/manual-mode.ts";
 import { moveNode } from "../node/move-node.ts";
 import type { AuthenticatedNode } from "./authenticate.ts";
@@ -135,7 +135,7 @@ export class Gateway {
     await this.#deps.dispatcher.welcomed(session, hello.journal);
   }
 
-  /** Sends the chain of signed statements about the hub's keys before any task that these keys sign, and again when the chain has grown. */
+  /** Sends the chain of signed statements about the hub's keys before any task that these keys sign, and again when a statement was added. */
   tellTrust(sessions: readonly Session[]): void {
     const chain = this.#deps.trustChain();
     for (const session of sessions) {
@@ -217,7 +217,7 @@ export class Gateway {
     session.bootReturned = false;
     const { bootId: boot_id, address, serial } = session;
     const found = { evidence: "boots_alternate", details: { boot_id, address, serial } } as const;
-    const tell = await this.#deps.inTx((tx) => this.#bar(tx, session, found));
+    const tell = await this.#deps.inTx((tx) => this.#block(tx, session, found));
     tell?.();
   }
 
@@ -237,14 +237,14 @@ export class Gateway {
         addresses: [session.address, newer.remoteAddress],
         serial: session.serial,
       };
-      return evidence === null ? null : this.#bar(tx, session, { evidence, details });
+      return evidence === null ? null : this.#block(tx, session, { evidence, details });
     });
     tell?.();
   }
 
   /** Makes the identity of a node invalid, because two hosts use it. Returns a function that logs the warning after the transaction has committed. */
-  async #bar(tx: Tx, { nodeId, generation }: Session, found: CloneFound): Promise<(() => void) | null> {
-    if (!(await barIdentity(tx, nodeId, generation, found))) return null;
+  async #block(tx: Tx, { nodeId, generation }: Session, found: CloneFound): Promise<(() => void) | null> {
+    if (!(await blockIdentity(tx, nodeId, generation, found))) return null;
     return () => this.#deps.log.warn("two hosts use one identity", { node_id: nodeId, evidence: found.evidence });
   }
 

@@ -51,9 +51,12 @@ export class HubAuthority {
   readonly #settleMs: number;
   readonly #first: Pair;
   #now: InForce;
-  /** The time when the last read of the chain of statements began. The chain may have changed since `#askedAt`. */
+  /** The time when the hub last began to read the statements about its keys. Another hub may have added a statement since `#askedAt`. */
   #askedAt: number;
-  /** The time when the last read of the chain of statements ended. The database computed the age of each statement at this time or earlier. */
+  /**
+   * The time when the hub last finished reading the statements about its keys. The database computed the age of each statement at this time or
+   * earlier.
+   */
   #answeredAt = performance.now();
 
   private constructor(
@@ -134,14 +137,14 @@ export class HubAuthority {
     } satisfies TaskSigner;
   })();
 
-  /** Reads the chain of statements about the hub's keys again; true if the chain has grown. */
+  /** Reads the chain of statements about the hub's keys again; true if the chain has new statements. */
   async refresh(): Promise<boolean> {
     const askedAt = performance.now();
     const chain = await readStatements(this.#db);
     const answeredAt = performance.now();
     const grown = chain.length !== this.#now.chain.length;
     const now = grown ? await load(this.#secrets, this.#first, chain) : { ...this.#now, chain };
-    // If another read of the chain began later and has already ended, the result of this read is older and is dropped.
+    // If another read of the key statements began later and has already ended, the result of this read is older and is dropped.
     if (askedAt < this.#askedAt) return false;
     this.#now = now;
     this.#askedAt = askedAt;
@@ -180,8 +183,8 @@ export class HubAuthority {
   }
 
   /**
-   * Adds a signed statement about the next keys to the chain, in the caller's transaction. The statement names only the keys that the caller has
-   * looked up. If the keys have changed since the look-up, the statement is refused.
+   * Adds a signed statement about the hub's next keys to the chain of key statements, in the caller's transaction. The statement names only the keys
+   * that the caller has read before. If the keys have changed since then, the statement is refused.
    */
   async state(tx: Tx, kind: TrustKind, { sequence, keys }: NextKeys): Promise<TrustStatement> {
     const kept = await lockStatements(tx);
@@ -197,7 +200,7 @@ export class HubAuthority {
         `Generation ${next.generation} is already announced. Finish or abort its rotation first.`,
       );
     if (keys === null) throw new ApiError("conflict", "No rotation is under way. Start one first.");
-    // The chain must have room for two statements when a rotation begins: the announcement and the final statement.
+    // When a key rotation begins, the chain of key statements must have room for two more: the announcement and the final statement.
     if (kept.length >= (kind === "announce" ? MOST_STATEMENTS - 1 : MOST_STATEMENTS))
       throw new ApiError(
         "conflict",
@@ -214,7 +217,7 @@ export interface AuthorityOptions {
   readonly secrets: SecretStore;
   readonly settleMs?: number;
 }
-/** The keys that the next statement will name, and the length of the chain when they were looked up. */
+/** The keys that the next key statement will name, and the number of key statements when these keys were read. */
 export interface NextKeys {
   readonly sequence: number;
   /** The next keys of the hub; null if no keys are announced. */

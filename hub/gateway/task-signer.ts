@@ -9,7 +9,7 @@ export interface TaskSigner {
   /** The public key as base64url of its raw 32 bytes. Hosts get this key with their user-data. */
   readonly publicKey: string;
   sign(order: UnsignedOrder): SignedOrder;
-  /** Signs a statement of the chain by which hosts learn to trust the next keys (decision I6). */
+  /** Signs a key statement, by which hosts learn to trust the hub's next keys (decision I6). */
   signStatement(statement: UnsignedStatement): TrustStatement;
 }
 

@@ -25,7 +25,7 @@ describe("the verdict on a certificate, for every combination of facts", () => {
     expect(certificateVerdict(facts)).toBe(revoked ? "revoked" : replaced ? ofReplaced : "accepted");
   });
 
-  it("bars neither the holder of a valid certificate nor a request that was under way when its certificate was replaced", () => {
+  it("blocks neither the holder of a valid certificate nor a request that was under way when its certificate was replaced", () => {
     fc.assert(
       fc.property(fc.constantFrom(...all), (facts) => {
         if (!facts.replaced) expect(["accepted", "revoked"]).toContain(certificateVerdict(facts));

@@ -3,7 +3,7 @@ import { recordNodeEvent } from "../db/queries/node-events.ts";
 import { insertNode, readNode } from "../db/queries/nodes.ts";
 import type { Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
-import type { MoveOwner } from "./transitions.ts";
+import type { TransitionOwner } from "./transitions.ts";
 
 export interface NewNode {
   readonly id: NodeId;
@@ -13,7 +13,7 @@ export interface NewNode {
   readonly gpusTotal: number;
   readonly regionCode: string;
   readonly onboardingMode: "maas" | "manual";
-  readonly owner: MoveOwner;
+  readonly owner: TransitionOwner;
 }
 
 /**

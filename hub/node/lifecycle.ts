@@ -9,9 +9,9 @@ import { cordonForOperation, uncordonOfOperation } from "./cordon.ts";
 import { moveNode } from "./move-node.ts";
 
 /**
- * How operations move a node through `draining` and `removing` (state model 3.2, decision N3). Each step of an operation locks the node's row and
- * reads its status. If the node's status is already further on, the step accepts this status. `actual` of a refusal is the node's present status, or
- * null if there is no node.
+ * How operations change a node's status to `draining` and `removing`, and on from there (state model 3.2, decision N3). Each step of an operation
+ * locks the node's row and reads its status. If the node's status is already further on, the step accepts this status. `actual` of a refusal is the
+ * node's present status, or null if there is no node.
  */
 export type Step =
   | { readonly kind: "moved" | "adopted"; readonly status: NodeStatus }

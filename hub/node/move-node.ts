@@ -7,17 +7,22 @@ import { readNode, setNodeStatus } from "../db/queries/nodes.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
-import type { NodeMove } from "./transitions.ts";
+import type { NodeTransition } from "./transitions.ts";
 
-export type MoveResult =
+export type TransitionResult =
   | { readonly moved: true; readonly node: Node }
   | { readonly moved: false; readonly actual: NodeStatus | null };
 
 /**
- * Only `moveNode` writes `nodes.status`. The move is a compare-and-swap: if another writer moved the node first, nothing is written. If nothing is
- * written, the result is the node's present status, or null if there is no node.
+ * Only `moveNode` writes `nodes.status`. The status transition is a compare-and-swap: if another writer changed the node's status first, nothing is
+ * written. If nothing is written, the result is the node's present status, or null if there is no node.
  */
-export async function moveNode(tx: Tx, nodeId: NodeId, move: NodeMove, message: string): Promise<MoveResult> {
+export async function moveNode(
+  tx: Tx,
+  nodeId: NodeId,
+  move: NodeTransition,
+  message: string,
+): Promise<TransitionResult> {
   const operationId = "operationId" in move ? move.operationId : null;
   const node = await setNodeStatus(tx, nodeId, { from: move.from, to: move.to, operationId });
   if (node === null) return { moved: false, actual: (await readNode(tx, nodeId))?.status ?? null };

@@ -45,7 +45,7 @@ export interface SweepOptions {
 }
 export interface OfflineSweepOptions extends Omit<SweepOptions, "upForMs" | "afterOutage"> {
   readonly log: Log;
-  /** The time after a hub's start in which no node is moved (decision F2). */
+  /** The time after a hub's start in which no node's status becomes `offline` (decision F2). */
   readonly graceMs: number;
   readonly everyMs?: number;
 }
@@ -55,9 +55,9 @@ export interface SweepResult {
 }
 
 /**
- * Moves active nodes that were silent for too long to offline, and offline nodes that report again back to active. An unreachable host may still
- * work, so only the node's status and a condition change. A hello of the agent also makes an offline node active again. The breaker decides for all
- * silent nodes at once. After the breaker's decision, each node is checked again in the transaction that changes its status.
+ * Sets active nodes that were silent for too long to `offline`, and offline nodes that report again to `active`. An unreachable host may still work,
+ * so only the node's status and a condition change. A hello of the agent also makes an offline node active again. The breaker decides for all silent
+ * nodes at once. After the breaker's decision, each node is checked again in the transaction that changes its status.
  */
 export async function sweepOffline(options: SweepOptions): Promise<SweepResult> {
   const { inTx, afterOutage, upForMs, silenceMs = SILENCE_MS } = options;

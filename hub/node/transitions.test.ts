@@ -1,11 +1,11 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { NODE_STATUSES, type NodeStatus } from "../../shared/node-status.ts";
-import { NODE_TRANSITIONS, type NodeMove, transitionsDiagram } from "./transitions.ts";
+import { NODE_TRANSITIONS, type NodeTransition, transitionsDiagram } from "./transitions.ts";
 
 /**
- * Every pair of states with the owners that may make the move; `-` means that the move is forbidden. If a pair of states is missing in the table, the
- * test does not compile (state model 3.2, 3.3, decision N2).
+ * Every pair of states with the owners that may make the transition; `-` means that the transition is forbidden. If a pair of states is missing in
+ * the table, the test does not compile (state model 3.2, 3.3, decision N2).
  */
 const EXPECTED: Record<NodeStatus, Record<NodeStatus, string>> = {
   bootstrap_issued: row({ enrolling: "admin_api onboarding", retired: "operator" }),
@@ -57,8 +57,8 @@ describe("the table of node states", () => {
       expect(Object.keys(NODE_TRANSITIONS[status]).length > 0).toBe(status !== "deleted");
   });
 
-  it("does not compile an illegal move, a wrong owner, or draining without its operation", () => {
-    const moves: NodeMove[] = [
+  it("does not compile a forbidden transition, a wrong owner, or draining without its operation", () => {
+    const moves: NodeTransition[] = [
       { from: "enrolling", to: "active", owner: "onboarding" },
       { from: "active", to: "draining", owner: "admin_api", operationId: "op" },
       // @ts-expect-error no edge leads from deleted

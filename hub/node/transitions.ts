@@ -1,6 +1,6 @@
 import type { NodeStatus } from "../../shared/node-status.ts";
 
-export const MOVE_OWNERS = [
+export const TRANSITION_OWNERS = [
   "admin_api",
   "onboarding",
   "operator",
@@ -11,7 +11,7 @@ export const MOVE_OWNERS = [
   "remove",
   "identity",
 ] as const;
-export type MoveOwner = (typeof MOVE_OWNERS)[number];
+export type TransitionOwner = (typeof TRANSITION_OWNERS)[number];
 
 /**
  * All allowed changes of a node's status (state model 3.2), each with its owners: the operator, or the parts of Muster that may make the change
@@ -36,7 +36,7 @@ export const NODE_TRANSITIONS = {
   retired: { active: ["operator"], removing: ["remove"] },
   removing: { retired: ["remove"], deleted: ["remove"] },
   deleted: {},
-} as const satisfies Record<NodeStatus, Partial<Record<NodeStatus, readonly MoveOwner[]>>>;
+} as const satisfies Record<NodeStatus, Partial<Record<NodeStatus, readonly TransitionOwner[]>>>;
 
 type Table = typeof NODE_TRANSITIONS;
 type Items<L> = L extends readonly (infer O)[] ? O : never;
@@ -44,7 +44,7 @@ type Items<L> = L extends readonly (infer O)[] ? O : never;
 type Operation<T> = T extends "draining" | "removing" ? { readonly operationId: string } : unknown;
 
 /** A change of a node's status that `NODE_TRANSITIONS` allows. A forbidden change, or an owner that may not make the change, does not compile. */
-export type NodeMove = {
+export type NodeTransition = {
   [F in NodeStatus]: {
     [T in keyof Table[F]]: { readonly from: F; readonly to: T; readonly owner: Items<Table[F][T]> } & Operation<T>;
   }[keyof Table[F]];

@@ -15,8 +15,8 @@ import { driftStatusOf, type Judged } from "./judged.ts";
 import type { Finding } from "./rules.ts";
 
 /**
- * The remaining limits of one pass of the reconciler. `reseeds` is the number of hosts that may still be told to set up their hardware sync anew.
- * `enablings` is the number of machines whose sync may still be enabled.
+ * The remaining limits of one pass of the reconciler. `reseeds` is the number of hosts that may still get a task that rewrites the files of MAAS's
+ * hardware sync. `enablings` is the number of machines whose sync may still be enabled.
  */
 export interface SyncBudget {
   reseeds: number;

@@ -1,4 +1,4 @@
-/** The breaker that limits moves of nodes (decision F1), as pure functions. */
+/** The breaker that limits how many nodes change status at once (decision F1), as pure functions. */
 
 const LEAST = 5;
 const SHARE = 0.2;

@@ -33,7 +33,7 @@ export interface ReconcilerServices {
   readonly log: Log;
 }
 /** A finished poll or sweep of a site. While the fence is valid, this hub watches the site. */
-export interface SiteLook {
+export interface SitePoll {
   readonly siteId: SiteId;
   readonly fence: number;
   readonly maas: MaasPort;
@@ -65,20 +65,20 @@ export class Reconciler {
     this.#services = services;
   }
 
-  async reconcile(look: SiteLook): Promise<void> {
+  async reconcile(poll: SitePoll): Promise<void> {
     const { db, log } = this.#services;
-    const { siteId } = look;
-    if (look.read === "all") {
+    const { siteId } = poll;
+    if (poll.read === "all") {
       // If a pass after a sweep fails, all nodes must be judged again, although the next poll may read only some machines.
       this.#allJudgedAt.delete(siteId);
       const count = await countUnmanaged(db, siteId);
       if (count > 0) log.debug("machines without a node are left alone", { site_id: siteId, count });
     }
-    await this.#assertSetting(look);
+    await this.#assertSetting(poll);
     const scope = this.#allAreDue(siteId) ? "all" : "due";
     const rows = await readDriftRows(db, siteId, scope);
     if (rows.length === 0) return;
-    const maasUser = await this.#userOf(look, scope === "all" || rows.some(hasOtherOwner));
+    const maasUser = await this.#userOf(poll, scope === "all" || rows.some(hasOtherOwner));
     const now = await databaseNow(db);
     const anyRetired = rows.some((row) => row.node.status === "retired");
     const retirements = anyRetired ? await retirementsOf(db, siteId) : null;
@@ -86,15 +86,15 @@ export class Reconciler {
       const judgement = judge(row, retirements?.get(row.node.id), maasUser);
       return judgement.kind === "judged" ? [{ row, judgement }] : [];
     });
-    const breaker = await this.#breaker(look, judged);
+    const breaker = await this.#breaker(poll, judged);
     if (breaker === null) return;
     const heldBack =
       breaker === "open" ? "The site's breaker is open. Check the nodes that it holds back, then reset it." : null;
     const budget = { reseeds: SYNCS_PER_PASS, enablings: SYNCS_PER_PASS };
     for (const some of slices(judged.filter((one) => mayChange(one))))
-      await this.#apply(look, some, { heldBack, now, maasUser, budget });
+      await this.#apply(poll, some, { heldBack, now, maasUser, budget });
     await this.#services.inTx(async (tx) => {
-      if (!(await holdsFence(tx, siteId, look.fence))) return;
+      if (!(await holdsFence(tx, siteId, poll.fence))) return;
       if (rows.some((row) => row.state.maasOwner === null || hasOtherOwner(row)))
         await rememberOwners(tx, siteId, maasUser);
       if (anyRetired) await forgetOwners(tx, siteId);
@@ -108,7 +108,7 @@ export class Reconciler {
     if (scope === "all") this.#allJudgedAt.set(siteId, performance.now());
   }
 
-  async #userOf({ siteId, maas }: SiteLook, anew: boolean): Promise<MaasUser> {
+  async #userOf({ siteId, maas }: SitePoll, anew: boolean): Promise<MaasUser> {
     const known = anew ? undefined : this.#users.get(siteId);
     if (known !== undefined) return known;
     const { username, isSuperuser } = await maas.whoami();
@@ -125,7 +125,7 @@ export class Reconciler {
    * Sets the sync interval that a site's MAAS gives to hosts at a deploy (lifecycle 9.1). The hub checks this sync interval in MAAS as often as it
    * judges all nodes.
    */
-  async #assertSetting({ siteId, maas }: SiteLook): Promise<void> {
+  async #assertSetting({ siteId, maas }: SitePoll): Promise<void> {
     const { db, log } = this.#services;
     if (performance.now() - (this.#settingAssertedAt.get(siteId) ?? Number.NEGATIVE_INFINITY) <= JUDGE_ALL_EVERY_MS)
       return;
@@ -150,24 +150,24 @@ export class Reconciler {
   }
 
   /** Returns the state of the site's breaker, counting the nodes that would be quarantined now; null if another hub has taken the site over. */
-  async #breaker(look: SiteLook, judged: readonly Judged[]): Promise<BreakerState | null> {
+  async #breaker(poll: SitePoll, judged: readonly Judged[]): Promise<BreakerState | null> {
     const moves = judged.filter(wouldQuarantine).map(({ row }) => row.node);
     return this.#services.inTx(async (tx) => {
-      if (!(await holdsFence(tx, look.siteId, look.fence))) return null;
-      const state = await readBreakerState(tx, look.siteId, "quarantine");
+      if (!(await holdsFence(tx, poll.siteId, poll.fence))) return null;
+      const state = await readBreakerState(tx, poll.siteId, "quarantine");
       if (state !== "closed" || moves.length === 0) return state;
       const besides = moves.map((node) => node.id);
-      const { inService, moved } = await countMoves(tx, look.siteId, "quarantine", {
+      const { inService, moved } = await countMoves(tx, poll.siteId, "quarantine", {
         windowSeconds: BREAKER_WINDOW_SECONDS,
         besides,
       });
       // Confirming that machines are gone takes several polls. Machines whose absence is not confirmed yet count too, so that the breaker sees all
       // machines that vanish together.
-      const unconfirmed = await countUnconfirmed(tx, look.siteId, look.unconfirmed);
+      const unconfirmed = await countUnconfirmed(tx, poll.siteId, poll.unconfirmed);
       const counts = { wouldMove: moves.length + unconfirmed, moved, inService };
       if (!breakerTrips(counts)) return state;
       const trip = {
-        siteId: look.siteId,
+        siteId: poll.siteId,
         kind: "quarantine",
         ...counts,
         moveLimit: moveLimit(counts.inService),
@@ -177,13 +177,13 @@ export class Reconciler {
     });
   }
 
-  async #apply(look: SiteLook, some: readonly Judged[], options: ApplyOptions): Promise<void> {
+  async #apply(poll: SitePoll, some: readonly Judged[], options: ApplyOptions): Promise<void> {
     const { inTx, log } = this.#services;
     const { followUps, budget } = await inTx(async (tx: Tx) => {
       // A transaction may run again, so it counts down its own copy of `budget`, the limits of hardware sync actions, until it is committed.
       const own = { ...options.budget };
       const asked: FollowUp[] = [];
-      if (!(await holdsFence(tx, look.siteId, look.fence))) return { followUps: asked, budget: own };
+      if (!(await holdsFence(tx, poll.siteId, poll.fence))) return { followUps: asked, budget: own };
       const nodeIds = some.map(({ row }) => row.node.id);
       const states = await lockDriftStates(tx, nodeIds);
       const held = await heldAmong(tx, nodeIds);
@@ -198,7 +198,7 @@ export class Reconciler {
       return { followUps: asked, budget: own };
     });
     Object.assign(options.budget, budget);
-    for (const one of followUps) await followUp({ inTx, log, maas: look.maas }, one);
+    for (const one of followUps) await followUp({ inTx, log, maas: poll.maas }, one);
   }
 }
 

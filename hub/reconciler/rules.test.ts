@@ -281,7 +281,7 @@ describe("the table", () => {
     retiredReleaseAfterSeconds: fc.option(fc.constantFrom(0, 3_600)),
     maasUser: fc.option(fc.constantFrom(US, { name: "muster", formerNames: ["old"] })),
   });
-  it("property: moves only nodes in service, releases only retired ones, lifts only its own quarantine, and never acts on a held node", () => {
+  it("property: changes only nodes in service, releases only retired ones, lifts only its own quarantine, and never acts on a held node", () => {
     fc.assert(
       fc.property(anyNode, anyMachine, anyPolicy, (n, m, p) => {
         const judgement = judgeDrift(n, m, p);

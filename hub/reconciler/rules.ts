@@ -206,7 +206,7 @@ function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
       severity: "warning",
       action: "none",
       expected: "Deployed",
-      message: `${is} (status ${machine.status}), which this version of Muster does not know. Nothing is moved; look at the machine in MAAS.`,
+      message: `${is} (status ${machine.status}), which this version of Muster does not know. Muster changes nothing; look at the machine in MAAS.`,
     };
   switch (meaning) {
     case "released_outside":

@@ -18,7 +18,7 @@ export async function reportTrip(
   const nodeIds = nodes.slice(0, NODES_NAMED).map((node) => node.id);
   if (!(await tripBreaker(tx, { ...trip, nodeIds }))) return;
   const { siteId, kind, wouldMove, moved, moveLimit, inService } = trip;
-  const message = `${moved + wouldMove} nodes of the site would become ${kind === "offline" ? "offline" : "quarantined"} within ${BREAKER_WINDOW_SECONDS / 60} minutes, and the limit is ${moveLimit} of ${inService} in service. ${moved} were moved, and ${wouldMove} wait. No more nodes are moved. Find out whether the reports of MAAS and the agents are right, then reset the breaker, with accept_drift if they are.`;
+  const message = `${moved + wouldMove} nodes of the site would become ${kind === "offline" ? "offline" : "quarantined"} within ${BREAKER_WINDOW_SECONDS / 60} minutes, and the limit is ${moveLimit} of ${inService} in service. ${moved} have changed, and ${wouldMove} wait. No more nodes are moved. Find out whether the reports of MAAS and the agents are right, then reset the breaker, with accept_drift if they are.`;
   await recordDomainEvent(tx, {
     type: "site.breaker.tripped",
     subject: `maas-sites/${siteId}`,

@@ -155,8 +155,8 @@ function parseJson(text: string, status: number): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // If the status is not 200, the status alone is enough to judge a proxy's refusal. The JSON parser's message is dropped, because it quotes the
-    // text.
+    // A proxy in front of Vault may refuse a request with a text that is not JSON. Such a refusal is judged by its HTTP status alone. The JSON
+    // parser's error message is dropped, because the message quotes the answer.
     if (status !== 200) return null;
     throw new NoAnswer("its answer is not JSON", true);
   }

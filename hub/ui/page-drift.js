@@ -46,7 +46,7 @@ const resetButton = (one, site, accept) =>
     `${DRIFT}/breakers/${one.site_id}`,
     accept
       ? "The observations are right: let every move through for a quarter of an hour"
-      : "Let nodes be moved again, within the usual limit",
+      : "Let nodes change status again, within the usual limit",
     accept ? "accept_drift" : "reset",
     `${site}, ${one.kind}`,
     { verb: "reset", body: { kind: one.kind, accept_drift: accept } },
@@ -57,7 +57,7 @@ const breakerRow = (names) => (one) => {
     make("td", one.kind),
     make(
       "td",
-      `${one.moved + one.would_move} nodes within ten minutes: ${one.moved} were moved, ${one.would_move} wait; of ${one.in_service} in service, ${one.move_limit} may`,
+      `${one.moved + one.would_move} nodes within ten minutes: ${one.moved} have changed status, ${one.would_move} wait; of ${one.in_service} in service, ${one.move_limit} may`,
       "why",
     ),
     make("td", time(one.tripped_at)),
@@ -66,13 +66,13 @@ const breakerRow = (names) => (one) => {
   row.dataset.key = `${one.site_id} ${one.kind}`;
   return row;
 };
-const looksFailed = ({ consecutive_failures: count }) =>
-  count === 1 ? " in the last look" : ` in the last ${count} looks`;
+const pollsFailed = ({ consecutive_failures: count }) =>
+  count === 1 ? " in the last poll" : ` in the last ${count} polls`;
 const siteRow = (one) => {
   const failing = one.consecutive_failures > 0;
   const trouble = [
     ...(failing
-      ? [tag("cannot be polled", "bad"), " ", make("code", one.last_error_code ?? "unknown"), looksFailed(one)]
+      ? [tag("cannot be polled", "bad"), " ", make("code", one.last_error_code ?? "unknown"), pollsFailed(one)]
       : []),
     ...(one.unreadable_machines > 0 ? [` ${one.unreadable_machines} machines could not be read`] : []),
   ];
@@ -93,7 +93,7 @@ const SITE_HEADS = [
   "Drifted",
   "Acknowledged",
   "Not compared",
-  "Last look",
+  "Last poll",
   "Last sweep",
 ];
 

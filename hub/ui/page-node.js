@@ -34,7 +34,7 @@ const NODE_ACTIONS = {
   lift_quarantine: { on: ["quarantined"], title: "Vouch for the node, and put it into service again" },
   "re-enroll": {
     on: ["active", "offline", "quarantined"],
-    when: (one) => one.barred || one.status === "offline",
+    when: (one) => one.blocked || one.status === "offline",
     title:
       "Revoke the node's identity, and show the command with which its host enrolls again; any host that runs it gets the identity, so shut the copy down first",
     // The answer to `re-enroll` contains a token. The page sends no idempotency key for it, so the hub does not store the answer.
@@ -56,10 +56,8 @@ const nodeActions = (one) =>
   Object.entries(NODE_ACTIONS)
     .filter(([, { on, when = () => true }]) => on.includes(one.status) && when(one))
     .map(([verb, { title, secret }]) => actionButton(`${NODES}/${one.id}`, title, verb, one.hostname, { secret }));
-/**
- * True if two hosts used the node's identity. The hub accepts no agent of a barred node, whose identity two hosts used, until the node enrolls anew.
- */
-const isBarred = ({ type, status }) => type === "agent.identity" && status === "False";
+/** True if two hosts used the node's identity. In this case the hub accepts no agent of the node until the node enrolls anew. */
+const isBlocked = ({ type, status }) => type === "agent.identity" && status === "False";
 
 async function node(id) {
   const [{ events, conditions, inventory, maas, ...one }, ...held] = await Promise.all([
@@ -87,7 +85,7 @@ async function node(id) {
     section(
       `Node ${one.hostname}`,
       make("p", tag(one.status)),
-      verbs(nodeActions({ ...one, barred: conditions.some(isBarred) })),
+      verbs(nodeActions({ ...one, blocked: conditions.some(isBlocked) })),
       facts(one),
     ),
     ...drift,

@@ -38,7 +38,10 @@ const operationRow = (kind) => (one) =>
     make("td", time(one.updated_at)),
   ]);
 const operations = (kind, rows) =>
-  table(["Host", "Status", "Stage", "What it waits for, or why it failed", "Last moved"], rows.map(operationRow(kind)));
+  table(
+    ["Host", "Status", "Stage", "What it waits for, or why it failed", "Last change"],
+    rows.map(operationRow(kind)),
+  );
 
 /** Reads one page of operations for each of the given statuses, with the given limit. */
 const pagesOf = (kind, statuses, limit) =>

@@ -19,8 +19,8 @@ describe("the watcher's plan", () => {
     const late = event(998, "abc123");
     const known = event(1000, "def456");
     const place = { cursor: 1000, mark: wordOf(known) };
-    const look = readFeed(place, [late, known], seen(known), known);
-    expect(look).toEqual({ ...place, reset: false, changed: ["abc123"] });
+    const feed = readFeed(place, [late, known], seen(known), known);
+    expect(feed).toEqual({ ...place, reset: false, changed: ["abc123"] });
     expect(readFeed(place, [late, known], seen(late, known), known).changed).toEqual([]);
   });
 

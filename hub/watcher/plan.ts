@@ -13,7 +13,7 @@ export interface FeedPlace {
   readonly cursor: number;
   readonly mark: string | null;
 }
-export interface FeedLook extends FeedPlace {
+export interface FeedPoll extends FeedPlace {
   /**
    * True if the event ids went back, because MAAS was restored or its events were deleted. If MAAS's event ids went back, all machines of the site
    * must be read again.
@@ -44,7 +44,7 @@ export function readFeed(
   events: readonly FeedEvent[],
   seen: ReadonlyMap<number, string>,
   newest: FeedEvent | null,
-): FeedLook {
+): FeedPoll {
   const newestId = newest?.id ?? 0;
   const retold = events.some((event) => seen.has(event.id) && seen.get(event.id) !== wordOf(event));
   const unmarked = mark !== null && !events.some((event) => event.id === cursor && wordOf(event) === mark);
@@ -83,4 +83,4 @@ export const breatherMs = (tookMs: number): number => 4 * tookMs;
  * A machine that a stage waits on is read when the wait begins and when an event names it. Every twelfth poll reads all machines that stages wait on,
  * to find changes without an event. Waiting stages therefore cost MAAS at most a twelfth of the cost of reading all machines with each poll.
  */
-export const LOOKS_PER_WAITED_READ = 12;
+export const POLLS_PER_WAITED_READ = 12;

@@ -4,15 +4,15 @@ import {
   type HeldWatch,
   holdWatch,
   keepWatches,
-  recordFailedLook,
+  recordFailedPoll,
   releaseWatch,
 } from "../db/queries/maas-site-watches.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import { MaasError, type MaasPort } from "../maas/port.ts";
 import { SecretError } from "../secrets/port.ts";
 import { pause } from "../timing/pause.ts";
-import { emptyMemory, type LookResult, lookAtSite } from "./look.ts";
 import { failurePauseMs } from "./plan.ts";
+import { emptyMemory, type PollResult, pollSite } from "./poll.ts";
 
 export interface WatcherOptions {
   readonly db: Db;
@@ -27,10 +27,10 @@ export interface WatcherOptions {
   readonly sweepIntervalMs: number;
   /** The time in milliseconds between a list of machines and the request for the next list of ids; four minutes by default. */
   readonly rollCallMs?: number;
-  /** The watcher calls `onLooked` after each stored poll, while this hub watches the site. */
-  readonly onLooked?: (look: SiteLookResult) => Promise<void>;
+  /** The watcher calls `onPolled` after each stored poll, while this hub watches the site. */
+  readonly onPolled?: (poll: SitePollResult) => Promise<void>;
 }
-export interface SiteLookResult extends LookResult {
+export interface SitePollResult extends PollResult {
   readonly siteId: SiteId;
   readonly fence: number;
   readonly maas: MaasPort;
@@ -45,7 +45,7 @@ export interface Watcher {
  * The length in seconds of the lease under which one hub watches a site. After a hub's death, another hub watches its sites after about this time.
  */
 const LEASE_SECONDS = 3;
-/** The watcher renews its leases, and looks for new sites and for requested polls, three times during the length of a lease. */
+/** The watcher renews its leases, and searches the database for new sites and for requested polls, three times during the length of a lease. */
 const KEEP_EVERY_MS = 1_000;
 const LEAST_KEEP_MS = 100;
 /** The largest random delay in milliseconds, so that hubs which wait for the same lease do not try at the same moment. */
@@ -144,7 +144,7 @@ class SiteLoop {
       try {
         // `watch` is the state that the site's last poll stored; it is null if another hub has the lease now.
         const watch = await holdWatch(db, this.#siteId, hubId, LEASE_SECONDS);
-        if (watch !== null) pauseMs = await this.#look(watch);
+        if (watch !== null) pauseMs = await this.#poll(watch);
       } catch (error) {
         log.warn("a site could not be watched", { site_id: this.#siteId, error });
       }
@@ -156,7 +156,7 @@ class SiteLoop {
   }
 
   /** Polls the site once, and returns the pause before the next poll in milliseconds. */
-  async #look(watch: HeldWatch): Promise<number> {
+  async #poll(watch: HeldWatch): Promise<number> {
     const { db, log, pollIntervalMs, clientFor } = this.#options;
     this.#woken = false;
     // A changed fence means that another hub has polled the site since, so the remembered events may be older than the cursor.
@@ -165,10 +165,10 @@ class SiteLoop {
     try {
       const maas = await clientFor(this.#siteId, this.#stop.signal);
       const deps = { ...this.#options, onSweepEnded: () => this.wake() };
-      const looked = await lookAtSite(deps, this.#siteId, watch, maas, this.#memory);
-      if (looked !== "lost") {
-        await this.#options.onLooked?.({ siteId: this.#siteId, fence: watch.fence, maas, ...looked });
-        if (looked.error !== null) throw looked.error;
+      const polled = await pollSite(deps, this.#siteId, watch, maas, this.#memory);
+      if (polled !== "lost") {
+        await this.#options.onPolled?.({ siteId: this.#siteId, fence: watch.fence, maas, ...polled });
+        if (polled.error !== null) throw polled.error;
       }
       if (watch.consecutiveFailures > 0)
         log.info("a site answers again", { site_id: this.#siteId, failures: watch.consecutiveFailures });
@@ -177,7 +177,7 @@ class SiteLoop {
       if (!(error instanceof MaasError) && !(error instanceof SecretError)) throw error;
       // A closing watcher aborts its polls, and an aborted poll is not an error of the site.
       if (this.#stop.signal.aborted) return 0;
-      const failures = await recordFailedLook(db, this.#siteId, watch.fence, error.code);
+      const failures = await recordFailedPoll(db, this.#siteId, watch.fence, error.code);
       log.warn("a poll of a site failed", { site_id: this.#siteId, code: error.code, failures, error });
       return failurePauseMs(failures, pollIntervalMs, Math.random());
     }

@@ -59,8 +59,8 @@ export const AgentFrame = z.discriminatedUnion("type", [
   Hello,
   z.strictObject({ type: z.literal("heartbeat"), seq: Int4 }),
   /**
-   * The sequence number of the last statement of the hub's chain of keys that the agent trusts. The agent sends `trust.known` only in answer to
-   * `trust.update`.
+   * The sequence number of the last statement about the hub's keys that the agent has verified and trusts. The agent sends `trust.known` only in
+   * answer to `trust.update`.
    */
   z.strictObject({ type: z.literal("trust.known"), sequence: z.int().min(0).max(MOST_STATEMENTS) }),
   z.strictObject({ type: z.literal("readiness"), signal: ReadinessSignal }),

@@ -4,8 +4,8 @@ import type { z } from "zod";
 export type ErrorHandling = "retry" | "fail";
 
 /**
- * A node's agent runs one task at a time in each lane. A short task in its own lane never waits behind a long task. Tasks in the lane `work` change
- * the host. Tasks in the lane `look` only read and take no noticeable time.
+ * The group of a task type. Tasks in the lane `work` change the host. Tasks in the lane `look` only read and take no noticeable time. A node's agent
+ * runs one task at a time in each lane, so a task that only reads never waits behind a long task that changes the host.
  */
 export type TaskLane = "work" | "look";
 

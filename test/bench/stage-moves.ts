@@ -12,13 +12,13 @@ const IDLE_MS = 1_500;
 
 interface Measured {
   readonly hubs: number;
-  readonly movesPerSecond: number;
-  readonly statementsPerMove: number;
+  readonly stagesPerSecond: number;
+  readonly statementsPerStage: number;
   readonly idlePerSecond: number;
   readonly late: readonly number[];
 }
 
-/** Measures how fast hubs move workflows whose stages call nothing outside, and how soon a due workflow is started. */
+/** Measures how fast hubs complete the stages of workflows whose stages call no other system, and how soon a due workflow is started. */
 export async function measureStageMoves(stateDir: string): Promise<Figure[]> {
   const measured: Measured[] = [];
   await withDatabase(stateDir, async (bench) => {
@@ -29,16 +29,16 @@ export async function measureStageMoves(stateDir: string): Promise<Figure[]> {
     `ratio to one hub ${(value / (of ?? value)).toFixed(2)}`;
   return [
     ...measured.map((m) => ({
-      name: `stage moves per second, ${m.hubs} hub${m.hubs > 1 ? "s" : ""}`,
-      value: m.movesPerSecond,
-      unit: "moves/s",
-      note: `${WORKFLOWS} workflows x ${STAGES} stages, fsync on; ${ratio(m.movesPerSecond, one?.movesPerSecond)}`,
+      name: `stages completed per second, ${m.hubs} hub${m.hubs > 1 ? "s" : ""}`,
+      value: m.stagesPerSecond,
+      unit: "stages/s",
+      note: `${WORKFLOWS} workflows x ${STAGES} stages, fsync on; ${ratio(m.stagesPerSecond, one?.stagesPerSecond)}`,
     })),
     ...measured.map((m) => ({
-      name: `SQL statements per move, ${m.hubs} hub${m.hubs > 1 ? "s" : ""}`,
-      value: m.statementsPerMove,
+      name: `SQL statements per completed stage, ${m.hubs} hub${m.hubs > 1 ? "s" : ""}`,
+      value: m.statementsPerStage,
       unit: "statements",
-      note: `counted at the driver of each hub, BEGIN and COMMIT too; ${ratio(m.statementsPerMove, one?.statementsPerMove)}`,
+      note: `counted at the driver of each hub, BEGIN and COMMIT too; ${ratio(m.statementsPerStage, one?.statementsPerStage)}`,
     })),
     ...measured.map((m) => ({
       name: `SQL statements per second and idle hub, ${m.hubs} hub${m.hubs > 1 ? "s" : ""}`,
@@ -68,11 +68,12 @@ async function measureHubs(bench: Bench, count: number): Promise<Measured> {
     Array.from({ length: WORKFLOWS }, () => 0),
   );
   await completed(bench, WORKFLOWS);
-  const { rows: took } = await db.execute<{ moves: number; seconds: number }>(sql`
-    select count(*)::int as moves, extract(epoch from max(occurred_at) - min(claimed_at))::float8 as seconds
+  const { rows: took } = await db.execute<{ ended: number; seconds: number }>(sql`
+    select count(*)::int as ended, extract(epoch from max(occurred_at) - min(claimed_at))::float8 as seconds
     from workflow_events where status = 'succeeded'`);
-  const moves = took[0]?.moves ?? 0;
-  if (moves !== WORKFLOWS * STAGES) throw new Error(`expected ${WORKFLOWS * STAGES} moves, the history holds ${moves}`);
+  const ended = took[0]?.ended ?? 0;
+  if (ended !== WORKFLOWS * STAGES)
+    throw new Error(`expected ${WORKFLOWS * STAGES} ended stages, the history holds ${ended}`);
 
   const ids = await insertRows(
     bench,
@@ -89,8 +90,8 @@ async function measureHubs(bench: Bench, count: number): Promise<Measured> {
   );
   return {
     hubs: count,
-    movesPerSecond: moves / (took[0]?.seconds ?? Number.NaN),
-    statementsPerMove: (counted[0]?.statements ?? Number.NaN) / moves,
+    stagesPerSecond: ended / (took[0]?.seconds ?? Number.NaN),
+    statementsPerStage: (counted[0]?.statements ?? Number.NaN) / ended,
     idlePerSecond: counted[0]?.idle ?? Number.NaN,
     late: late.map((row) => row.late),
   };

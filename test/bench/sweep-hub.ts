@@ -4,7 +4,7 @@ import { Client } from "pg";
 import { openDatabase } from "../../hub/db/client.ts";
 import { holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
-import { emptyMemory, type LookResult, lookAtSite } from "../../hub/watcher/look.ts";
+import { emptyMemory, type PollResult, pollSite } from "../../hub/watcher/poll.ts";
 import type { SiteId } from "../../shared/ids.ts";
 import { createLog } from "../../shared/log.ts";
 import { Secret } from "../../shared/secret.ts";
@@ -35,25 +35,25 @@ const siteId = randomUUID() as SiteId;
 const hubId = randomUUID();
 const memory = emptyMemory();
 
-/** A long time-out, so that a sweep of every fleet size ends within one look. */
+/** A long time-out, so that a sweep of every fleet size ends within one poll. */
 const deps = { db, inTx, log, sweepIntervalMs: 0, sweepPatienceMs: 600_000 };
 
-async function look(): Promise<LookResult | "lost"> {
+async function poll(): Promise<PollResult | "lost"> {
   const watch = await holdWatch(db, siteId, hubId, 600);
   if (watch === null) throw new Error("somebody else watches the site");
-  return lookAtSite(deps, siteId, watch, maas, memory);
+  return pollSite(deps, siteId, watch, maas, memory);
 }
 
 async function read(): Promise<string> {
-  const looked = await look();
-  return looked === "lost" ? looked : looked.read;
+  const polled = await poll();
+  return polled === "lost" ? polled : polled.read;
 }
 
 async function sweep() {
   statements = 0;
   requests = 0;
   const began = performance.now();
-  if ((await read()) !== "all") throw new Error("the look kept no sweep");
+  if ((await read()) !== "all") throw new Error("the poll kept no sweep");
   return { seconds: (performance.now() - began) / 1000, statements, requests };
 }
 

@@ -14,7 +14,7 @@ const ROWS = 8;
 export async function measureTakeover(stateDir: string): Promise<Figure[]> {
   const maas = await startMaasSimulator({ machines: 2 });
   try {
-    const { rows, looks } = await withDatabase(stateDir, (bench) =>
+    const { rows, polls } = await withDatabase(stateDir, (bench) =>
       killAgainAndAgain(bench, { MAAS_URL: maas.url, MAAS_KEY: maas.apiKey }),
     );
     const figures = (name: string, seconds: readonly number[]): Figure[] =>
@@ -29,7 +29,7 @@ export async function measureTakeover(stateDir: string): Promise<Figure[]> {
         unit: "s",
         note: `${KILLS} kills at random moments, lease 3 s, one other hub alive`,
       }));
-    return [...figures("all running stages", rows), ...figures("site watch, with a look", looks)];
+    return [...figures("all running stages", rows), ...figures("site watch, with a poll", polls)];
   } finally {
     await maas.close();
   }
@@ -38,7 +38,7 @@ export async function measureTakeover(stateDir: string): Promise<Figure[]> {
 async function killAgainAndAgain(
   bench: Bench,
   env: Readonly<Record<string, string>>,
-): Promise<{ rows: number[]; looks: number[] }> {
+): Promise<{ rows: number[]; polls: number[] }> {
   const { db } = bench.database;
   await db.insert(maasSites).values({
     name: "bench",
@@ -57,7 +57,7 @@ async function killAgainAndAgain(
     Array.from({ length: ROWS }, () => 0),
   );
   const rows: number[] = [];
-  const looks: number[] = [];
+  const polls: number[] = [];
   let victim = await startEngineHub(bench, env);
   for (let kill = 0; kill < KILLS; kill += 1) {
     const watch = await until("the hub holds all rows and the site", () => holdsAll(bench, victim));
@@ -72,23 +72,23 @@ async function killAgainAndAgain(
       async () => ((await countHeld(bench, other)) === ROWS ? since() : undefined),
       { everyMs: 20 },
     );
-    const tookLook = until(
-      "the other hub has looked at the site",
+    const tookPoll = until(
+      "the other hub has polled the site",
       async () => {
-        const looked = await db.execute(
+        const polled = await db.execute(
           sql`select from maas_site_watches where lease_owner = ${other.id}::uuid and fence > ${watch.fence}::bigint
             and last_poll_at > ${clock[0]?.now}::timestamptz`,
         );
-        return looked.rows.length > 0 ? since() : undefined;
+        return polled.rows.length > 0 ? since() : undefined;
       },
       { everyMs: 20 },
     );
     rows.push(await tookRows);
-    looks.push(await tookLook);
+    polls.push(await tookPoll);
     victim = other;
   }
   await victim.child.stop(0);
-  return { rows, looks };
+  return { rows, polls };
 }
 
 async function holdsAll(bench: Bench, hub: EngineHub): Promise<{ fence: string } | undefined> {

@@ -17,11 +17,11 @@ import { type FleetRegion, startFleetRegion } from "./fleet-regions.ts";
 
 const WAITING = [0, 50, 500] as const;
 const MACHINES = 500;
-/** The benchmark polls ten times as often as a hub does by default, so that six seconds contain as many looks as a real minute. */
+/** The benchmark polls ten times as often as a hub does by default, so that six seconds contain as many polls as a real minute. */
 const INTERVAL_MS = 500;
 const DEFAULT_INTERVAL_MS = 5_000;
-/** The number of looks in eight minutes at the default interval. In eight minutes the hub reads the ids of all machines twice. */
-const LOOKS = 96;
+/** The number of polls in eight minutes at the default interval. In eight minutes the hub reads the ids of all machines twice. */
+const POLLS = 96;
 
 /** Measures how many requests MAAS gets in a minute while workflows wait for their machines. One hub watches three sites at the same time. */
 export async function measureWaitingRequests(stateDir: string): Promise<Figure[]> {
@@ -54,13 +54,13 @@ async function watchAll(bench: Bench, regions: readonly FleetRegion[]): Promise<
     rollCallMs: (ROLL_CALL_MS * INTERVAL_MS) / DEFAULT_INTERVAL_MS,
   });
   try {
-    const counts = await Promise.all(regions.map(requestsPerLook));
-    const perMinute = counts.map((perLook) => (perLook * 60_000) / DEFAULT_INTERVAL_MS);
+    const counts = await Promise.all(regions.map(requestsPerPoll));
+    const perMinute = counts.map((perPoll) => (perPoll * 60_000) / DEFAULT_INTERVAL_MS);
     return perMinute.map((value, n) => ({
       name: `MAAS requests per minute, ${WAITING[n]} nodes waiting`,
       value,
       unit: "requests/min",
-      note: `of ${MACHINES} machines, ${LOOKS} looks; at the default interval of ${DEFAULT_INTERVAL_MS} ms; ratio to none ${(value / (perMinute[0] ?? value)).toFixed(3)}`,
+      note: `of ${MACHINES} machines, ${POLLS} polls; at the default interval of ${DEFAULT_INTERVAL_MS} ms; ratio to none ${(value / (perMinute[0] ?? value)).toFixed(3)}`,
     }));
   } finally {
     await watcher.close();
@@ -84,23 +84,23 @@ async function addSite({ database }: Bench, region: FleetRegion, waiting: number
 }
 
 /**
- * The average number of requests to MAAS per look, over at least `LOOKS` looks. The first 14 looks do not count, because they contain the first
- * sweep.
+ * The average number of requests to MAAS per poll of the watcher, over at least `POLLS` polls. The first 14 polls do not count, because they contain
+ * the first sweep.
  */
-async function requestsPerLook({ control }: FleetRegion): Promise<number> {
-  const looks = async (): Promise<{ looks: number; all: number }> => {
+async function requestsPerPoll({ control }: FleetRegion): Promise<number> {
+  const polls = async (): Promise<{ polls: number; all: number }> => {
     const counters = await readCounters(control);
-    return { looks: counters.requests["GET events/?op=query"] ?? 0, all: totalRequests(counters) };
+    return { polls: counters.requests["GET events/?op=query"] ?? 0, all: totalRequests(counters) };
   };
-  await until("the first looks", async () => ((await looks()).looks >= 14 ? true : undefined), { timeoutMs: 120_000 });
-  const before = await looks();
+  await until("the first polls", async () => ((await polls()).polls >= 14 ? true : undefined), { timeoutMs: 120_000 });
+  const before = await polls();
   const after = await until(
-    "the looks that are counted",
+    "the polls that are counted",
     async () => {
-      const now = await looks();
-      return now.looks - before.looks >= LOOKS ? now : undefined;
+      const now = await polls();
+      return now.polls - before.polls >= POLLS ? now : undefined;
     },
     { timeoutMs: 300_000 },
   );
-  return (after.all - before.all) / (after.looks - before.looks);
+  return (after.all - before.all) / (after.polls - before.polls);
 }

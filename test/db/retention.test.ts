@@ -170,7 +170,7 @@ it("removes everything about a deleted node, including its last certificate, whi
   const [lately, soon, longAgo] = [await gone(20), await gone(100), await gone(500)];
   await removeOutdated(db, { records: 90, history: 400 });
   expect([await lately(), await soon(), await longAgo()]).toEqual([tables, [], []]);
-  // If the setting `records` is longer than `history`, retention removes the node's own row before the rows about the node.
+  // If finished work is kept longer than the history of nodes, retention removes a deleted node's own row before the rows about the node.
   const [before, after] = [await gone(50), await gone(100)];
   await removeOutdated(db, { records: 90, history: 30 });
   await removeOutdated(db, { records: 90, history: 30 });

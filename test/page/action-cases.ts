@@ -178,7 +178,7 @@ export function actionCases(stage: () => Stage): void {
     await visit.button(begin).waitFor();
   });
 
-  it("enrolls a barred node again with a command that is shown once", async () => {
+  it("enrolls a node again whose identity two hosts used, with a command that is shown once", async () => {
     const { pool } = stage().world.database.database;
     const { id } = await nodeOf(DARK.gone);
     await pool.query(

@@ -98,7 +98,7 @@ export function sectionCases(stage: () => Stage): void {
       await visit.says(
         visit.section("Breakers that are open").getByRole("row").filter({ hasText: kind }),
         DARK.site,
-        "10 nodes within ten minutes: 3 were moved, 7 wait; of 12 in service, 5 may",
+        "10 nodes within ten minutes: 3 have changed status, 7 wait; of 12 in service, 5 may",
       );
     await visit.saysAsNow(visit.section("Nodes and their machines in MAAS"), async () => {
       const status = await api.call(ReconciliationStatus, "GET", `${RECONCILIATION}/status`);

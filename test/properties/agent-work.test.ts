@@ -46,7 +46,7 @@ const force = (id: WorkflowId) =>
 const isRetrying = (id: WorkflowId) =>
   sql`exists (select 1 from workflow_events e where e.workflow_id = ${id} and e.status = 'retrying')`;
 
-/** Drives the workflow until its task is queued and the stage has looked twice, then runs `change`. */
+/** Drives the workflow until its task is queued and the stage has run twice, then calls `change`. */
 async function untilQueued(mode: AgentMode, change: (id: WorkflowId, nodeId: NodeId) => Promise<void>) {
   const subject = await start(mode);
   let answers = false;

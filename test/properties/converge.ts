@@ -8,7 +8,7 @@ import { countedOf, machineOf, type Scenario, type Stagecraft, type Subject, sys
 
 /** A fault that happens while a workflow is at one stage. */
 export interface Trouble {
-  /** `runWithTrouble` calls `arm` once, before the first look of the stage. `arm` returns false if the fault cannot happen at the stage. */
+  /** `runWithTrouble` calls `arm` once, before the first run of the stage. `arm` returns false if the fault cannot happen at the stage. */
   arm(craft: Stagecraft, row: WorkflowRow): boolean;
   /** `runWithTrouble` calls `lift` when the workflow has left the stage or ended. `lift` returns true if the fault did happen. */
   lift(craft: Stagecraft, row: WorkflowRow): boolean;
@@ -26,7 +26,7 @@ export interface Told {
 }
 
 /**
- * Starts a workflow, arms the fault at the stage, and runs one look after another until the workflow ends. If the stage ends without the fault, the
+ * Starts a workflow, arms the fault at the stage, and runs one stage after another until the workflow ends. If the stage ends without the fault, the
  * function abandons the workflow, because another test covers the undisturbed run.
  */
 export async function runWithTrouble(

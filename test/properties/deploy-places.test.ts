@@ -18,7 +18,7 @@ afterAll(() => rig?.close());
 const db = () => rig.test.database.db;
 const start = (profileId?: ProfileId) => rig.start(++boxes, profileId);
 
-/** Makes a driver that passes the current row to `play` before each look. */
+/** Makes a driver that passes the workflow's current row to `play` before each run of a stage. */
 const driverWith = (play: (row: WorkflowRow) => Promise<unknown>): Driver =>
   new Driver(rig.test, workflowsOf(rig.services), async (id) => {
     const row = await readWorkflow(db(), id);

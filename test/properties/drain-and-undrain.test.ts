@@ -44,7 +44,7 @@ async function drainAgain(nodeId: NodeId): Promise<WorkflowId> {
   return created.decommission_id;
 }
 
-/** Drives the workflow, look by look, until the drain's task is queued. */
+/** Drives the workflow, one run of its stages after another, until the drain's task is queued. */
 async function untilTask(driven: Driver, id: WorkflowId): Promise<void> {
   for (let looks = 0; looks < 10; looks += 1) {
     const open = await db().select().from(tasks).where(eq(tasks.workflowId, id));
@@ -141,7 +141,7 @@ describe("a forced drain", () => {
     await ends(patient, CANCELLED);
     const forced = await offered(nodeId);
     expect(forced).toMatchObject({ type: "node.drain", input: FORCED });
-    // Further looks of the stage do not replace the forced drain task by another one.
+    // Further runs of the stage do not replace the forced drain task by another one.
     for (let looks = 0; looks < 3; looks += 1) await driven.step(id);
     await ends(forced, DRAINED);
     expect((await driven.drive(id)).status).toBe("completed");

@@ -13,12 +13,15 @@ import type { Workflow } from "../../hub/workflows/engine/workflow.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
 import type { TestDatabase } from "../support/database.ts";
 
-/** A look of one hub at a workflow. `commit` stores the result of `run`. If nobody calls `commit`, the result is lost, as when the hub dies. */
+/**
+ * A hub's claim of a workflow, with which the hub runs the present stage once. `commit` stores the result of `run`. If nobody calls `commit`, the
+ * result is lost, as when the hub dies.
+ */
 export interface Look {
   readonly row: ClaimedWorkflow;
   run(): Promise<{ commit(): Promise<boolean> }>;
 }
-/** An interrupt decides how one look goes, for example that the hub dies before the commit. */
+/** An interrupt decides how one run of a stage goes, for example that the hub dies before the commit. */
 export type Interrupt = (look: Look) => Promise<void>;
 
 export const plainly: Interrupt = async (look) => {
@@ -26,8 +29,8 @@ export const plainly: Interrupt = async (look) => {
 };
 
 /**
- * Simulates the wait of a workflow while MAAS or the secret store is away. The timestamps of the workflow move into the past by the planned wait. After
- * twelve looks, which is more than five minutes, they move by ten times the planned wait, so that a long outage takes few looks.
+ * Simulates the wait of a workflow while MAAS or the secret store is away. The timestamps of the workflow move into the past by the planned wait.
+ * After twelve runs, which take more than five minutes, the timestamps move by ten times the planned wait, so that a long outage takes few runs.
  */
 const passAbsence = (db: TestDatabase["database"]["db"], id: WorkflowId) =>
   db.execute(sql`
@@ -45,16 +48,19 @@ const passAbsence = (db: TestDatabase["database"]["db"], id: WorkflowId) =>
           ((compensation ->> 'startedAt')::timestamptz - waits.for) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end
     from waits where w.id = waits.id`);
 
-/** No workflow needs more looks than `MOST_LOOKS`, even with faults. */
-const MOST_LOOKS = 2000;
+/** No workflow needs more than `MOST_RUNS` runs of its stages, even with faults. */
+const MOST_RUNS = 2000;
 
-/** Drives workflows through the engine's own steps, one look at a time. The driver does not wait for real time: it makes each row due at once. */
+/**
+ * Drives workflows through the engine's own steps, one run of a stage at a time. The driver does not wait for real time: it makes each row due at
+ * once.
+ */
 export class Driver {
   readonly kinds: readonly Workflow[];
   readonly #test: TestDatabase;
   readonly #play: (id: WorkflowId) => Promise<void>;
 
-  /** `play` simulates what MAAS and the agent do between two looks. */
+  /** `play` simulates what MAAS and the agent do between two runs of a stage. */
   constructor(test: TestDatabase, kinds: readonly Workflow[], play: (id: WorkflowId) => Promise<void>) {
     this.#test = test;
     this.kinds = kinds;
@@ -93,29 +99,29 @@ export class Driver {
       commit: () =>
         inTx((tx) => commitStep(tx, workflow, row, step))
           .catch(async (error: unknown) => {
-            const move = step.commitFailed?.(error) ?? null;
-            if (move === null) throw error;
-            return inTx((tx) => commitStep(tx, workflow, row, { move }));
+            const transition = step.commitFailed?.(error) ?? null;
+            if (transition === null) throw error;
+            return inTx((tx) => commitStep(tx, workflow, row, { transition }));
           })
           .then((moved) => moved !== null),
     };
   }
 
-  /** Makes one look without a fault. */
+  /** Runs the workflow's present stage once, without a fault. */
   async step(id: WorkflowId): Promise<void> {
     const row = await readWorkflow(this.#db, id);
     if (row?.status === "pending") await this.#admit(id);
     await plainly(await this.claim(id));
   }
 
-  /** Drives the workflow until it ends. The callback `at` decides how each look goes. The driver stops when `at` returns null. */
+  /** Drives the workflow until it ends. The callback `at` decides how each run of a stage goes. The driver stops when `at` returns null. */
   async drive(id: WorkflowId, at: (row: WorkflowRow) => Interrupt | null = () => plainly): Promise<WorkflowRow> {
-    for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+    for (let runs = 0; runs < MOST_RUNS; runs += 1) {
       const row = await readWorkflow(this.#db, id);
       if (row === null) throw new Error("the row is gone");
       if (isEnded(row.status)) return row;
       if (row.status === "pending") {
-        // After the admission, the loop reads the row again, so that it calls `at` also for the first look of the first stage.
+        // After the admission, the loop reads the row again, so that it calls `at` also for the first run of the first stage.
         await this.#admit(id);
         continue;
       }
@@ -124,7 +130,8 @@ export class Driver {
       if (interrupt === null) return row;
       await interrupt(await this.claim(id));
       await passAbsence(this.#db, id);
-      // The simulated region runs in the test's own process and works by timers. The pause after each look lets the timers of the region fire.
+      // The simulated region runs in the test's own process and works by timers. The pause after each run of a stage lets the timers of the region
+      // fire.
       await new Promise((resolve) => setImmediate(resolve));
     }
     throw new Error(`the workflow never ended\n${await this.story(id)}`);

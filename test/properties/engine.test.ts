@@ -13,7 +13,7 @@ const engine = useToyEngine();
 const done: ToyStage["run"] = async () => ({ kind: "done", message: "done" });
 
 describe("the runner", () => {
-  it("moves a workflow through its stages, and each commit writes its events and runs its hooks", async () => {
+  it("takes a workflow through its stages, and each commit writes its events and runs its hooks", async () => {
     const heard: string[] = [];
     const workflow = toyWorkflow(
       [
@@ -136,13 +136,13 @@ describe("the runner", () => {
     expect(runs).toBe(2);
   });
 
-  it("does not lose a wake-up that comes while the stage looks", async () => {
+  it("does not lose a wake-up that comes while the stage runs", async () => {
     let looks = 0;
     const workflow = toyWorkflow([
       toyStage("one", async () => {
         looks += 1;
         if (looks === 3) return { kind: "done", message: "seen" };
-        // With its first wait, the workflow subscribes to the wake-up. During the second look the wake-up comes just before the commit.
+        // With its first wait, the workflow subscribes to the wake-up. During the second run of the stage the wake-up comes just before the commit.
         if (looks === 2) await wakeWorkflows(engine.db(), ["thing"]);
         return { kind: "wait", reason: "the thing", seconds: 50, on: "thing" };
       }),
@@ -161,11 +161,11 @@ describe("the runner", () => {
       ),
     ]);
     const id = await insertToy(engine.db(), "one");
-    // A runner soon looks again when a workflow starts to wait for a key. The test sets the key beforehand, so that only the wake-up causes the
-    // second look.
+    // A runner soon runs a stage again when its workflow starts to wait for a key. The test sets the key beforehand, so that only the wake-up causes
+    // the second run.
     await engine.db().update(workflows).set({ waitOn: "thing" }).where(eq(workflows.id, id));
     engine.run(workflow, { databaseUrl: engine.url(), pollMs: 3_600_000 });
-    await until("the first look is over", async () => {
+    await until("the first run is over", async () => {
       const row = await readWorkflow(engine.db(), id);
       return row?.waitReason !== null && row?.leaseOwner === null ? true : undefined;
     });

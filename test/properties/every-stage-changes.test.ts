@@ -35,12 +35,15 @@ afterAll(async () => {
 });
 
 /**
- * The failure classes with which a workflow may end after a change of its machine. The class `deploy_cloud_init_failure` is allowed, because the
- * deploy may already have failed when a stage finds the change.
+ * The failure classes with which a workflow may end after somebody changed its machine in MAAS. The class `deploy_cloud_init_failure` is allowed,
+ * because the deploy may already have failed when a stage finds the change.
  */
 const AMBIGUOUS = ["state_ambiguity", "deploy_cloud_init_failure"] as const satisfies readonly FailureClass[];
 
-/** Makes a fault from a change of the machine. `change` returns a function that restores the machine, or null if there is nothing to change. */
+/**
+ * Makes a fault that consists in a change of the workflow's machine in MAAS. The function `change` makes the change and returns a function that
+ * undoes it, or null if the machine cannot be changed in this way.
+ */
 const ofMachine = (change: (machine: Machine) => (() => void) | null): Trouble => {
   let right: (() => void) | null = null;
   return {

@@ -52,7 +52,7 @@ describe("hosts at every stage of every operation that asks MAAS", () => {
       if (row.status !== "running") continue;
       waited.push(row.stage);
       expect(row.waitReason, told).toContain("MAAS to answer again (maas_unavailable): unavailable since");
-      // The engine makes the looks rarer, down to one a minute for each workflow, so that they do not overload a region that starts up.
+      // The engine runs the waiting stage less often, down to once a minute for each workflow, so that hubs do not overload a region that starts up.
       expect(absenceOf(row)?.looks ?? 0, told).toBeGreaterThanOrEqual(8);
       expect(absenceOf(row)?.looks ?? 0, told).toBeLessThanOrEqual(20);
       expect(row.attempt, told).toBe(1);

@@ -27,7 +27,7 @@ afterAll(() => rig?.close());
 const db = () => rig.test.database.db;
 const start = (profileId?: ProfileId) => rig.start(++boxes, profileId);
 
-/** Makes a driver that passes the current row to `play` before each look. */
+/** Makes a driver that passes the workflow's current row to `play` before each run of a stage. */
 const driverWith = (play: (row: WorkflowRow) => Promise<unknown>): Driver =>
   new Driver(rig.test, workflowsOf(rig.services), async (id) => {
     const row = await readWorkflow(db(), id);
@@ -168,7 +168,7 @@ describe("waiting for the first sync", () => {
       await playWithoutSync(row);
       if (row.stage !== HEALTH || row.status !== "running" || row.waitReason === null) return;
       looks += 1;
-      // A seed is a task that restarts the hardware sync. The first two looks each come late enough for another seed, and the third look comes after
+      // The first two runs of the stage each come late enough for another task that rewrites the files of hardware sync. The third run comes after
       // the stage's deadline.
       await (looks <= 2 ? age(row.id, 310) : endTime(row.id));
     });

@@ -47,7 +47,7 @@ export interface Scenario {
   /** The requests that MAAS counts in an undisturbed run. */
   readonly outside: Outside;
   start(rig: OnboardingRig, n: number): Promise<Subject>;
-  /** Simulates what MAAS and the agent do between two looks. */
+  /** Simulates what MAAS and the agent do between two runs of a stage. */
   play(rig: OnboardingRig, id: WorkflowId): Promise<void>;
   expectEnd(rig: OnboardingRig, subject: Subject): Promise<void>;
   /** True if the workflow needs its own machine: no other machine can replace a machine that was deleted from MAAS. */

@@ -57,7 +57,7 @@ export class FleetRig {
       pollIntervalMs: 30,
       sweepIntervalMs: 3_600_000,
       ...(rollCallMs === undefined ? {} : { rollCallMs }),
-      onLooked: (look) => reconciler.reconcile(look),
+      onPolled: (look) => reconciler.reconcile(look),
     });
     this.#watchers.push(watcher);
     return watcher;

@@ -67,7 +67,7 @@ class Recorder {
     return id;
   }
 
-  /** Runs one look after another until the hub has claimed a row that `stop` accepts, or the workflow ends. The dead hub keeps the last claim. */
+  /** Runs stage after stage until the hub has claimed a row that `stop` accepts, or the workflow ends. The dead hub keeps the last claim. */
   async #drive(id: WorkflowId, stop: At, agent = true): Promise<ClaimedWorkflow | null> {
     for (let looks = 0; looks < 3000; looks += 1) {
       const before = await readWorkflow(this.#rig.services.db, id);

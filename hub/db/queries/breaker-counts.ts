@@ -33,6 +33,6 @@ export async function countMoves(
         and (n.status in ('active', 'offline') or n.id in (select id from moved)))::int as in_service,
       (select count(*) from moved)::int as moved`);
   const [counted] = rows;
-  if (counted === undefined) throw new Error("the moves of a site could not be counted");
+  if (counted === undefined) throw new Error("the status changes of a site could not be counted");
   return { inService: counted.in_service, moved: counted.moved };
 }

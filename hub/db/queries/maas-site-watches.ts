@@ -114,7 +114,7 @@ export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise
   return rows.length > 0;
 }
 
-export interface LookRecord {
+export interface PollRecord {
   /** How far the watcher has read MAAS's feed of events, or null if it has never read the feed. */
   readonly place: { readonly cursor: number; readonly mark: string | null } | null;
   /** False if MAAS returned neither events nor machines in this poll. */
@@ -137,33 +137,33 @@ export interface LookRecord {
 }
 
 /**
- * Stores the result of a poll of a site. If another hub has taken the lease, `recordLook` returns false, and the caller must discard the whole poll.
- * `recordLook` comes last in its transaction, because every hub queries the locked row each second to keep its leases.
+ * Stores the result of a poll of a site. If another hub has taken the lease, `recordPoll` returns false, and the caller must discard the whole poll.
+ * `recordPoll` comes last in its transaction, because every hub queries the locked row each second to keep its leases.
  */
-export async function recordLook(tx: Tx, siteId: SiteId, fence: number, look: LookRecord): Promise<boolean> {
+export async function recordPoll(tx: Tx, siteId: SiteId, fence: number, poll: PollRecord): Promise<boolean> {
   const rows = await tx
     .update(maasSiteWatches)
     .set({
-      eventCursor: look.place?.cursor ?? null,
-      eventMark: look.place?.mark ?? null,
-      ...(look.hasRead ? { lastPollAt: sql`now()` } : {}),
-      ...(look.sweptForMs === null
-        ? look.startsAnew
+      eventCursor: poll.place?.cursor ?? null,
+      eventMark: poll.place?.mark ?? null,
+      ...(poll.hasRead ? { lastPollAt: sql`now()` } : {}),
+      ...(poll.sweptForMs === null
+        ? poll.startsAnew
           ? { lastSweepAt: null }
           : {}
-        : { lastSweepAt: sql`now() - make_interval(secs => ${look.sweptForMs / 1000})` }),
-      ...(look.wakeAnswered === null
+        : { lastSweepAt: sql`now() - make_interval(secs => ${poll.sweptForMs / 1000})` }),
+      ...(poll.wakeAnswered === null
         ? {}
         : {
-            wakeRequestedAt: unlessNewer(maasSiteWatches.wakeRequestedAt, look.wakeAnswered),
+            wakeRequestedAt: unlessNewer(maasSiteWatches.wakeRequestedAt, poll.wakeAnswered),
           }),
-      ...(look.sweepAnswered === null
+      ...(poll.sweepAnswered === null
         ? {}
-        : { sweepRequestedAt: unlessNewer(maasSiteWatches.sweepRequestedAt, look.sweepAnswered) }),
-      ...(look.unreadable === null
+        : { sweepRequestedAt: unlessNewer(maasSiteWatches.sweepRequestedAt, poll.sweepAnswered) }),
+      ...(poll.unreadable === null
         ? {}
-        : { unreadableMachines: look.unreadable.machines, unreadableSystemIds: [...look.unreadable.systemIds] }),
-      ...(look.clearsError ? { consecutiveFailures: 0, lastErrorCode: null } : {}),
+        : { unreadableMachines: poll.unreadable.machines, unreadableSystemIds: [...poll.unreadable.systemIds] }),
+      ...(poll.clearsError ? { consecutiveFailures: 0, lastErrorCode: null } : {}),
     })
     .where(and(eq(maasSiteWatches.siteId, siteId), eq(maasSiteWatches.fence, fence)))
     .returning({ siteId: maasSiteWatches.siteId });
@@ -199,7 +199,7 @@ export async function watchAnew(tx: Tx, siteId: SiteId): Promise<void> {
 }
 
 /** Asks the site's watcher to poll MAAS now. With `sweep`, the watcher also reads all machines of the site. */
-export async function requestLook(tx: Tx, siteId: SiteId, { sweep }: { readonly sweep: boolean }): Promise<void> {
+export async function requestPoll(tx: Tx, siteId: SiteId, { sweep }: { readonly sweep: boolean }): Promise<void> {
   const now = { wakeRequestedAt: sql`now()`, ...(sweep ? { sweepRequestedAt: sql`now()` } : {}) };
   await tx
     .insert(maasSiteWatches)
@@ -215,7 +215,7 @@ export async function requestSweep(tx: Tx, siteId: SiteId): Promise<void> {
     .where(eq(maasSiteWatches.siteId, siteId));
 }
 
-export async function recordFailedLook(db: Db, siteId: SiteId, fence: number, code: string): Promise<number> {
+export async function recordFailedPoll(db: Db, siteId: SiteId, fence: number, code: string): Promise<number> {
   const [row] = await db
     .update(maasSiteWatches)
     .set({

@@ -3,25 +3,30 @@ import { and, eq, isNotNull, isNull, lt, sql } from "../orm.ts";
 import { type NodeIdentityBar, nodeIdentityBars } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** The node's last identity bar, i.e. the last finding that two hosts used the node's identity, whether it has ended or not. */
-export async function readBar(db: Db | Tx, nodeId: NodeId): Promise<NodeIdentityBar | null> {
-  const [bar] = await db.select().from(nodeIdentityBars).where(eq(nodeIdentityBars.nodeId, nodeId));
-  return bar ?? null;
+/**
+ * Returns the last finding that two hosts used the node's identity, whether the block of both hosts has ended or not; null without such a finding.
+ */
+export async function readIdentityBlock(db: Db | Tx, nodeId: NodeId): Promise<NodeIdentityBar | null> {
+  const [block] = await db.select().from(nodeIdentityBars).where(eq(nodeIdentityBars.nodeId, nodeId));
+  return block ?? null;
 }
 
-export type NewBar = Omit<NodeIdentityBar, "barredAt" | "healedAt">;
+export type NewIdentityBlock = Omit<NodeIdentityBar, "barredAt" | "healedAt">;
 
-export async function keepBar(tx: Tx, bar: NewBar): Promise<void> {
-  const barred = { ...bar, barredAt: sql`now()`, healedAt: null };
-  await tx.insert(nodeIdentityBars).values(barred).onConflictDoUpdate({ target: nodeIdentityBars.nodeId, set: barred });
+export async function writeIdentityBlock(tx: Tx, block: NewIdentityBlock): Promise<void> {
+  const blocked = { ...block, barredAt: sql`now()`, healedAt: null };
+  await tx
+    .insert(nodeIdentityBars)
+    .values(blocked)
+    .onConflictDoUpdate({ target: nodeIdentityBars.nodeId, set: blocked });
 }
 
 /**
- * Ends the node's identity bar, which shut out two hosts that used one identity, after an enrollment in a newer generation. `healBar` is null if
- * there was no identity bar to end.
+ * Records that two hosts which used the node's identity are no longer blocked, after an enrollment in a newer generation. The result is null if no
+ * host was blocked.
  */
-export async function healBar(tx: Tx, nodeId: NodeId, generation: number): Promise<NodeIdentityBar | null> {
-  const [bar] = await tx
+export async function endIdentityBlock(tx: Tx, nodeId: NodeId, generation: number): Promise<NodeIdentityBar | null> {
+  const [block] = await tx
     .update(nodeIdentityBars)
     .set({ healedAt: sql`now()` })
     .where(
@@ -32,11 +37,11 @@ export async function healBar(tx: Tx, nodeId: NodeId, generation: number): Promi
       ),
     )
     .returning();
-  return bar ?? null;
+  return block ?? null;
 }
 
 /**
- * True if the node's identity bar, which shut out two hosts that used one identity, has ended and had caused the node's quarantine. `endQuarantine`
+ * True if two hosts with the node's identity caused its quarantine and are no longer blocked, because the node has enrolled again. `endQuarantine`
  * also clears the mark `quarantined`, which says that two hosts with one identity caused the node's quarantine.
  */
 export async function endQuarantine(tx: Tx, nodeId: NodeId): Promise<boolean> {
@@ -56,7 +61,7 @@ export async function endQuarantine(tx: Tx, nodeId: NodeId): Promise<boolean> {
 
 /**
  * Clears the mark that two hosts with one identity caused the node's quarantine, because a person has set or lifted the quarantine. Without the mark
- * `quarantined`, a new enrollment of the node ends its identity bar but not its quarantine.
+ * `quarantined`, a new enrollment of the node does not end its quarantine.
  */
 export async function disownQuarantine(tx: Tx, nodeId: NodeId): Promise<void> {
   await tx.update(nodeIdentityBars).set({ quarantined: false }).where(eq(nodeIdentityBars.nodeId, nodeId));

@@ -8,9 +8,8 @@ import { HOST_EVENTS, type HostEvent } from "./node-events.ts";
 const AT_ONCE = 5_000;
 
 /**
- * The period for which retention keeps a table's rows: `records` and `history` are settings in days, and `day` is one day. The period `records`
- * applies to reports of machines and finished work. The period `history` applies to changes of nodes and actions of people. The period `day` applies
- * to stored answers to requests.
+ * The period for which retention keeps a table's rows. `records` is the setting MUSTER_RETENTION_DAYS, for reports of machines and finished work.
+ * `history` is the setting MUSTER_HISTORY_DAYS, for changes of nodes and actions of people. `day` is one day, for stored answers to requests.
  */
 type Age = "records" | "history" | "day";
 
@@ -27,8 +26,8 @@ interface RetentionRule {
 }
 
 /**
- * SQL that is true if the row's node was deleted before the cutoff, or if the node's row is gone. The periods `records` and `history` are independent
- * settings, so a deleted node's row may be removed before or after its records.
+ * SQL that is true if the row's node was deleted before the cutoff, or if the node's row is gone. The settings MUSTER_RETENTION_DAYS and
+ * MUSTER_HISTORY_DAYS are independent, so a deleted node's own row may be removed before or after the tasks and certificates of the node.
  */
 const ofGoneNode = (cutoff: SQL): SQL => sql`not exists (
   select 1 from nodes n where n.id = t.node_id and not (n.status = 'deleted' and n.updated_at < ${cutoff}))`;
@@ -169,7 +168,7 @@ export const BOUNDED: Readonly<Record<string, string>> = {
   maas_site_watches: "one for each site",
   maas_sites: "written by operators, one for each name",
   node_maas_state: "one for each node; removed with the node",
-  reconciler_breakers: "one for each site and kind of move",
+  reconciler_breakers: "one for each site and kind of breaker",
   report_tokens: "one for each node; removed with the node",
   skus: "written by operators, one for each id",
   webhooks: "written by operators",

@@ -161,9 +161,10 @@ export function stopRequestOf(row: Pick<Workflow, "stopRequest" | "cancelRequest
 }
 
 /**
- * One move of a workflow's row: everything that one transaction writes about the workflow. Seconds in a move count from the database's present time.
+ * One transition of a workflow: everything that one transaction writes about the workflow. Numbers of seconds in a WorkflowTransition count from the
+ * database's present time.
  */
-export interface WorkflowMove {
+export interface WorkflowTransition {
   readonly status: WorkflowStatus;
   readonly stage: string;
   readonly attempt: number;
@@ -175,7 +176,7 @@ export interface WorkflowMove {
   readonly deadline: Date | null;
   readonly waitReason: string | null;
   readonly waitOn: string | null;
-  /** `wakeInSeconds` is null if only an operator can move the workflow on. */
+  /** `wakeInSeconds` is null if only an operator's verb can continue the workflow. */
   readonly wakeInSeconds: number | null;
   readonly state: Readonly<Record<string, unknown>>;
   readonly failure: Failure | null;
@@ -213,48 +214,48 @@ export const isEnded = (status: WorkflowStatus): boolean =>
 export async function moveWorkflow(
   tx: Tx,
   row: Pick<ClaimedWorkflow, "id" | "fence" | "claim">,
-  move: WorkflowMove,
+  transition: WorkflowTransition,
 ): Promise<ClaimedWorkflow | null> {
-  const failure = move.failure;
-  const told = failure ?? move.leaves;
+  const failure = transition.failure;
+  const told = failure ?? transition.leaves;
   const [moved] = await tx
     .update(workflows)
     .set({
-      status: move.status,
-      stage: move.stage,
-      attempt: move.attempt,
-      ...(move.entersStage
+      status: transition.status,
+      stage: transition.stage,
+      attempt: transition.attempt,
+      ...(transition.entersStage
         ? { stageRuns: 0, stageEnteredAt: sql`now()`, stageDeadline: null }
-        : { stageDeadline: move.deadline }),
-      waitReason: move.waitReason,
-      waitOn: move.waitOn,
-      wakeAt: wakeAt(move),
+        : { stageDeadline: transition.deadline }),
+      waitReason: transition.waitReason,
+      waitOn: transition.waitOn,
+      wakeAt: wakeAt(transition),
       leaseOwner: null,
       leaseUntil: null,
-      state: move.state,
+      state: transition.state,
       failureClass: failure?.class ?? null,
       failureCode: failure?.code ?? null,
       failureMessage: told?.message ?? null,
       evidence: told?.evidence ?? {},
-      nextAction: failure === null ? (move.leaves?.nextAction ?? null) : ruleOf(failure).nextAction,
-      compensation: move.compensation,
-      ...(isEnded(move.status) ? { completedAt: sql`now()` } : { completedAt: null }),
-      ...(isTerminal(move.status) ? NO_STOP : {}),
+      nextAction: failure === null ? (transition.leaves?.nextAction ?? null) : ruleOf(failure).nextAction,
+      compensation: transition.compensation,
+      ...(isEnded(transition.status) ? { completedAt: sql`now()` } : { completedAt: null }),
+      ...(isTerminal(transition.status) ? NO_STOP : {}),
       updatedAt: sql`now()`,
     })
     .where(and(eq(workflows.id, row.id), eq(workflows.fence, row.fence)))
     .returning(withNow);
   if (moved === undefined) return null;
-  await recordStageEvents(tx, row.id, row.fence, move.events, row.claim);
-  if (isTerminal(move.status)) await releaseSubjects(tx, row.id);
+  await recordStageEvents(tx, row.id, row.fence, transition.events, row.claim);
+  if (isTerminal(transition.status)) await releaseSubjects(tx, row.id);
   return moved;
 }
 
-function wakeAt(move: WorkflowMove) {
-  if (move.wakeInSeconds === null) return null;
-  const later = sql`now() + make_interval(secs => ${move.wakeInSeconds})`;
+function wakeAt(transition: WorkflowTransition) {
+  if (transition.wakeInSeconds === null) return null;
+  const later = sql`now() + make_interval(secs => ${transition.wakeInSeconds})`;
   // Only the wait of a stage can be ended early. A wake-up for an earlier wait does not shorten the delay before a retry.
-  const woken = move.waitOn === null ? sql`false` : sql`${workflows.wakeAt} <= now()`;
+  const woken = transition.waitOn === null ? sql`false` : sql`${workflows.wakeAt} <= now()`;
   return sql`case when ${woken} then now() else ${later} end`;
 }
 

@@ -4,7 +4,7 @@ import { boolean, integer, jsonb, pgTable, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * The identity bar of a node: the last finding that two hosts use the node's identity. The hub refuses both hosts until an operator re-enrolls the
+ * The last finding that two hosts use a node's identity, e.g. after a disk was copied. The hub refuses both hosts until an operator re-enrolls the
  * node (decision I1).
  */
 export const nodeIdentityBars = pgTable("node_identity_bars", {
@@ -20,7 +20,7 @@ export const nodeIdentityBars = pgTable("node_identity_bars", {
    */
   quarantined: boolean("quarantined").notNull(),
   barredAt: at("barred_at").notNull(),
-  /** When the barred node enrolled again in a newer generation. */
+  /** When a host of the node enrolled again, in a newer generation; null while both hosts are blocked. */
   healedAt: at("healed_at"),
 });
 export type NodeIdentityBar = typeof nodeIdentityBars.$inferSelect;

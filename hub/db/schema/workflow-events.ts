@@ -3,7 +3,10 @@ import { STAGE_EVENT_STATUSES } from "../../../shared/workflow-status.ts";
 import { bigserial, check, index, integer, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at, oneOf } from "./columns.ts";
 
-/** The history of a workflow's stages (lifecycle 4.2.1). An event of a workflow's history is written in the transaction that moves the workflow. */
+/**
+ * The history of a workflow's stages (lifecycle 4.2.1). An event of a workflow's history is written in the transaction that changes the workflow's
+ * row.
+ */
 export const workflowEvents = pgTable(
   "workflow_events",
   {
@@ -14,7 +17,7 @@ export const workflowEvents = pgTable(
     status: text("status", { enum: STAGE_EVENT_STATUSES }).notNull(),
     message: text("message"),
     details: jsonb("details").notNull().default({}),
-    /** The workflow's fence when the event was written. The fence proves that no two hubs moved the workflow at once. */
+    /** The workflow's fence when the event was written. The fence proves that no two hubs changed the workflow's row at once. */
     fence: integer("fence").notNull(),
     /**
      * The hub that held the workflow's claim when the event was written, and the time of the claim. The columns `hub_id` and `claimed_at` are null

@@ -4,8 +4,9 @@ import { bigint, check, index, integer, jsonb, pgTable, sql, text, uuid } from "
 import { at, oneOf, updatedAt } from "./columns.ts";
 
 /**
- * A workflow's row is also its entry in the queue (decision P2). Hubs claim workflows with SKIP LOCKED, hold them by a lease and a fence, and move
- * each in one transaction. A workflow's row names its stage by a key and not by a position, so an upgrade strands no workflow (decision W3).
+ * A workflow's row is also its entry in the queue (decision P2). Hubs claim workflows with SKIP LOCKED, hold them by a lease and a fence, and write
+ * the result of each run in one transaction. A workflow's row names its stage by a key and not by a position, so an upgrade strands no workflow
+ * (decision W3).
  */
 export const workflows = pgTable(
   "workflows",
@@ -29,7 +30,7 @@ export const workflows = pgTable(
     waitReason: text("wait_reason"),
     /** The key whose notification ends the stage's wait early, for example `maas:<site>/<system id>`, `node:<id>`, `task:<id>`. */
     waitOn: text("wait_on"),
-    /** When the workflow is due. `wake_at` is null if only an operator can move the workflow on. */
+    /** When the workflow is due. `wake_at` is null if only an operator's verb can continue the workflow. */
     wakeAt: at("wake_at"),
     leaseOwner: uuid("lease_owner"),
     leaseUntil: at("lease_until"),

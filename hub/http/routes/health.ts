@@ -3,7 +3,7 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { API_ROLES } from "../../../shared/api/roles.ts";
 import { SiteId } from "../../../shared/ids.ts";
 import { isMigrated } from "../../db/migrate.ts";
-import { requestLook } from "../../db/queries/maas-site-watches.ts";
+import { requestPoll } from "../../db/queries/maas-site-watches.ts";
 import { SECRET_ERRORS } from "../../secrets/port.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { mustFindSite } from "./maas-sites.ts";
@@ -87,7 +87,7 @@ const wake = writeRoute({
   response: z.strictObject({ requested: z.literal(true) }),
   write: async ({ params }, tx) => {
     await mustFindSite(tx, params.id);
-    await requestLook(tx, params.id, { sweep: false });
+    await requestPoll(tx, params.id, { sweep: false });
     return { body: { requested: true as const }, audit: { target: `maas-sites/${params.id}` } };
   },
 });

@@ -15,7 +15,7 @@ import { NodeId, SiteId } from "../../../shared/ids.ts";
 import { databaseNow } from "../../db/queries/clock.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import { listDrift, readDrift, readReconciliationStatus, toBreaker } from "../../db/queries/drift-reads.ts";
-import { requestLook, requestSweep } from "../../db/queries/maas-site-watches.ts";
+import { requestPoll, requestSweep } from "../../db/queries/maas-site-watches.ts";
 import { listBreakers, resetBreaker } from "../../db/queries/reconciler-breakers.ts";
 import { ACCEPT_SECONDS } from "../../reconciler/breaker.ts";
 import { resolveDrift } from "../../reconciler/resolve.ts";
@@ -110,7 +110,7 @@ const run = writeRoute({
     const site = await mustFindSite(tx, body.site_id);
     if (site.status !== "active")
       throw new ApiError("conflict", `Site ${site.name} is disabled, so it is not watched. Enable it first.`);
-    await requestLook(tx, body.site_id, { sweep: true });
+    await requestPoll(tx, body.site_id, { sweep: true });
     return {
       body: { site_id: body.site_id, requested: true as const },
       audit: { target: `maas-sites/${body.site_id}` },

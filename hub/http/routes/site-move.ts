@@ -15,8 +15,8 @@ import { mustBeAllowed, mustBeSoleAtAddress } from "./sole-region.ts";
 
 /**
  * Gives a site the new name, port or TLS of its region while the site's nodes are in service, when `leaveRegion` would refuse. The client of this
- * route must send the site's MAAS token again, because the hub sends no stored token to a new address (lifecycle 3.5). A move changes only the
- * address: running workflows continue, and the watcher continues to read events at its stored position.
+ * route must send the site's MAAS token again, because the hub sends no stored token to a new address (lifecycle 3.5). A move of a site changes only
+ * the address of its MAAS region: running workflows continue, and the watcher continues to read events at its stored position.
  */
 const moveMaasSite = writeRoute({
   operationId: "moveMaasSite",
@@ -40,7 +40,8 @@ const moveMaasSite = writeRoute({
     return { from: site.apiBaseUrl, version };
   },
   write: async ({ params, body }, tx, { from, version }) => {
-    // The move locks the site before the addresses of sites, in the same order as updateMaasSite, so that the two cannot deadlock.
+    // The move of a site to another address locks the site before the addresses of sites, in the same order as updateMaasSite, so that the two cannot
+    // deadlock.
     await lockSite(tx, params.id);
     await mustBeSoleAtAddress(tx, { id: params.id, apiBaseUrl: body.api_base_url }, "/api_base_url");
     // The site's version must not have changed since the token was tried: a token that was written meanwhile was tried only at the old address.

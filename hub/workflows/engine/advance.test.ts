@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { FAILURE_CLASSES, FAILURES, type Failure, failure, ruleOf } from "../../../shared/failures.ts";
-import type { ClaimedWorkflow, CompensationPlan, WorkflowMove } from "../../db/queries/workflows.ts";
+import type { ClaimedWorkflow, CompensationPlan, WorkflowTransition } from "../../db/queries/workflows.ts";
 import { advance, atRest, compensate, deadlineForLook, fail, planOf, type Rules, stagesToUndo } from "./advance.ts";
 import { claimed, later, NOW, rules } from "./rows.fixture.ts";
 import type { Compensation, Outcome } from "./stage.ts";
@@ -16,10 +16,16 @@ const broken = failure("deploy_cloud_init_failure", "deploy_failed", "the deploy
 describe("advance", () => {
   it("enters the next stage, due at once, with the patch merged", () => {
     const row = claimed({ attempt: 3, state: { kept: 1, known: 1 } });
-    const move = advance(row, { kind: "done", message: "did b", patch: { more: 2, known: 2 } }, rules());
-    expect(move).toMatchObject({ status: "running", stage: "c", attempt: 1, entersStage: true, wakeInSeconds: 0 });
-    expect(move.state).toEqual({ kept: 1, known: 2, more: 2 });
-    expect(move.events.map((event) => [event.stage, event.status])).toEqual([
+    const next = advance(row, { kind: "done", message: "did b", patch: { more: 2, known: 2 } }, rules());
+    expect(next).toMatchObject({
+      status: "running",
+      stage: "c",
+      attempt: 1,
+      entersStage: true,
+      wakeInSeconds: 0,
+    });
+    expect(next.state).toEqual({ kept: 1, known: 2, more: 2 });
+    expect(next.events.map((event) => [event.stage, event.status])).toEqual([
       ["b", "succeeded"],
       ["c", "started"],
     ]);
@@ -27,8 +33,8 @@ describe("advance", () => {
 
   it("completes after the last stage, and the row is never due again", () => {
     const row = claimed({ stage: "c" });
-    const move = advance(row, { kind: "done", message: "did c" }, rules({ name: "c" }));
-    expect(move).toMatchObject({ status: "completed", stage: "c", wakeInSeconds: null, failure: null });
+    const next = advance(row, { kind: "done", message: "did c" }, rules({ name: "c" }));
+    expect(next).toMatchObject({ status: "completed", stage: "c", wakeInSeconds: null, failure: null });
   });
 
   it("ends as reconciled after an operator's `adopt`", () => {
@@ -37,8 +43,8 @@ describe("advance", () => {
   });
 
   it("records a skipped stage as skipped", () => {
-    const move = advance(claimed(), { kind: "skipped", message: "nothing to do", details: { why: "x" } }, rules());
-    expect(move.events[0]).toMatchObject({ status: "skipped", message: "nothing to do", details: { why: "x" } });
+    const next = advance(claimed(), { kind: "skipped", message: "nothing to do", details: { why: "x" } }, rules());
+    expect(next.events[0]).toMatchObject({ status: "skipped", message: "nothing to do", details: { why: "x" } });
   });
 
   it("records an event for a wait only if its reason is new", () => {
@@ -56,23 +62,29 @@ describe("advance", () => {
   });
 
   it("keeps a stage's deadline during a wait, and makes the row due at the deadline", () => {
-    const move = advance(claimed(), { kind: "wait", reason: "x", seconds: 900 }, rules({ deadline: later(30) }));
-    expect(move.deadline).toEqual(later(30));
-    expect(move.wakeInSeconds).toBeCloseTo(30.01);
+    const next = advance(claimed(), { kind: "wait", reason: "x", seconds: 900 }, rules({ deadline: later(30) }));
+    expect(next.deadline).toEqual(later(30));
+    expect(next.wakeInSeconds).toBeCloseTo(30.01);
   });
 
   it("enters an earlier stage with new attempts and a new deadline after `back`", () => {
-    const move = advance(claimed({ attempt: 3 }), { kind: "back", to: "a", message: "once more" }, rules());
-    expect(move).toMatchObject({ stage: "a", attempt: 1, entersStage: true, deadline: null, status: "running" });
-    expect(move.events.map((event) => event.status)).toEqual(["returned", "started"]);
+    const next = advance(claimed({ attempt: 3 }), { kind: "back", to: "a", message: "once more" }, rules());
+    expect(next).toMatchObject({ stage: "a", attempt: 1, entersStage: true, deadline: null, status: "running" });
+    expect(next.events.map((event) => event.status)).toEqual(["returned", "started"]);
   });
 
   it("enters the same stage with new attempts and a new deadline after `enter_again`", () => {
     const row = claimed({ attempt: 3, stageDeadline: later(5) });
-    const move = advance(row, { kind: "enter_again", message: "has its place", patch: { placed: true } }, rules());
-    expect(move).toMatchObject({ stage: row.stage, attempt: 1, entersStage: true, deadline: null, status: "running" });
-    expect(move.state).toMatchObject({ placed: true });
-    expect(move.events.map((event) => [event.stage, event.status, event.attempt])).toEqual([
+    const next = advance(row, { kind: "enter_again", message: "has its place", patch: { placed: true } }, rules());
+    expect(next).toMatchObject({
+      stage: row.stage,
+      attempt: 1,
+      entersStage: true,
+      deadline: null,
+      status: "running",
+    });
+    expect(next.state).toMatchObject({ placed: true });
+    expect(next.events.map((event) => [event.stage, event.status, event.attempt])).toEqual([
       [row.stage, "returned", 3],
       [row.stage, "started", 1],
     ]);
@@ -97,11 +109,17 @@ describe("advance", () => {
 
 describe("fail", () => {
   it("retries a bounded class with backoff, shows the failure and counts the attempt", () => {
-    const move = fail(claimed(), { failure: transient, patch: { seen: true } }, rules());
-    expect(move).toMatchObject({ status: "running", stage: "b", attempt: 2, failure: transient, entersStage: false });
-    expect(move.wakeInSeconds).toBe(1);
-    expect(move.state).toMatchObject({ kept: 1, seen: true });
-    expect(move.events[0]).toMatchObject({
+    const next = fail(claimed(), { failure: transient, patch: { seen: true } }, rules());
+    expect(next).toMatchObject({
+      status: "running",
+      stage: "b",
+      attempt: 2,
+      failure: transient,
+      entersStage: false,
+    });
+    expect(next.wakeInSeconds).toBe(1);
+    expect(next.state).toMatchObject({ kept: 1, seen: true });
+    expect(next.events[0]).toMatchObject({
       status: "retrying",
       attempt: 1,
       details: { error_code: "maas_bad_answer" },
@@ -113,8 +131,8 @@ describe("fail", () => {
   });
 
   it("ends with the status of the failure class after the last attempt", () => {
-    const move = fail(claimed({ attempt: 3 }), { failure: transient }, rules());
-    expect(move).toMatchObject({ status: "failed_retryable", wakeInSeconds: null, failure: transient });
+    const next = fail(claimed({ attempt: 3 }), { failure: transient }, rules());
+    expect(next).toMatchObject({ status: "failed_retryable", wakeInSeconds: null, failure: transient });
   });
 
   it("ends at once after a final failure, e.g. a timeout", () => {
@@ -122,9 +140,9 @@ describe("fail", () => {
   });
 
   it("starts the compensation, last stage first, if the failure class compensates, and stores the final status", () => {
-    const move = fail(claimed({ attempt: 3 }), { failure: broken }, rules());
-    expect(move).toMatchObject({ status: "compensating", failure: broken, wakeInSeconds: 0 });
-    expect(move.compensation).toEqual(planOf("failure", ["b", "a"], "failed_retryable"));
+    const next = fail(claimed({ attempt: 3 }), { failure: broken }, rules());
+    expect(next).toMatchObject({ status: "compensating", failure: broken, wakeInSeconds: 0 });
+    expect(next.compensation).toEqual(planOf("failure", ["b", "a"], "failed_retryable"));
   });
 
   it("does not compensate if the stage forbids it", () => {
@@ -138,27 +156,27 @@ describe("fail", () => {
       fc.property(classes, fc.integer({ min: 1, max: 10 }), fc.integer({ min: 1, max: 10 }), (cls, attempt, most) => {
         const met = { class: cls, code: FAILURES[cls].codes[0], message: "m", evidence: {} } as Failure;
         const retry = { maxAttempts: most, baseSeconds: 1, maxSeconds: 10 };
-        const move = fail(claimed({ attempt }), { failure: met }, rules({ retry }));
+        const next = fail(claimed({ attempt }), { failure: met }, rules({ retry }));
         const mayRetry =
           ruleOf(met).retry === "until_deadline" || (FAILURES[cls].retry === "bounded" && attempt < most);
         const end = FAILURES[cls].compensate ? "compensating" : ruleOf(met).endsAs;
-        expect(move.status).toBe(mayRetry ? "running" : end);
+        expect(next.status).toBe(mayRetry ? "running" : end);
       }),
     );
   });
 });
 
-/** Returns the workflow's row with the writes of a move, `seconds` after the time of `row`. */
-const asLeft = (row: ClaimedWorkflow, move: WorkflowMove, seconds: number): ClaimedWorkflow => ({
+/** Returns the workflow's row as the transition `next` leaves it, `seconds` after the time of `row`. */
+const asLeft = (row: ClaimedWorkflow, next: WorkflowTransition, seconds: number): ClaimedWorkflow => ({
   ...row,
-  state: move.state,
-  attempt: move.attempt,
-  stageDeadline: move.deadline,
-  waitReason: move.waitReason,
-  compensation: move.compensation,
-  failureClass: move.failure?.class ?? null,
-  failureCode: move.failure?.code ?? null,
-  failureMessage: move.failure?.message ?? null,
+  state: next.state,
+  attempt: next.attempt,
+  stageDeadline: next.deadline,
+  waitReason: next.waitReason,
+  compensation: next.compensation,
+  failureClass: next.failure?.class ?? null,
+  failureCode: next.failure?.code ?? null,
+  failureMessage: next.failure?.message ?? null,
   now: new Date(row.now.getTime() + seconds * 1000),
 });
 const rulesAt = (row: ClaimedWorkflow): Rules => rules({ deadline: deadlineForLook(row) ?? later(600) });
@@ -187,32 +205,32 @@ describe("while MAAS is unavailable", () => {
 
   it("the stage fails at its own deadline, with the absence as its failure", () => {
     const row = asLeft(claimed(), fail(claimed(), { failure: away }, rules()), 600);
-    const move = fail(row, { failure: away }, rulesAt(row));
-    expect(move).toMatchObject({
+    const next = fail(row, { failure: away }, rulesAt(row));
+    expect(next).toMatchObject({
       status: "failed_retryable",
       failure: { code: "maas_unreachable" },
       wakeInSeconds: null,
     });
-    expect(move.failure?.message).toMatch(
+    expect(next.failure?.message).toMatch(
       /^MAAS did not answer from .* until the stage's deadline \(600 s\): MAAS cannot/,
     );
-    expect(move.failure?.evidence).toMatchObject({ away_since: NOW.toISOString(), away_seconds: 600 });
+    expect(next.failure?.evidence).toMatchObject({ away_since: NOW.toISOString(), away_seconds: 600 });
   });
 
-  it("the stage's deadline moves by the time of the absence once MAAS answers", () => {
+  it("the stage's deadline is extended by the time of the absence once MAAS answers", () => {
     const row = asLeft(claimed(), fail(claimed(), { failure: away }, rules()), 590);
     expect(deadlineForLook(row)).toEqual(later(600 + 590));
-    const move = advance(row, { kind: "wait", reason: "MAAS to deploy", seconds: 15 }, rulesAt(row));
-    expect(move).toMatchObject({ deadline: later(600 + 590), state: { kept: 1 }, failure: null });
-    expect(move.state).not.toHaveProperty(ENGINE_FACTS);
-    expect(deadlineForLook(asLeft(row, move, 1))).toEqual(later(600 + 590));
+    const next = advance(row, { kind: "wait", reason: "MAAS to deploy", seconds: 15 }, rulesAt(row));
+    expect(next).toMatchObject({ deadline: later(600 + 590), state: { kept: 1 }, failure: null });
+    expect(next.state).not.toHaveProperty(ENGINE_FACTS);
+    expect(deadlineForLook(asLeft(row, next, 1))).toEqual(later(600 + 590));
   });
 
   it("an operator's `adopt` on the row is kept", () => {
     const adopting = claimed({ state: { [ENGINE_FACTS]: { adopting: true } } });
     const row = asLeft(adopting, fail(adopting, { failure: away }, rules()), 10);
-    const move = advance(row, { kind: "wait", reason: "x", seconds: 1 }, rulesAt(row));
-    expect(move.state).toEqual({ [ENGINE_FACTS]: { adopting: true } });
+    const next = advance(row, { kind: "wait", reason: "x", seconds: 1 }, rulesAt(row));
+    expect(next.state).toEqual({ [ENGINE_FACTS]: { adopting: true } });
   });
 
   it("property: the last run during an absence is at the deadline", () => {
@@ -224,17 +242,17 @@ describe("while MAAS is unavailable", () => {
           let row = claimed();
           for (let looks = 0; ; looks += 1) {
             expect(looks).toBeLessThanOrEqual(8 + seconds / 30);
-            const move = fail(
+            const next = fail(
               row,
               { failure: away },
               { ...rules({ deadline: deadlineForLook(row) ?? later(seconds) }), random },
             );
-            if (move.wakeInSeconds === null) {
-              expect(move.status).toBe("failed_retryable");
+            if (next.wakeInSeconds === null) {
+              expect(next.status).toBe("failed_retryable");
               expect(row.now.getTime()).toBeGreaterThanOrEqual(later(seconds).getTime());
               return;
             }
-            row = asLeft(row, move, move.wakeInSeconds);
+            row = asLeft(row, next, next.wakeInSeconds);
             expect(row.now.getTime()).toBeLessThanOrEqual(later(seconds + 0.02).getTime());
           }
         },
@@ -286,18 +304,18 @@ describe("compensate", () => {
   const done: Compensation<Facts> = { kind: "done", message: "released" };
 
   it("continues with the stage before", () => {
-    const move = compensate(failedRow, plan(), done, rules());
-    expect(move).toMatchObject({
+    const next = compensate(failedRow, plan(), done, rules());
+    expect(next).toMatchObject({
       status: "compensating",
       compensation: { stages: ["a"], startedAt: null },
       wakeInSeconds: 0,
     });
-    expect(move.events[0]).toMatchObject({ stage: "b", status: "compensated" });
+    expect(next.events[0]).toMatchObject({ stage: "b", status: "compensated" });
   });
 
   it("ends with the failure that started the compensation", () => {
-    const move = compensate(failedRow, plan({ stages: ["a"] }), { kind: "skipped", message: "nothing" }, rules());
-    expect(move).toMatchObject({
+    const next = compensate(failedRow, plan({ stages: ["a"] }), { kind: "skipped", message: "nothing" }, rules());
+    expect(next).toMatchObject({
       status: "failed_retryable",
       failure: broken,
       compensation: null,
@@ -306,14 +324,14 @@ describe("compensate", () => {
   });
 
   it("ends a cancel without a failure", () => {
-    const move = compensate(failedRow, plan({ stages: ["a"], cause: "cancel", endsAs: "cancelled" }), done, rules());
-    expect(move).toMatchObject({ status: "cancelled", failure: null });
+    const next = compensate(failedRow, plan({ stages: ["a"], cause: "cancel", endsAs: "cancelled" }), done, rules());
+    expect(next).toMatchObject({ status: "cancelled", failure: null });
   });
 
   it("begins again with an empty state after restart_clean", () => {
     const restart = plan({ stages: ["a"], cause: "restart", endsAs: "pending", restartAt: "a" });
-    const move = compensate(failedRow, restart, done, rules());
-    expect(move).toMatchObject({
+    const next = compensate(failedRow, restart, done, rules());
+    expect(next).toMatchObject({
       status: "pending",
       stage: "a",
       attempt: 1,
@@ -363,14 +381,17 @@ describe("compensate", () => {
   it("ends with the failure of `too_late`, whatever the earlier failure was", () => {
     const accepted = failure("state_ambiguity", "uninstall_accepted", "m");
     const cancelling = plan({ cause: "cancel", endsAs: "cancelled" });
-    const move = compensate(failedRow, cancelling, { kind: "too_late", failure: accepted }, rules());
-    expect(move).toMatchObject({ status: "failed_manual_intervention", failure: accepted, compensation: null });
+    const next = compensate(failedRow, cancelling, { kind: "too_late", failure: accepted }, rules());
+    expect(next).toMatchObject({ status: "failed_manual_intervention", failure: accepted, compensation: null });
   });
 
   it("fails as an ambiguous state if a cancel cannot be compensated in time and the row has no failure", () => {
     const row = claimed({ status: "compensating" });
     const wait: Compensation<Facts> = { kind: "wait", reason: "releasing", seconds: 15 };
-    const move = compensate(row, plan({ cause: "cancel", endsAs: "cancelled" }), wait, rules({ deadline: NOW }));
-    expect(move.failure).toMatchObject({ class: "state_ambiguity", evidence: { compensation_failed: "releasing" } });
+    const next = compensate(row, plan({ cause: "cancel", endsAs: "cancelled" }), wait, rules({ deadline: NOW }));
+    expect(next.failure).toMatchObject({
+      class: "state_ambiguity",
+      evidence: { compensation_failed: "releasing" },
+    });
   });
 });

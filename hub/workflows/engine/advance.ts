@@ -1,7 +1,7 @@
 import { FAILURES, type Failure, NOT_UNDONE, ruleOf } from "../../../shared/failures.ts";
 import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
 import type { StageEventWrite } from "../../db/queries/workflow-events.ts";
-import type { ClaimedWorkflow, CompensationPlan, WorkflowMove } from "../../db/queries/workflows.ts";
+import type { ClaimedWorkflow, CompensationPlan, WorkflowTransition } from "../../db/queries/workflows.ts";
 import { type Absence, absenceReason, deadlineIfBack, oneMoreLook, outlasted } from "./absence.ts";
 import { compensates, decideRetry } from "./retry.ts";
 import type { Compensation, Outcome, RetryPolicy, StageOverrides } from "./stage.ts";
@@ -37,10 +37,10 @@ export interface FailureMet {
 }
 
 /**
- * Returns a move, the writes about a row, that keeps the row's attempt and deadline and records neither a wait nor an unavailable service. Each
- * decision of the engine overrides the fields of the move that it changes.
+ * Returns a WorkflowTransition that keeps the attempt and the deadline of the workflow's row, and records neither a wait nor an unavailable service.
+ * Each decision of the engine starts from this transition and overrides some of its fields.
  */
-function unmoved(row: ClaimedWorkflow, stage: string, patch: Facts | undefined): WorkflowMove {
+function unchanged(row: ClaimedWorkflow, stage: string, patch: Facts | undefined): WorkflowTransition {
   return {
     status: row.status,
     stage,
@@ -70,10 +70,10 @@ export const deadlineForLook = (row: ClaimedWorkflow): Date | null =>
  */
 function waitUntilBack(
   row: ClaimedWorkflow,
-  base: WorkflowMove,
+  base: WorkflowTransition,
   away: { readonly failure: Failure; readonly absence: Absence; readonly deadline: Date; readonly inSeconds: number },
   event: Omit<StageEventWrite, "status">,
-): WorkflowMove {
+): WorkflowTransition {
   const { failure, absence, deadline } = away;
   const wakeInSeconds = wakeAfterWait({ seconds: away.inSeconds }, { waitOn: null, now: row.now, deadline });
   const waitReason = absenceReason(failure, absence, new Date(row.now.getTime() + wakeInSeconds * 1000));
@@ -87,10 +87,10 @@ function waitUntilBack(
   };
 }
 
-/** Returns the move, the engine's writes about the row, that follows from a stage's verdict. */
-export function advance(row: ClaimedWorkflow, outcome: Outcome<Facts>, rules: Rules): WorkflowMove {
+/** Returns the transition of the workflow that follows from a stage's verdict. */
+export function advance(row: ClaimedWorkflow, outcome: Outcome<Facts>, rules: Rules): WorkflowTransition {
   const stage = rules.stage.name;
-  const base = { ...unmoved(row, stage, outcome.patch), deadline: rules.stage.deadline };
+  const base = { ...unchanged(row, stage, outcome.patch), deadline: rules.stage.deadline };
   const event = (status: StageEventWrite["status"], message: string): StageEventWrite => ({
     stage,
     attempt: row.attempt,
@@ -123,7 +123,7 @@ export function advance(row: ClaimedWorkflow, outcome: Outcome<Facts>, rules: Ru
 
 const started = (stage: string): StageEventWrite => ({ stage, attempt: 1, status: "started", message: "Started" });
 
-const enter = (base: WorkflowMove, stage: string): WorkflowMove => ({
+const enter = (base: WorkflowTransition, stage: string): WorkflowTransition => ({
   ...base,
   stage,
   attempt: 1,
@@ -131,7 +131,12 @@ const enter = (base: WorkflowMove, stage: string): WorkflowMove => ({
   deadline: null,
 });
 
-function leave(row: ClaimedWorkflow, base: WorkflowMove, rules: Rules, left: StageEventWrite): WorkflowMove {
+function leave(
+  row: ClaimedWorkflow,
+  base: WorkflowTransition,
+  rules: Rules,
+  left: StageEventWrite,
+): WorkflowTransition {
   const next = rules.stageNames[rules.stageNames.indexOf(rules.stage.name) + 1];
   if (next !== undefined) return { ...enter(base, next), events: [left, started(next)] };
   const status: WorkflowStatus = engineFacts(row.state).adopting === true ? "reconciled" : "completed";
@@ -139,10 +144,10 @@ function leave(row: ClaimedWorkflow, base: WorkflowMove, rules: Rules, left: Sta
 }
 
 /** Decides what follows from a stage's failure: a retry, a wait for an unavailable service, compensation, or the end (lifecycle 4.7). */
-export function fail(row: ClaimedWorkflow, met: FailureMet, rules: Rules): WorkflowMove {
+export function fail(row: ClaimedWorkflow, met: FailureMet, rules: Rules): WorkflowTransition {
   const { failure } = met;
   const stage = rules.stage.name;
-  const base = { ...unmoved(row, stage, met.patch), deadline: rules.stage.deadline, failure };
+  const base = { ...unchanged(row, stage, met.patch), deadline: rules.stage.deadline, failure };
   if (met.final === true) return giveUp(row, base, failure, rules);
   const known = engineFacts(row.state).absence;
   const absence = oneMoreLook(known, failure, row.now);
@@ -167,7 +172,7 @@ export function fail(row: ClaimedWorkflow, met: FailureMet, rules: Rules): Workf
   }
 }
 
-function giveUp(row: ClaimedWorkflow, base: WorkflowMove, failure: Failure, rules: Rules): WorkflowMove {
+function giveUp(row: ClaimedWorkflow, base: WorkflowTransition, failure: Failure, rules: Rules): WorkflowTransition {
   const stage = rules.stage.name;
   const details = detailsOf(failure);
   const failed = { stage, attempt: row.attempt, status: "failed", message: failure.message, details } as const;
@@ -199,16 +204,16 @@ export const planOf = (
   endsAs: WorkflowStatus,
 ): CompensationPlan => ({ cause, stages, endsAs, attempt: 1, startedAt: null });
 
-/** Returns the move, the writes about the row, after a run that carries out no stage: the row keeps its stage, failure and compensation. */
-export const atRest = (row: ClaimedWorkflow, stage: string): WorkflowMove => ({
-  ...unmoved(row, stage, undefined),
+/** Returns the transition of a workflow after a run that carries out no stage: the workflow keeps its stage, failure and compensation. */
+export const atRest = (row: ClaimedWorkflow, stage: string): WorkflowTransition => ({
+  ...unchanged(row, stage, undefined),
   failure: failureOf(row),
   compensation: row.compensation as CompensationPlan | null,
 });
 
 /**
- * Returns the move, the writes about the row, after the compensation of the first stage in the compensation plan. `verdict` is null if this stage has
- * no compensation.
+ * Returns the transition of a workflow after the compensation of the first stage in the compensation plan. `verdict` is null if this stage has no
+ * compensation.
  */
 export function compensate(
   row: ClaimedWorkflow,
@@ -216,8 +221,8 @@ export function compensate(
   verdict: Compensation<Facts> | null,
   rules: Rules,
   retryAfterSeconds: number | null = null,
-): WorkflowMove {
-  const base = { ...unmoved(row, row.stage, verdict?.patch), compensation: plan, failure: failureOf(row) };
+): WorkflowTransition {
+  const base = { ...unchanged(row, row.stage, verdict?.patch), compensation: plan, failure: failureOf(row) };
   const [stage, ...rest] = plan.stages;
   if (stage === undefined || verdict === null) return concluded(base, plan, []);
   const event = (status: StageEventWrite["status"], message: string): StageEventWrite => ({
@@ -265,7 +270,7 @@ type StageEventOf = (status: StageEventWrite["status"], message: string) => Stag
  */
 function undoAgain(
   row: ClaimedWorkflow,
-  base: WorkflowMove,
+  base: WorkflowTransition,
   met: {
     readonly plan: CompensationPlan;
     readonly failure: Failure;
@@ -273,7 +278,7 @@ function undoAgain(
     readonly event: StageEventOf;
   },
   rules: Rules,
-): WorkflowMove {
+): WorkflowTransition {
   const { plan, failure, event } = met;
   const { deadline } = rules.stage;
   const absence = oneMoreLook(engineFacts(row.state).absence, failure, row.now);
@@ -297,7 +302,11 @@ function undoAgain(
   };
 }
 
-function concluded(base: WorkflowMove, plan: CompensationPlan, events: readonly StageEventWrite[]): WorkflowMove {
+function concluded(
+  base: WorkflowTransition,
+  plan: CompensationPlan,
+  events: readonly StageEventWrite[],
+): WorkflowTransition {
   if (plan.restartAt !== undefined) {
     return {
       ...enter(base, plan.restartAt),
@@ -314,16 +323,16 @@ function concluded(base: WorkflowMove, plan: CompensationPlan, events: readonly 
 }
 
 /**
- * Returns the move, the writes about the row, after a compensation that failed for good. The row ends as `failed_manual_intervention`, whatever end
- * the compensation plan named.
+ * Returns the transition of a workflow after a compensation that failed for good. The row ends as `failed_manual_intervention`, whatever end the
+ * compensation plan named.
  */
 function stuck(
-  base: WorkflowMove,
+  base: WorkflowTransition,
   plan: CompensationPlan,
   event: StageEventOf,
   reason: string,
   cause: Failure | null,
-): WorkflowMove {
+): WorkflowTransition {
   const [stage = ""] = plan.stages;
   const original = base.failure ?? cause ?? unfinished(stage, reason);
   return {

@@ -19,7 +19,7 @@ import {
   readWorkflow,
   type StopRequest,
   stopRequestOf,
-  type WorkflowMove,
+  type WorkflowTransition,
 } from "../../db/queries/workflows.ts";
 import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
@@ -38,8 +38,8 @@ export interface VerbRequest {
 
 /**
  * Carries out an operator's verb and writes it to the audit log, in the caller's transaction (lifecycle 4.12). If a hub is running the row, a verb
- * that stops the row (a stop verb) is only recorded, and takes effect when the run commits. The result of the run is kept, and no compensation starts
- * while a call of the run may still take effect. A verb that cannot be applied throws the ApiError `not_found` or `verb_not_allowed`.
+ * that stops the workflow, e.g. `cancel`, is only recorded, and takes effect when the run commits. The result of the run is kept, and no compensation
+ * starts while a call of the run may still take effect. A verb that cannot be applied throws the ApiError `not_found` or `verb_not_allowed`.
  */
 export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: VerbRequest): Promise<WorkflowRow> {
   const row = await lockWorkflow(tx, request.workflowId);
@@ -94,10 +94,15 @@ const verbTarget = (row: WorkflowRow): VerbTarget => ({
 });
 
 /**
- * Carries out a stop verb, e.g. `cancel`, that was requested during a run, in the transaction that commits the run. `row` is the workflow's row after
- * the run. Returns the writes about the row (its move), or null if there is nothing left to stop.
+ * Carries out a verb that stops the workflow, e.g. `cancel`, and that an operator gave during a run. The verb is carried out in the transaction that
+ * commits the run. `row` is the workflow's row after the run. Returns the transition that it wrote to the workflow's row, or null if there is nothing
+ * left to stop.
  */
-export async function carryOutStop(tx: Tx, workflow: Workflow, row: ClaimedWorkflow): Promise<WorkflowMove | null> {
+export async function carryOutStop(
+  tx: Tx,
+  workflow: Workflow,
+  row: ClaimedWorkflow,
+): Promise<WorkflowTransition | null> {
   const stop = stopRequestOf(row);
   if (stop === null) return null;
   const effect = effectAtCommit(stop.verb, verbTarget(row));
@@ -114,25 +119,25 @@ async function carryOut(
   stage: string,
   effect: Effect,
   because: string,
-): Promise<WorkflowMove> {
+): Promise<WorkflowTransition> {
   const target = decideMove(workflow, row, stage, effect, because);
   const fence = await takeFromRunner(tx, row);
-  await moveWorkflow(tx, { id: row.id, fence }, target.move);
+  await moveWorkflow(tx, { id: row.id, fence }, target.transition);
   if (target.mayHaveActed) await markStageRun(tx, row.id);
-  if (isEnded(target.move.status)) {
-    await workflow.hooks.onEnded?.(tx, row, target.move);
+  if (isEnded(target.transition.status)) {
+    await workflow.hooks.onEnded?.(tx, row, target.transition);
   }
-  return target.move;
+  return target.transition;
 }
 
 interface Target {
-  readonly move: WorkflowMove;
+  readonly transition: WorkflowTransition;
   /** True if the stage may have acted outside the hub in an earlier run, so that its next run counts as a re-entry. */
   readonly mayHaveActed: boolean;
 }
 
 function decideMove(workflow: Workflow, row: ClaimedWorkflow, stage: string, effect: Effect, because: string): Target {
-  const base: WorkflowMove = {
+  const base: WorkflowTransition = {
     status: row.status,
     stage,
     attempt: row.attempt,
@@ -147,11 +152,11 @@ function decideMove(workflow: Workflow, row: ClaimedWorkflow, stage: string, eff
     events: [{ stage, attempt: row.attempt, status: "returned", message: because }],
   };
   const again = (at: string, state: Facts): Target => ({
-    move: { ...base, status: "pending", stage: at, attempt: 1, entersStage: true, failure: null, state },
+    transition: { ...base, status: "pending", stage: at, attempt: 1, entersStage: true, failure: null, state },
     mayHaveActed: true,
   });
   const undo = (plan: CompensationPlan): Target => ({
-    move: { ...base, status: "compensating", compensation: plan },
+    transition: { ...base, status: "compensating", compensation: plan },
     mayHaveActed: false,
   });
   const state = thawed(row);
@@ -175,10 +180,10 @@ function decideMove(workflow: Workflow, row: ClaimedWorkflow, stage: string, eff
       return undo({ ...plan, cause: "cancel", endsAs: "cancelled" });
     }
     case "cancel_now":
-      return { move: { ...base, status: "cancelled", wakeInSeconds: null, failure: null }, mayHaveActed: false };
+      return { transition: { ...base, status: "cancelled", wakeInSeconds: null, failure: null }, mayHaveActed: false };
     case "freeze":
       return {
-        move: {
+        transition: {
           ...base,
           status: "failed_manual_intervention",
           wakeInSeconds: null,
@@ -190,7 +195,7 @@ function decideMove(workflow: Workflow, row: ClaimedWorkflow, stage: string, eff
     case "already":
     case "refused":
     case "at_commit":
-      throw new Error(`${effect} moves no row`);
+      throw new Error(`${effect} changes no row`);
   }
 }
 

@@ -3,7 +3,7 @@ import {
   type ClaimedWorkflow,
   type CompensationPlan,
   stopRequestOf,
-  type WorkflowMove,
+  type WorkflowTransition,
 } from "../../db/queries/workflows.ts";
 import type { Tx } from "../../db/tx.ts";
 import { advance, atRest, compensate, deadlineForLook, fail, type Rules } from "./advance.ts";
@@ -21,12 +21,12 @@ export type ClassifyError = (
 
 /** The result of one run, which the engine commits. */
 export interface Step {
-  readonly move: WorkflowMove;
+  readonly transition: WorkflowTransition;
   readonly commit?: ((tx: Tx) => Promise<void>) | undefined;
   /**
    * Returns the writes about the row to commit if the stage's `commit` throws an error; null if the error does not count as a failure of the stage.
    */
-  commitFailed?(error: unknown): WorkflowMove | null;
+  commitFailed?(error: unknown): WorkflowTransition | null;
 }
 
 /** A compensation gets more attempts than a stage, because a person must finish a compensation that fails. */
@@ -47,9 +47,9 @@ export async function execute(run: Run): Promise<Step | null> {
   const { workflow, row } = run;
   const stage = workflow.nameToday(row.stage);
   if (stage === null) throw new Error(`claimed a row at the unknown stage ${row.stage}`);
-  // If an earlier hub recorded a stop verb, e.g. `cancel`, and did not carry it out, this run executes no stage. The commit of this run carries out
-  // the verb.
-  if (stopRequestOf(row) !== null) return { move: atRest(row, stage) };
+  // If an earlier hub recorded a verb that stops the workflow, e.g. `cancel`, and did not carry it out, this run executes no stage. The commit of
+  // this run carries out the verb.
+  if (stopRequestOf(row) !== null) return { transition: atRest(row, stage) };
   if (row.status === "compensating") return undo(run);
   return forward(run, stage);
 }
@@ -69,20 +69,22 @@ async function forward(run: Run, stageName: string): Promise<Step | null> {
     const outcome = await look(stage, late);
     const rules = rulesOf(workflow, stage);
     if (late && !isResult(outcome)) {
-      return { move: fail(row, { failure: await witnessed(stage, await stage.timeoutFailure()), final: true }, rules) };
+      return {
+        transition: fail(row, { failure: await witnessed(stage, await stage.timeoutFailure()), final: true }, rules),
+      };
     }
-    const commitFailed = (error: unknown): WorkflowMove | null => {
+    const commitFailed = (error: unknown): WorkflowTransition | null => {
       const met = run.classifyError(error);
       return met === null ? null : fail(row, met, rules);
     };
     const told = outcome.kind === "failed" ? { ...outcome, failure: await witnessed(stage, outcome.failure) } : outcome;
-    return { move: advance(row, told, rules), commit: outcome.commit, commitFailed };
+    return { transition: advance(row, told, rules), commit: outcome.commit, commitFailed };
   } catch (error) {
     const met = run.classifyError(error);
     if (met === null) return null;
     const rules = rulesOf(workflow, stage ?? unbound(stageName, row));
     const failure = stage === undefined ? met.failure : await witnessed(stage, met.failure).catch(() => met.failure);
-    return { move: fail(row, { ...met, failure }, rules) };
+    return { transition: fail(row, { ...met, failure }, rules) };
   }
 }
 
@@ -126,7 +128,7 @@ async function undo(run: Run): Promise<Step | null> {
   const stored = row.compensation as CompensationPlan;
   const plan: CompensationPlan = { ...stored, startedAt: stored.startedAt ?? row.now.toISOString() };
   const name = plan.stages[0] === undefined ? null : workflow.nameToday(plan.stages[0]);
-  if (name === null) return { move: compensate(row, plan, null, rulesOf(workflow, unbound("", row))) };
+  if (name === null) return { transition: compensate(row, plan, null, rulesOf(workflow, unbound("", row))) };
   const entry = {
     enteredAt: new Date(plan.startedAt ?? row.now),
     deadline: null,
@@ -135,7 +137,7 @@ async function undo(run: Run): Promise<Step | null> {
   };
   let stage: BoundStage | undefined;
   const rules = (): Rules => rulesOf(workflow, { ...(stage ?? unbound(name, row)), retry: UNDO_RETRY });
-  const failed = (error: unknown): WorkflowMove | null => {
+  const failed = (error: unknown): WorkflowTransition | null => {
     const met = run.classifyError(error);
     if (met === null) return null;
     return compensate(row, plan, { kind: "failed", failure: met.failure }, rules(), met.retryAfterSeconds);
@@ -143,9 +145,9 @@ async function undo(run: Run): Promise<Step | null> {
   try {
     stage = await workflow.bind(row, name, entry, run.signal);
     const verdict = (await stage.compensate?.(plan.cause)) ?? null;
-    return { move: compensate(row, plan, verdict, rules()), commit: verdict?.commit, commitFailed: failed };
+    return { transition: compensate(row, plan, verdict, rules()), commit: verdict?.commit, commitFailed: failed };
   } catch (error) {
-    const move = failed(error);
-    return move === null ? null : { move };
+    const transition = failed(error);
+    return transition === null ? null : { transition };
   }
 }

@@ -27,7 +27,7 @@ describe("the table of verbs", () => {
     for (const verb of VERBS) expect(Object.keys(RECOVERY[verb]).sort()).toEqual([...STANDINGS].sort());
   });
 
-  it.each(["completed", "reconciled"] as const)("moves no workflow that is %s", (status) => {
+  it.each(["completed", "reconciled"] as const)("changes no workflow that is %s", (status) => {
     for (const verb of VERBS) expect(["refused", "already"]).toContain(effectOf(verb, status));
   });
 
@@ -42,7 +42,7 @@ describe("the table of verbs", () => {
     }
   });
 
-  it("answers a repeated request without another move of the row", () => {
+  it("answers a repeated request without another change of the row", () => {
     expect(effectOf("retry", "pending")).toBe("already");
     expect(effectOf("resume", "running")).toBe("already");
     expect(effectOf("restart_clean", "pending")).toBe("already");
@@ -94,7 +94,7 @@ describe("the table of verbs", () => {
     expect(effectOf("resume", "running", { leased: true })).toBe("already");
   });
 
-  it("treats a workflow with a recorded stop verb as already stopped", () => {
+  it("treats a workflow with a recorded verb that stops it as already stopped", () => {
     for (const leased of [true, false]) {
       const waitsFor = (requested: StopVerb) => ({ leased, requested });
       expect(effectOf("restart_clean", "running", waitsFor("cancel"))).toBe("refused");
@@ -108,7 +108,7 @@ describe("the table of verbs", () => {
     }
   });
 
-  it("carries out a recorded stop verb after the run, unless the workflow has ended for good", () => {
+  it("carries out a recorded verb that stops the workflow after the run, unless the workflow has ended for good", () => {
     const left = (status: VerbTarget["status"], undoing: VerbTarget["undoing"] = null): VerbTarget => ({
       ...{ status, undoing, ran: true, adopting: false, frozen: false, leased: false, requested: null },
     });

@@ -121,7 +121,7 @@ export interface VerbTarget {
 const standingOf = (row: Pick<VerbTarget, "status" | "ran">): Standing =>
   row.status === "pending" && row.ran ? "pending_again" : row.status;
 
-/** For each stop verb, which ends a workflow's present work, the facts that it changes in the row. */
+/** For each verb that stops a workflow, the facts that the verb changes in the workflow's row. */
 const AFTER_STOP = {
   cancel: { status: "compensating", undoing: "cancel" },
   restart_clean: { status: "compensating", undoing: "restart" },
@@ -132,7 +132,8 @@ const isStop = (verb: Verb): verb is StopVerb => (STOP_VERBS as readonly Verb[])
 
 /**
  * Returns the effect of a verb on a workflow's row. The effect of a verb is also `already` while the row is carrying out the same verb. A row with a
- * recorded stop verb, e.g. `cancel`, counts as stopped, so a second stop verb replaces the first if the table allows it.
+ * recorded verb that stops the workflow, e.g. `cancel`, counts as stopped. A second verb that stops the workflow replaces the first if the table of
+ * verbs allows it.
  */
 export function effectOf(verb: Verb, row: VerbTarget): Effect {
   const effect = ofTable(verb, row.requested === null ? row : { ...row, ...AFTER_STOP[row.requested] });
@@ -142,8 +143,8 @@ export function effectOf(verb: Verb, row: VerbTarget): Effect {
 }
 
 /**
- * Returns the effect of a stop verb, e.g. `cancel`, at the end of the run for which the verb waited. `already` means that the verb came too late, or
- * that the row is already carrying the verb out.
+ * Returns the effect of a verb that stops the workflow, e.g. `cancel`, at the end of the run for which the verb waited. `already` means that the verb
+ * came too late, or that the workflow is already carrying the verb out.
  */
 export function effectAtCommit(verb: StopVerb, left: VerbTarget): Effect {
   // If the run failed and the row began a compensation, `restart_clean` still applies, because the hub accepted the verb before the compensation

@@ -8,7 +8,7 @@ import {
   isEnded,
   moveWorkflow,
   releaseLease,
-  type WorkflowMove,
+  type WorkflowTransition,
 } from "../../db/queries/workflows.ts";
 import { CommitOutcomeUnknownError, type Db, type InTx, type Tx } from "../../db/tx.ts";
 import { WakeSignal } from "../../timing/wake-signal.ts";
@@ -173,41 +173,42 @@ async function runOnce(run: OneRun): Promise<boolean> {
 }
 
 /**
- * Commits the result of a run. Returns the committed writes about the row (its move), or null if another hub has taken over the row. An error in the
- * stage's own `commit` becomes a failure of the stage.
+ * Commits the result of a run. Returns the transition that it wrote to the workflow's row, or null if another hub has taken over the row. An error in
+ * the stage's own `commit` becomes a failure of the stage.
  */
 async function commitOrFail(
   inTx: InTx,
   workflow: Workflow,
   row: ClaimedWorkflow,
   step: Step,
-): Promise<WorkflowMove | null> {
+): Promise<WorkflowTransition | null> {
   try {
     return await inTx((tx) => commitStep(tx, workflow, row, step));
   } catch (error) {
-    const move = error instanceof CommitOutcomeUnknownError ? null : (step.commitFailed?.(error) ?? null);
-    if (move === null) throw error;
-    return inTx((tx) => commitStep(tx, workflow, row, { move }));
+    const transition = error instanceof CommitOutcomeUnknownError ? null : (step.commitFailed?.(error) ?? null);
+    if (transition === null) throw error;
+    return inTx((tx) => commitStep(tx, workflow, row, { transition }));
   }
 }
 
 /**
- * Commits in one transaction: the state, the stage events, the stage's own writes, a recorded stop verb such as `cancel`, and the hooks for the
- * workflow's end (architecture 1). Returns the committed writes about the row (its move), or null if another hub has taken over the row.
+ * Commits in one transaction: the state, the stage events, the stage's own writes, a recorded verb that stops the workflow, e.g. `cancel`, and the
+ * hooks for the workflow's end (architecture 1). Returns the transition that it wrote to the workflow's row, or null if another hub has taken over
+ * the row.
  */
 export async function commitStep(
   tx: Tx,
   workflow: Workflow,
   row: ClaimedWorkflow,
   step: Step,
-): Promise<WorkflowMove | null> {
-  const moved = await moveWorkflow(tx, row, step.move);
+): Promise<WorkflowTransition | null> {
+  const moved = await moveWorkflow(tx, row, step.transition);
   if (moved === null) return null;
   await step.commit?.(tx);
   const stopped = await carryOutStop(tx, workflow, moved);
   if (stopped !== null) return stopped;
-  if (isEnded(step.move.status)) {
-    await workflow.hooks.onEnded?.(tx, row, step.move);
+  if (isEnded(step.transition.status)) {
+    await workflow.hooks.onEnded?.(tx, row, step.transition);
   }
-  return step.move;
+  return step.transition;
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Evidence, Failure } from "../../../shared/failures.ts";
-import { admitAll, type ClaimedWorkflow, type WorkflowMove } from "../../db/queries/workflows.ts";
+import { admitAll, type ClaimedWorkflow, type WorkflowTransition } from "../../db/queries/workflows.ts";
 import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import type { Absence } from "./absence.ts";
@@ -19,7 +19,7 @@ import { deadlineAfter } from "./timeout.ts";
 export type Facts = Readonly<Record<string, unknown>>;
 
 /** The facts about a workflow's end that events and hooks need. */
-export type WorkflowEnd = Pick<WorkflowMove, "status" | "failure" | "leaves">;
+export type WorkflowEnd = Pick<WorkflowTransition, "status" | "failure" | "leaves">;
 
 /** The engine calls each hook in the transaction that records the workflow's start or end. */
 export interface WorkflowHooks {

@@ -13,7 +13,7 @@ import type { Discovery, OnboardState } from "./onboard-state.ts";
 import { powerOf } from "./power-login.ts";
 
 /**
- * A discovery looks for new machines in MAAS every 60 seconds. MAAS needs minutes to create a machine for a host that boots, and each look requests
+ * A discovery searches MAAS for new machines every 60 seconds. MAAS needs minutes to create a machine for a host that boots, and each search requests
  * the power addresses of all machines.
  */
 const POLL_SECONDS = 60;
@@ -51,7 +51,7 @@ export async function discover(
 ): Promise<Step> {
   const { discovery } = context.state;
   if (discovery === null || discovery === undefined) throw new Error("no discovery has begun");
-  // Until the host has booted, the discovery looks for no new machine, because a machine that appears before the host's own boot is another host.
+  // Until the host has booted, the discovery searches for no new machine, because a machine that appears before the host's own boot is another host.
   if (!hasBooted(discovery)) return bootFirst(context, discovery, { powers, act });
   const newcomers = await newcomersOf(maas, context, { powers, discovery });
   const rivals = newcomers.length === 0 ? [] : await rivalsOf(context, discovery);

@@ -3,12 +3,13 @@ import { enqueueTask } from "../../db/queries/tasks.ts";
 import { inFencedTx } from "../services.ts";
 import { type ProvisionContext, provisioningOf, systemIdOf } from "./context.ts";
 
-/** The deadline in seconds of a reseed task, which sets up a host's hardware sync anew. After the deadline the hub gives up the reseed task. */
+/** The deadline in seconds of the agent's task that rewrites the files of MAAS's hardware sync. After the deadline the hub gives up the task. */
 const RESEED_DEADLINE_SECONDS = 600;
 
 /**
- * Queues an agent task that writes MAAS's hardware-sync files and starts one sync (decision M3). A second call with the same `occasion` queues no
- * second task. The hub reads the machine's token when it dispatches the task, and never stores the token in the task's row.
+ * Queues the agent's task `node.hw_sync_reseed`, which rewrites the files of MAAS's hardware sync and starts one sync (decision M3). A second call
+ * with the same `occasion` queues no second task. The hub reads the machine's token when it dispatches the task, and never stores the token in the
+ * task's row.
  */
 export async function enqueueReseed(context: ProvisionContext, occasion: string): Promise<TaskId> {
   const { nodeId, generation } = provisioningOf(context);

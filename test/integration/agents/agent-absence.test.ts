@@ -65,7 +65,7 @@ const sees =
 it("an agent that trusts another CA: the error code and the wait reason say so", async () => {
   const end = await giveUp(async (told) => {
     await sees("certificate_untrusted", "ERR_SSL_TLSV1_ALERT_UNKNOWN_CA")(told);
-    // The wake-up makes the onboarding's stage look again before the timeout of the stage.
+    // The wake-up makes the engine run the onboarding's stage again before the timeout of the stage.
     await rig.services.inTx((tx) => wakeWorkflows(tx, [waitKey.node(told.nodeId)]));
   });
   expect(end).toMatchObject({

@@ -189,7 +189,7 @@ describe("a WebSocket", () => {
 });
 
 describe("two hosts with one identity", () => {
-  it("are barred after long use of a replaced certificate with unreadable requests, which cost the real host no renewal", async () => {
+  it("are blocked after long use of a replaced certificate with unreadable requests, which cost the real host no renewal", async () => {
     const first = await rig.enrolled();
     const second = await rig.renew(first, await makeKey());
     const agent = await SocketAgent.connect(rig, second);
@@ -204,25 +204,25 @@ describe("two hosts with one identity", () => {
     expect((await agent.closing()).code).toBe(CLOSE_CODES.identity_revoked.code);
   });
 
-  it("are barred in the same transaction as the evidence, so a hub that dies in between loses neither", async () => {
+  it("are blocked in the same transaction as the evidence, so a hub that dies in between loses neither", async () => {
     await rig.db.execute(
       sql.raw(`
-      create sequence bars_tried;
-      create function refuse_bar() returns trigger language plpgsql as $$ begin
-        perform nextval('bars_tried'); raise exception 'no bar now'; end $$;
-      create trigger refuse_bar before insert on node_identity_bars for each row execute function refuse_bar();`),
+      create sequence blocks_tried;
+      create function refuse_block() returns trigger language plpgsql as $$ begin
+        perform nextval('blocks_tried'); raise exception 'no block now'; end $$;
+      create trigger refuse_block before insert on node_identity_bars for each row execute function refuse_block();`),
     );
     const identity = await rig.enrolled();
     const agents = [
       await SocketAgent.connect(rig, identity, { hello: { boot_id: "boot-1" } }),
       await SocketAgent.connect(rig, identity, { hello: { boot_id: "boot-2" } }),
     ];
-    await until("the bar was tried", async () => {
-      const { rows } = await rig.db.execute<{ tried: boolean }>(sql`select is_called as tried from bars_tried`);
+    await until("the block was tried", async () => {
+      const { rows } = await rig.db.execute<{ tried: boolean }>(sql`select is_called as tried from blocks_tried`);
       return rows[0]?.tried === true ? true : undefined;
     });
     expect((await sessionOf(identity.nodeId))?.displacedAt).toBeNull();
-    await rig.db.execute(sql`drop trigger refuse_bar on node_identity_bars`);
+    await rig.db.execute(sql`drop trigger refuse_block on node_identity_bars`);
     for (const agent of agents) agent.cut();
   });
 });

@@ -100,7 +100,7 @@ describe("a silent node", () => {
     expect(await conditionOf(identity.nodeId, "agent.connected")).toMatchObject({ status: "True" });
   });
 
-  it("is moved by the running sweep once the hub's grace is over", async () => {
+  it("becomes offline by the running sweep once the hub's grace is over", async () => {
     const identity = await lost();
     await silence(identity.nodeId, 3_600_000);
     await rig.db.update(agentSessions).set({ heartbeatTtlMs: 50 }).where(eq(agentSessions.nodeId, identity.nodeId));
@@ -111,7 +111,7 @@ describe("a silent node", () => {
     await running.close();
   });
 
-  it("is not moved by the sweep of a hub that has just started", async () => {
+  it("does not become offline by the sweep of a hub that has just started", async () => {
     const identity = await lost();
     await silence(identity.nodeId, 3_600_000);
     let sweeps = 0;

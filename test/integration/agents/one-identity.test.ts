@@ -50,7 +50,7 @@ const seenBefore = (id: NodeId, seconds: number) =>
     .set({ replacedSeenAt: sql`now() - make_interval(secs => ${seconds})` })
     .where(and(eq(nodeCertificates.nodeId, id), sql`replaced_seen_at is not null`));
 
-async function expectBarred(id: NodeId, evidence: CloneEvidence): Promise<void> {
+async function expectBlocked(id: NodeId, evidence: CloneEvidence): Promise<void> {
   await until("the node is quarantined", async () => ((await statusOf(id)) === "quarantined" ? true : undefined));
   expect(await live(id)).toEqual([]);
   expect(await alarms(id)).toMatchObject([{ details: { evidence }, message: expect.stringContaining("re-enroll") }]);
@@ -64,11 +64,11 @@ async function expectBarred(id: NodeId, evidence: CloneEvidence): Promise<void> 
   expect(event?.data).toMatchObject({ node_id: id, evidence, quarantined: true });
 }
 
-async function barred(): Promise<Identity> {
+async function blocked(): Promise<Identity> {
   const identity = await rig.enrolled();
   await connect(await rig.renew(identity, await makeKey()));
   await rig.renew(identity, await makeKey());
-  await expectBarred(identity.nodeId, "second_key");
+  await expectBlocked(identity.nodeId, "second_key");
   return identity;
 }
 const path = (id: NodeId) => `/api/v1/admin/nodes/${id}/re-enroll`;
@@ -164,7 +164,7 @@ describe("a session", () => {
   });
 });
 
-describe("two users of one identity are detected and barred", () => {
+describe("two users of one identity are detected and blocked", () => {
   it("when a thief renews with a new key and connects beside the host", async () => {
     const identity = await rig.enrolled();
     const host = await connect(identity);
@@ -172,7 +172,7 @@ describe("two users of one identity are detected and barred", () => {
     const thief = await connect(stolen, "boot-of-thief");
     await host.closing();
     await rig.renew(identity, await makeKey());
-    await expectBarred(identity.nodeId, expect.stringMatching(/two_boots_at_once|second_key/));
+    await expectBlocked(identity.nodeId, expect.stringMatching(/two_boots_at_once|second_key/));
     expect((await thief.closing()).code).toBe(CLOSE_CODES.identity_revoked.code);
     expect(await refusal(identity)).toContain("HTTP 403 certificate_barred");
     expect(await refusal(stolen)).toContain("HTTP 403 certificate_barred");
@@ -184,7 +184,7 @@ describe("two users of one identity are detected and barred", () => {
     const stolen = await rig.renew(identity, await makeKey());
     await connect(stolen);
     expect((await rig.renew(identity, await makeKey())).answer).toMatchObject({ code: "certificate_barred" });
-    await expectBarred(identity.nodeId, "second_key");
+    await expectBlocked(identity.nodeId, "second_key");
   });
 
   it("when a replaced certificate is still used a minute later", async () => {
@@ -195,7 +195,7 @@ describe("two users of one identity are detected and barred", () => {
     expect(await alarms(identity.nodeId)).toEqual([]);
     await seenBefore(identity.nodeId, 61);
     expect(await refusal(identity)).toContain("certificate_barred");
-    await expectBarred(identity.nodeId, "replaced_certificate");
+    await expectBlocked(identity.nodeId, "replaced_certificate");
   });
 
   it("when two boots connect in turn without meeting", async () => {
@@ -204,7 +204,7 @@ describe("two users of one identity are detected and barred", () => {
     const returned = await connect(identity, "a");
     expect(await alarms(identity.nodeId)).toEqual([]);
     returned.send({ type: "heartbeat", seq: 1 });
-    await expectBarred(identity.nodeId, "boots_alternate");
+    await expectBlocked(identity.nodeId, "boots_alternate");
   });
 
   it("when two boots are connected at once on different hubs", async () => {
@@ -212,7 +212,7 @@ describe("two users of one identity are detected and barred", () => {
     const second = await rig.secondHub();
     await connect(identity, "a");
     await connect(identity, "b", { port: second.port });
-    await expectBarred(identity.nodeId, "two_boots_at_once");
+    await expectBlocked(identity.nodeId, "two_boots_at_once");
     await second.close();
   });
 
@@ -221,7 +221,7 @@ describe("two users of one identity are detected and barred", () => {
     const host = await connect(identity, "boot-1", { from: "127.0.0.1" });
     const copy = await connect(identity, "boot-1", { from: "127.0.0.2" });
     expect((await host.closing()).code).toBe(CLOSE_CODES.superseded.code);
-    await expectBarred(identity.nodeId, "two_addresses_at_once");
+    await expectBlocked(identity.nodeId, "two_addresses_at_once");
     expect((await copy.closing()).code).toBe(CLOSE_CODES.identity_revoked.code);
     for (const from of ["127.0.0.1", "127.0.0.2"])
       expect(await refusal(identity, from)).toContain("HTTP 403 certificate_barred");
@@ -254,7 +254,7 @@ describe("two users of one identity are detected and barred", () => {
     expect(await alarms(identity.nodeId)).toEqual([]);
     await connect(identity);
     await second.closing();
-    await expectBarred(identity.nodeId, "sessions_displace_each_other");
+    await expectBlocked(identity.nodeId, "sessions_displace_each_other");
   });
 });
 
@@ -302,9 +302,9 @@ describe("one host is not mistaken for two", () => {
   });
 });
 
-describe("a barred node", () => {
+describe("a node whose identity is blocked", () => {
   it("is enrolled again only by an operator's command, and active once the new agent connects", async () => {
-    const { nodeId } = await barred();
+    const { nodeId } = await blocked();
     const anew = await enrolledAnew(nodeId);
     expect(await statusOf(nodeId)).toBe("quarantined");
     await connect(anew);
@@ -320,13 +320,13 @@ describe("a barred node", () => {
 
   it("that a person also quarantined stays quarantined after re-enrollment, in either order", async () => {
     const quarantine = (id: NodeId) => api.ask("POST", `/api/v1/admin/nodes/${id}/quarantine`, { reason: "looking" });
-    const later = (await barred()).nodeId;
+    const later = (await blocked()).nodeId;
     expect((await quarantine(later)).status).toBe(200);
     const earlier = await rig.enrolled();
     expect((await quarantine(earlier.nodeId)).status).toBe(200);
     await connect(await rig.renew(earlier, await makeKey()));
     await rig.renew(earlier, await makeKey());
-    await until("it is barred too", async () => ((await alarms(earlier.nodeId)).length > 0 ? true : undefined));
+    await until("it is blocked too", async () => ((await alarms(earlier.nodeId)).length > 0 ? true : undefined));
     for (const id of [later, earlier.nodeId]) {
       expect((await api.ask("POST", liftPath(id), { reason: "looked" })).problem.detail).toContain(
         "certificates are invalid",
@@ -340,7 +340,7 @@ describe("a barred node", () => {
   });
 
   it("whose quarantine a person lifted and set again is not returned to service by a connection", async () => {
-    const { nodeId } = await barred();
+    const { nodeId } = await blocked();
     const anew = await enrolledAnew(nodeId);
     expect((await api.ask("POST", liftPath(nodeId), { reason: "it is the right one" })).status).toBe(200);
     expect((await api.ask("POST", `/api/v1/admin/nodes/${nodeId}/quarantine`, { reason: "looking" })).status).toBe(200);
@@ -364,8 +364,8 @@ describe("a barred node", () => {
     expect(await rig.enroll(unused)).toMatchObject({ code: "token_unknown" });
   });
 
-  it("is barred again when its new identity has two users as well", async () => {
-    const { nodeId } = await barred();
+  it("is blocked again when its new identity has two users as well", async () => {
+    const { nodeId } = await blocked();
     const anew = await enrolledAnew(nodeId);
     await connect(await rig.renew(anew, await makeKey()));
     expect(await statusOf(nodeId)).toBe("active");

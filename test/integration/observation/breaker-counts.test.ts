@@ -6,15 +6,15 @@ import { setNodeHost } from "../../../hub/db/queries/nodes.ts";
 import { nodeEvents, nodes } from "../../../hub/db/schema/index.ts";
 import { deleteNode, enterDraining, retire } from "../../../hub/node/lifecycle.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
-import type { NodeMove } from "../../../hub/node/transitions.ts";
+import type { NodeTransition } from "../../../hub/node/transitions.ts";
 import type { BreakerKind } from "../../../shared/drift.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import { nodeInService } from "../../support/node-in-service.ts";
 import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding-rig.ts";
 
 /**
- * A breaker trips when more nodes than its limit change status within ten minutes (decision F1). A moved node counts even if it has healed, returned,
- * retired or been removed since.
+ * A breaker trips when more nodes than its limit change status within ten minutes (decision F1). A node whose status changed counts even if it has
+ * healed, returned, retired or been removed since.
  */
 describe("a breaker", () => {
   let rig: OnboardingRig;
@@ -32,7 +32,7 @@ describe("a breaker", () => {
   const inTx: OnboardingRig["services"]["inTx"] = (fn) => rig.services.inTx(fn);
   const counted = (kind: BreakerKind, besides: readonly NodeId[] = []) =>
     inTx((tx) => countMoves(tx, rig.siteId, kind, { windowSeconds: 600, besides }));
-  const move = (nodeId: NodeId, ...moves: NodeMove[]) =>
+  const move = (nodeId: NodeId, ...moves: NodeTransition[]) =>
     inTx(async (tx) => {
       for (const one of moves) expect((await moveNode(tx, nodeId, one, "a test")).moved).toBe(true);
     });
@@ -62,7 +62,7 @@ describe("a breaker", () => {
     expect(await counted("offline")).toEqual({ inService: 5, moved: 0 });
   });
 
-  it("counts no node that was moved before the window or by another owner", async () => {
+  it("counts no node whose status changed before the window or by another owner", async () => {
     const [before, byOthers] = made as [NodeId, NodeId];
     await move(before, quarantine);
     await longAgo(before);

@@ -44,7 +44,7 @@ describe("the breaker of a site", () => {
     expect(await breaker()).toBeUndefined();
   });
 
-  it("trips when more nodes follow within minutes: no node is moved, and one alert is raised", async () => {
+  it("trips when more nodes follow within minutes: no node changes status, and one alert is raised", async () => {
     for (const { machine } of made.slice(3, 6))
       fleet.change(machine, () => fleet.rig.maas.sim.region.forceStatus(machine, 8));
     expect(await tripped()).toMatchObject({ wouldMove: 3, moved: 3, moveLimit: 5, inService: 12 });
@@ -59,7 +59,7 @@ describe("the breaker of a site", () => {
         would_move: 3,
         moved: 3,
         message: expect.stringMatching(
-          /^6 nodes .* become quarantined within 10 minutes, and the limit is 5 of 12 in service\. 3 were moved, and 3 wait/,
+          /^6 nodes .* become quarantined within 10 minutes, and the limit is 5 of 12 in service\. 3 have changed, and 3 wait/,
         ),
       },
     });
@@ -79,7 +79,7 @@ describe("the breaker of a site", () => {
     expect(await statuses()).toEqual({ active: 9, quarantined: 3 });
   });
 
-  it("lets all moves through after a person has accepted them", async () => {
+  it("lets all status changes through after a person has accepted them", async () => {
     await reset(ACCEPT_SECONDS);
     await fleet.sweep();
     await until("six quarantined", async () => ((await statuses())["quarantined"] === 6 ? true : undefined));

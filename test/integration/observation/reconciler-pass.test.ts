@@ -17,7 +17,7 @@ import {
 } from "../../../hub/db/schema/index.ts";
 import { MaasError, type MaasPort } from "../../../hub/maas/port.ts";
 import { Reconciler } from "../../../hub/reconciler/reconcile.ts";
-import { emptyMemory, lookAtSite } from "../../../hub/watcher/look.ts";
+import { emptyMemory, pollSite } from "../../../hub/watcher/poll.ts";
 import { startDecommission } from "../../../hub/workflows/decommission/start-decommission.ts";
 import { warnOfCredentials } from "../../../hub/workflows/onboarding/credential-warnings.ts";
 import { DrainCreate } from "../../../shared/api/decommissions.ts";
@@ -56,13 +56,13 @@ describe("a pass of the reconciler", () => {
     const { fence } = await held();
     await reconciler.reconcile({ siteId: fleet.siteId, fence, maas: port, read, unconfirmed: [] });
   };
-  const look = async () => {
+  const poll = async () => {
     const { db, inTx, siteId } = fleet;
     const deps = { db, inTx, log: quietLog, sweepIntervalMs: 0 };
-    await lookAtSite(deps, siteId, await held(), maas, emptyMemory());
+    await pollSite(deps, siteId, await held(), maas, emptyMemory());
   };
   const sweep = async () => {
-    await look();
+    await poll();
     await pass("all");
   };
   const every = <T>(of: (node: Awaited<ReturnType<FleetRig["node"]>>) => T) =>
@@ -83,7 +83,7 @@ describe("a pass of the reconciler", () => {
     fleet.change(first.machine, (one) => {
       one.powerState = "off";
     });
-    await look();
+    await poll();
     await pass("some", counting);
     expect(await fleet.node(first.nodeId)).toMatchObject({ driftDetails: { rule: "powered_off" } });
     expect(asked).toBe(1);
@@ -159,7 +159,7 @@ describe("a pass of the reconciler", () => {
     expect((await fleet.node(first.nodeId)).host).toBe(host);
   });
 
-  it("follows a look that wakes exactly the workflows that wait for a changed node", async () => {
+  it("follows a poll that wakes exactly the workflows that wait for a changed node", async () => {
     const [changed, same] = made as [FleetNode, FleetNode];
     const waiting = made.slice(0, 2).map(({ nodeId }) => ({
       id: randomUUID() as WorkflowId,
@@ -174,7 +174,7 @@ describe("a pass of the reconciler", () => {
     fleet.change(changed.machine, (one) => {
       one.locked = true;
     });
-    await look();
+    await poll();
     const rows = await fleet.db
       .select({ on: workflows.waitOn, due: sql<boolean>`${workflows.wakeAt} <= now()` })
       .from(workflows)
@@ -240,7 +240,7 @@ describe("a pass of the reconciler", () => {
     expect((await listCredentials(fleet.db, fleet.siteId)).map(({ warnedOf }) => warnedOf)).toEqual([null, null]);
   });
 
-  it("moves no node when the owner of all machines is renamed under a new token, and learns the new name from live agents", async () => {
+  it("changes no node when the owner of all machines is renamed under a new token, and learns the new name from live agents", async () => {
     // When a site gets new credentials, the hub forgets the known names of its MAAS user. Without the known names, the hub cannot tell under which
     // name its MAAS user owned machines.
     await fleet.db.update(maasCredentialUses).set({ userNames: [] });
@@ -277,14 +277,14 @@ describe("a pass of the reconciler", () => {
     });
   });
 
-  it("moves no node that an operation took after the pass had read it", async () => {
+  it("changes no node that an operation took after the pass had read it", async () => {
     const [, , first, second] = made as [FleetNode, FleetNode, FleetNode, FleetNode];
     fleet.status(first.machine, "broken");
     await sweep();
     fleet.status(first.machine, "deployed");
     await fleet.setConnected(first.nodeId, true);
     fleet.status(second.machine, "ready");
-    // The reconciler pass asks MAAS for its user (`whoami`) after it has read the nodes and before it moves any node.
+    // The reconciler pass asks MAAS for its user (`whoami`) after it has read the nodes and before it changes the status of any node.
     const drainedMeanwhile: MaasPort = {
       ...maas,
       whoami: async () => {
@@ -292,7 +292,7 @@ describe("a pass of the reconciler", () => {
         return maas.whoami();
       },
     };
-    await look();
+    await poll();
     await pass("all", drainedMeanwhile);
     expect(await fleet.node(first.nodeId)).toMatchObject({ status: "quarantined", quarantinedAt: expect.any(Date) });
     expect(await fleet.node(second.nodeId)).toMatchObject({ status: "active", driftDetected: false });

@@ -67,11 +67,11 @@ async function whilePassWaits(during: (fence: number) => Promise<void>): Promise
   if (watch === null) throw new Error("the site is another hub's");
   const { db, inTx, siteId } = fleet;
   const maas = await fleet.rig.services.maas(siteId);
-  const look = { siteId, fence: watch.fence, maas, read: "some", unconfirmed: [] } as const;
+  const poll = { siteId, fence: watch.fence, maas, read: "some", unconfirmed: [] } as const;
   const passes: Promise<void>[] = [];
   await inTx(async (tx) => {
     await tx.execute(sql`select from nodes where id = ${node.nodeId}::uuid for update`);
-    passes.push(new Reconciler({ db, inTx, log: quietLog }).reconcile(look));
+    passes.push(new Reconciler({ db, inTx, log: quietLog }).reconcile(poll));
     await until("the pass to wait on the node", async () => {
       const { rows } = await db.execute(sql`
         select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`);
@@ -82,7 +82,7 @@ async function whilePassWaits(during: (fence: number) => Promise<void>): Promise
   await Promise.all(passes);
 }
 
-it("a pass that waits for a node's row delays no lease and no look of any site", async () => {
+it("a pass that waits for a node's row delays no lease and no poll of any site", async () => {
   expect((await oursOf(us)).toSorted()).toEqual([fleet.siteId, otherSite].toSorted());
   await whilePassWaits(async (fence) => {
     await lapse(fleet.siteId);

@@ -4,11 +4,11 @@ import { eq } from "../../../hub/db/orm.ts";
 import { waitKey } from "../../../hub/db/queries/workflow-wakes.ts";
 import { maasMachines, maasSiteWatches, workflows } from "../../../hub/db/schema/index.ts";
 import { MaasError } from "../../../hub/maas/port.ts";
-import { emptyMemory } from "../../../hub/watcher/look.ts";
+import { emptyMemory } from "../../../hub/watcher/poll.ts";
 import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { event, machine, Region } from "../../support/listed-region.ts";
-import { lookOnce } from "../../support/one-look.ts";
+import { pollOnce } from "../../support/one-poll.ts";
 
 const HOUR = 3_600_000;
 
@@ -27,10 +27,10 @@ describe("the events feed of a site", () => {
     memory = emptyMemory();
   });
 
-  const look = async (sweepIntervalMs = HOUR) => {
-    const looked = await lookOnce(test, { siteId, region, memory }, { sweepIntervalMs });
-    if (looked === "lost") throw new Error("another hub has taken the site over");
-    return { asked: [...region.asked], error: looked.error instanceof MaasError ? looked.error.code : looked.error };
+  const poll = async (sweepIntervalMs = HOUR) => {
+    const polled = await pollOnce(test, { siteId, region, memory }, { sweepIntervalMs });
+    if (polled === "lost") throw new Error("another hub has taken the site over");
+    return { asked: [...region.asked], error: polled.error instanceof MaasError ? polled.error.code : polled.error };
   };
   /** Simulates another hub that takes the site over. The new hub does not know what the previous hub has seen. */
   const anotherHub = () => {
@@ -49,31 +49,31 @@ describe("the events feed of a site", () => {
   it("that went back and then passed the cursor again is recognized by its last event, even by another hub", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     region.feed = [event(499, "aaa"), event(500, "aaa")];
-    await look();
+    await poll();
     anotherHub();
     // A hub that takes a site over does not know when the previous hub listed the machine ids. The new hub therefore lists the ids of all machines.
-    expect((await look()).asked).toEqual(["events", "some aaa", "ids"]);
-    // The region was restored from a backup older than event 499. Before the next look, the restored region has written new events with the same ids
+    expect((await poll()).asked).toEqual(["events", "some aaa", "ids"]);
+    // The region was restored from a backup older than event 499. Before the next poll, the restored region has written new events with the same ids
     // and higher ids.
     region.machines = [machine("aaa"), machine("bbb", 6)];
     region.feed = [499, 500, 501].map((id) => ({ ...event(id, "aaa"), created: "later" }));
     anotherHub();
-    expect((await look()).asked).toEqual(["events", "list"]);
+    expect((await poll()).asked).toEqual(["events", "list"]);
     expect(await statuses()).toEqual({ aaa: 4, bbb: 6 });
     anotherHub();
-    expect((await look()).asked).toEqual(["events", "some aaa", "ids"]);
-    // The next look also sweeps if the new events skip the id of the last known event.
+    expect((await poll()).asked).toEqual(["events", "some aaa", "ids"]);
+    // The next poll also sweeps if the new events skip the id of the last known event.
     region.feed = [event(502, "aaa")];
     anotherHub();
-    expect((await look()).asked).toEqual(["events", "list"]);
+    expect((await poll()).asked).toEqual(["events", "list"]);
   });
 
   it("may fail while sweeps and reads of awaited machines continue, and its error is recorded", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     breaks("bad_answer");
-    expect(await look()).toEqual({ asked: ["events", "list"], error: "bad_answer" });
+    expect(await poll()).toEqual({ asked: ["events", "list"], error: "bad_answer" });
     expect(await row()).toMatchObject({ eventCursor: null });
-    expect(await look()).toEqual({ asked: ["events"], error: "bad_answer" });
+    expect(await poll()).toEqual({ asked: ["events"], error: "bad_answer" });
     await test.database.db.insert(workflows).values({
       id: randomUUID() as WorkflowId,
       kind: "test",
@@ -85,31 +85,31 @@ describe("the events feed of a site", () => {
     for (const status of [9, 6]) {
       region.machines = [machine("aaa"), machine("bbb", status)];
       memory.waitedNotBefore = 0;
-      expect(await look()).toEqual({ asked: ["events", "some bbb"], error: "bad_answer" });
+      expect(await poll()).toEqual({ asked: ["events", "some bbb"], error: "bad_answer" });
       expect(await statuses()).toEqual({ aaa: 4, bbb: status });
     }
     region.machines = [machine("aaa", 8), machine("bbb", 6)];
-    expect(await look(0)).toEqual({ asked: ["events", "list"], error: "bad_answer" });
+    expect(await poll(0)).toEqual({ asked: ["events", "list"], error: "bad_answer" });
     expect(await statuses()).toEqual({ aaa: 8, bbb: 6 });
     region.fault = null;
     region.feed = [event(7, "aaa")];
-    expect(await look()).toEqual({ asked: ["events", "list"], error: null });
+    expect(await poll()).toEqual({ asked: ["events", "list"], error: null });
     expect(await row()).toMatchObject({ eventCursor: 7 });
     const before = await row();
     breaks("timeout");
     memory.waitedNotBefore = Number.POSITIVE_INFINITY;
-    expect(await look()).toEqual({ asked: ["events"], error: "timeout" });
+    expect(await poll()).toEqual({ asked: ["events"], error: "timeout" });
     // A poll that failed before it read any machine does not change the stored time of the site's last poll.
     expect(await row()).toMatchObject({ eventCursor: 7, lastPollAt: before?.lastPollAt });
     memory.waitedNotBefore = 0;
-    expect(await look()).toEqual({ asked: ["events", "some bbb"], error: "timeout" });
+    expect(await poll()).toEqual({ asked: ["events", "some bbb"], error: "timeout" });
     expect((await row())?.lastPollAt?.getTime()).toBeGreaterThan(before?.lastPollAt?.getTime() ?? 0);
   });
 
   it("causes no further request when MAAS refuses the token or is unreachable", async () => {
     for (const code of ["unauthorized", "unreachable"] as const) {
       breaks(code);
-      await expect(look()).rejects.toMatchObject({ code });
+      await expect(poll()).rejects.toMatchObject({ code });
       expect(region.asked).toEqual(["events"]);
     }
   });

@@ -24,7 +24,7 @@ type Gate = PromiseWithResolvers<void>;
 describe("the loops that watch sites", () => {
   let database: TestDatabase;
   let watchers: Watcher[] = [];
-  const looks = new Map<string, number>();
+  const polls = new Map<string, number>();
 
   beforeAll(async () => {
     database = await createTestDatabase();
@@ -32,18 +32,18 @@ describe("the loops that watch sites", () => {
   afterEach(async () => {
     await Promise.all(watchers.map((watcher) => watcher.close()));
     watchers = [];
-    looks.clear();
+    polls.clear();
     await database.database.db.delete(maasSiteWatches);
     await database.database.db.delete(maasSites);
   });
   afterAll(() => database.drop());
 
   const addSite = (): Promise<SiteId> => insertSite(database.database.db);
-  /** Simulates a region without machines. The region counts the looks of the hub. */
+  /** Simulates a region without machines. The region counts the polls of the hub. */
   const idle = (hub: string): MaasPort =>
     ({
       events: async () => {
-        looks.set(hub, (looks.get(hub) ?? 0) + 1);
+        polls.set(hub, (polls.get(hub) ?? 0) + 1);
         return [];
       },
       listMachines: async () => ({ machines: [], unreadable: [] }),
@@ -73,8 +73,8 @@ describe("the loops that watch sites", () => {
         return typeof value === "function" ? value.bind(target) : value;
       },
     });
-  const looked = (hub: string, times: number) =>
-    until(`${times} looks`, () => ((looks.get(hub) ?? 0) >= times ? true : undefined));
+  const polled = (hub: string, times: number) =>
+    until(`${times} polls`, () => ((polls.get(hub) ?? 0) >= times ? true : undefined));
 
   it("take a site over after its hub died, and raise the fence", async () => {
     const siteId = await addSite();
@@ -84,7 +84,7 @@ describe("the loops that watch sites", () => {
       .insert(maasSiteWatches)
       .values({ siteId, leaseOwner: dead, leaseUntil: sql`now() + interval '3 seconds'`, fence: 7 });
     watch({ hubId });
-    await looked(hubId, 1);
+    await polled(hubId, 1);
     const [row] = await database.database.db
       .select({ owner: maasSiteWatches.leaseOwner, fence: maasSiteWatches.fence })
       .from(maasSiteWatches);
@@ -95,7 +95,7 @@ describe("the loops that watch sites", () => {
     await addSite();
     const [holder, other] = [randomUUID(), randomUUID()];
     watch({ hubId: holder });
-    await looked(holder, 1);
+    await polled(holder, 1);
     const began = performance.now();
     let asked = 0;
     const onAsked = () => {
@@ -105,9 +105,9 @@ describe("the loops that watch sites", () => {
     await until("the other hub asks", () => (asked > 0 ? true : undefined));
     const siteIds = await database.database.db.select({ id: maasSites.id }).from(maasSites);
     for (const { id } of siteIds) waiting.wake(id);
-    await looked(holder, 40);
-    expect(looks.get(other)).toBeUndefined();
-    // The allowed number of queries grows with the time that the other hub's 40 looks took. A hub that queried once for each look of the other hub
+    await polled(holder, 40);
+    expect(polls.get(other)).toBeUndefined();
+    // The allowed number of queries grows with the time that the other hub's 40 polls took. A hub that queried once for each poll of the other hub
     // would query five times as often.
     expect(asked).toBeLessThan(4 + (performance.now() - began) / 250);
   });
@@ -121,7 +121,7 @@ describe("the loops that watch sites", () => {
     };
     const watcher = watch({ hubId, db: counting(onAsked), pollIntervalMs: HOUR });
     const kept = (after: number) =>
-      until("a look to be kept", async () => {
+      until("a poll to be kept", async () => {
         const at = (await rowOf(siteId))?.lastPollAt?.getTime() ?? 0;
         return at > after ? at : undefined;
       });
@@ -133,14 +133,14 @@ describe("the loops that watch sites", () => {
     // Three queries at one per second take at least two seconds if the first query comes at once. The test's bound is lower than two seconds, because
     // a timer may fire a little early.
     expect(performance.now() - began).toBeGreaterThan(1_900);
-    expect(looks.get(hubId)).toBe(2);
+    expect(polls.get(hubId)).toBe(2);
   });
 
-  it("look again when woken during a look", async () => {
+  it("poll again when woken during a poll", async () => {
     const siteId = await addSite();
     const [entered, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const events = async () => {
-      looks.set("woken", (looks.get("woken") ?? 0) + 1);
+      polls.set("woken", (polls.get("woken") ?? 0) + 1);
       entered.resolve();
       await goesOn.promise;
       return [];
@@ -149,21 +149,21 @@ describe("the loops that watch sites", () => {
     await entered.promise;
     watcher.wake(siteId);
     goesOn.resolve();
-    await looked("woken", 2);
+    await polled("woken", 2);
   });
 
-  it("look at once when woken by a call or through the database, long before the interval", async () => {
+  it("poll at once when woken by a call or through the database, long before the interval", async () => {
     const siteId = await addSite();
     const hubId = randomUUID();
     const watcher = watch({ hubId, pollIntervalMs: HOUR });
-    await looked(hubId, 1);
-    await until("the look is kept", async () => ((await rowOf(siteId))?.lastPollAt ? true : undefined));
-    const before = looks.get(hubId) ?? 0;
+    await polled(hubId, 1);
+    await until("the poll is kept", async () => ((await rowOf(siteId))?.lastPollAt ? true : undefined));
+    const before = polls.get(hubId) ?? 0;
     watcher.wake(siteId);
-    await looked(hubId, before + 1);
-    const again = looks.get(hubId) ?? 0;
+    await polled(hubId, before + 1);
+    const again = polls.get(hubId) ?? 0;
     await database.database.db.update(maasSiteWatches).set({ wakeRequestedAt: sql`now()` });
-    await looked(hubId, again + 1);
+    await polled(hubId, again + 1);
     await until("the request is answered", async () =>
       (await rowOf(siteId))?.wakeRequestedAt === null ? true : undefined,
     );
@@ -184,10 +184,10 @@ describe("the loops that watch sites", () => {
       (await rowOf(up))?.lastPollAt && (await rowOf(down))?.lastPollAt ? true : undefined,
     );
     await first.close();
-    await until("three looks failed", async () => ((await rowOf(down))?.consecutiveFailures ?? 0) >= 3 || undefined);
+    await until("three polls failed", async () => ((await rowOf(down))?.consecutiveFailures ?? 0) >= 3 || undefined);
     expect(await rowOf(down)).toMatchObject({ lastErrorCode: "unreachable" });
-    const before = looks.get(up) ?? 0;
-    await looked(up, before + 5);
+    const before = polls.get(up) ?? 0;
+    await polled(up, before + 5);
     expect(await rowOf(up)).toMatchObject({ consecutiveFailures: 0, lastErrorCode: null });
     const second = await startMaasSimulator({ ...options, port });
     await until("it is seen again", async () => ((await rowOf(down))?.consecutiveFailures === 0 ? true : undefined));
@@ -215,16 +215,16 @@ describe("the loops that watch sites", () => {
       hubId: "00000000-0000-4000-8000-000000000001",
       clientFor: async (id, signal) => (id === up ? idle("up") : client(id === slow ? "slow" : "silent", signal)),
     });
-    await until("both looks hang", () => (open.size >= 2 ? true : undefined));
+    await until("both polls hang", () => (open.size >= 2 ? true : undefined));
     const before = await Promise.all([up, silent, slow].map(rowOf));
-    await looked("up", (looks.get("up") ?? 0) + 20);
+    await polled("up", (polls.get("up") ?? 0) + 20);
     await until("all leases were renewed", async () => {
       const now = await Promise.all([up, silent, slow].map(rowOf));
       return now.every((row, n) => (row?.leaseUntil?.getTime() ?? 0) > (before[n]?.leaseUntil?.getTime() ?? 0))
         ? true
         : undefined;
     });
-    await looked("up", (looks.get("up") ?? 0) + 20);
+    await polled("up", (polls.get("up") ?? 0) + 20);
     const after = await Promise.all([up, silent, slow].map(rowOf));
     expect(after.map((row) => row?.fence)).toEqual([1, 1, 1]);
     expect(after[1]?.lastPollAt).toBeNull();
@@ -234,7 +234,7 @@ describe("the loops that watch sites", () => {
     await new Promise((done) => hung.close(done));
   });
 
-  it("abort a hanging look when they close, and record no failure for it", async () => {
+  it("abort a hanging poll when they close, and record no failure for it", async () => {
     const siteId = await addSite();
     const open = new Set<Socket>();
     const silent = createServer((socket) => void open.add(socket.on("error", () => undefined)));
@@ -244,14 +244,14 @@ describe("the loops that watch sites", () => {
     const watcher = watch({
       clientFor: async (_, signal) => createMaasClient({ baseUrl, apiKey: new Secret("a:b:c"), signal, timeouts }),
     });
-    await until("the look hangs", () => (open.size > 0 ? true : undefined));
+    await until("the poll hangs", () => (open.size > 0 ? true : undefined));
     await watcher.close();
     expect(await rowOf(siteId)).toMatchObject({ leaseOwner: null, consecutiveFailures: 0, lastErrorCode: null });
     for (const socket of open) socket.destroy();
     await new Promise((done) => silent.close(done));
   });
 
-  it("have ended when `close` returns, even if a look ignores the abort signal", async () => {
+  it("have ended when `close` returns, even if a poll ignores the abort signal", async () => {
     await addSite();
     const [entered, goesOn, told] = [0, 1, 2].map(() => Promise.withResolvers<void>()) as [Gate, Gate, Gate];
     const watcher = watch({
@@ -278,11 +278,11 @@ describe("the loops that watch sites", () => {
     const siteId = await addSite();
     const hubId = randomUUID();
     watch({ hubId });
-    await looked(hubId, 1);
+    await polled(hubId, 1);
     await database.database.db.update(maasSites).set({ status: "disabled" });
     await until("the lease is given up", async () => ((await rowOf(siteId))?.leaseOwner === null ? true : undefined));
-    const before = looks.get(hubId) ?? 0;
+    const before = polls.get(hubId) ?? 0;
     await database.database.db.update(maasSites).set({ status: "active" });
-    await looked(hubId, before + 1);
+    await polled(hubId, before + 1);
   });
 });

@@ -42,18 +42,18 @@ describe("a region that was restored from a backup", () => {
   const statuses = async () => Promise.all(made.map(async ({ nodeId }) => (await fleet.node(nodeId)).status));
   const allActive = Array.from({ length: 8 }, () => "active");
 
-  it("does not know our token: the looks fail with that reason and continue", async () => {
+  it("does not know our token: the polls fail with that reason and continue", async () => {
     const { state } = fleet.rig.maas.sim.region;
     const restored = JSON.parse(backup) as typeof state;
     Object.assign(state, restored, { users: restored.users.map((user) => ({ ...user, tokens: [] })) });
-    await until("two looks to fail", async () => {
+    await until("two polls to fail", async () => {
       const row = await watch();
       return row.lastErrorCode === "unauthorized" && row.consecutiveFailures >= 2 ? true : undefined;
     });
     expect(await statuses()).toEqual(allActive);
   });
 
-  it("is swept once it accepts the token, and no machine becomes absent and no node is moved", async () => {
+  it("is swept once it accepts the token, and no machine becomes absent and no node changes status", async () => {
     const before = await watch();
     const { state } = fleet.rig.maas.sim.region;
     Object.assign(state, { users: (JSON.parse(backup) as typeof state).users });
@@ -70,7 +70,7 @@ describe("a region that was restored from a backup", () => {
     expect(await statuses()).toEqual(allActive);
   });
 
-  it("without our machines: a direct read confirms that they are gone, and no node is moved", async () => {
+  it("without our machines: a direct read confirms that they are gone, and no node changes status", async () => {
     const { region } = fleet.rig.maas.sim;
     region.state.machines = [];
     await fleet.sweep();

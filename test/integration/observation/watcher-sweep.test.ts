@@ -3,11 +3,11 @@ import { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { and, eq, sql } from "../../../hub/db/orm.ts";
 import { readObservedMachine } from "../../../hub/db/queries/maas-machines.ts";
-import { recordFailedLook } from "../../../hub/db/queries/maas-site-watches.ts";
+import { recordFailedPoll } from "../../../hub/db/queries/maas-site-watches.ts";
 import { maasMachines, maasSiteWatches } from "../../../hub/db/schema/index.ts";
 import { createMaasClient } from "../../../hub/maas/client.ts";
 import { MaasError, type MaasPort } from "../../../hub/maas/port.ts";
-import { emptyMemory } from "../../../hub/watcher/look.ts";
+import { emptyMemory } from "../../../hub/watcher/poll.ts";
 import type { SiteId } from "../../../shared/ids.ts";
 import { createLog } from "../../../shared/log.ts";
 import { Secret } from "../../../shared/secret.ts";
@@ -15,7 +15,7 @@ import { startMaasSimulator } from "../../fakes/maas/simulator.ts";
 import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../../fakes/maas/state/site.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { event, machine, Region } from "../../support/listed-region.ts";
-import { lookOnce } from "../../support/one-look.ts";
+import { pollOnce } from "../../support/one-poll.ts";
 import { until } from "../../support/until.ts";
 
 const HOUR = 3_600_000;
@@ -44,20 +44,20 @@ describe("a sweep of a site", () => {
     ended = 0;
   });
 
-  const look = async (
+  const poll = async (
     maas: MaasPort = region.port,
     sweepIntervalMs = HOUR,
     sweepPatienceMs = HOUR,
   ): Promise<string> => {
     const options = { log, sweepIntervalMs, sweepPatienceMs, onSweepEnded, maas };
-    const looked = await lookOnce(test, { siteId, region, memory }, options);
-    if (looked === "lost") return looked;
-    if (looked.error !== null) throw looked.error;
-    return looked.read;
+    const polled = await pollOnce(test, { siteId, region, memory }, options);
+    if (polled === "lost") return polled;
+    if (polled.error !== null) throw polled.error;
+    return polled.read;
   };
   const failed = (maas: MaasPort = region.port): Promise<MaasError> =>
-    look(maas, 0).then(
-      () => Promise.reject(new Error("the look succeeded")),
+    poll(maas, 0).then(
+      () => Promise.reject(new Error("the poll succeeded")),
       (error: unknown) => (error instanceof MaasError ? error : Promise.reject(error)),
     );
   const row = async () =>
@@ -73,7 +73,7 @@ describe("a sweep of a site", () => {
     const { query } = Client.prototype;
     const counted = async (): Promise<number> => {
       statements = 0;
-      expect(await look(region.port, 0)).toBe("all");
+      expect(await poll(region.port, 0)).toBe("all");
       return statements;
     };
     Client.prototype.query = function count(this: Client, ...args: unknown[]) {
@@ -101,7 +101,7 @@ describe("a sweep of a site", () => {
 
   it("is due by the database's clock, whatever the hub's own clock says", async () => {
     region.machines = [machine("aaa")];
-    await look();
+    await poll();
     const swept = (ago: string) =>
       test.database.db
         .update(maasSiteWatches)
@@ -111,9 +111,9 @@ describe("a sweep of a site", () => {
       for (const hoursAhead of [-2, 2]) {
         vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + hoursAhead * HOUR });
         await swept("50 minutes");
-        expect(await look()).toBe("some");
+        expect(await poll()).toBe("some");
         await swept("60 minutes");
-        expect(await look()).toBe("all");
+        expect(await poll()).toBe("all");
         vi.useRealTimers();
       }
     } finally {
@@ -123,7 +123,7 @@ describe("a sweep of a site", () => {
 
   it("writes no row of an unchanged machine", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
-    await look();
+    await poll();
     const versions = async () => {
       const { rows } = await test.database.db.execute<{ xmin: string; system_id: string }>(
         `select xmin::text, system_id from maas_machines where site_id = '${siteId}' order by system_id`,
@@ -132,7 +132,7 @@ describe("a sweep of a site", () => {
     };
     const before = await versions();
     region.machines = [machine("aaa"), machine("bbb", 9)];
-    await look(region.port, 0);
+    await poll(region.port, 0);
     const after = await versions();
     expect(after[0]).toEqual(before[0]);
     expect(after[1]).not.toEqual(before[1]);
@@ -140,17 +140,17 @@ describe("a sweep of a site", () => {
 
   it("treats an unreadable machine neither as changed nor as gone, and counts it", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
-    await look();
+    await poll();
     region.machines = [machine("aaa", 9)];
     region.unreadable = [
       { systemId: "bbb", problem: "status: is a word" },
       { systemId: null, problem: "system_id: is missing" },
     ];
-    expect(await look(region.port, 0)).toBe("all");
+    expect(await poll(region.port, 0)).toBe("all");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 4 });
     expect(await row()).toMatchObject({ unreadableMachines: 2, lastErrorCode: null });
     region.feed = [event(1, "bbb")];
-    expect(await look()).toBe("some");
+    expect(await poll()).toBe("some");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 4 });
   });
 
@@ -158,7 +158,7 @@ describe("a sweep of a site", () => {
     const odd = (systemId: string | null) => ({ systemId, problem: "status: is a word" });
     region.machines = [machine("aaa")];
     region.unreadable = [odd("bbb"), odd(null)];
-    await look(region.port, 0);
+    await poll(region.port, 0);
     expect(said).toEqual([
       expect.objectContaining({
         level: "warn",
@@ -167,16 +167,16 @@ describe("a sweep of a site", () => {
         machines: ["bbb", null].map((system_id) => ({ system_id, problem: "status: is a word" })),
       }),
     ]);
-    await look(region.port, 0);
+    await poll(region.port, 0);
     region.feed = [event(1, "bbb")];
-    await look();
+    await poll();
     expect(said.slice(1)).toMatchObject([{ count: 1, machines: [{ system_id: null }] }]);
     region.machines = [machine("aaa"), machine("bbb")];
     region.unreadable = [];
-    await look(region.port, 0);
+    await poll(region.port, 0);
     region.machines = [];
     region.unreadable = ["aaa", "bbb", ...Array.from({ length: 25 }, (_, n) => `m${n}`)].map(odd);
-    await look(region.port, 0);
+    await poll(region.port, 0);
     expect(said.slice(2)).toMatchObject([{ count: 27, machines: { length: 20 } }]);
   });
 
@@ -190,46 +190,46 @@ describe("a sweep of a site", () => {
   it("is not awaited when the feed goes back while it runs, because its list may be older", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     region.feed = [event(500, "aaa")];
-    await look();
+    await poll();
     const { slow, arrives } = slowList([machine("aaa", 6), machine("bbb", 6)]);
-    expect(await look(slow, 0, 10)).toBe("some");
+    expect(await poll(slow, 0, 10)).toBe("some");
     region.feed = [event(3, "aaa")];
     region.machines = [machine("aaa", 9), machine("bbb", 9)];
-    expect(await look(slowList([]).slow, HOUR, 10)).toBe("some");
+    expect(await poll(slowList([]).slow, HOUR, 10)).toBe("some");
     arrives();
     await until("the list", () => (ended > 0 ? true : undefined));
-    expect(await look()).toBe("some");
+    expect(await poll()).toBe("some");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 4 });
     // Another hub does not know that the first hub still reads the list, so it must sweep as well.
     memory = emptyMemory();
-    expect(await look()).toBe("all");
+    expect(await poll()).toBe("all");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 9 });
   });
 
-  it("runs beside the looks when it is slow, and the looks' newer results win", async () => {
+  it("runs beside the polls when it is slow, and the polls' newer results win", async () => {
     region.machines = [machine("aaa"), machine("bbb"), machine("ccc")];
-    await look();
+    await poll();
     expect(ended).toBe(0);
     const { slow, arrives } = slowList([machine("aaa", 6), machine("bbb", 6), machine("ccc", 6)]);
-    expect(await look(slow, 0, 10)).toBe("some");
+    expect(await poll(slow, 0, 10)).toBe("some");
     region.machines = [machine("aaa", 9), machine("bbb", 6), machine("ccc")];
     region.feed = [event(1, "aaa")];
-    expect(await look(slow, 0, 10)).toBe("some");
+    expect(await poll(slow, 0, 10)).toBe("some");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 4, ccc: 4 });
     arrives();
-    // The watcher signals the end of the list, so the test need not wait for the next look.
+    // The watcher signals the end of the list, so the test need not wait for the next poll.
     await until("the list", () => (ended > 0 ? true : undefined));
     // While the watcher read the list, machine ccc changed and changed back. The new event shows that the list's value for the machine is too old, so
     // the watcher must not store it.
     region.feed.push(event(2, "ccc"));
-    expect(await look(slow, 0, 10)).toBe("all");
+    expect(await poll(slow, 0, 10)).toBe("all");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 6, ccc: 4 });
     expect(memory.sweep).toBeNull();
   });
 
   it("keeps the result of the events when it fails, and stays due until it succeeds", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
-    await look();
+    await poll();
     const broken = {
       ...region.port,
       listMachines: () =>
@@ -241,24 +241,24 @@ describe("a sweep of a site", () => {
     expect(await statuses()).toEqual({ aaa: 9, bbb: 4 });
     expect((await row())?.eventCursor).toBe(7);
     memory.sweepNotBefore = 0;
-    await look(region.port, 0);
+    await poll(region.port, 0);
     expect(await statuses()).toEqual({ aaa: 9, bbb: "absent" });
   });
 
   it("is not retried at once after a failure, and its error stays visible until it succeeds", async () => {
     region.machines = [machine("aaa")];
-    await look();
+    await poll();
     const error = new MaasError({ code: "bad_answer", operation: "GET machines/", message: "it breaks off" });
     await failed({ ...region.port, listMachines: () => Promise.reject(error) });
     expect(memory.sweepNotBefore).toBeGreaterThan(0);
-    const recorded = async () => recordFailedLook(test.database.db, siteId, (await row())?.fence ?? 0, error.code);
+    const recorded = async () => recordFailedPoll(test.database.db, siteId, (await row())?.fence ?? 0, error.code);
     await recorded();
     memory.sweepNotBefore = Number.POSITIVE_INFINITY;
-    expect([await look(region.port, 0), (await row())?.lastErrorCode]).toEqual(["some", "bad_answer"]);
+    expect([await poll(region.port, 0), (await row())?.lastErrorCode]).toEqual(["some", "bad_answer"]);
     memory.sweepNotBefore = 0;
-    expect([await look(region.port, 0), (await row())?.lastErrorCode]).toEqual(["all", null]);
+    expect([await poll(region.port, 0), (await row())?.lastErrorCode]).toEqual(["all", null]);
     await recorded();
-    expect([await look(), (await row())?.lastErrorCode]).toEqual(["some", null]);
+    expect([await poll(), (await row())?.lastErrorCode]).toEqual(["some", null]);
   });
 
   it("copes with a machine of an unknown shape, a text that no database stores, and a truncated answer", async () => {
@@ -271,10 +271,10 @@ describe("a sweep of a site", () => {
       ids.push(made.systemId);
     }
     const [drifted = "", odd = "", plain = ""] = ids;
-    await look(maas);
+    await poll(maas);
     Object.assign(simulator.sim.region.machine(drifted), { locked: "perhaps" });
     simulator.sim.region.machine(odd).errorDescription = `broken\u0000 half ${"\ud83d"}`;
-    expect(await look(maas, 0)).toBe("all");
+    expect(await poll(maas, 0)).toBe("all");
     expect(await row()).toMatchObject({ unreadableMachines: 1 });
     expect((await observed(odd))?.errorDescription).toBe("broken half \ufffd");
     expect((await observed(drifted))?.absent).toBe(false);

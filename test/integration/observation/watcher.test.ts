@@ -107,7 +107,7 @@ describe("the site watcher", () => {
   it("makes no more requests to MAAS when more workflows wait", async () => {
     const perLook = async (): Promise<number> => {
       requests = [];
-      await until("twenty looks", () =>
+      await until("twenty polls", () =>
         requests.filter((operation) => operation.includes("events")).length >= 20 ? true : undefined,
       );
       return requests.length / requests.filter((operation) => operation.includes("events")).length;
@@ -136,13 +136,13 @@ describe("the site watcher", () => {
     const [before] = await database.database.db.select().from(maasSiteWatches);
     watch();
     requests = [];
-    await until("ten looks", () =>
+    await until("ten polls", () =>
       requests.filter((operation) => operation.includes("events")).length >= 10 ? true : undefined,
     );
     const [during] = await database.database.db.select().from(maasSiteWatches);
     expect(during?.leaseOwner).toBe(before?.leaseOwner);
     await watchers[0]?.close();
-    await until("the other hub looks", async () => {
+    await until("the other hub polls", async () => {
       const [row] = await database.database.db.select().from(maasSiteWatches);
       return row !== undefined &&
         row.leaseOwner !== null &&
@@ -153,7 +153,7 @@ describe("the site watcher", () => {
     });
   });
 
-  it("records why it cannot look, and continues when MAAS answers again", async () => {
+  it("records why it cannot poll, and continues when MAAS answers again", async () => {
     const fault = (method: string, body?: unknown) =>
       fetch(`${simulator.controlUrl}/faults`, {
         method,
@@ -171,7 +171,7 @@ describe("the site watcher", () => {
       const [row] = await database.database.db.select().from(maasSiteWatches);
       return row !== undefined && row.lastErrorAt !== null ? true : undefined;
     });
-    await until("it looks again", async () => {
+    await until("it polls again", async () => {
       const [row] = await database.database.db.select().from(maasSiteWatches);
       return row?.consecutiveFailures === 0 ? true : undefined;
     });

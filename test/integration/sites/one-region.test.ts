@@ -267,7 +267,7 @@ describe("a machine that two sites see", () => {
     return id;
   };
 
-  /** Drives the onboarding, look by look, until it has its machine. */
+  /** Drives the onboarding, one run of its stages after another, until it has its machine. */
   async function take(id: WorkflowId): Promise<void> {
     await until("the onboarding to have its machine", async () => {
       await driver.step(id);

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { recordLook } from "../../../hub/db/queries/maas-site-watches.ts";
+import { recordPoll } from "../../../hub/db/queries/maas-site-watches.ts";
 import { SiteClients } from "../../../hub/maas/site-clients.ts";
 import { SECRET_PATHS } from "../../../hub/secrets/port.ts";
 import { siteClient } from "../../../hub/startup/site-services.ts";
@@ -125,7 +125,7 @@ describe("a site that moves to another address", () => {
     for (const authorization of heard) expect(authorization).not.toContain('oauth_token="b"');
   });
 
-  it("is watched from the start, and stores no result of a look at the old region", async () => {
+  it("is watched from the start, and stores no result of a poll of the old region", async () => {
     const siteId = await withToken("anew");
     const neighbour = await withToken("neighbour");
     for (const id of [siteId, neighbour]) {
@@ -156,7 +156,7 @@ describe("a site that moves to another address", () => {
       unreadable: null,
       clearsError: true,
     };
-    expect(await api.database.database.inTx((tx) => recordLook(tx, siteId, 7, look))).toBe(false);
+    expect(await api.database.database.inTx((tx) => recordPoll(tx, siteId, 7, look))).toBe(false);
     expect(await watchOf(neighbour)).toMatchObject({ fence: "7", event_cursor: "4711" });
     expect(await seenMachines(neighbour)).toBe(1);
   });

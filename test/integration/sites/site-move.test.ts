@@ -99,7 +99,7 @@ describe("a site that follows its region to another address", () => {
 
   it("keeps its nodes, token, event cursor and machines, and is watched at the new address", async () => {
     const before = await watch();
-    // The event cursor must never be null. A look without a cursor would start at the newest event and skip earlier events.
+    // The event cursor must never be null. A poll without a cursor would start at the newest event and skip earlier events.
     const { pool } = api.database.database;
     await pool.query("alter table maas_site_watches add constraint kept check (event_cursor is not null) not valid");
     const moved = await move();

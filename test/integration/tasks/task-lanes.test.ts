@@ -60,7 +60,7 @@ async function running(agent: SocketAgent, type: keyof typeof INPUTS) {
 }
 const CHECKED = { nonce: "n", boot_id: "boot-1", uptime_seconds: 5, agent_version: "1.0.0" };
 
-describe("the lanes of a node", () => {
+describe("the two lanes of tasks, `work` and `look`,", () => {
   it("hold one task each, so a check does not wait behind a long drain", async () => {
     const agent = await connect();
     const drain = await running(agent, "node.drain");

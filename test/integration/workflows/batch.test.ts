@@ -105,7 +105,7 @@ describe("a batch of 200 hosts over night", () => {
     const box = state.hardware.find((one) => one.bmcAddress === bmcAddress(n));
     if (box === undefined) throw new Error(`no box ${n}`);
     const plan = { commission: [], deploy: [] } as (typeof state.plans)[string];
-    // A fault hits every try, because a hub that lost its lease between look and call may cause one more try.
+    // A fault hits every try, because a hub that lost its lease between its observation and its request may cause one more try.
     const always = <T>(outcome: T): T[] => Array.from({ length: 9 }, () => outcome);
     if (fault === "commissioning") plan.commission.push(...always("fail" as const));
     if (fault === "install") plan.deploy.push(...always("install_failure" as const));

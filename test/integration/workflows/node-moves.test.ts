@@ -50,7 +50,7 @@ describe("a node's record", () => {
   });
 });
 
-describe("a move", () => {
+describe("a transition of a node's status", () => {
   it("writes status, history and event together", async () => {
     const { id } = await made();
     expect(await inTx((tx) => moveNode(tx, id, activate, "up"))).toMatchObject({ moved: true });
@@ -64,7 +64,7 @@ describe("a move", () => {
     expect(events[0]?.data).toMatchObject({ node_id: id, from: "enrolling", to: "active" });
   });
 
-  it("of a node that another transaction moved first writes nothing and returns the actual status", async () => {
+  it("of a node whose status another transaction changed first writes nothing and returns the actual status", async () => {
     const { id } = await made();
     const results = await Promise.all([1, 2, 3].map(() => inTx((tx) => moveNode(tx, id, activate, "up"))));
     expect(results.filter((result) => result.moved)).toHaveLength(1);

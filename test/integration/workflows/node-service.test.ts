@@ -129,10 +129,10 @@ describe("an operator's decisions about a node over the API", () => {
     it("is refused if the machine is not deployed, the identity is void, or the node is not quarantined", async () => {
       const elsewhere = await quarantinedBySystem("l-3", 4);
       expect((await ask(elsewhere, "lift-quarantine")).problem.detail).toContain("is 'status 4' in MAAS");
-      const barred = await active("l-4");
-      await ask(barred, "quarantine");
-      await inTx((tx) => revokeCertificates(tx, barred, "all", "stolen"));
-      expect((await ask(barred, "lift-quarantine")).problem.detail).toContain("re-enroll-node");
+      const revoked = await active("l-4");
+      await ask(revoked, "quarantine");
+      await inTx((tx) => revokeCertificates(tx, revoked, "all", "stolen"));
+      expect((await ask(revoked, "lift-quarantine")).problem.detail).toContain("re-enroll-node");
       expect((await ask(await retired("l-5"), "lift-quarantine")).problem.detail).toContain("no quarantine to lift");
     });
   });

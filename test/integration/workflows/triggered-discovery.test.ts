@@ -99,7 +99,7 @@ interface Facts {
   discovery_power?: { off_seen: boolean; booted_at: string | null } | null;
 }
 const factsOf = (row: { state: unknown }) => row.state as Facts;
-/** Drives the workflow, look by look, until `is` accepts its row. Throws if the workflow ends first. */
+/** Drives the workflow, one run of its stage after another, until `is` accepts its row. Throws if the workflow ends first. */
 async function driveUntil(id: WorkflowId, is: (row: WorkflowRow) => boolean): Promise<WorkflowRow> {
   const row = await driver.drive(id, (one) => (is(one) ? null : plainly));
   if (!is(row)) throw new Error(`it ended before: ${row.failureCode} ${row.failureMessage}`);
@@ -240,7 +240,8 @@ describe("a power-cycle", () => {
   const lost = async (look: { run(): Promise<unknown> }): Promise<void> => void (await look.run());
 
   it("happens once, even if a killed hub did not record one of its steps", async () => {
-    // In this test, every second look acts, but the hub loses its result. The first look of each step is one of the lost looks.
+    // In this test, the hub loses the result of every second run of the stage, although the run has acted. The first run of each step is one of the
+    // lost runs.
     let looks = 0;
     const id = await start(1);
     const begun = (row: WorkflowRow) => (factsOf(row).discovery ?? null) !== null;

@@ -3,7 +3,7 @@ import { enterDraining, leaveDraining } from "../../../node/lifecycle.ts";
 import { StageFailure } from "../../stage-failure.ts";
 import { type DecommissionStageOf, RECORD_RETRY, recordTimeout, stateConflict } from "../decommission-context.ts";
 
-/** Cordons the node and moves it to `draining`, owned by this operation, so that no new work is scheduled on it (lifecycle 5.2). */
+/** Cordons the node and sets its status to `draining`, owned by this operation, so that no new work is scheduled on it (lifecycle 5.2). */
 export const disableNode: DecommissionStageOf<"disable_node"> = {
   name: "disable_node",
   title: "Cordon the node and mark it as draining",

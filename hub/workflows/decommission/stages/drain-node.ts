@@ -52,7 +52,7 @@ export const drainNode: DecommissionStageOf<"drain_node"> = {
   },
   retry: { maxAttempts: 3, baseSeconds: 5, maxSeconds: 60 },
   // The drain of an unreachable agent is not retried, because the stage has already waited for the agent (lifecycle 5.8). If the agent does not
-  // connect, a person must look for the cause.
+  // connect, a person must find the cause.
   overrides: { post_deploy_connectivity_failure: { retry: "never" } },
   run: (context) => startWork(context, DRAIN),
   compensate: async (context) => ({

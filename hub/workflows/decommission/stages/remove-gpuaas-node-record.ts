@@ -91,8 +91,8 @@ async function giveUp(context: DecommissionContext): Promise<Compensation<Decomm
 }
 
 /**
- * Moves the node `retired -> removing -> deleted` (lifecycle 5.4). The agent uninstalls itself, and then the hub revokes the node's certificates for
- * good.
+ * Changes the node's status `retired -> removing -> deleted` (lifecycle 5.4). The agent uninstalls itself, and then the hub revokes the node's
+ * certificates for good.
  */
 export const removeGpuaasNodeRecord: DecommissionStageOf<"remove_gpuaas_node_record"> = {
   name: "remove_gpuaas_node_record",

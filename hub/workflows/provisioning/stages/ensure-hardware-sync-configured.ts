@@ -78,8 +78,8 @@ const done = (taskId: TaskId): Done<ProvisionState> => ({
 });
 
 /**
- * A reseed task, which writes hardware sync's files anew, counts if it succeeded since the stage was entered, even after the deadline. A reseed task
- * that succeeded before the stage was entered does not count.
+ * The agent's task that rewrites the files of hardware sync counts if it succeeded since the stage was entered, even after the deadline. A task that
+ * succeeded before the stage was entered does not count.
  */
 async function seeded(context: ProvisionContext): Promise<Observation<ProvisionState>> {
   const { reseed_task_id: taskId } = context.state;
@@ -89,7 +89,7 @@ async function seeded(context: ProvisionContext): Promise<Observation<ProvisionS
 }
 
 /**
- * Each time the stage is entered, it queues a new reseed task, which writes hardware sync's files anew. A reseed task that failed before an operator
+ * Each time the stage is entered, it queues a new agent task that rewrites the files of hardware sync. A task that failed before an operator
  * continued the workflow therefore does not count.
  */
 async function seed(context: ProvisionContext): Promise<Outcome<ProvisionState>> {

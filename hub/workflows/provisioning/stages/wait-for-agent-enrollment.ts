@@ -72,7 +72,8 @@ async function firstBootUnfinished(
 }
 
 /**
- * Moves the node to `active`, the only status in which it gets work. The node's change to `active` is committed together with the stage's verdict.
+ * Sets the node's status to `active`, the only status in which it gets work. The node's change to `active` is committed together with the stage's
+ * verdict.
  */
 async function enlist(context: ProvisionContext): Promise<Done<ProvisionState>> {
   const { nodeId, generation } = provisioningOf(context);
@@ -100,7 +101,7 @@ async function activate(tx: Tx, context: ProvisionContext): Promise<void> {
     `The ${context.operation} completed: deployed, syncing, agent healthy`,
   );
   if (moved.moved || moved.actual === "active") return;
-  const message = `Node ${context.host.hostname} is ${moved.actual ?? "gone"} instead of enrolling, so it was not made active. Find out who moved the node and why, then rerun.`;
+  const message = `Node ${context.host.hostname} is ${moved.actual ?? "gone"} instead of enrolling, so it was not made active. Find out who changed the node's status and why, then rerun.`;
   throw new StageFailure(
     failure("state_ambiguity", "node_state_conflict", message, { node_id: nodeId, node_status: moved.actual }),
   );

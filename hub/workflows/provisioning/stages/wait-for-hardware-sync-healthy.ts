@@ -6,7 +6,7 @@ import { judgeMachine, judgeSeen, waitForMachine, watchedMachine } from "../mach
 import type { ProvisionState } from "../provision-state.ts";
 import { enqueueReseed } from "../reseed.ts";
 
-/** The shortest time in seconds between two reseed tasks, which write hardware sync's files anew while the host's first sync does not happen. */
+/** The shortest time in seconds between two agent tasks that rewrite the files of hardware sync, while the host's first sync does not happen. */
 const LEAST_RESEED_SECONDS = 300;
 
 async function look(context: ProvisionContext): Promise<Exclude<Observation<ProvisionState>, { kind: "not_started" }>> {

@@ -1,18 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { type HeldWatch, holdWatch } from "../../hub/db/queries/maas-site-watches.ts";
 import type { MaasPort } from "../../hub/maas/port.ts";
-import { type LookDependencies, type LookMemory, type LookResult, lookAtSite } from "../../hub/watcher/look.ts";
+import { type PollDependencies, type PollMemory, type PollResult, pollSite } from "../../hub/watcher/poll.ts";
 import type { SiteId } from "../../shared/ids.ts";
 import type { TestDatabase } from "./database.ts";
 import type { Region } from "./listed-region.ts";
 import { quietLog } from "./log.ts";
 
-interface Looked {
+interface PolledSite {
   readonly siteId: SiteId;
   readonly region: Region;
-  readonly memory: LookMemory;
+  readonly memory: PollMemory;
 }
-type Options = Partial<Omit<LookDependencies, "db" | "inTx">> & { readonly maas?: MaasPort };
+type Options = Partial<Omit<PollDependencies, "db" | "inTx">> & { readonly maas?: MaasPort };
 
 /** The id of the hub as which the tests of a file act. */
 export const HUB = randomUUID();
@@ -24,13 +24,13 @@ export async function holdSite({ database }: TestDatabase, siteId: SiteId, hubId
 }
 
 /** Polls the site once, as the hub that holds the site's lease. After the call, `region.asked` contains only the requests of this one poll. */
-export async function lookOnce(
+export async function pollOnce(
   test: TestDatabase,
-  { siteId, region, memory }: Looked,
+  { siteId, region, memory }: PolledSite,
   { maas = region.port, ...more }: Options = {},
-): Promise<LookResult | "lost"> {
+): Promise<PollResult | "lost"> {
   const { db, inTx } = test.database;
   const watch = await holdSite(test, siteId);
   region.asked.length = 0;
-  return lookAtSite({ db, inTx, log: quietLog, sweepIntervalMs: 3_600_000, ...more }, siteId, watch, maas, memory);
+  return pollSite({ db, inTx, log: quietLog, sweepIntervalMs: 3_600_000, ...more }, siteId, watch, maas, memory);
 }

@@ -1,19 +1,19 @@
 import type { SiteId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { databaseClock } from "../db/queries/clock.ts";
-import { doubtfulMachines } from "../db/queries/doubtful-machines.ts";
-import { type HeldWatch, recordLook, waitedOnSystemIds } from "../db/queries/maas-site-watches.ts";
+import { type HeldWatch, recordPoll, waitedOnSystemIds } from "../db/queries/maas-site-watches.ts";
+import { machinesToReread } from "../db/queries/machines-to-reread.ts";
 import type { Db, InTx } from "../db/tx.ts";
 import type { MaasPort, MachineList } from "../maas/port.ts";
 import { type Confirmed, confirmGone } from "./confirm.ts";
-import { Doubts } from "./doubts.ts";
 import { type Feed, readFeedOf } from "./feed.ts";
 import { keepObserved, type Seen } from "./observe.ts";
-import { breatherMs, LOOKS_PER_WAITED_READ, queryFrom, sweepIsDue, toRead, wordOf } from "./plan.ts";
+import { breatherMs, POLLS_PER_WAITED_READ, queryFrom, sweepIsDue, toRead, wordOf } from "./plan.ts";
+import { RepeatedReadings } from "./repeated-readings.ts";
 import { ROLL_CALL_MS, RollCall } from "./roll-call.ts";
 import { missingFrom, Sweep, type SweptList } from "./sweep.ts";
 
-export interface LookDependencies {
+export interface PollDependencies {
   readonly db: Db;
   readonly inTx: InTx;
   readonly log: Log;
@@ -30,14 +30,14 @@ export interface LookDependencies {
 }
 
 /** The data that one hub remembers about a site between polls. The memory of a hub only saves work: without it a poll reads more than necessary. */
-export interface LookMemory {
+export interface PollMemory {
   /** The content of processed events that the next poll reads again, by event id. */
   readonly seen: Map<number, string>;
   /** Until `performance.now()` reaches this value, the wait of a stage is no reason for the hub to read a machine. */
   waitedNotBefore: number;
   /** The machines that stages waited on when the hub last queried the database for them. */
   waited: ReadonlySet<string>;
-  looksSinceWaited: number;
+  pollsSinceWaited: number;
   /** The sweep of the site's machines that has not ended, or whose missing machines are not all confirmed as gone; null without such a sweep. */
   sweep: Sweep | null;
   /** No new sweep of the site begins before this time, because the last sweep failed. */
@@ -45,8 +45,8 @@ export interface LookMemory {
   sweepFailed: boolean;
   /** The unreadable machines that the log already names. */
   readonly unreadable: Set<string>;
-  /** The machines whose state is in doubt, so that they are read again without an event. */
-  readonly doubts: Doubts;
+  /** The machines whose last reading may be outdated although no event names them, and which are therefore read again. */
+  readonly rereads: RepeatedReadings;
   /** The list of all machine ids that was requested from MAAS and is not used yet. */
   rollCall: RollCall | null;
   /** The time when the hub last requested all machines or all their ids from MAAS. */
@@ -54,15 +54,15 @@ export interface LookMemory {
   /** The machines that are missing from MAAS's last list of ids and must still be read directly. */
   unanswered: readonly string[];
 }
-export const emptyMemory = (): LookMemory => ({
+export const emptyMemory = (): PollMemory => ({
   seen: new Map(),
-  doubts: new Doubts(),
+  rereads: new RepeatedReadings(),
   rollCall: null,
   calledAt: Number.NEGATIVE_INFINITY,
   unanswered: [],
   waitedNotBefore: 0,
   waited: new Set(),
-  looksSinceWaited: 0,
+  pollsSinceWaited: 0,
   sweep: null,
   sweepNotBefore: 0,
   sweepFailed: false,
@@ -80,13 +80,13 @@ class SiteLost extends Error {}
  * MaasError if the poll could read nothing. Returns what the poll could read and what it could not. The result `lost` means that another hub has the
  * site and nothing was stored.
  */
-export async function lookAtSite(
-  deps: LookDependencies,
+export async function pollSite(
+  deps: PollDependencies,
   siteId: SiteId,
   watch: HeldWatch,
   maas: MaasPort,
-  memory: LookMemory,
-): Promise<LookResult | "lost"> {
+  memory: PollMemory,
+): Promise<PollResult | "lost"> {
   const feed = await readFeedOf(maas, watch, memory.seen);
   // A sweep that is under way may have begun before MAAS's event ids went back, so its result is dropped.
   if (feed.reset) memory.sweep = null;
@@ -118,13 +118,13 @@ export async function lookAtSite(
 }
 
 /** The results of a stored poll. */
-export interface LookResult {
+export interface PollResult {
   /** `all` means that the poll read every machine of the site. */
   readonly read: "some" | "all";
   /** Machines that MAAS no longer lists and that no poll has read directly yet. */
   readonly unconfirmed: readonly string[];
   /**
-   * The error of the events feed or of the list of machines; null if the poll could read all that it requested. The caller of `lookAtSite` stores the
+   * The error of the events feed or of the list of machines; null if the poll could read all that it requested. The caller of `pollSite` stores the
    * error.
    */
   readonly error: unknown;
@@ -149,24 +149,24 @@ const NOTHING_READ: ReadSome = {
   waited: null,
 };
 
-const isOwed = ({ sweepIntervalMs }: LookDependencies, watch: HeldWatch, feed: Feed): boolean =>
+const isOwed = ({ sweepIntervalMs }: PollDependencies, watch: HeldWatch, feed: Feed): boolean =>
   feed.reset ||
   (watch.eventCursor === null && feed.error === null) ||
   watch.sweepRequestedAt !== null ||
   sweepIsDue(watch.sinceSweepMs, sweepIntervalMs);
 
 async function readSome(
-  { db }: LookDependencies,
+  { db }: PollDependencies,
   { siteId, maas, watch }: { siteId: SiteId; maas: MaasPort; watch: HeldWatch },
   feed: Feed,
-  memory: LookMemory,
+  memory: PollMemory,
 ): Promise<ReadSome> {
   // If the events feed failed, only a reading of a machine shows its changes, so the machines that stages wait on are read.
   const waited = await askWaited(db, siteId, watch.wakeRequestedAt !== null || feed.error !== null, memory);
   const fresh = waited === null ? [] : waited.ids.filter((id) => waited.all || !memory.waited.has(id));
   if (waited !== null) {
-    memory.doubts.record(await doubtfulMachines(db, siteId));
-    fresh.push(...memory.doubts.due(performance.now()));
+    memory.rereads.record(await machinesToReread(db, siteId));
+    fresh.push(...memory.rereads.due(performance.now()));
   }
   const ids = toRead(feed.changed, fresh);
   if (ids.length === 0) return { ...NOTHING_READ, waited };
@@ -178,18 +178,18 @@ async function readSome(
   return { asked: ids, list, missing: missingFrom(ids, list), readSince, waited };
 }
 
-async function askWaited(db: Db, siteId: SiteId, each: boolean, memory: LookMemory): Promise<ReadSome["waited"]> {
+async function askWaited(db: Db, siteId: SiteId, each: boolean, memory: PollMemory): Promise<ReadSome["waited"]> {
   if (performance.now() < memory.waitedNotBefore) return null;
   const ids = await waitedOnSystemIds(db, siteId);
-  return { ids, all: each || memory.looksSinceWaited + 1 >= LOOKS_PER_WAITED_READ };
+  return { ids, all: each || memory.pollsSinceWaited + 1 >= POLLS_PER_WAITED_READ };
 }
 
 /** Returns the machines that are missing in MAAS's list of ids. The list of ids is requested if no list of machines was read for a while. */
 async function callTheRoll(
-  { db, log, rollCallMs = ROLL_CALL_MS }: LookDependencies,
+  { db, log, rollCallMs = ROLL_CALL_MS }: PollDependencies,
   siteId: SiteId,
   maas: MaasPort,
-  memory: LookMemory,
+  memory: PollMemory,
 ): Promise<readonly string[]> {
   if (memory.rollCall === null && memory.sweep === null && performance.now() - memory.calledAt >= rollCallMs) {
     memory.calledAt = performance.now();
@@ -208,13 +208,13 @@ async function callTheRoll(
   return memory.unanswered;
 }
 
-interface LookFindings {
+interface PollFindings {
   readonly feed: Feed;
   readonly list: SweptList | null;
   readonly some: ReadSome;
   readonly confirmed: Confirmed;
   readonly failed: boolean;
-  readonly memory: LookMemory;
+  readonly memory: PollMemory;
 }
 
 /**
@@ -222,10 +222,10 @@ interface LookFindings {
  * another hub watches the site now.
  */
 async function keep(
-  deps: LookDependencies,
+  deps: PollDependencies,
   siteId: SiteId,
   watch: HeldWatch,
-  findings: LookFindings,
+  findings: PollFindings,
 ): Promise<boolean> {
   const { feed, list, some, confirmed, memory } = findings;
   const sweep = memory.sweep;
@@ -239,7 +239,7 @@ async function keep(
   try {
     await deps.inTx(async (tx) => {
       await keepObserved(tx, siteId, readings, confirmed.gone);
-      const ours = await recordLook(tx, siteId, watch.fence, {
+      const ours = await recordPoll(tx, siteId, watch.fence, {
         place: feed.place,
         hasRead: feed.error === null || list !== null || some.readSince !== null,
         startsAnew: feed.reset,
@@ -278,22 +278,22 @@ function onceEach(readings: readonly Seen[]): Seen[] {
  * Updates the hub's memory about the site, only after a poll was stored. After a poll that failed, or whose site another hub took over, the next poll
  * must process the same events again.
  */
-function remember(memory: LookMemory, feed: Feed, some: ReadSome, swept: SweptList | null): void {
+function remember(memory: PollMemory, feed: Feed, some: ReadSome, swept: SweptList | null): void {
   const { seen } = memory;
   // After MAAS's event ids went back, MAAS uses ids a second time for new events, so the hub forgets the old events.
   if (feed.reset) seen.clear();
   const news = feed.events.filter((event) => seen.get(event.id) !== wordOf(event)).toSorted((a, b) => a.id - b.id);
   const machines = [...some.list.machines, ...(swept?.machines ?? [])];
-  memory.doubts.looked(news, { asked: some.asked, machines }, performance.now());
+  memory.rereads.polled(news, { asked: some.asked, machines }, performance.now());
   if (swept !== null) memory.calledAt = performance.now();
   for (const event of feed.events) seen.set(event.id, wordOf(event));
   const oldest = queryFrom(feed.place?.cursor ?? 0);
   for (const id of seen.keys()) if (id <= oldest) seen.delete(id);
-  memory.looksSinceWaited = some.waited?.all === true ? 0 : memory.looksSinceWaited + 1;
+  memory.pollsSinceWaited = some.waited?.all === true ? 0 : memory.pollsSinceWaited + 1;
   if (some.waited !== null) memory.waited = new Set(some.waited.ids);
 }
 
-function settleSweep(memory: LookMemory, list: SweptList | null, confirmed: Confirmed, failed: boolean): void {
+function settleSweep(memory: PollMemory, list: SweptList | null, confirmed: Confirmed, failed: boolean): void {
   const { sweep } = memory;
   if (sweep === null) return;
   if (failed) {

@@ -5,16 +5,16 @@ import { readObservedMachine } from "../../../hub/db/queries/maas-machines.ts";
 import { releaseWatch } from "../../../hub/db/queries/maas-site-watches.ts";
 import { waitKey } from "../../../hub/db/queries/workflow-wakes.ts";
 import { type MaasSiteWatch, maasMachines, maasSiteWatches, workflows } from "../../../hub/db/schema/index.ts";
-import { emptyMemory, type LookResult } from "../../../hub/watcher/look.ts";
-import { EVENT_OVERLAP, LOOKS_PER_WAITED_READ } from "../../../hub/watcher/plan.ts";
+import { EVENT_OVERLAP, POLLS_PER_WAITED_READ } from "../../../hub/watcher/plan.ts";
+import { emptyMemory, type PollResult } from "../../../hub/watcher/poll.ts";
 import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../../support/database.ts";
 import { event, machine, Region } from "../../support/listed-region.ts";
-import { HUB, holdSite, lookOnce } from "../../support/one-look.ts";
+import { HUB, holdSite, pollOnce } from "../../support/one-poll.ts";
 
 const HOUR = 3_600_000;
 
-describe("one look at a site", () => {
+describe("one poll at a site", () => {
   let database: TestDatabase;
   let siteId: SiteId;
   let region: Region;
@@ -33,14 +33,14 @@ describe("one look at a site", () => {
     await database.database.db.delete(workflows);
   });
 
-  const looked = (sweepIntervalMs = HOUR) => lookOnce(database, { siteId, region, memory }, { sweepIntervalMs });
-  const look = async (sweepIntervalMs = HOUR): Promise<readonly string[]> => {
-    await looked(sweepIntervalMs);
+  const polled = (sweepIntervalMs = HOUR) => pollOnce(database, { siteId, region, memory }, { sweepIntervalMs });
+  const poll = async (sweepIntervalMs = HOUR): Promise<readonly string[]> => {
+    await polled(sweepIntervalMs);
     return [...region.asked];
   };
   const waitedReadIsDue = (): void => {
     memory.waitedNotBefore = 0;
-    memory.looksSinceWaited = LOOKS_PER_WAITED_READ;
+    memory.pollsSinceWaited = POLLS_PER_WAITED_READ;
   };
   const watchRow = async (): Promise<MaasSiteWatch | undefined> => {
     const { db } = database.database;
@@ -66,86 +66,86 @@ describe("one look at a site", () => {
   it("starts at the newest event with a sweep, then reads each changed machine once", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     region.feed = [event(500, "aaa")];
-    expect(await look()).toEqual(["events", "list"]);
+    expect(await poll()).toEqual(["events", "list"]);
     expect((await watchRow())?.eventCursor).toBe(500);
-    // Each look reads again some events below the event cursor. In its second look, a hub acts on the events below the event cursor, because its
-    // first look did not act on them.
-    expect(await look()).toEqual(["events", "some aaa"]);
-    expect(await look()).toEqual(["events"]);
+    // Each poll reads again some events below the event cursor. In its second poll, a hub acts on the events below the event cursor, because its
+    // first poll did not act on them.
+    expect(await poll()).toEqual(["events", "some aaa"]);
+    expect(await poll()).toEqual(["events"]);
     region.feed.push(event(501, "bbb"));
     region.machines = [machine("aaa"), machine("bbb", 9)];
-    expect(await look()).toEqual(["events", "some bbb"]);
+    expect(await poll()).toEqual(["events", "some bbb"]);
     expect((await observed("bbb"))?.status).toBe(9);
   });
 
   it("sees an event that was committed late, below the cursor", async () => {
     region.machines = [machine("aaa")];
     region.feed = [event(500, "aaa")];
-    await look();
-    await look();
+    await poll();
+    await poll();
     region.feed.push(event(498, "aaa"));
-    expect(await look()).toEqual(["events", "some aaa"]);
+    expect(await poll()).toEqual(["events", "some aaa"]);
   });
 
   it("acts on event ids that MAAS gives out a second time", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
     region.feed = [event(499, "aaa"), event(500, "aaa")];
-    await look();
-    await look();
+    await poll();
+    await poll();
     region.feed = [event(498, "aaa")];
-    expect(await look()).toEqual(["events", "list"]);
-    await look();
+    expect(await poll()).toEqual(["events", "list"]);
+    await poll();
     region.feed.push(event(499, "bbb"), event(500, "bbb"));
-    expect(await look()).toEqual(["events", "some bbb"]);
+    expect(await poll()).toEqual(["events", "some bbb"]);
   });
 
   it("makes as many requests for 300 awaited machines as for one", async () => {
     region.machines = Array.from({ length: 300 }, (_, i) => machine(`m${i}`));
-    await look();
+    await poll();
     await waitOn("m0");
-    expect(await look()).toEqual(["events", "some m0"]);
+    expect(await poll()).toEqual(["events", "some m0"]);
     await waitOn(...region.machines.slice(1).map(({ systemId }) => systemId));
     memory.waitedNotBefore = 0;
-    expect(await look()).toEqual(["events", "some 299"]);
+    expect(await poll()).toEqual(["events", "some 299"]);
     memory.waitedNotBefore = 0;
-    expect(await look()).toEqual(["events"]);
+    expect(await poll()).toEqual(["events"]);
     waitedReadIsDue();
-    expect(await look()).toEqual(["events", "some 300"]);
+    expect(await poll()).toEqual(["events", "some 300"]);
   });
 
-  it("reads all awaited machines in every twelfth look", async () => {
+  it("reads all awaited machines in every twelfth poll", async () => {
     region.machines = [machine("aaa")];
-    await look();
+    await poll();
     await waitOn("aaa");
     const read: number[] = [];
     for (let n = 0; n < 25; n += 1) {
       memory.waitedNotBefore = 0;
-      if ((await look()).includes("some aaa")) read.push(n);
+      if ((await poll()).includes("some aaa")) read.push(n);
     }
     expect(read).toHaveLength(3);
-    expect([read[0], (read[2] ?? 0) - (read[1] ?? 0)]).toEqual([0, LOOKS_PER_WAITED_READ]);
+    expect([read[0], (read[2] ?? 0) - (read[1] ?? 0)]).toEqual([0, POLLS_PER_WAITED_READ]);
   });
 
   it("pauses the reads of awaited machines in a slow region, but reads changed machines", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
-    await look();
+    await poll();
     await waitOn("aaa");
     region.meanwhile = () => new Promise((done) => setTimeout(done, 5));
-    await look();
+    await poll();
     expect(memory.waitedNotBefore).toBeGreaterThan(0);
     memory.waitedNotBefore = Number.POSITIVE_INFINITY;
-    expect(await look()).toEqual(["events"]);
+    expect(await poll()).toEqual(["events"]);
     region.feed.push(event(1, "bbb"));
-    expect(await look()).toEqual(["events", "some bbb"]);
+    expect(await poll()).toEqual(["events", "some bbb"]);
   });
 
-  it("stores a look with thousands of changed machines", async () => {
+  it("stores a poll with thousands of changed machines", async () => {
     region.machines = [machine("first")];
     region.feed = [event(1, "first")];
-    await look();
+    await poll();
     region.machines = [machine("first"), ...Array.from({ length: 6_000 }, (_, i) => machine(`m${i}`))];
     region.feed = region.machines.map(({ systemId }, i) => event(i + 1, systemId));
-    expect(await look()).toContain("some 6001");
+    expect(await poll()).toContain("some 6001");
     expect((await watchRow())?.eventCursor).toBe(6_001);
     expect(await rows(false)).toBe(6_001);
     expect(memory.seen.size).toBe(EVENT_OVERLAP);
@@ -153,66 +153,66 @@ describe("one look at a site", () => {
 
   it("marks a machine absent after a direct read, and stops asking for the machine", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
-    await look();
+    await poll();
     await waitOn("aaa", "never-seen");
     region.machines = [machine("bbb")];
     memory.waitedNotBefore = 0;
-    expect(await look()).toEqual(["events", "some aaa never-seen", "whoami", "one aaa", "whoami"]);
+    expect(await poll()).toEqual(["events", "some aaa never-seen", "whoami", "one aaa", "whoami"]);
     expect((await observed("aaa"))?.absent).toBe(true);
     waitedReadIsDue();
-    expect(await look()).toEqual(["events", "some aaa never-seen"]);
+    expect(await poll()).toEqual(["events", "some aaa never-seen"]);
   });
 
   it("trusts a direct read of a machine that a list has left out", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
-    await look();
+    await poll();
     region.machines = [machine("bbb")];
     region.unlisted = [machine("aaa", 9)];
-    expect(await look(0)).toEqual(["events", "list", "whoami", "one aaa"]);
+    expect(await poll(0)).toEqual(["events", "list", "whoami", "one aaa"]);
     expect(await observed("aaa")).toMatchObject({ absent: false, status: 9 });
   });
 
   it("returns the vanished machines that are not confirmed yet, after an event or a sweep", async () => {
     region.machines = Array.from({ length: 103 }, (_, i) => machine(`m${i}`));
     region.feed = [event(1, "m0")];
-    await look();
+    await poll();
     region.feed = region.machines.map(({ systemId }, i) => event(i + 1, systemId));
     region.machines = [];
-    const { unconfirmed } = (await looked()) as LookResult;
+    const { unconfirmed } = (await polled()) as PollResult;
     expect(unconfirmed).toHaveLength(3);
     expect([await rows(true), await rows(false)]).toEqual([100, 3]);
-    expect(((await looked(0)) as LookResult).unconfirmed).toEqual([]);
+    expect(((await polled(0)) as PollResult).unconfirmed).toEqual([]);
     expect(await rows(true)).toBe(103);
   });
 
   it("marks no machine absent if the token may have lost its rights", async () => {
     region.machines = [machine("aaa"), machine("bbb")];
-    await look();
+    await poll();
     region.machines = [];
     region.isSuperuser = false;
-    expect(await look(0)).toEqual(["events", "list", "whoami"]);
+    expect(await poll(0)).toEqual(["events", "list", "whoami"]);
     expect(await rows(true)).toBe(0);
     // The MAAS token loses its rights while the watcher reads the machines one by one.
     region.isSuperuser = true;
     region.onReadOne = () => {
       region.isSuperuser = false;
     };
-    expect(await look(0)).toEqual(["events", "list", "whoami", "one aaa", "one bbb", "whoami"]);
+    expect(await poll(0)).toEqual(["events", "list", "whoami", "one aaa", "one bbb", "whoami"]);
     expect(await rows(true)).toBe(0);
   });
 
-  it("confirms a vanished fleet over several looks of bounded size", async () => {
+  it("confirms a vanished fleet over several polls of bounded size", async () => {
     region.machines = Array.from({ length: 150 }, (_, i) => machine(`m${i}`));
-    await look();
+    await poll();
     region.machines = [];
     await database.database.db
       .update(maasSiteWatches)
       .set({ lastSweepAt: null })
       .where(eq(maasSiteWatches.siteId, siteId));
-    expect((await look()).filter((asked) => asked.startsWith("one"))).toHaveLength(100);
+    expect((await poll()).filter((asked) => asked.startsWith("one"))).toHaveLength(100);
     expect((await watchRow())?.lastSweepAt).toBeNull();
-    // The second look needs no new list, because the hub keeps the result of the first list.
-    expect(await looked()).toMatchObject({ read: "some", unconfirmed: [] });
+    // The second poll needs no new list, because the hub keeps the result of the first list.
+    expect(await polled()).toMatchObject({ read: "some", unconfirmed: [] });
     expect(region.asked.filter((asked) => asked.startsWith("one"))).toHaveLength(50);
     expect((await watchRow())?.lastSweepAt).not.toBeNull();
     expect(await rows(true)).toBe(150);
@@ -228,19 +228,19 @@ describe("one look at a site", () => {
     };
     const givenBack = () => releaseWatch(database.database.db, siteId, other);
     region.meanwhile = takenOver;
-    await look();
+    await poll();
     expect([await observed("aaa"), (await watchRow())?.eventCursor]).toEqual([null, null]);
     await givenBack();
     region.meanwhile = async () => undefined;
-    await look();
+    await poll();
     region.meanwhile = takenOver;
     region.machines = [machine("aaa", 9)];
-    await look();
+    await poll();
     expect((await observed("aaa"))?.status).toBe(4);
     await givenBack();
     region.meanwhile = async () => undefined;
     // The watcher dropped the event when it lost the site's lease to another hub, so it must not remember the event as processed.
-    expect(await look()).toEqual(["events", "some aaa"]);
+    expect(await poll()).toEqual(["events", "some aaa"]);
     expect((await observed("aaa"))?.status).toBe(9);
   });
 });

@@ -5,7 +5,12 @@ import { revokeEnrollmentTokens } from "../db/queries/enrollment-tokens.ts";
 import { revokeCertificates } from "../db/queries/node-certificates.ts";
 import { writeOwnCondition } from "../db/queries/node-conditions.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
-import { endQuarantine, healBar, keepBar, readBar } from "../db/queries/node-identity-bars.ts";
+import {
+  endIdentityBlock,
+  endQuarantine,
+  readIdentityBlock,
+  writeIdentityBlock,
+} from "../db/queries/node-identity-bars.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { waitKey, wakeWorkflows } from "../db/queries/workflow-wakes.ts";
 import type { Node } from "../db/schema/index.ts";
@@ -23,19 +28,19 @@ export interface CloneFound {
 
 /**
  * Makes the identity invalid for both hosts that use it, because the hub cannot know which host is the right one. If two hosts use the identity of a
- * node in service, the node is quarantined. If the node's onboarding is running, it continues without the agent and fails by itself. `barIdentity`
+ * node in service, the node is quarantined. If the node's onboarding is running, it continues without the agent and fails by itself. `blockIdentity`
  * acts once for each generation of a node; the result is false if this generation's identity was already invalid.
  */
-export async function barIdentity(tx: Tx, nodeId: NodeId, generation: number, found: CloneFound): Promise<boolean> {
+export async function blockIdentity(tx: Tx, nodeId: NodeId, generation: number, found: CloneFound): Promise<boolean> {
   const node = await lockNode(tx, nodeId);
   if (node === null || node.status === "deleted" || node.generation !== generation) return false;
-  const before = await readBar(tx, nodeId);
+  const before = await readIdentityBlock(tx, nodeId);
   if (before !== null && before.generation === generation) return false;
-  const message = `Two hosts use this node's identity: ${CLONE_EVIDENCE[found.evidence]}. Both are barred. ${WHAT_TO_DO}`;
+  const message = `Two hosts use this node's identity: ${CLONE_EVIDENCE[found.evidence]}. Both are blocked. ${WHAT_TO_DO}`;
   await revokeCertificates(tx, nodeId, "all", `two hosts used this node's identity. ${WHAT_TO_DO}`);
   await revokeEnrollmentTokens(tx, nodeId);
   const quarantined = await quarantine(tx, node, message);
-  await keepBar(tx, { nodeId, generation, ...found, quarantined });
+  await writeIdentityBlock(tx, { nodeId, generation, ...found, quarantined });
   const details = { ...found.details, evidence: found.evidence, generation };
   await recordNodeEvent(tx, { nodeId, type: "duplicate_identity", owner: "identity", message, details });
   await writeOwnCondition(tx, node, { type: "agent.identity", status: "False", reason: "TwoUsers", message });
@@ -58,15 +63,15 @@ async function quarantine(tx: Tx, { id, status }: Node, message: string): Promis
  * issued the token for this enrollment.
  */
 export async function healIdentity(tx: Tx, node: Node): Promise<void> {
-  const bar = await healBar(tx, node.id, node.generation);
-  if (bar === null) return;
+  const block = await endIdentityBlock(tx, node.id, node.generation);
+  if (block === null) return;
   const message = "The node enrolled again; the identity that two hosts used stays invalid for ever";
   await recordNodeEvent(tx, { nodeId: node.id, type: "identity_restored", owner: "identity", message });
   await writeOwnCondition(tx, node, { type: "agent.identity", status: "True", reason: "EnrolledAnew", message });
   await recordDomainEvent(tx, {
     type: "node.identity.restored",
     subject: `nodes/${node.id}`,
-    data: { node_id: node.id, hostname: node.hostname, evidence: bar.evidence },
+    data: { node_id: node.id, hostname: node.hostname, evidence: block.evidence },
   });
 }
 

@@ -6,7 +6,7 @@ import { holdWatch } from "../../../hub/db/queries/maas-site-watches.ts";
 import { maasSiteWatches, nodeMaasState } from "../../../hub/db/schema/index.ts";
 import { MaasError, type MaasPort } from "../../../hub/maas/port.ts";
 import { loadConfig } from "../../../hub/startup/config.ts";
-import { emptyMemory, lookAtSite } from "../../../hub/watcher/look.ts";
+import { emptyMemory, pollSite } from "../../../hub/watcher/poll.ts";
 import { ROLL_CALL_MS } from "../../../hub/watcher/roll-call.ts";
 import type { SiteId } from "../../../shared/ids.ts";
 import { powerOn } from "../../fakes/maas/engine/marks.ts";
@@ -46,10 +46,10 @@ const known = async () => {
   });
   return made;
 };
-/** Waits until the watcher has stored a look that read the newest event and the machine of that event. */
-const looked = (): Promise<true> => {
+/** Waits until the watcher has stored a poll that read the newest event and the machine of that event. */
+const polled = (): Promise<true> => {
   const newest = region().state.events.at(-1)?.id ?? 0;
-  return until("a look after the event", async () =>
+  return until("a poll after the event", async () =>
     ((await watchOf())?.eventCursor ?? 0) >= newest ? true : undefined,
   );
 };
@@ -72,7 +72,7 @@ describe("power, whose end MAAS announces by no event", () => {
   it("is seen as off, and later on, even if the BMC acts long after the event was read", async () => {
     const { nodeId, machine } = await known();
     await maas.powerOff(machine.systemId);
-    await looked();
+    await polled();
     expect(await fleet.node(nodeId)).toMatchObject({ driftDetected: false, lastMaasPowerState: "on" });
     done(machine);
     await fleet.drifted(nodeId, "powered_off");
@@ -81,7 +81,7 @@ describe("power, whose end MAAS announces by no event", () => {
     const person = region().state.users[0];
     if (person === undefined) throw new Error("the region has no user");
     await powerOn(region(), machine, person, null, null);
-    await looked();
+    await polled();
     expect((await fleet.node(nodeId)).driftDetected).toBe(true);
     done(machine);
     expect(await healed(nodeId)).toMatchObject({ lastMaasPowerState: "on" });
@@ -105,7 +105,7 @@ describe("power, whose end MAAS announces by no event", () => {
   });
 });
 
-it("a node that is bound during a look gets its machine's state with the next look", async () => {
+it("a node that is bound during a poll gets its machine's state with the next poll", async () => {
   const { nodeId } = await known();
   const unseen = { lastMaasStatus: null, lastMaasPowerState: null, lastMaasIps: null };
   await fleet.db.update(nodeMaasState).set(unseen).where(eq(nodeMaasState.nodeId, nodeId));
@@ -115,22 +115,16 @@ it("a node that is bound during a look gets its machine's state with the next lo
   );
 });
 
-describe("the requests of a look", () => {
+describe("the requests of a poll", () => {
   const region = new Region();
   const siteId = randomUUID() as SiteId;
   const memory = emptyMemory();
-  const look = async (rollCallMs = HOUR): Promise<string[]> => {
+  const poll = async (rollCallMs = HOUR): Promise<string[]> => {
     const { db, inTx } = fleet;
     const watch = await holdWatch(db, siteId, fleet.rig.siteId, 60);
     if (watch === null) throw new Error("somebody else watches the site");
     region.asked.length = 0;
-    await lookAtSite(
-      { db, inTx, log: quietLog, sweepIntervalMs: HOUR, rollCallMs },
-      siteId,
-      watch,
-      region.port,
-      memory,
-    );
+    await pollSite({ db, inTx, log: quietLog, sweepIntervalMs: HOUR, rollCallMs }, siteId, watch, region.port, memory);
     return [...region.asked];
   };
   const absent = async (systemId: string) => (await readObservedMachine(fleet.db, siteId, systemId))?.absent;
@@ -138,30 +132,30 @@ describe("the requests of a look", () => {
   it("are one for all machines whose power is about to change", async () => {
     region.machines = Array.from({ length: 300 }, (_, n) => machine(`m${n}`, 6));
     region.feed = [event(1, "m0")];
-    await look();
-    await look();
+    await poll();
+    await poll();
     region.feed.push(
       ...region.machines.map(({ systemId }, n) => ({ ...event(n + 2, systemId), type: "User powering down node" })),
     );
-    expect(await look()).toEqual(["events", "some 300"]);
+    expect(await poll()).toEqual(["events", "some 300"]);
     memory.waitedNotBefore = 0;
-    expect(await look()).toEqual(["events", "some 300"]);
+    expect(await poll()).toEqual(["events", "some 300"]);
     region.machines = region.machines.map((one) => ({ ...one, powerState: "off" }));
     await until("they are read as off", async () => {
       memory.waitedNotBefore = 0;
-      return (await look()).length > 1 ? true : undefined;
+      return (await poll()).length > 1 ? true : undefined;
     });
     memory.waitedNotBefore = 0;
-    expect(await look()).toEqual(["events"]);
+    expect(await poll()).toEqual(["events"]);
   });
 
   it("include the ids of all machines now and then, and confirm a machine that is gone", async () => {
-    expect(await look(0)).toEqual(["events", "ids"]);
-    expect(await look()).toEqual(["events"]);
+    expect(await poll(0)).toEqual(["events", "ids"]);
+    expect(await poll()).toEqual(["events"]);
     region.machines = region.machines.slice(1);
-    expect(await look(0)).toEqual(["events", "ids", "whoami", "one m0", "whoami"]);
+    expect(await poll(0)).toEqual(["events", "ids", "whoami", "one m0", "whoami"]);
     expect(await absent("m0")).toBe(true);
-    expect(await look(0)).toEqual(["events", "ids"]);
+    expect(await poll(0)).toEqual(["events", "ids"]);
   });
 
   it("keep the result of the id list when MAAS fails before it is confirmed", async () => {
@@ -170,9 +164,9 @@ describe("the requests of a look", () => {
     region.onReadOne = () => {
       throw new MaasError({ code: "timeout", operation: "test", message: "too slow" });
     };
-    await expect(look(0)).rejects.toThrow("too slow");
+    await expect(poll(0)).rejects.toThrow("too slow");
     region.onReadOne = () => undefined;
-    expect(await look()).toEqual(["events", "whoami", `one ${gone}`, "whoami"]);
+    expect(await poll()).toEqual(["events", "whoami", `one ${gone}`, "whoami"]);
     expect(await absent(gone)).toBe(true);
   });
 
@@ -180,7 +174,7 @@ describe("the requests of a look", () => {
     const [first, ...others] = region.machines;
     region.machines = others;
     region.isSuperuser = false;
-    expect(await look(0)).toEqual(["events", "ids", "whoami"]);
+    expect(await poll(0)).toEqual(["events", "ids", "whoami"]);
     region.isSuperuser = true;
     region.machines = first === undefined ? others : [first, ...others];
     expect(await absent(first?.systemId ?? "")).toBe(false);
@@ -190,9 +184,9 @@ describe("the requests of a look", () => {
     const { systemIds } = region.port;
     region.port.systemIds = () =>
       Promise.reject(new MaasError({ code: "forbidden", operation: "test", message: "no" }));
-    expect(await look(0)).toEqual(["events"]);
+    expect(await poll(0)).toEqual(["events"]);
     region.port.systemIds = systemIds;
-    expect(await look(0)).toEqual(["events", "ids"]);
+    expect(await poll(0)).toEqual(["events", "ids"]);
   });
 });
 
@@ -209,7 +203,7 @@ describe("a machine that is deleted in MAAS together with its events", () => {
   const somethingElse = async (): Promise<void> => {
     const other = await known();
     for (let n = 0; n < 60; n += 1) fleet.change(other.machine, () => undefined);
-    await looked();
+    await polled();
   };
   it("is found by the list of ids without a sweep, even if its agent is connected", async () => {
     const { nodeId, machine } = await known();
@@ -220,7 +214,7 @@ describe("a machine that is deleted in MAAS together with its events", () => {
     expect(await sweptAt()).toEqual(before);
   });
 
-  it("is found within five minutes by default: the id list plus three looks (lifecycle 6.3)", () => {
+  it("is found within five minutes by default: the id list plus three polls (lifecycle 6.3)", () => {
     expect(ROLL_CALL_MS + 3 * loadConfig({}).watchIntervalMs).toBeLessThanOrEqual(300_000);
   });
 });

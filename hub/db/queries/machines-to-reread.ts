@@ -9,11 +9,11 @@ import type { Db } from "../tx.ts";
 const AWAY_SECONDS = 30;
 
 /**
- * Deployed machines of nodes in service whose row in the hub's database may be outdated. A machine's row is in doubt if the node's agent is away, or
- * if MAAS reports the machine's power as off or in error. The `key` that `doubtfulMachines` returns for a machine changes when the reason of the
- * doubt changes.
+ * Deployed machines of nodes in service whose row in the hub's database may be outdated, which the watcher must therefore read repeatedly. A
+ * machine's row may be outdated if the node's agent is away, or if MAAS reports the machine's power as off or in error. The `key` that
+ * `machinesToReread` returns for a machine changes when the reason to read the machine again changes.
  */
-export async function doubtfulMachines(db: Db, siteId: SiteId): Promise<{ systemId: string; key: string }[]> {
+export async function machinesToReread(db: Db, siteId: SiteId): Promise<{ systemId: string; key: string }[]> {
   const { rows } = await db.execute<{ system_id: string; key: string }>(sql`
     select m.system_id, concat_ws(' ', m.power_state, a.closed_at) as key
     from node_maas_state s

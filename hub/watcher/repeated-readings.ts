@@ -1,0 +1,85 @@
+import type { MaasEvent, MaasMachine } from "../maas/port.ts";
+
+/**
+ * Keeps the machines whose last reading may be outdated although no event names them. MAAS sends an event when a power action begins, and none when
+ * the power has changed. If a host's power changes without MAAS, MAAS learns the change minutes later from the BMC and sends no event.
+ */
+
+/** A machine that the watcher must read repeatedly. If `key` changes, there is a new reason, and the series of readings restarts. */
+export interface MachineToReread {
+  readonly systemId: string;
+  readonly key: string;
+}
+/** A series of readings of one machine whose last reading may be outdated. */
+interface Series {
+  /** The power state of the machine that ends the series of readings; null if the series ends only when its reason is gone. */
+  readonly wanted: string | null;
+  readonly key: string;
+  /** The time of the first reading of the machine in this series; null if the series has no reading yet. */
+  since: number | null;
+  readAt: number;
+}
+
+/** A series of readings of a machine ends after this many milliseconds. After that, the machine is not read again before the next sweep. */
+export const SERIES_MS = 1_800_000;
+const LONGEST_PAUSE_MS = 240_000;
+
+/**
+ * Returns the pause before the next reading in a series of readings of one machine. The pause is as long as the series has lasted, and at most four
+ * minutes. The pauses therefore grow, and a series has about a dozen readings.
+ */
+const pauseMs = (seriesLastedMs: number): number => Math.min(seriesLastedMs, LONGEST_PAUSE_MS);
+
+/** For each type of MAAS event about a power action, the power state that the action should reach. */
+const WANTED: Readonly<Record<string, string>> = { "User powering up node": "on", "User powering down node": "off" };
+
+export class RepeatedReadings {
+  /**
+   * The series of readings, by machine: `#told` holds each series that began with an event of MAAS, and `#recorded` each series that follows from the
+   * database.
+   */
+  readonly #told = new Map<string, Series>();
+  readonly #recorded = new Map<string, Series>();
+
+  /** Takes the machines whose row in the database may be outdated. A series of readings of any other machine is deleted if rows had started it. */
+  record(toReread: readonly MachineToReread[]): void {
+    const ids = new Set(toReread.map(({ systemId }) => systemId));
+    for (const systemId of this.#recorded.keys()) if (!ids.has(systemId)) this.#recorded.delete(systemId);
+    for (const { systemId, key } of toReread)
+      if (this.#recorded.get(systemId)?.key !== key)
+        this.#recorded.set(systemId, { wanted: null, key, since: null, readAt: 0 });
+  }
+
+  /** Returns the machines whose next repeated reading is due in a poll at the time `now`. */
+  due(now: number): string[] {
+    const isDue = ([, { since, readAt }]: [string, Series]): boolean =>
+      since === null || (readAt - since <= SERIES_MS && now - readAt >= pauseMs(readAt - since));
+    return [...new Set([...this.#told, ...this.#recorded].filter(isDue).map(([systemId]) => systemId))];
+  }
+
+  /**
+   * Takes the results of a stored poll: the new events, oldest first, the machines that the poll requested at `now`, and the machines that it read.
+   */
+  polled(
+    events: readonly MaasEvent[],
+    { asked, machines }: { readonly asked: readonly string[]; readonly machines: readonly MaasMachine[] },
+    now: number,
+  ): void {
+    for (const { node, type, id } of events) {
+      const wanted = WANTED[type];
+      if (wanted !== undefined) this.#told.set(node, { wanted, key: String(id), since: null, readAt: 0 });
+    }
+    for (const { systemId, powerState } of machines)
+      if (this.#told.get(systemId)?.wanted === powerState) this.#told.delete(systemId);
+    // A requested machine that could not be read, or did not exist, also counts as read. If the machine did not count as read, every poll would
+    // request it again.
+    for (const systemId of [...asked, ...machines.map((machine) => machine.systemId)])
+      for (const series of [this.#told.get(systemId), this.#recorded.get(systemId)]) {
+        if (series === undefined) continue;
+        series.since ??= now;
+        series.readAt = now;
+      }
+    for (const [systemId, { since }] of this.#told)
+      if (since !== null && now - since > SERIES_MS) this.#told.delete(systemId);
+  }
+}
