@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,6 +42,31 @@ describe("journal", () => {
     await written(...entries);
     expect(await reopened()).toEqual(entries);
     expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it("knows the result of a task before and after the hub has acknowledged it, also over a restart", async () => {
+    const reply = { ok: true, result: { b: 1, a: [null, "ü"] } } as const;
+    const sha256 = createHash("sha256").update('{"a":[null,"ü"],"b":1}').digest("hex");
+    const first = finished({ reply, epoch: 3 });
+    await written(first);
+    const journal = await Journal.open(file);
+    expect(journal.resultOf(first.task_id)).toEqual({ epoch: 3, sha256 });
+    const { reply: _acknowledged, ...rest } = first;
+    await journal.record({ ...rest, state: "reported", result_sha256: sha256 });
+    await journal.close();
+    const again = await Journal.open(file);
+    expect(again.resultOf(first.task_id)).toEqual({ epoch: 3, sha256 });
+    expect(again.resultOf(newTaskId())).toBeNull();
+    await again.close();
+  });
+
+  it("knows no result of a failed or unfinished task", async () => {
+    const failed = finished({ reply: { ok: false, error: "interrupted", message: "m" } });
+    const begun = entry("started");
+    await written(failed, begun);
+    const journal = await Journal.open(file);
+    expect([failed, begun].map(({ task_id }) => journal.resultOf(task_id))).toEqual([null, null]);
+    await journal.close();
   });
 
   it("keeps the newest state of a delivery and the highest epoch of a task", async () => {

@@ -3,7 +3,9 @@ import { type FileHandle, mkdir, open, readFile, rename, rm } from "node:fs/prom
 import { dirname } from "node:path";
 import { z } from "zod";
 import { TaskId } from "../shared/ids.ts";
+import { canonicalJson } from "../shared/json.ts";
 import { JOURNAL_STATES, type JournalState, WireReply } from "../shared/protocol/frames.ts";
+import { Sha256 } from "../shared/sanitization-format.ts";
 
 const Entry = z.strictObject({
   task_id: TaskId,
@@ -11,6 +13,8 @@ const Entry = z.strictObject({
   state: z.enum(JOURNAL_STATES),
   type: z.string(),
   reply: WireReply.optional(),
+  /** The SHA-256 of the task's result, kept after the hub has acknowledged the reply. A failed task has no result. */
+  result_sha256: Sha256.optional(),
 });
 export type JournalEntry = z.output<typeof Entry>;
 
@@ -22,7 +26,8 @@ const COMPACT_BYTES = 1024 * 1024;
 /**
  * The journal stores the state of each delivery (`received -> started -> finished -> reported`) on disk before the agent acts on the delivery. The
  * journal keeps the highest epoch of each task, so that a replayed order has no effect. The journal keeps a task's reply until the hub has
- * acknowledged the reply. The journal never contains a task's input, which may include a secret.
+ * acknowledged the reply, and the SHA-256 of the task's result for longer, so that the agent can vouch for the result (architecture 14.5). The
+ * journal never contains a task's input, which may include a secret.
  */
 export class Journal {
   readonly #file: string;
@@ -143,6 +148,13 @@ export class Journal {
     return this.withState("finished");
   }
 
+  /** The newest delivery of a task whose result the journal knows, with the result's SHA-256; null if the journal knows no result of the task. */
+  resultOf(taskId: TaskId): { readonly epoch: number; readonly sha256: string } | null {
+    const entry = this.#latest.get(taskId);
+    const sha256 = entry === undefined ? undefined : (entry.result_sha256 ?? resultSha256(entry.reply));
+    return entry === undefined || sha256 === undefined ? null : { epoch: entry.epoch, sha256 };
+  }
+
   withState(state: JournalState): JournalEntry[] {
     return this.entries.filter((entry) => entry.state === state);
   }
@@ -152,6 +164,10 @@ export class Journal {
     await this.#handle?.close();
   }
 }
+
+/** The SHA-256 of a successful reply's result in canonical JSON. The hub computes the same SHA-256 from the result that it stored. */
+export const resultSha256 = (reply: WireReply | undefined): string | undefined =>
+  reply?.ok === true ? createHash("sha256").update(canonicalJson(reply.result)).digest("hex") : undefined;
 
 interface Written {
   readonly handle: FileHandle;

@@ -50,7 +50,10 @@ const agent = new Agent({ config, system, journal, log, identities, trust });
 agent.use(
   new Runner({
     journal,
-    handlers: handlersFor(system),
+    handlers: handlersFor(system, {
+      identity: () => identities.read(),
+      resultOf: (taskId) => journal.resultOf(taskId),
+    }),
     keys: () => trust.orderKeys(),
     nodeId: config.nodeId,
     now: agent.now,

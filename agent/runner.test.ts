@@ -8,7 +8,7 @@ import type { UnsignedOrder } from "../shared/tasks/order.ts";
 import { quietAgentLog } from "../test/fakes/hub/host-folder.ts";
 import { newNodeId, newTaskId, OrderSigner } from "../test/fakes/hub/orders.ts";
 import { until } from "../test/support/until.ts";
-import { Journal } from "./journal.ts";
+import { Journal, resultSha256 } from "./journal.ts";
 import { Runner } from "./runner.ts";
 
 const nodeId = newNodeId();
@@ -94,7 +94,7 @@ describe("runner", () => {
     one.resend();
     expect(results()).toHaveLength(2);
     expect((await Journal.open(file)).entries).toEqual([
-      { task_id: drain.task_id, epoch: 1, state: "reported", type: "node.drain" },
+      { task_id: drain.task_id, epoch: 1, state: "reported", type: "node.drain", result_sha256: resultSha256(drained) },
     ]);
   });
 

@@ -14,7 +14,7 @@ import {
 } from "../shared/tasks/index.ts";
 import type { SignedOrder } from "../shared/tasks/order.ts";
 import { withoutCredentials } from "../shared/without-credentials.ts";
-import type { Journal } from "./journal.ts";
+import { type Journal, resultSha256 } from "./journal.ts";
 import type { Log } from "./log.ts";
 import { judgeOrder } from "./orders.ts";
 import { TaskCancelled } from "./tasks/cancelled.ts";
@@ -187,8 +187,10 @@ export class Runner {
       await this.#options.onAccepted(taskId, told.type);
     if (this.#unjournalled.get(taskId)?.epoch === epoch) this.#unjournalled.delete(taskId);
     if (entry === undefined) return;
-    const { reply: _delivered, ...rest } = entry;
-    await this.#options.journal.record({ ...rest, state: "reported" });
+    const { reply, ...rest } = entry;
+    const sha256 = resultSha256(reply);
+    const result = sha256 === undefined ? {} : { result_sha256: sha256 };
+    await this.#options.journal.record({ ...rest, ...result, state: "reported" });
   }
 
   /**

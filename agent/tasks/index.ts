@@ -3,14 +3,16 @@ import type { System } from "../system/system.ts";
 import { drain } from "./drain.ts";
 import { heartbeatCheck } from "./heartbeat-check.ts";
 import { hwSyncReseed } from "./hw-sync-reseed.ts";
+import { type RecordEvidence, signRecord } from "./sign-record.ts";
 import { undrain } from "./undrain.ts";
 import { uninstall } from "./uninstall.ts";
 
 /** Returns one handler for each task type. A task type without a handler is a compile error. */
-export const handlersFor = (system: System): TaskHandlers => ({
+export const handlersFor = (system: System, evidence: RecordEvidence): TaskHandlers => ({
   "node.hw_sync_reseed": hwSyncReseed(system),
   "node.heartbeat_check": heartbeatCheck(system),
   "node.drain": drain(system),
   "node.undrain": undrain(system),
   "node.uninstall": uninstall(system),
+  "node.sign_record": signRecord(system, evidence),
 });

@@ -3,6 +3,7 @@ import type { TaskId } from "../ids.ts";
 import { drain } from "./drain.ts";
 import { heartbeatCheck } from "./heartbeat-check.ts";
 import { hwSyncReseed } from "./hw-sync-reseed.ts";
+import { signRecord } from "./sign-record.ts";
 import { undrain } from "./undrain.ts";
 import { uninstall } from "./uninstall.ts";
 
@@ -13,6 +14,7 @@ export const TASKS = {
   [drain.type]: drain,
   [undrain.type]: undrain,
   [uninstall.type]: uninstall,
+  [signRecord.type]: signRecord,
 } as const;
 
 export type TaskType = keyof typeof TASKS;
