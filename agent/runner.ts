@@ -54,9 +54,9 @@ interface Job {
 const STOP_WITHIN_MS = 5_000;
 
 /**
- * The runner carries out orders: it verifies, records and runs each order once, and reports the reply until the hub acknowledges it. The task types
- * form two groups, called lanes: `work` and `look`. Orders of the same lane run one after the other. A task that had started before a restart of the
- * agent and has no recorded end is reported as `interrupted`, and the hub decides whether to run it again.
+ * The runner carries out orders: it verifies, records and runs each order once, and reports the reply until the hub acknowledges it. Orders of task
+ * types that change the host (lane `work`) run one after the other, and so do orders of task types that only read (lane `look`). A task that had
+ * started before a restart of the agent and has no recorded end is reported as `interrupted`, and the hub decides whether to run it again.
  */
 export class Runner {
   readonly #options: RunnerOptions;

@@ -106,8 +106,8 @@ async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generati
 }
 
 /**
- * Judges a replaced certificate. If a replaced certificate proves that two hosts use one node's identity, the hub blocks both hosts (decision I1).
- * Returns the error that refuses the request.
+ * Judges a replaced certificate. If a replaced certificate proves that two hosts use one node's identity, the hub refuses both hosts from now on
+ * (decision I1). Returns the error that refuses the request.
  */
 export async function judgeReplaced(
   deps: IdentityDependencies,

@@ -110,9 +110,9 @@ async function bringBack(tx: Tx): Promise<number> {
 }
 
 /**
- * Looks for silent nodes every few seconds. If the database was unavailable or the process was paused, the grace period starts again. During an
- * outage of the hub, the times at which agents were heard could not be written. An outage of the hub must not count as an outage of its agents
- * (decisions F1, F2).
+ * Searches the database for silent nodes every few seconds. If the database was unavailable or the process was paused, the grace period starts again.
+ * During an outage of the hub, the times at which agents were heard could not be written. An outage of the hub must not count as an outage of its
+ * agents (decisions F1, F2).
  */
 export function startOfflineSweep(options: OfflineSweepOptions): { close(): Promise<void> } {
   const everyMs = options.everyMs ?? EVERY_MS;

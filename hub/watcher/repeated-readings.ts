@@ -5,7 +5,10 @@ import type { MaasEvent, MaasMachine } from "../maas/port.ts";
  * the power has changed. If a host's power changes without MAAS, MAAS learns the change minutes later from the BMC and sends no event.
  */
 
-/** A machine that the watcher must read repeatedly. If `key` changes, there is a new reason, and the series of readings restarts. */
+/**
+ * A machine that the watcher must read repeatedly, although no event names it. If `key` changes, there is a new reason to read the machine, and its
+ * series of readings restarts.
+ */
 export interface MachineToReread {
   readonly systemId: string;
   readonly key: string;
@@ -41,7 +44,10 @@ export class RepeatedReadings {
   readonly #told = new Map<string, Series>();
   readonly #recorded = new Map<string, Series>();
 
-  /** Takes the machines whose row in the database may be outdated. A series of readings of any other machine is deleted if rows had started it. */
+  /**
+   * Takes the machines whose row in the database may be outdated, and begins a series of readings of each. A series that an earlier call of `record`
+   * began ends when its machine is no longer given.
+   */
   record(toReread: readonly MachineToReread[]): void {
     const ids = new Set(toReread.map(({ systemId }) => systemId));
     for (const systemId of this.#recorded.keys()) if (!ids.has(systemId)) this.#recorded.delete(systemId);

@@ -5,7 +5,8 @@ export type ErrorHandling = "retry" | "fail";
 
 /**
  * The group of a task type. Tasks in the lane `work` change the host. Tasks in the lane `look` only read and take no noticeable time. A node's agent
- * runs one task at a time in each lane, so a task that only reads never waits behind a long task that changes the host.
+ * runs one task of the lane `work` and one of the lane `look` at a time, so a task that only reads never waits behind a long task that changes the
+ * host.
  */
 export type TaskLane = "work" | "look";
 

@@ -4,7 +4,8 @@ import { type NodeIdentityBar, nodeIdentityBars } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
 /**
- * Returns the last finding that two hosts used the node's identity, whether the block of both hosts has ended or not; null without such a finding.
+ * Returns the latest finding that two hosts used the node's identity, even if the hub no longer refuses these hosts; null if there never was such a
+ * finding.
  */
 export async function readIdentityBlock(db: Db | Tx, nodeId: NodeId): Promise<NodeIdentityBar | null> {
   const [block] = await db.select().from(nodeIdentityBars).where(eq(nodeIdentityBars.nodeId, nodeId));
@@ -22,8 +23,8 @@ export async function writeIdentityBlock(tx: Tx, block: NewIdentityBlock): Promi
 }
 
 /**
- * Records that two hosts which used the node's identity are no longer blocked, after an enrollment in a newer generation. The result is null if no
- * host was blocked.
+ * Records that the hub no longer refuses the hosts of a node whose identity two hosts had used, because the node has enrolled in a newer generation.
+ * The result is null if the hub refused no host of the node.
  */
 export async function endIdentityBlock(tx: Tx, nodeId: NodeId, generation: number): Promise<NodeIdentityBar | null> {
   const [block] = await tx
@@ -41,8 +42,8 @@ export async function endIdentityBlock(tx: Tx, nodeId: NodeId, generation: numbe
 }
 
 /**
- * True if two hosts with the node's identity caused its quarantine and are no longer blocked, because the node has enrolled again. `endQuarantine`
- * also clears the mark `quarantined`, which says that two hosts with one identity caused the node's quarantine.
+ * True if the node was quarantined because two hosts used its identity, and the node has enrolled again since. `endQuarantine` also clears the mark
+ * `quarantined`, which says that two hosts with one identity caused the node's quarantine.
  */
 export async function endQuarantine(tx: Tx, nodeId: NodeId): Promise<boolean> {
   const ended = await tx

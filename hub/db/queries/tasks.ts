@@ -97,7 +97,10 @@ async function cancelTasks(tx: Tx, which: SQL | undefined): Promise<Task[]> {
 }
 
 const specs = Object.values(TASKS);
-/** SQL rows with each task type's lease, its flag `destructive`, and its lane (`work` or `look`). An agent runs one task at a time in each lane. */
+/**
+ * SQL rows with each task type's lease, its flag `destructive`, and its lane (`work` or `look`). An agent runs one task of the lane `work` and one of
+ * the lane `look` at a time.
+ */
 const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[], ${sql.param(specs.map((spec) => spec.leaseSeconds))}::int[], ${sql.param(specs.map((spec) => spec.destructive))}::boolean[], ${sql.param(specs.map((spec) => spec.lane))}::text[]) as c(type, lease_seconds, destructive, lane)`;
 /**
  * A task whose type this hub does not know, e.g. a type of a newer hub, gets a lease of 60 seconds. A task delivery without a lease would be held for
@@ -106,7 +109,7 @@ const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[
 const leaseFromNow = sql`now() + make_interval(secs => coalesce((select c.lease_seconds from ${catalogue} where c.type = ${tasks.type}), 60))`;
 const isDestructive = sql`coalesce((select c.destructive from ${catalogue} where c.type = ${tasks.type}), true)`;
 /**
- * SQL for the lane (`work` or `look`) of a row's task type: an agent runs one task at a time in each lane. A task type that this hub does not know
+ * SQL for the lane (`work` or `look`) of a row's task type: an agent runs one task of each lane at a time. A task type that this hub does not know
  * belongs to the lane `work`, like all tasks that change the host.
  */
 const laneIn = (alias: string) =>

@@ -16,8 +16,9 @@ const isTold = (webhook: Pick<Webhook, "id" | "types">, event: { type: string; s
 
 /**
  * Writes the webhook deliveries for new domain events. Webhooks with the same position in the event list share one transaction, so a webhook that is
- * far behind does not block the others. A webhook's position moves in the transaction that writes the deliveries. Each event thus has one delivery
- * for each webhook, even if several hubs run `fanOut` or one hub is killed. `fanOut` is false if there were no new deliveries to write.
+ * far behind does not block the others. The stored position up to which a webhook has got its events changes in the transaction that writes the
+ * deliveries. Each event thus has one delivery for each webhook, even if several hubs run `fanOut` or one hub is killed. `fanOut` is false if there
+ * were no new deliveries to write.
  */
 export async function fanOut(db: Db, inTx: InTx): Promise<boolean> {
   const settled = await lastSettled(db);

@@ -161,8 +161,8 @@ export function stopRequestOf(row: Pick<Workflow, "stopRequest" | "cancelRequest
 }
 
 /**
- * One transition of a workflow: everything that one transaction writes about the workflow. Numbers of seconds in a WorkflowTransition count from the
- * database's present time.
+ * The new values of a workflow's row and the new events of its history, which one transaction writes together. A number of seconds in these values
+ * counts from the database's present time.
  */
 export interface WorkflowTransition {
   readonly status: WorkflowStatus;

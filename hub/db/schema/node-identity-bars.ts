@@ -20,7 +20,7 @@ export const nodeIdentityBars = pgTable("node_identity_bars", {
    */
   quarantined: boolean("quarantined").notNull(),
   barredAt: at("barred_at").notNull(),
-  /** When a host of the node enrolled again, in a newer generation; null while both hosts are blocked. */
+  /** When a host of the node enrolled again, in a newer generation; null while the hub refuses both hosts. */
   healedAt: at("healed_at"),
 });
 export type NodeIdentityBar = typeof nodeIdentityBars.$inferSelect;

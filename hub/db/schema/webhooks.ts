@@ -19,7 +19,7 @@ export const webhooks = pgTable("webhooks", {
   /** The sequence number of the last event for which this webhook's deliveries were written. */
   fannedOutTo: bigint("fanned_out_to", { mode: "bigint" }).notNull(),
   /**
-   * The version of the webhook's row, which rises when a person changes the webhook and when the hub disables it. The hub moves `fanned_out_to` with
+   * The version of the webhook's row, which rises when a person changes the webhook and when the hub disables it. The hub raises `fanned_out_to` with
    * every event, which does not change the row's version.
    */
   version: integer("version").notNull().default(1),

@@ -166,7 +166,7 @@ describe("fail", () => {
   });
 });
 
-/** Returns the workflow's row as the transition `next` leaves it, `seconds` after the time of `row`. */
+/** Returns the workflow's row with the new values `next`, as the row is `seconds` after the time of `row`. */
 const asLeft = (row: ClaimedWorkflow, next: WorkflowTransition, seconds: number): ClaimedWorkflow => ({
   ...row,
   state: next.state,

@@ -37,8 +37,8 @@ export interface FailureMet {
 }
 
 /**
- * Returns a WorkflowTransition that keeps the attempt and the deadline of the workflow's row, and records neither a wait nor an unavailable service.
- * Each decision of the engine starts from this transition and overrides some of its fields.
+ * Returns new values for a workflow's row that keep its attempt and deadline, and that record neither a wait nor an unavailable service. Each
+ * decision of the engine starts from these values and overrides some of them.
  */
 function unchanged(row: ClaimedWorkflow, stage: string, patch: Facts | undefined): WorkflowTransition {
   return {
@@ -87,7 +87,7 @@ function waitUntilBack(
   };
 }
 
-/** Returns the transition of the workflow that follows from a stage's verdict. */
+/** Returns the new values of the workflow's row (status, stage, wait, failure and others) that follow from a stage's verdict. */
 export function advance(row: ClaimedWorkflow, outcome: Outcome<Facts>, rules: Rules): WorkflowTransition {
   const stage = rules.stage.name;
   const base = { ...unchanged(row, stage, outcome.patch), deadline: rules.stage.deadline };
@@ -204,7 +204,7 @@ export const planOf = (
   endsAs: WorkflowStatus,
 ): CompensationPlan => ({ cause, stages, endsAs, attempt: 1, startedAt: null });
 
-/** Returns the transition of a workflow after a run that carries out no stage: the workflow keeps its stage, failure and compensation. */
+/** Returns the new values of a workflow's row after a run that carries out no stage: the workflow keeps its stage, failure and compensation. */
 export const atRest = (row: ClaimedWorkflow, stage: string): WorkflowTransition => ({
   ...unchanged(row, stage, undefined),
   failure: failureOf(row),
@@ -212,8 +212,8 @@ export const atRest = (row: ClaimedWorkflow, stage: string): WorkflowTransition 
 });
 
 /**
- * Returns the transition of a workflow after the compensation of the first stage in the compensation plan. `verdict` is null if this stage has no
- * compensation.
+ * Returns the new values of a workflow's row after the compensation of the first stage in the compensation plan. `verdict` is null if this stage has
+ * no compensation.
  */
 export function compensate(
   row: ClaimedWorkflow,
@@ -323,8 +323,8 @@ function concluded(
 }
 
 /**
- * Returns the transition of a workflow after a compensation that failed for good. The row ends as `failed_manual_intervention`, whatever end the
- * compensation plan named.
+ * Returns the new values of a workflow's row after a compensation that failed for good. The row ends as `failed_manual_intervention`, whatever end
+ * the compensation plan named.
  */
 function stuck(
   base: WorkflowTransition,

@@ -95,7 +95,7 @@ const verbTarget = (row: WorkflowRow): VerbTarget => ({
 
 /**
  * Carries out a verb that stops the workflow, e.g. `cancel`, and that an operator gave during a run. The verb is carried out in the transaction that
- * commits the run. `row` is the workflow's row after the run. Returns the transition that it wrote to the workflow's row, or null if there is nothing
+ * commits the run. `row` is the workflow's row after the run. Returns the values that it wrote to the workflow's row, or null if there is nothing
  * left to stop.
  */
 export async function carryOutStop(

@@ -40,7 +40,7 @@ export interface RunnerOptions {
 }
 
 export interface WorkflowRunner {
-  /** Looks for due workflows in the database now. */
+  /** Searches the database for due workflows now. */
   poke(): void;
   /** Closes the runner: waits for the runs under way or aborts them, and releases every lease. A second call of `close` has no further effect. */
   close(): Promise<void>;
@@ -173,8 +173,8 @@ async function runOnce(run: OneRun): Promise<boolean> {
 }
 
 /**
- * Commits the result of a run. Returns the transition that it wrote to the workflow's row, or null if another hub has taken over the row. An error in
- * the stage's own `commit` becomes a failure of the stage.
+ * Commits the result of a run. Returns the values that it wrote to the workflow's row, or null if another hub has taken over the row. An error in the
+ * stage's own `commit` becomes a failure of the stage.
  */
 async function commitOrFail(
   inTx: InTx,
@@ -193,8 +193,8 @@ async function commitOrFail(
 
 /**
  * Commits in one transaction: the state, the stage events, the stage's own writes, a recorded verb that stops the workflow, e.g. `cancel`, and the
- * hooks for the workflow's end (architecture 1). Returns the transition that it wrote to the workflow's row, or null if another hub has taken over
- * the row.
+ * hooks for the workflow's end (architecture 1). Returns the values that it wrote to the workflow's row, or null if another hub has taken over the
+ * row.
  */
 export async function commitStep(
   tx: Tx,

@@ -61,7 +61,7 @@ export const SETTLE_SECONDS = 120;
 /**
  * Rule 4 of lifecycle 4.16, for a host that neither name, BMC nor MAC address has identified: the onboarding takes the machine if exactly one new
  * machine appeared. A machine with another BMC address is another host. A machine whose BMC is a name and not an address may be this host or another
- * one. `rivals` counts the other onboardings of the site that also look for their host. If there are rivals, no onboarding takes the machine until
+ * one. `rivals` counts the other onboardings of the site that also search for their host. If there are rivals, no onboarding takes the machine until
  * MAAS knows the machine's BMC or a person decides.
  */
 export function judgeNewcomers(newcomers: readonly Newcomer[], rivals: number): DiscoveryVerdict {
