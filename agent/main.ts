@@ -12,6 +12,7 @@ import { Journal } from "./journal.ts";
 import { createLog } from "./log.ts";
 import { Runner } from "./runner.ts";
 import { type System, systemAt } from "./system/system.ts";
+import { WORKER_ARGUMENT } from "./system/workers/worker-program.ts";
 import { handlersFor } from "./tasks/index.ts";
 import { TrustStore } from "./trust.ts";
 import { isUninstalling, markUninstalling, removeFootprint, UNINSTALLED_STATUS } from "./uninstall.ts";
@@ -38,6 +39,11 @@ async function uninstallIfMarked(system: System): Promise<void> {
   process.exit(UNINSTALLED_STATUS);
 }
 
+// The same program also runs as a worker (decision C6). Only a worker loads the code of its work.
+if (process.argv[2] === WORKER_ARGUMENT) {
+  const { runWorker } = await import("./worker.ts");
+  process.exit(await runWorker(process.argv.slice(3)));
+}
 await uninstallIfMarked(systemAt(rootOf(process.env), log));
 const config = configOrExit();
 const system = systemAt(config.root, log);
@@ -62,6 +68,7 @@ agent.use(
       await markUninstalling(system, taskId);
       agent.stop();
     },
+    works: system.workers,
     log,
   }),
 );

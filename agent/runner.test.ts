@@ -7,6 +7,7 @@ import { TASKS, type TaskHandlers } from "../shared/tasks/index.ts";
 import type { UnsignedOrder } from "../shared/tasks/order.ts";
 import { quietAgentLog } from "../test/fakes/hub/host-folder.ts";
 import { newNodeId, newTaskId, OrderSigner } from "../test/fakes/hub/orders.ts";
+import { workersAt } from "../test/support/test-workers.ts";
 import { until } from "../test/support/until.ts";
 import { Journal, resultSha256 } from "./journal.ts";
 import { Runner } from "./runner.ts";
@@ -64,6 +65,7 @@ async function runner(): Promise<{ runner: Runner; journal: Journal }> {
     now: () => new Date(),
     send: (frame) => void sent.push(frame),
     onAccepted: async (taskId) => void accepted.push(taskId),
+    works: workersAt(folder, quietAgentLog),
     log: quietAgentLog,
   });
   await made.recover();

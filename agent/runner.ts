@@ -17,6 +17,7 @@ import { withoutCredentials } from "../shared/without-credentials.ts";
 import { type Journal, resultSha256 } from "./journal.ts";
 import type { Log } from "./log.ts";
 import { judgeOrder } from "./orders.ts";
+import type { Workers } from "./system/workers/workers.ts";
 import { TaskCancelled } from "./tasks/cancelled.ts";
 
 export interface RunnerOptions {
@@ -33,6 +34,8 @@ export interface RunnerOptions {
    * `onAccepted` resolves, the agent has stored on disk that the effect must happen.
    */
   readonly onAccepted: (taskId: TaskId, type: TaskType) => Promise<void>;
+  /** The works of tasks that run outside the agent's process (decision C6). */
+  readonly works: Pick<Workers, "inputToContinue" | "forget" | "forgetAllBut">;
   readonly log: Log;
 }
 
@@ -57,6 +60,7 @@ const STOP_WITHIN_MS = 5_000;
  * The runner carries out orders: it verifies, records and runs each order once, and reports the reply until the hub acknowledges it. Orders of task
  * types that change the host (lane `work`) run one after the other, and so do orders of task types that only read (lane `look`). A task that had
  * started before a restart of the agent and has no recorded end is reported as `interrupted`, and the hub decides whether to run it again.
+ * A task whose work runs outside the agent's process is continued instead.
  */
 export class Runner {
   readonly #options: RunnerOptions;
@@ -79,11 +83,23 @@ export class Runner {
    * type.
    */
   async recover(): Promise<void> {
-    const { journal } = this.#options;
+    const { journal, works } = this.#options;
+    const continued = new Set<string>();
     for (const entry of [...journal.withState("received"), ...journal.withState("started")]) {
-      const reply = entry.state === "received" ? NOT_STARTED : INTERRUPTED;
-      await this.#recordEnd(entry, entry.type, reply);
+      if (entry.state === "started" && this.#continue(entry)) continued.add(entry.task_id);
+      else await this.#recordEnd(entry, entry.type, entry.state === "received" ? NOT_STARTED : INTERRUPTED);
     }
+    await works.forgetAllBut(continued);
+  }
+
+  /** Calls the handler of a started task again, if the task's work continued without the agent. Returns false if it did not. */
+  #continue({ task_id, epoch, type }: Ref & { type: string }): boolean {
+    if (!isTaskType(type) || TASKS[type].worksOutside !== true) return false;
+    const input = this.#options.works.inputToContinue(task_id);
+    if (input === null) return false;
+    this.#options.log.info("task continued after a restart of the agent", { task_id, epoch, type });
+    this.#add({ task_id, epoch }, type, input);
+    return true;
   }
 
   /** Repeats the tasks' replies that the hub has not acknowledged. The agent calls `resend` after each welcome frame and with each heartbeat. */
@@ -124,16 +140,13 @@ export class Runner {
       earlier.ended = true;
       earlier.abort.abort(new TaskCancelled("superseded", "A newer delivery of the task has come."));
     }
-    const job = {
-      ref,
-      type: order.type,
-      input: order.input,
-      abort: new AbortController(),
-      running: false,
-      ended: false,
-    };
-    this.#jobs.set(order.task_id, job);
     send({ type: "task.ack", ...ref, state: "received" });
+    this.#add(ref, order.type, order.input);
+  }
+
+  #add(ref: Ref, type: TaskType, input: Json): void {
+    const job: Job = { ref, type, input, abort: new AbortController(), running: false, ended: false };
+    this.#jobs.set(ref.task_id, job);
     this.#schedule(job);
   }
 
@@ -225,7 +238,10 @@ export class Runner {
     }
     send({ type: "task.ack", ...job.ref, state: "started" });
     log.info("task started", { ...job.ref, type: job.type });
-    await this.#end(job, await this.#handle(job));
+    const reply = await this.#handle(job);
+    // The journal keeps the state `started` of a task whose work continues while the agent is stopped.
+    if (reply === null) this.#jobs.delete(job.ref.task_id);
+    else await this.#end(job, reply);
   }
 
   /**
@@ -250,9 +266,11 @@ export class Runner {
     log.info("task finished", { ...job.ref, type: job.type, ...how });
     if (!reply.ok && reply.error === "cancelled") send({ type: "task.cancelled", ...job.ref });
     send({ type: "task.result", ...job.ref, reply });
+    this.#options.works.forget(job.ref.task_id);
   }
 
-  async #handle({ ref, type, input, abort: { signal } }: Job): Promise<WireReply> {
+  /** Runs the handler of a task. Returns null if the agent stops and the task's work continues without the agent. */
+  async #handle({ ref, type, input, abort: { signal } }: Job): Promise<WireReply | null> {
     let seq = 0;
     const run: TaskRun<TaskType> = {
       taskId: ref.task_id,
@@ -268,8 +286,10 @@ export class Runner {
         ? { ok: true, result: reply.result as Json }
         : { ok: false, error: reply.error, message: withoutCredentials(reply.message).slice(0, 4000) };
     } catch (error) {
-      if (signal.aborted && signal.reason instanceof TaskCancelled)
-        return signal.reason.why === "interrupted" ? INTERRUPTED : CANCELLED;
+      if (signal.aborted && signal.reason instanceof TaskCancelled) {
+        if (signal.reason.why !== "interrupted") return CANCELLED;
+        return TASKS[type].worksOutside === true ? null : INTERRUPTED;
+      }
       return { ok: false, error: "handler_crashed", message: withoutCredentials(messageOf(error)).slice(0, 4000) };
     }
   }

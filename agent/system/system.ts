@@ -5,6 +5,11 @@ import { type RunTool, toolsOf } from "./exec.ts";
 import { freeBytes, isPresent, listFolder, readText, removeFile, removeTree, writeAtomically } from "./files.ts";
 import { readBootId, readHostname, readMacs, uptimeSeconds } from "./host.ts";
 import { readInventory } from "./inventory.ts";
+import { launcherFor, ownProgram } from "./workers/launch.ts";
+import { Workers } from "./workers/workers.ts";
+
+/** The folder with the files of works that run outside the agent's process. */
+const WORK_FOLDER = "/var/lib/muster/agent/work";
 
 /**
  * All operations on the host that the agent may use. Handlers of tasks have no other access to the host. Paths in the methods of `System` are the
@@ -13,6 +18,8 @@ import { readInventory } from "./inventory.ts";
 export interface System {
   readonly root: string;
   readonly run: RunTool;
+  /** Runs heavy or possibly hanging work outside the agent's process. */
+  readonly workers: Workers;
   read(path: string): Promise<string | null>;
   write(path: string, text: string, mode: number): Promise<void>;
   remove(path: string): Promise<void>;
@@ -29,13 +36,16 @@ export interface System {
   inventory(): Promise<Inventory>;
 }
 
-export function systemAt(root: string, log: Log): System {
+/** `program` is the program of a worker, with its arguments: the agent's own program, or a test's. */
+export function systemAt(root: string, log: Log, program: readonly string[] = ownProgram()): System {
   const at = (path: string): string => join(root, path);
   const bootId = () => readBootId(root);
   const hostname = () => readHostname(root);
+  const run = toolsOf(root);
   return {
     root,
-    run: toolsOf(root),
+    run,
+    workers: new Workers(at(WORK_FOLDER), root, launcherFor(root, run, program), log),
     read: (path) => readText(at(path)),
     write: (path, text, mode) => writeAtomically(at(path), text, mode),
     remove: (path) => removeFile(at(path)),

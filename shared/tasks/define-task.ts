@@ -35,6 +35,11 @@ export interface TaskSpec<
    */
   readonly effectOnceAccepted?: boolean;
   /**
+   * If `worksOutside` is true, the task's work runs outside the agent's process (decision C6) and continues when the agent stops. An agent that was
+   * restarted calls the task's handler again with the same input. The handler then finds the running work or its result.
+   */
+  readonly worksOutside?: boolean;
+  /**
    * A task's input is an object, because the database stores it and a future field must have a place. A task without input takes
    * `z.strictObject({})`.
    */

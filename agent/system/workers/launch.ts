@@ -1,0 +1,101 @@
+import { spawn } from "node:child_process";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { RunTool } from "../exec.ts";
+import { isMissing } from "../files.ts";
+import { LOG_FILE } from "./work-files.ts";
+import { WORKER_ARGUMENT } from "./worker-program.ts";
+
+const START_TIMEOUT_MS = 30_000;
+/** How long systemd waits after SIGTERM before it sends SIGKILL. */
+const STOP_SECONDS = 10;
+/** systemd creates the folder at boot, so the folder tells that systemd runs (sd_booted(3)). */
+const SYSTEMD_RUNS = "/run/systemd/system";
+
+export interface Launch {
+  /** The folder with the order, the result and the log of the work. */
+  readonly folder: string;
+  readonly name: string;
+  readonly deadlineSeconds: number;
+  readonly memoryMax: string;
+}
+
+export interface Launcher {
+  /** Whether systemd runs on the host and enforces deadline and memory limit. */
+  readonly hasSystemd: boolean;
+  launch(launch: Launch): Promise<void>;
+}
+
+/** The program of the agent itself, with its arguments, to which the worker's arguments are added. */
+export const ownProgram = (): readonly string[] => [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)];
+
+/**
+ * Starts workers as transient units of systemd. Where no systemd runs, a worker is a child in a session of its own, with a supervisor that survives
+ * the agent and enforces the deadline.
+ */
+export function launcherFor(root: string, run: RunTool, program: readonly string[] = ownProgram()): Launcher {
+  const hasSystemd = existsSync(join(root, SYSTEMD_RUNS));
+  return { hasSystemd, launch: hasSystemd ? asUnit(run, program) : asChild(program) };
+}
+
+/** The arguments of systemd-run for a worker. */
+export const unitArguments = (launch: Launch, program: readonly string[]): string[] => [
+  `--unit=muster-work-${launch.name}`,
+  "--collect",
+  "--no-block",
+  "--quiet",
+  ...[
+    `RuntimeMaxSec=${launch.deadlineSeconds}`,
+    `TimeoutStopSec=${STOP_SECONDS}`,
+    `MemoryMax=${launch.memoryMax}`,
+    "LimitCORE=0",
+    "UMask=0077",
+    "IOSchedulingClass=idle",
+    `StandardOutput=append:${join(launch.folder, LOG_FILE)}`,
+    `StandardError=append:${join(launch.folder, LOG_FILE)}`,
+  ].map((property) => `--property=${property}`),
+  "--",
+  ...program,
+  WORKER_ARGUMENT,
+  "perform",
+  launch.folder,
+];
+
+const asUnit =
+  (run: RunTool, program: readonly string[]): Launcher["launch"] =>
+  async (launch) => {
+    const { exitCode, stderr } = await run("systemd-run", unitArguments(launch, program), START_TIMEOUT_MS);
+    // systemd-run also fails if an earlier agent started the unit and was killed before the unit told that it runs.
+    if (exitCode !== 0 && !/already (loaded|exists)/.test(stderr))
+      throw new Error(`systemd-run ended with status ${exitCode}: ${stderr.slice(-500)}`);
+  };
+
+const asChild =
+  (program: readonly string[]): Launcher["launch"] =>
+  async ({ folder }) => {
+    const [command = process.execPath, ...args] = program;
+    const log = openSync(join(folder, LOG_FILE), "a", 0o600);
+    try {
+      const child = spawn(command, [...args, WORKER_ARGUMENT, "supervise", folder], {
+        detached: true,
+        stdio: ["ignore", log, log],
+      });
+      await new Promise<void>((resolve, reject) => {
+        child.once("spawn", resolve);
+        child.once("error", reject);
+      });
+      child.unref();
+    } finally {
+      closeSync(log);
+    }
+  };
+
+/** The last lines that a worker wrote to its log, for a message to an operator. */
+export function lastLines(folder: string): string {
+  try {
+    return readFileSync(join(folder, LOG_FILE), "utf8").slice(-500).trim();
+  } catch (error) {
+    if (isMissing(error)) return "";
+    throw error;
+  }
+}

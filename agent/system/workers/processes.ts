@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { uptime } from "node:os";
+
+/** What Linux says about a process in /proc/<pid>/stat. */
+export interface ProcessFacts {
+  readonly pid: number;
+  /** The state letter of the process, for example R (runs), S (sleeps), D (blocked in the kernel) or Z (ended). */
+  readonly state: string;
+  readonly session: number;
+  readonly startTicks: string;
+}
+
+/** Returns the facts of a process, or null if there is no such process. */
+export function readProcess(pid: number): ProcessFacts | null {
+  let text: string;
+  try {
+    text = readFileSync(`/proc/${pid}/stat`, "latin1");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ESRCH")) return null;
+    throw error;
+  }
+  // The second field of the file is the program's name in parentheses, which may itself contain spaces and parentheses.
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
+  return { pid, state: fields[0] ?? "?", session: Number(fields[3]), startTicks: fields[19] ?? "" };
+}
+
+const hasEnded = (facts: ProcessFacts): boolean => facts.state === "Z" || facts.state === "X";
+
+/** The processes that are alive of the session whose leader was the worker: the worker itself and the tools that it runs. */
+export function aliveInSession(leader: { readonly pid: number; readonly start_ticks: string }): ProcessFacts[] {
+  const first = readProcess(leader.pid);
+  // Linux gives a pid to a new process only when no process of the session with the same number is left.
+  if (first !== null && first.startTicks !== leader.start_ticks) return [];
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((name) => readProcess(Number(name)) ?? [])
+    .filter((facts) => facts.session === leader.pid && !hasEnded(facts));
+}
+
+export function isLeaderAlive(leader: { readonly pid: number; readonly start_ticks: string }): boolean {
+  const facts = readProcess(leader.pid);
+  return facts !== null && facts.startTicks === leader.start_ticks && !hasEnded(facts);
+}
+
+/** The kernel function in which a process waits, or an empty text if Linux does not tell. */
+export function waitChannel(pid: number): string {
+  try {
+    const text = readFileSync(`/proc/${pid}/wchan`, "utf8").trim();
+    return text === "0" ? "" : text;
+  } catch (error) {
+    // A process that ended meanwhile, or a kernel without the file, has no wait channel to report.
+    if (error instanceof Error && "code" in error) return "";
+    throw error;
+  }
+}
+
+export const bootSeconds = (): number => uptime();
+
+/** The boot id of the running kernel. A worker is a process of the running kernel, also where a folder stands for the host. */
+export const kernelBootId = (): string => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();

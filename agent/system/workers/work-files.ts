@@ -1,0 +1,101 @@
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { Json } from "../../../shared/json.ts";
+import { isMissing } from "../files.ts";
+
+/**
+ * The files with which agent and worker talk, all in the folder of one work. The agent writes the order. The worker creates `started.json`, and
+ * whoever creates it is the only process that performs the work. A reader therefore never needs a pipe to the worker.
+ */
+export const ORDER_FILE = "order.json";
+export const STARTED_FILE = "started.json";
+export const PROGRESS_FILE = "progress.json";
+export const RESULT_FILE = "result.json";
+export const LOG_FILE = "log";
+
+export const WorkOrder = z.strictObject({
+  format: z.literal("muster-work/1"),
+  kind: z.string().min(1).max(64),
+  root: z.string().startsWith("/"),
+  input: Json,
+  /** How long the work may run, from its start. */
+  deadline_seconds: z.int().min(1),
+});
+export type WorkOrder = z.output<typeof WorkOrder>;
+
+/** Which process performs the work. Boot id and start time identify the process for ever; a pid alone is used again. */
+export const WorkStarted = z.strictObject({
+  pid: z.int().min(1),
+  start_ticks: z.string().regex(/^\d+$/),
+  boot_id: z.string().min(1),
+  /** The host's time since its boot at the start of the work. No person or server changes this time, as they may change the host's clock. */
+  uptime_seconds: z.number(),
+});
+export type WorkStarted = z.output<typeof WorkStarted>;
+
+export const WorkProgressFile = z.strictObject({ step: z.string(), done: z.number(), bytes: z.number() });
+
+export const WorkResult = z.discriminatedUnion("ok", [
+  z.strictObject({ ok: z.literal(true), result: Json }),
+  z.strictObject({ ok: z.literal(false), stopped: z.boolean(), message: z.string() }),
+]);
+export type WorkResult = z.output<typeof WorkResult>;
+
+/** Reads a file of a work. Returns null if the file is missing or does not have the form of the schema. */
+export function readWorkFile<T>(folder: string, name: string, schema: z.ZodType<T>): T | null {
+  let text: string;
+  try {
+    text = readFileSync(join(folder, name), "utf8");
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+  const parsed = schema.safeParse(parseJson(text));
+  return parsed.success ? parsed.data : null;
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The writer was killed while it created the file, so the file has no meaning yet.
+    return undefined;
+  }
+}
+
+/** Replaces a file of a work completely or not at all, with mode 0600. */
+export function writeWorkFile(folder: string, name: string, value: unknown): void {
+  const temporary = join(folder, `.${name}.${process.pid}.new`);
+  writeAndSync(openSync(temporary, "w", 0o600), value);
+  renameSync(temporary, join(folder, name));
+  const handle = openSync(folder, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Creates a file of a work. Returns false if the file exists already. */
+export function createWorkFile(folder: string, name: string, value: unknown): boolean {
+  let handle: number;
+  try {
+    handle = openSync(join(folder, name), "wx", 0o600);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EEXIST") return false;
+    throw error;
+  }
+  writeAndSync(handle, value);
+  return true;
+}
+
+function writeAndSync(handle: number, value: unknown): void {
+  try {
+    const bytes = Buffer.from(`${JSON.stringify(value)}\n`);
+    for (let done = 0; done < bytes.length; ) done += writeSync(handle, bytes, done);
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}

@@ -1,0 +1,295 @@
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { z } from "zod";
+import { Json } from "../../../shared/json.ts";
+import type { Log } from "../../log.ts";
+import { listFolder } from "../files.ts";
+import type { WorkKind, WorkProgress } from "./define-work.ts";
+import { type Launcher, lastLines } from "./launch.ts";
+import { aliveInSession, bootSeconds, isLeaderAlive, kernelBootId, readProcess, waitChannel } from "./processes.ts";
+import {
+  createWorkFile,
+  ORDER_FILE,
+  PROGRESS_FILE,
+  RESULT_FILE,
+  readWorkFile,
+  STARTED_FILE,
+  type WorkOrder,
+  WorkProgressFile,
+  WorkResult,
+  WorkStarted,
+  writeWorkFile,
+} from "./work-files.ts";
+import { KILL_AFTER_MS, sendSignal } from "./worker-program.ts";
+
+/** Why a work has no result. Each code is stable. */
+export const WORK_FAILURES = [
+  /** The work itself reported an error. */
+  "work_failed",
+  /** No process began the work. */
+  "not_started",
+  /** The work's process ended without a result, for example by SIGKILL or by the memory limit. */
+  "worker_lost",
+  /** The work was ended because its deadline had passed. */
+  "deadline_passed",
+  /** A process of the work does not end after SIGKILL, because it is blocked in a driver or a disk. Only a reboot ends it. */
+  "driver_wedged",
+  /** The work may block, and no systemd runs on this host that would enforce its deadline. */
+  "systemd_missing",
+] as const;
+export type WorkFailure = (typeof WORK_FAILURES)[number];
+
+export type WorkEnd<R> =
+  | { readonly ok: true; readonly result: R }
+  | {
+      readonly ok: false;
+      readonly code: WorkFailure;
+      readonly message: string;
+      /** How far the work was when it last told, or null. */
+      readonly progress: WorkProgress | null;
+    };
+
+export interface WorkersTiming {
+  readonly lookEveryMs: number;
+  /** How often the agent repeats the progress of a work, which renews the lease of the work's task. */
+  readonly repeatProgressMs: number;
+  readonly startWithinMs: number;
+  /** How long after SIGKILL a process may still be there before it counts as blocked. */
+  readonly killedWithinMs: number;
+}
+const TIMING: WorkersTiming = {
+  lookEveryMs: 500,
+  repeatProgressMs: 60_000,
+  startWithinMs: 60_000,
+  killedWithinMs: 10_000,
+};
+
+const TaskFile = z.strictObject({ boot_id: z.string(), input: Json });
+const TASK_FILE = "task.json";
+const PART = /^[a-z0-9][a-z0-9-]{0,40}$/;
+
+export interface PerformOptions<I, R> {
+  /** The task that the work belongs to. */
+  readonly taskId: string;
+  /** Names one of several works of a task. A task uses each name for one work. */
+  readonly part: string;
+  readonly work: WorkKind<z.ZodType<I>, z.ZodType<R>>;
+  readonly input: I;
+  readonly deadlineSeconds: number;
+  readonly signal: AbortSignal;
+  /** Whether an aborted signal also ends the work. The work continues when the agent only stops. */
+  readonly endsWith: (signal: AbortSignal) => boolean;
+  readonly progress: (progress: WorkProgress) => void;
+}
+
+/**
+ * Runs heavy or possibly hanging work outside the agent's process (decision C6). Agent and worker share only files in the agent's state folder. A
+ * work of a task starts at most once: an agent that was restarted finds the running work, or its result, and does not start the work again.
+ */
+export class Workers {
+  readonly #folder: string;
+  readonly #root: string;
+  readonly #launcher: Launcher;
+  readonly #log: Log;
+  readonly #timing: WorkersTiming;
+  constructor(folder: string, root: string, launcher: Launcher, log: Log, timing: WorkersTiming = TIMING) {
+    this.#folder = folder;
+    this.#root = root;
+    this.#launcher = launcher;
+    this.#log = log;
+    this.#timing = timing;
+  }
+
+  /** Stores the input of a task whose works survive the agent, so that a restarted agent can continue the task. */
+  begin(taskId: string, input: Json): void {
+    const folder = this.#taskFolder(taskId);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    createWorkFile(folder, TASK_FILE, { boot_id: kernelBootId(), input });
+  }
+
+  /** The input of a task that began since the last boot and whose works may continue. Null means that nothing of the task continues. */
+  inputToContinue(taskId: string): Json | null {
+    const file = readWorkFile(this.#taskFolder(taskId), TASK_FILE, TaskFile);
+    return file === null || file.boot_id !== kernelBootId() ? null : file.input;
+  }
+
+  /** Removes the files of a task whose result is recorded. The files of a work whose process is still alive stay. */
+  forget(taskId: string): void {
+    const folder = this.#taskFolder(taskId);
+    if (this.#startedIn(folder).some((started) => this.#isAlive(started))) return;
+    rmSync(folder, { recursive: true, force: true });
+  }
+
+  /** Removes the files of all tasks except `keep`, at the agent's start. */
+  async forgetAllBut(keep: ReadonlySet<string>): Promise<void> {
+    for (const taskId of await listFolder(this.#folder)) if (!keep.has(taskId)) this.forget(taskId);
+  }
+
+  /** Performs a work, or follows it to its end if it runs already. */
+  async perform<I, R>(options: PerformOptions<I, R>): Promise<WorkEnd<R>> {
+    const { taskId, part, work, input } = options;
+    if (!PART.test(part)) throw new Error(`${part} cannot name a part of a task.`);
+    const folder = join(this.#taskFolder(taskId), part);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    if (work.mayBlock && !this.#launcher.hasSystemd)
+      return failed("systemd_missing", `${work.kind} may block in a driver, and no systemd runs on this host.`, null);
+    const order: WorkOrder = {
+      format: "muster-work/1",
+      kind: work.kind,
+      root: this.#root,
+      input: Json.parse(work.input.parse(input)),
+      deadline_seconds: options.deadlineSeconds,
+    };
+    if (
+      readWorkFile(folder, RESULT_FILE, WorkResult) === null &&
+      readWorkFile(folder, STARTED_FILE, WorkStarted) === null
+    )
+      await this.#start(folder, order, `${taskId}-${part}`, work.memoryMax);
+    return this.#follow(folder, order, options);
+  }
+
+  async #start(folder: string, order: WorkOrder, name: string, memoryMax: string): Promise<void> {
+    writeWorkFile(folder, ORDER_FILE, order);
+    this.#log.info("work started outside the agent", { kind: order.kind, name });
+    await this.#launcher.launch({ folder, name, deadlineSeconds: order.deadline_seconds, memoryMax });
+  }
+
+  async #follow<I, R>(folder: string, order: WorkOrder, options: PerformOptions<I, R>): Promise<WorkEnd<R>> {
+    const began = performance.now();
+    const told = new ToldProgress(folder, this.#timing.repeatProgressMs, options.progress);
+    for (;;) {
+      const started = readWorkFile(folder, STARTED_FILE, WorkStarted);
+      // The worker writes its result before it ends, so the agent looks for the process before it looks for the result.
+      const isAlive = started !== null && this.#isAlive(started);
+      const result = readWorkFile(folder, RESULT_FILE, WorkResult);
+      if (result !== null) return endOf(result, options.work, told.last);
+      if (started === null && performance.now() - began > this.#timing.startWithinMs && preventStart(folder))
+        return failed("not_started", `No process began the work. ${lastLines(folder)}`, null);
+      if (started !== null && !isAlive) return this.#lost(folder, order, started, told.last);
+      if (started !== null && secondsSince(started) * 1000 > order.deadline_seconds * 1000 + 2 * KILL_AFTER_MS)
+        return this.#kill(started, told.last);
+      told.look();
+      if (options.signal.aborted) {
+        if (options.endsWith(options.signal)) await this.#stop(folder);
+        throw options.signal.reason;
+      }
+      await sleep(this.#timing.lookEveryMs, undefined, { signal: options.signal }).catch(() => undefined);
+    }
+  }
+
+  async #lost(
+    folder: string,
+    order: WorkOrder,
+    started: WorkStarted,
+    progress: WorkProgress | null,
+  ): Promise<WorkEnd<never>> {
+    const isLate = started.boot_id === kernelBootId() && secondsSince(started) >= order.deadline_seconds;
+    if (started.boot_id === kernelBootId()) {
+      const wedged = await this.#kill(started, progress);
+      if (!wedged.ok && wedged.code === "driver_wedged") return wedged;
+    }
+    return isLate
+      ? failed("deadline_passed", `The work did not end within ${order.deadline_seconds} s and was ended.`, progress)
+      : failed("worker_lost", `The work's process ended without a result. ${lastLines(folder)}`, progress);
+  }
+
+  /** Ends what is left of a work. A process that is still there afterwards is abandoned and named. */
+  async #kill(started: WorkStarted, progress: WorkProgress | null): Promise<WorkEnd<never>> {
+    for (const one of aliveInSession(started)) sendSignal(one.pid, "SIGKILL");
+    const until = performance.now() + this.#timing.killedWithinMs;
+    let left = aliveInSession(started);
+    while (left.length > 0 && performance.now() < until) {
+      await sleep(this.#timing.lookEveryMs);
+      left = aliveInSession(started);
+    }
+    const [blocked] = left;
+    if (blocked === undefined)
+      return failed("deadline_passed", "The work did not end in time and was ended.", progress);
+    const where = waitChannel(blocked.pid);
+    return failed(
+      "driver_wedged",
+      `Process ${blocked.pid} does not end after SIGKILL (state ${blocked.state}${where === "" ? "" : `, in ${where}`}). Reboot the host.`,
+      progress,
+    );
+  }
+
+  async #stop(folder: string): Promise<void> {
+    if (preventStart(folder)) return;
+    const started = readWorkFile(folder, STARTED_FILE, WorkStarted);
+    if (started === null) return;
+    if (isLeaderAlive(started)) sendSignal(started.pid, "SIGTERM");
+    const until = performance.now() + KILL_AFTER_MS;
+    while (this.#isAlive(started) && performance.now() < until) await sleep(this.#timing.lookEveryMs);
+    const end = await this.#kill(started, null);
+    if (!end.ok && end.code === "driver_wedged")
+      this.#log.error("a cancelled work does not end", { folder, reason: end.message });
+  }
+
+  #isAlive(started: WorkStarted): boolean {
+    return started.boot_id === kernelBootId() && isLeaderAlive(started);
+  }
+
+  #startedIn(folder: string): WorkStarted[] {
+    try {
+      const parts = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+      return parts.flatMap(({ name }) => readWorkFile(join(folder, name), STARTED_FILE, WorkStarted) ?? []);
+    } catch (error) {
+      if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+      throw error;
+    }
+  }
+
+  #taskFolder = (taskId: string): string => join(this.#folder, taskId);
+}
+
+/** Passes a work's progress on when it has changed, and repeats it now and then. */
+class ToldProgress {
+  readonly #folder: string;
+  readonly #repeatMs: number;
+  readonly #tell: (progress: WorkProgress) => void;
+  last: WorkProgress | null = null;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  constructor(folder: string, repeatMs: number, tell: (progress: WorkProgress) => void) {
+    this.#folder = folder;
+    this.#repeatMs = repeatMs;
+    this.#tell = tell;
+  }
+  look(): void {
+    const now = readWorkFile(this.#folder, PROGRESS_FILE, WorkProgressFile);
+    if (now === null) return;
+    const isNew = JSON.stringify(now) !== JSON.stringify(this.last);
+    if (!isNew && performance.now() - this.#toldAt < this.#repeatMs) return;
+    this.last = now;
+    this.#toldAt = performance.now();
+    this.#tell(now);
+  }
+}
+
+/** Takes the place of the worker, so that no process can begin the work any more. Returns false if a process has begun it. */
+function preventStart(folder: string): boolean {
+  const start_ticks = readProcess(process.pid)?.startTicks ?? "0";
+  const started = { pid: process.pid, start_ticks, boot_id: kernelBootId(), uptime_seconds: bootSeconds() };
+  return createWorkFile(folder, STARTED_FILE, started satisfies WorkStarted);
+}
+
+const secondsSince = (started: WorkStarted): number => bootSeconds() - started.uptime_seconds;
+
+const failed = (code: WorkFailure, message: string, progress: WorkProgress | null): WorkEnd<never> => ({
+  ok: false,
+  code,
+  message: message.trim(),
+  progress,
+});
+
+function endOf<R>(
+  result: WorkResult,
+  work: WorkKind<z.ZodType, z.ZodType<R>>,
+  progress: WorkProgress | null,
+): WorkEnd<R> {
+  if (!result.ok) return failed("work_failed", result.message, progress);
+  const parsed = work.result.safeParse(result.result);
+  return parsed.success
+    ? { ok: true, result: parsed.data }
+    : failed("work_failed", "The work's result does not have the form that this agent expects.", progress);
+}
