@@ -120,11 +120,11 @@ describe("the specification", () => {
 });
 
 describe("a task type", async () => {
-  const fileOf = (type: string): string => type.replace(/^node[.]/, "").replaceAll("_", "-");
+  const fileOf = (type: string): string => type.replace(/^node[.]/, "").replace(/[._]/g, "-");
   const types = Object.keys(TASKS).map(fileOf).sort();
 
   it("is one file, and the type of each file is in the catalogue", async () => {
-    const files = await modulesOf("shared/tasks", ["define-task", "index", "order"]);
+    const files = await modulesOf("shared/tasks", ["cleaning-step", "define-task", "index", "order"]);
     expect(files.map(([file]) => file).sort()).toEqual(types);
   });
 

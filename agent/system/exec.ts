@@ -10,7 +10,8 @@ export interface Ran {
 class ToolError extends Error {
   override readonly name = "ToolError";
 }
-export type RunTool = (tool: string, args: readonly string[], timeoutMs: number) => Promise<Ran>;
+/** Runs a tool of the host. The tool reads `input` from its standard input, and nothing without it. */
+export type RunTool = (tool: string, args: readonly string[], timeoutMs: number, input?: Uint8Array) => Promise<Ran>;
 
 const MAX_OUTPUT = 1_000_000;
 
@@ -27,13 +28,13 @@ export function toolsOf(root: string): RunTool {
     }
     throw new ToolError(`There is no ${tool} below ${root}.`);
   };
-  return async (tool, args, timeoutMs) => {
+  return async (tool, args, timeoutMs, input) => {
     // The agent loads the library `execa` when it runs its first tool, because an idle agent runs no tool and needs less memory without it.
     const { execa } = await import("execa");
     const result = await execa(await resolve(tool), [...args], {
       reject: false,
       timeout: timeoutMs,
-      stdin: "ignore",
+      ...(input === undefined ? { stdin: "ignore" as const } : { input }),
       maxBuffer: MAX_OUTPUT,
       env: { LC_ALL: "C", ...(root === "/" ? {} : { MUSTER_ROOT: root }) },
     });

@@ -48,6 +48,13 @@ export async function removeFile(file: string): Promise<void> {
   await rm(file, { force: true });
 }
 
+/** Renames a file and makes the new name lasting. Both names are in the same folder. */
+export async function renameFile(from: string, to: string): Promise<void> {
+  await rename(from, to);
+  const handle = await open(dirname(to), "r");
+  await handle.sync().finally(() => handle.close());
+}
+
 /**
  * Removes a file or folder below the host's root. A symbolic link is removed and not followed. `removeTree` refuses a path that leads out of the
  * root.

@@ -1,15 +1,31 @@
 import { join } from "node:path";
 import type { Inventory } from "../../shared/inventory.ts";
 import type { Log } from "../log.ts";
+import { type Entry, entryAt, type OwnedFile, writeOwned } from "./confined.ts";
+import { type Removal, type RemovalLimits, removeConfined } from "./confined-removal.ts";
 import { type RunTool, toolsOf } from "./exec.ts";
-import { freeBytes, isPresent, listFolder, readText, removeFile, removeTree, writeAtomically } from "./files.ts";
+import {
+  freeBytes,
+  isPresent,
+  listFolder,
+  readText,
+  removeFile,
+  removeTree,
+  renameFile,
+  writeAtomically,
+} from "./files.ts";
+import { makeHome } from "./home.ts";
 import { readBootId, readHostname, readMacs, uptimeSeconds } from "./host.ts";
 import { readInventory } from "./inventory.ts";
+import { type Mount, readMounts } from "./mounts.ts";
+import { type ProcessTable, processTableOf } from "./processes.ts";
 import { launcherFor, ownProgram } from "./workers/launch.ts";
 import { Workers } from "./workers/workers.ts";
 
 /** The folder with the files of works that run outside the agent's process. */
 const WORK_FOLDER = "/var/lib/muster/agent/work";
+
+const UNLOCK_TIMEOUT_MS = 60_000;
 
 /**
  * All operations on the host that the agent may use. Handlers of tasks have no other access to the host. Paths in the methods of `System` are the
@@ -28,6 +44,17 @@ export interface System {
   isPresent(path: string): Promise<boolean>;
   /** Returns the sorted names in a folder. For a missing folder the list of names is empty. */
   list(path: string): Promise<string[]>;
+  /** What is at a path, without following a symbolic link at the path's end. Null if there is nothing. */
+  entry(path: string): Promise<Entry | null>;
+  makeHome(path: string, uid: number, gid: number): Promise<void>;
+  /** Renames a file in a folder that only root can change. */
+  rename(from: string, to: string): Promise<void>;
+  /** Writes a file into a user's home, which the user may change meanwhile. */
+  writeOwned(file: OwnedFile): Promise<void>;
+  /** Removes a file or folder without following symbolic links and without entering mounts, and says what is left. */
+  removeConfined(path: string, limits: RemovalLimits): Promise<Removal>;
+  mounts(): Promise<readonly Mount[]>;
+  readonly processes: ProcessTable;
   freeBytes(path: string): Promise<number>;
   bootId(): Promise<string>;
   hostname(): Promise<string>;
@@ -52,6 +79,16 @@ export function systemAt(root: string, log: Log, program: readonly string[] = ow
     removeTree: (path) => removeTree(root, at(path)),
     isPresent: (path) => isPresent(at(path)),
     list: (path) => listFolder(at(path)),
+    entry: (path) => entryAt(root, path),
+    makeHome: (path, uid, gid) => makeHome(root, path, uid, gid),
+    rename: (from, to) => renameFile(at(from), at(to)),
+    writeOwned: (file) => writeOwned(root, file),
+    removeConfined: (path, limits) =>
+      removeConfined(root, path, limits, async (paths) => {
+        await run("xargs", ["-0", "chattr", "-f", "-i", "-a", "--"], UNLOCK_TIMEOUT_MS, paths);
+      }),
+    mounts: () => readMounts(root),
+    processes: processTableOf(root),
     freeBytes: (path) => freeBytes(at(path)),
     bootId,
     hostname,

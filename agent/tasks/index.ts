@@ -1,9 +1,12 @@
 import type { TaskHandlers } from "../../shared/tasks/index.ts";
 import type { System } from "../system/system.ts";
+import { grantUser } from "./allocation-grant-user.ts";
+import { revokeUser } from "./allocation-revoke-user.ts";
 import { drain } from "./drain.ts";
 import { heartbeatCheck } from "./heartbeat-check.ts";
 import { hwSyncReseed } from "./hw-sync-reseed.ts";
 import { type RecordEvidence, signRecord } from "./sign-record.ts";
+import { terminalClose } from "./terminal-close.ts";
 import { undrain } from "./undrain.ts";
 import { uninstall } from "./uninstall.ts";
 
@@ -15,4 +18,7 @@ export const handlersFor = (system: System, evidence: RecordEvidence): TaskHandl
   "node.undrain": undrain(system),
   "node.uninstall": uninstall(system),
   "node.sign_record": signRecord(system, evidence),
+  "allocation.grant_user": grantUser(system),
+  "allocation.revoke_user": revokeUser(system),
+  "terminal.close": terminalClose(system),
 });

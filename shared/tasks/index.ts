@@ -1,9 +1,12 @@
 import type { z } from "zod";
 import type { TaskId } from "../ids.ts";
+import { grantUser } from "./allocation-grant-user.ts";
+import { revokeUser } from "./allocation-revoke-user.ts";
 import { drain } from "./drain.ts";
 import { heartbeatCheck } from "./heartbeat-check.ts";
 import { hwSyncReseed } from "./hw-sync-reseed.ts";
 import { signRecord } from "./sign-record.ts";
+import { terminalClose } from "./terminal-close.ts";
 import { undrain } from "./undrain.ts";
 import { uninstall } from "./uninstall.ts";
 
@@ -15,6 +18,9 @@ export const TASKS = {
   [undrain.type]: undrain,
   [uninstall.type]: uninstall,
   [signRecord.type]: signRecord,
+  [grantUser.type]: grantUser,
+  [revokeUser.type]: revokeUser,
+  [terminalClose.type]: terminalClose,
 } as const;
 
 export type TaskType = keyof typeof TASKS;

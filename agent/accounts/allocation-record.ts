@@ -1,0 +1,87 @@
+import { z } from "zod";
+import type { System } from "../system/system.ts";
+import { parseAccounts, parseGroups } from "./account-files.ts";
+
+const FOLDER = "/var/lib/muster/agent/allocations";
+/**
+ * The next uid that the agent gives. The file goes with the host's image, so a uid is used once between two images, and no tenant gets files that an
+ * earlier tenant left.
+ */
+const NEXT_UID = "/var/lib/muster/agent/next-uid.json";
+/**
+ * The uids of tenants. People and images have uids from 1000, `systemd-homed` has uids from 60001 (systemd's UIDS-GIDS), and subordinate uids begin at
+ * 100000.
+ */
+export const FIRST_UID = 20_000;
+export const LAST_UID = 59_999;
+const TOOL_TIMEOUT_MS = 15_000;
+
+/**
+ * The agent's record of a tenant's account. The record is on disk before the account is made, so an agent that was killed in between knows that the
+ * account is Muster's. The record stays after the account is gone, so that a late order does not make the account again.
+ */
+const AllocationRecord = z.strictObject({
+  allocation_id: z.uuid(),
+  login_user: z.string(),
+  uid: z.int().min(FIRST_UID).max(LAST_UID),
+  home: z.string(),
+  state: z.enum(["granting", "granted", "revoking", "revoked"]),
+});
+export type AllocationRecord = z.output<typeof AllocationRecord>;
+const NextUid = z.strictObject({
+  next_uid: z
+    .int()
+    .min(FIRST_UID)
+    .max(LAST_UID + 1),
+});
+
+const fileOf = (allocationId: string): string => `${FOLDER}/${allocationId}.json`;
+
+/** Reads the record of an allocation. A damaged record is an error, because "no record" would mean that the account is not Muster's. */
+export async function readRecord(system: System, allocationId: string): Promise<AllocationRecord | null> {
+  const text = await system.read(fileOf(allocationId));
+  return text === null ? null : AllocationRecord.parse(JSON.parse(text));
+}
+
+export async function writeRecord(system: System, record: AllocationRecord): Promise<void> {
+  await system.write(fileOf(record.allocation_id), `${JSON.stringify(record)}\n`, 0o600);
+}
+
+/**
+ * Takes a uid that no account and no group of the host has and that no earlier allocation had. The next uid is on disk before the uid is used, so a
+ * killed agent loses a uid and never gives it twice.
+ */
+export async function takeUid(system: System): Promise<number> {
+  const text = await system.read(NEXT_UID);
+  const start = text === null ? FIRST_UID : NextUid.parse(JSON.parse(text)).next_uid;
+  const records = await Promise.all(
+    (await system.list(FOLDER))
+      .filter((name) => name.endsWith(".json"))
+      .map((name) => readRecord(system, name.slice(0, -".json".length))),
+  );
+  const used = new Set([
+    ...parseAccounts(await system.read("/etc/passwd")).map(({ uid }) => uid),
+    ...parseGroups(await system.read("/etc/group")).map(({ gid }) => gid),
+    ...records.map((record) => record?.uid ?? 0),
+  ]);
+  for (let uid = start; uid <= LAST_UID; uid += 1) {
+    if (
+      used.has(uid) ||
+      (await isNamed(system, "passwd", String(uid))) ||
+      (await isNamed(system, "group", String(uid)))
+    )
+      continue;
+    await system.write(NEXT_UID, `${JSON.stringify({ next_uid: uid + 1 })}\n`, 0o600);
+    return uid;
+  }
+  throw new Error(`All uids up to ${LAST_UID} were given since the host's last image. Reimage the host.`);
+}
+
+/** Asks all sources of accounts of the host, also a directory service, for a name or a number. */
+export async function isNamed(system: System, database: "passwd" | "group", key: string): Promise<boolean> {
+  const NOT_FOUND = 2;
+  const { exitCode, stderr } = await system.run("getent", [database, key], TOOL_TIMEOUT_MS);
+  if (exitCode === 0) return true;
+  if (exitCode === NOT_FOUND) return false;
+  throw new Error(`getent ${database} ${key} ended with status ${exitCode}: ${stderr.slice(-300)}`);
+}

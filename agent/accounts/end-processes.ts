@@ -1,0 +1,117 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { HostProcess, ProcessTable } from "../system/processes.ts";
+
+export interface EndTiming {
+  /** How long the processes have to end after SIGTERM. */
+  readonly termMs: number;
+  /** How long the processes have to end after SIGKILL. */
+  readonly killMs: number;
+  readonly lookEveryMs: number;
+}
+export const END_TIMING: EndTiming = { termMs: 5_000, killMs: 30_000, lookEveryMs: 100 };
+
+/** Which processes belong to an owner. */
+export interface Ownership {
+  readonly owns: (process: HostProcess) => boolean;
+  /** Whether all processes of a uid belong to the owner. */
+  readonly isOwnUid: (uid: number) => boolean;
+  /** The uid whose cgroup of logins belongs to the owner as a whole, or null. */
+  readonly slice: number | null;
+}
+const MOST_UIDS_AT_ONCE = 64;
+
+export interface Ended {
+  readonly found: number;
+  /** How many processes were still there after SIGTERM. */
+  readonly killed: number;
+  readonly survivors: readonly HostProcess[];
+}
+
+/**
+ * A process that has ended and that its parent has not yet collected runs nothing. If only the first thread of a process has ended, the process shows
+ * the same state, and its other threads run.
+ */
+export const hasEnded = ({ state, threads }: HostProcess): boolean => state === "X" || (state === "Z" && threads <= 1);
+
+/** The processes of an owner that run. The agent and the processes above it are never among them. */
+export function runningOf(table: ProcessTable, isOwned: (process: HostProcess) => boolean): HostProcess[] {
+  const all = table.read();
+  const above = ancestorsOf(all, process.pid);
+  return all.filter((one) => one.pid > 1 && !above.has(one.pid) && !hasEnded(one) && isOwned(one));
+}
+
+function ancestorsOf(all: readonly HostProcess[], pid: number): Set<number> {
+  const parents = new Map(all.map((one) => [one.pid, one.parent]));
+  const above = new Set<number>();
+  for (let at: number | undefined = pid; at !== undefined && at > 0 && !above.has(at); at = parents.get(at))
+    above.add(at);
+  return above;
+}
+
+/**
+ * Ends the processes of an owner: SIGTERM, then SIGKILL until two reads in a row find none.
+ */
+export async function endProcesses(
+  table: ProcessTable,
+  ownership: Ownership,
+  signal: AbortSignal,
+  timing: EndTiming = END_TIMING,
+): Promise<Ended> {
+  const isOwned = ownership.owns;
+  const first = runningOf(table, isOwned);
+  for (const one of first) table.signal(one, "SIGTERM");
+  const afterTerm = await waitUntilNone(table, isOwned, timing.termMs, timing.lookEveryMs, signal);
+  if (afterTerm.length === 0) return { found: first.length, killed: 0, survivors: [] };
+  const killed = new Set<string>();
+  const deadline = Date.now() + timing.killMs;
+  for (let emptyReads = 0; ; ) {
+    const left = runningOf(table, isOwned);
+    emptyReads = left.length === 0 ? emptyReads + 1 : 0;
+    if (emptyReads >= 2 || Date.now() >= deadline)
+      return { found: Math.max(first.length, killed.size), killed: killed.size, survivors: left };
+    for (const one of left) killed.add(`${one.pid}/${one.startTicks}`);
+    if (left.length > 0) await killAll(table, left, ownership);
+    await sleep(timing.lookEveryMs, undefined, { signal });
+  }
+}
+
+/**
+ * Processes that start others faster than they are found end only when all processes of their uid are killed in one step. Root's processes and those
+ * of an owner without a uid of its own are killed one by one.
+ */
+async function killAll(
+  table: ProcessTable,
+  left: readonly HostProcess[],
+  { slice, isOwnUid }: Ownership,
+): Promise<void> {
+  if (slice !== null) table.killSlice(slice);
+  const uids = new Set(left.flatMap(({ uids: [real] }) => (real !== undefined && isOwnUid(real) ? [real] : [])));
+  for (const uid of [...uids].slice(0, MOST_UIDS_AT_ONCE)) await table.killAllOf(uid);
+  for (const one of left) table.signal(one, "SIGKILL");
+}
+
+async function waitUntilNone(
+  table: ProcessTable,
+  isOwned: (process: HostProcess) => boolean,
+  withinMs: number,
+  everyMs: number,
+  signal: AbortSignal,
+): Promise<HostProcess[]> {
+  const deadline = Date.now() + withinMs;
+  for (let emptyReads = 0; ; ) {
+    const left = runningOf(table, isOwned);
+    emptyReads = left.length === 0 ? emptyReads + 1 : 0;
+    if (emptyReads >= 2 || Date.now() >= deadline) return left;
+    await sleep(everyMs, undefined, { signal });
+  }
+}
+
+/** Names processes that did not end, with the kernel function in which each waits, because a process in state D ends only when that wait ends. */
+export const survivorText = (table: ProcessTable, survivors: readonly HostProcess[]): string =>
+  survivors
+    .slice(0, 10)
+    .map(({ pid, comm, state }) => {
+      const wait = table.waitsIn(pid);
+      return `${comm} (pid ${pid}, state ${state}${wait === "" || wait === "0" ? "" : `, waits in ${wait}`})`;
+    })
+    .join(", ");

@@ -1,0 +1,60 @@
+import { parseAccounts, parseGroups } from "./account-files.ts";
+import { tool } from "./logins.ts";
+import { removalLimits } from "./removal.ts";
+import { cleaningStep } from "./step.ts";
+import type { Revocation, RevokeStep } from "./tenant.ts";
+
+/** Removes the home. What is mounted below the home stays and is named, because it may be another machine's files. */
+export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
+  const { system, tenant, plan } = revocation;
+  const { home } = tenant;
+  const mounts = (await system.mounts()).filter(({ path }) => path === home || path.startsWith(`${home}/`));
+  const mounted = mounts.map(({ path, type }) => `${Buffer.from(path, "latin1").toString()} (${type})`).join(", ");
+  const has = (await system.entry(home)) !== null;
+  if (plan) {
+    const message = has ? "The home would be removed." : "There is no home.";
+    const warning = mounts.length === 0 ? "" : ` These mounts would prevent it: ${mounted}.`;
+    return cleaningStep("home", home, "planned", `${message}${warning}`, { mounts: mounts.length });
+  }
+  const removal = await system.removeConfined(home, removalLimits(revocation));
+  const evidence = {
+    removed: removal.removed,
+    unlocked: removal.unlocked,
+    mounts: mounts.length,
+    left: removal.leftCount,
+  };
+  if (removal.leftCount === 0 && (await system.entry(home)) === null)
+    return cleaningStep("home", home, "ok", has ? "The home was removed." : "There was no home.", evidence);
+  const left = removal.left
+    .slice(0, 4)
+    .map(({ path, reason }) => `${path}: ${reason}`)
+    .join("; ");
+  const first = removal.left[0]?.path ?? home;
+  return cleaningStep("home", home, "failed", `The home is not completely removed. ${left}`, {
+    ...evidence,
+    first_left: first,
+  });
+}
+
+/** Removes the account and its group, and reads the files again, because only their absence counts. */
+export async function removeAccount({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
+  const { loginUser, uid } = tenant;
+  const hasAccount = async (): Promise<boolean> =>
+    parseAccounts(await system.read("/etc/passwd")).some((one) => one.name === loginUser);
+  const hasGroup = async (): Promise<boolean> =>
+    parseGroups(await system.read("/etc/group")).some(({ name, gid }) => name === loginUser && gid === uid);
+  const had = await hasAccount();
+  if (plan)
+    return cleaningStep(
+      "account",
+      loginUser,
+      "planned",
+      had ? "The account would be removed." : "There is no account.",
+      { uid },
+    );
+  if (had) await tool(system, "userdel", [loginUser]);
+  if (await hasGroup()) await tool(system, "groupdel", [loginUser]);
+  if ((await hasAccount()) || (await hasGroup()))
+    throw new Error(`${loginUser} is still in /etc/passwd or /etc/group.`);
+  return cleaningStep("account", loginUser, "ok", had ? "The account was removed." : "There was no account.", { uid });
+}

@@ -1,0 +1,131 @@
+import type { System } from "../system/system.ts";
+import { removalLimits } from "./removal.ts";
+import { cleaningStep, messageOf, namesIn } from "./step.ts";
+import { ownsUid, type Revocation, type RevokeStep, type Tenant } from "./tenant.ts";
+
+const TOOL_TIMEOUT_MS = 30_000;
+/** The kinds of System V IPC objects: the file in `/proc/sysvipc`, its column with the id, and the option of `ipcrm`. */
+const KINDS = [
+  { name: "shared memory segments", key: "segments", file: "shm", id: "shmid", option: "--shmem-id" },
+  { name: "semaphore sets", key: "semaphores", file: "sem", id: "semid", option: "--semaphore-id" },
+  { name: "message queues", key: "queues", file: "msg", id: "msqid", option: "--queue-id" },
+] as const;
+const REMOVED_AT_ONCE = 200;
+
+/** The ids in a table of `/proc/sysvipc` whose owner or creator the tenant is. The table's first line names its columns. */
+export function sysvIdsOf(table: string, idColumn: string, isOwned: (uid: number) => boolean): number[] {
+  const [header = "", ...lines] = table.split("\n").map((line) => line.trim().split(/\s+/));
+  const columns = Array.isArray(header) ? header : [header];
+  const [id, uid, creator] = [idColumn, "uid", "cuid"].map((name) => columns.indexOf(name));
+  if (id === undefined || uid === undefined || creator === undefined || Math.min(id, uid, creator) < 0)
+    throw new Error(`A table of /proc/sysvipc has no columns ${idColumn}, uid and cuid.`);
+  return lines.flatMap((fields) =>
+    fields.length > creator && (isOwned(Number(fields[uid])) || isOwned(Number(fields[creator])))
+      ? [Number(fields[id])]
+      : [],
+  );
+}
+
+export async function removeSysvIpc({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
+  const target = "/proc/sysvipc";
+  const evidence: Record<string, number> = {};
+  const left: string[] = [];
+  for (const { name, key, file, id, option } of KINDS) {
+    const read = async (): Promise<number[]> => {
+      const table = await system.read(`/proc/sysvipc/${file}`);
+      if (table === null) throw new Error(`The kernel has no /proc/sysvipc/${file}.`);
+      return sysvIdsOf(table, id, (uid) => ownsUid(tenant, uid));
+    };
+    const found = await read();
+    evidence[key] = found.length;
+    if (plan) continue;
+    for (let at = 0; at < found.length; at += REMOVED_AT_ONCE) {
+      const args = found.slice(at, at + REMOVED_AT_ONCE).flatMap((one) => [option, String(one)]);
+      // An object that is gone makes `ipcrm` fail, so the second read decides.
+      await system.run("ipcrm", args, TOOL_TIMEOUT_MS);
+    }
+    const remaining = found.length === 0 ? [] : await read();
+    if (remaining.length > 0) left.push(`${remaining.length} ${name}`);
+  }
+  const count = Object.values(evidence).reduce((sum, one) => sum + one, 0);
+  if (plan) return cleaningStep("sysv_ipc", target, "planned", `${count} objects would be removed.`, evidence);
+  return left.length === 0
+    ? cleaningStep("sysv_ipc", target, "ok", `${count} objects were removed.`, evidence)
+    : cleaningStep("sysv_ipc", target, "failed", `These objects could not be removed: ${left.join(", ")}.`, evidence);
+}
+
+/** The folders in which every user makes shared memory, semaphores and message queues. */
+const POSIX_FOLDERS = ["/dev/shm", "/dev/mqueue"];
+const DEEPEST_SHARED_FOLDER = 16;
+
+export async function removePosixIpc(revocation: Revocation): Promise<RevokeStep> {
+  const { system, tenant, plan } = revocation;
+  const target = POSIX_FOLDERS.join(", ");
+  const found: string[] = [];
+  for (const folder of POSIX_FOLDERS) found.push(...(await ownedIn(system, tenant, folder, 0)));
+  const evidence = { found: found.length };
+  if (plan) return cleaningStep("posix_ipc", target, "planned", `${found.length} objects would be removed.`, evidence);
+  const left: string[] = [];
+  for (const path of found) {
+    const removal = await system.removeConfined(path, removalLimits(revocation));
+    left.push(...removal.left.map((one) => `${one.path}: ${one.reason}`));
+  }
+  return left.length === 0
+    ? cleaningStep("posix_ipc", target, "ok", `${found.length} objects were removed.`, evidence)
+    : cleaningStep("posix_ipc", target, "failed", `These objects could not be removed: ${namesIn(left)}.`, evidence);
+}
+
+/** The topmost paths below a folder that the tenant owns. All of a folder that the tenant owns counts as the tenant's. */
+async function ownedIn(system: System, tenant: Tenant, folder: string, depth: number): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of await system.list(folder)) {
+    const path = `${folder}/${name}`;
+    const entry = await system.entry(path);
+    if (entry === null) continue;
+    if (ownsUid(tenant, entry.uid)) found.push(path);
+    else if (entry.kind === "folder" && depth < DEEPEST_SHARED_FOLDER)
+      found.push(...(await ownedIn(system, tenant, path, depth + 1)));
+  }
+  return found;
+}
+
+/**
+ * Clears the tenant's keyrings in the kernel. The keyrings of a session end with its processes. The kernel keeps a persistent keyring, for example with
+ * Kerberos tickets, for three days.
+ */
+export async function clearKeyrings({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
+  const target = `uid ${tenant.uid}`;
+  const before = keysOf(await system.read("/proc/key-users"), tenant.uid);
+  if (before === null)
+    return cleaningStep("keyrings", target, plan ? "planned" : "ok", "The kernel holds no keys of the tenant.", {
+      keys: 0,
+    });
+  if (plan) return cleaningStep("keyrings", target, "planned", `${before} keys would be cleared.`, { keys: before });
+  const uid = String(tenant.uid);
+  const asTenant = ["--reuid", uid, "--regid", uid, "--clear-groups", "keyctl"];
+  try {
+    for (const keyring of ["@u", "@us"]) await system.run("setpriv", [...asTenant, "clear", keyring], TOOL_TIMEOUT_MS);
+    const persistent = await system.run("keyctl", ["get_persistent", "@p", uid], TOOL_TIMEOUT_MS);
+    const id = persistent.stdout.trim();
+    if (persistent.exitCode === 0 && /^[0-9]+$/.test(id)) await system.run("keyctl", ["clear", id], TOOL_TIMEOUT_MS);
+  } catch (error) {
+    const message = `The kernel holds ${before} keys of the tenant, and keyctl cannot be run: ${messageOf(error)}`;
+    return cleaningStep("keyrings", target, "unsupported", message, { keys: before });
+  }
+  const after = keysOf(await system.read("/proc/key-users"), tenant.uid) ?? 0;
+  // Two empty keyrings of a user may stay for a short time after the last process, and hold no key.
+  return after <= EMPTY_KEYRINGS
+    ? cleaningStep("keyrings", target, "ok", "The tenant's keyrings are empty.", { keys: before, after })
+    : cleaningStep("keyrings", target, "failed", `The kernel still holds ${after} keys of the tenant.`, {
+        keys: before,
+        after,
+      });
+}
+
+const EMPTY_KEYRINGS = 3;
+
+/** The number of keys of a uid in `/proc/key-users`, or null if the uid has none. A line is `uid: usage nkeys/nikeys qnkeys/max qnbytes/max`. */
+export function keysOf(text: string | null, uid: number): number | null {
+  const found = new RegExp(`^\\s*${uid}:\\s+\\d+\\s+(\\d+)/\\d+`, "m").exec(text ?? "")?.[1];
+  return found === undefined ? null : Number(found);
+}

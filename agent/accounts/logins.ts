@@ -1,0 +1,134 @@
+import type { HostProcess } from "../system/processes.ts";
+import type { System } from "../system/system.ts";
+import { parseAccounts } from "./account-files.ts";
+import { type Ended, type EndTiming, endProcesses, runningOf, survivorText } from "./end-processes.ts";
+import { cleaningStep, messageOf, namesIn } from "./step.ts";
+import { sudoersFile } from "./sudoers.ts";
+import { ownsUid, type Revocation, type RevokeStep, type Tenant } from "./tenant.ts";
+
+const TOOL_TIMEOUT_MS = 30_000;
+const LINGER_FOLDER = "/var/lib/systemd/linger";
+
+/**
+ * Locks the account and lets it expire. A locked password alone does not stop a login by SSH key, because PAM checks the expiry and not the password
+ * there.
+ */
+export async function lockAccount({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
+  const { loginUser, uid } = tenant;
+  const has = parseAccounts(await system.read("/etc/passwd")).some((one) => one.name === loginUser && one.uid === uid);
+  if (plan)
+    return cleaningStep("lock", loginUser, "planned", has ? "The account would be locked." : "There is no account.");
+  if (!has) return cleaningStep("lock", loginUser, "ok", "There is no account to lock.");
+  await tool(system, "usermod", ["--lock", "--expiredate", "1", loginUser]);
+  return cleaningStep("lock", loginUser, "ok", "The account is locked and expired, so nobody can log in with it.");
+}
+
+export async function removeSudo({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
+  const file = sudoersFile(tenant.allocationId);
+  const has = (await system.entry(file)) !== null;
+  if (plan) return cleaningStep("sudo", file, "planned", has ? "The file would be removed." : "There is no such file.");
+  await system.remove(file);
+  return cleaningStep("sudo", file, "ok", has ? "The sudo rights were removed." : "There were no sudo rights.");
+}
+
+/** A user who lingers keeps a service manager without a login. The file of the user's name makes the user linger. */
+export async function endLinger({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
+  const file = `${LINGER_FOLDER}/${tenant.loginUser}`;
+  const has = (await system.entry(file)) !== null;
+  if (plan)
+    return cleaningStep("linger", file, "planned", has ? "The file would be removed." : "The user does not linger.");
+  // `loginctl` may refuse a user whose account is gone, and the removal of the file below is what counts.
+  const told =
+    has && (await isSystemdRunning(system))
+      ? await toolFault(system, "loginctl", ["disable-linger", tenant.loginUser])
+      : null;
+  await system.remove(file);
+  const message = has ? "The user's service manager no longer starts without a login." : "The user did not linger.";
+  return cleaningStep("linger", file, "ok", message, { lingered: has, ...(told === null ? {} : { loginctl: told }) });
+}
+
+/** Ends the login sessions and the service manager of the user where systemd runs. Their processes that remain are the work of the next part. */
+export async function endSessions({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
+  const target = `user-${tenant.uid}.slice`;
+  if (!(await isSystemdRunning(system)))
+    return cleaningStep(
+      "sessions",
+      target,
+      plan ? "planned" : "skipped",
+      "systemd does not run, so the host has no login manager.",
+    );
+  const has = await system.isPresent(`/run/systemd/users/${tenant.uid}`);
+  if (plan)
+    return cleaningStep("sessions", target, "planned", has ? "The sessions would be ended." : "There is no session.");
+  if (!has) return cleaningStep("sessions", target, "ok", "There is no session.", { logged_in: false });
+  const uid = String(tenant.uid);
+  const faults = [
+    await toolFault(system, "loginctl", ["terminate-user", uid]),
+    await toolFault(system, "systemctl", ["stop", `user@${uid}.service`]),
+  ].filter((fault) => fault !== null);
+  return cleaningStep(
+    "sessions",
+    target,
+    faults.length === 0 ? "ok" : "failed",
+    faults.length === 0 ? "The sessions and the service manager were ended." : faults.join(" "),
+    { logged_in: true },
+  );
+}
+
+/**
+ * The processes of a tenant: those that have one of its uids in any role, those that a login of the tenant started even if they run as root now, and
+ * those in the cgroup of the tenant's logins.
+ */
+export const isProcessOf =
+  (tenant: Tenant) =>
+  (process: HostProcess): boolean =>
+    process.uids.some((uid) => ownsUid(tenant, uid)) ||
+    process.loginUid === tenant.uid ||
+    process.cgroups.some((line) => `${line}/`.includes(`/user.slice/user-${tenant.uid}.slice/`));
+
+export interface EndedProcesses {
+  readonly step: RevokeStep;
+  /** The text that names the processes that did not end, or null if all ended. */
+  readonly survivors: string | null;
+}
+
+export async function endTenantProcesses(revocation: Revocation, timing?: EndTiming): Promise<EndedProcesses> {
+  const { system, tenant, plan, signal } = revocation;
+  const target = `uid ${tenant.uid}`;
+  const owns = isProcessOf(tenant);
+  if (plan) {
+    const found = runningOf(system.processes, owns);
+    const names = namesIn(found.map(({ comm, pid }) => `${comm} (${pid})`));
+    const message = found.length === 0 ? "There is no process." : `These processes would be ended: ${names}.`;
+    return { step: cleaningStep("processes", target, "planned", message, { found: found.length }), survivors: null };
+  }
+  const ownership = { owns, isOwnUid: (uid: number) => ownsUid(tenant, uid), slice: tenant.uid };
+  const ended: Ended = await endProcesses(system.processes, ownership, signal, timing);
+  const evidence = { found: ended.found, killed: ended.killed, survivors: ended.survivors.length };
+  if (ended.survivors.length === 0)
+    return {
+      step: cleaningStep("processes", target, "ok", "No process of the tenant runs.", evidence),
+      survivors: null,
+    };
+  const survivors = survivorText(system.processes, ended.survivors);
+  return {
+    step: cleaningStep("processes", target, "failed", `These processes did not end: ${survivors}.`, evidence),
+    survivors,
+  };
+}
+
+export const isSystemdRunning = (system: System): Promise<boolean> => system.isPresent("/run/systemd/system");
+
+export async function tool(system: System, name: string, args: readonly string[]): Promise<void> {
+  const { exitCode, stderr } = await system.run(name, args, TOOL_TIMEOUT_MS);
+  if (exitCode !== 0) throw new Error(`${name} ended with status ${exitCode}: ${stderr.slice(-400)}`);
+}
+
+export async function toolFault(system: System, name: string, args: readonly string[]): Promise<string | null> {
+  try {
+    await tool(system, name, args);
+    return null;
+  } catch (error) {
+    return messageOf(error);
+  }
+}

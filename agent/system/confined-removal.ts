@@ -1,0 +1,224 @@
+import { randomBytes } from "node:crypto";
+import { opendir, rename, rmdir, unlink } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { OpenFolder, realParent } from "./confined.ts";
+import { isMissing } from "./files.ts";
+import { readMounts } from "./mounts.ts";
+
+export interface Removal {
+  /** How many files, links and folders were removed. */
+  readonly removed: number;
+  /** From how many folders the flags "immutable" and "append only" were removed. */
+  readonly unlocked: number;
+  /** What is left, with the reason: mounts, and entries that could not be removed. The list names the first ones. */
+  readonly left: readonly { readonly path: string; readonly reason: string }[];
+  readonly leftCount: number;
+}
+
+export interface RemovalLimits {
+  readonly signal: AbortSignal;
+  /** When the removal gives up, as `Date.now()` counts. */
+  readonly deadline: number;
+  /** Called again and again while the removal goes on. */
+  readonly onProgress: (removed: number) => void;
+}
+
+/** Runs a tool with a list of paths, each ended by a zero byte, on its standard input. */
+export type UnlockPaths = (paths: Buffer) => Promise<void>;
+
+const MOST_NAMED = 20;
+const MOST_LEFT = 10_000;
+/** A folder deeper than this is moved up before it is emptied, so a deep tree needs neither a deep recursion nor many descriptors. */
+const DEEPEST = 64;
+const PROGRESS_EVERY = 500;
+const ENTRIES_UNLOCKED_AT_ONCE = 500;
+
+/**
+ * Removes a file or a folder with its content. The removal follows no symbolic link and enters no mount: a mount below the folder stays, and the
+ * removal names it. Flags such as "immutable" are removed first where they prevent the removal. Names of files are bytes and need not be UTF-8.
+ */
+export async function removeConfined(
+  root: string,
+  path: string,
+  limits: RemovalLimits,
+  unlock: UnlockPaths,
+): Promise<Removal> {
+  const parent = await realParent(root, path);
+  if (parent === null) return { removed: 0, unlocked: 0, left: [], leftCount: 0 };
+  const folder = await OpenFolder.at("/", parent === "/" ? "/." : parent);
+  if (folder === null) return { removed: 0, unlocked: 0, left: [], leftCount: 0 };
+  try {
+    const mounts = new Map((await readMounts("/")).map((mount) => [mount.path, mount.type]));
+    const run = new ConfinedRemoval(limits, unlock, mounts, await folder.mountId());
+    const real = Buffer.from(join(parent, basename(path))).toString("latin1");
+    await run.removeEntry(folder, Buffer.from(basename(path)), real, 0);
+    return run.result();
+  } finally {
+    await folder.close();
+  }
+}
+
+class ConfinedRemoval {
+  #removed = 0;
+  #unlocked = 0;
+  /** The paths of what is left, so that later passes neither try nor count them again. */
+  readonly #left = new Map<string, string>();
+  /** The folder into which deep folders are moved: the first folder that the removal entered. */
+  #top: { folder: OpenFolder; path: string } | null = null;
+  /** How many folders were moved up. A moved folder is emptied by one more pass over the top folder. */
+  #moved = 0;
+  readonly #limits: RemovalLimits;
+  readonly #unlock: UnlockPaths;
+  readonly #mounts: ReadonlyMap<string, string>;
+  readonly #mountId: string;
+  constructor(limits: RemovalLimits, unlock: UnlockPaths, mounts: ReadonlyMap<string, string>, mountId: string) {
+    this.#limits = limits;
+    this.#unlock = unlock;
+    this.#mounts = mounts;
+    this.#mountId = mountId;
+  }
+
+  result(): Removal {
+    const left = [...this.#left].slice(0, MOST_NAMED).map(([path, reason]) => ({ path: textOf(path), reason }));
+    return { removed: this.#removed, unlocked: this.#unlocked, left, leftCount: this.#left.size };
+  }
+
+  /** Removes one entry of a folder. Returns false if the entry is still there. */
+  async removeEntry(folder: OpenFolder, name: Buffer, path: string, depth: number): Promise<boolean> {
+    this.#limits.signal.throwIfAborted();
+    if (Date.now() > this.#limits.deadline) return this.#leave(path, "the time for the removal is over");
+    const mount = this.#mounts.get(path);
+    if (mount !== undefined) return this.#leave(path, `a file system of type ${mount} is mounted there`);
+    const entry = folder.entry(name);
+    let code = await failureOf(unlink(entry));
+    if (code === "EPERM") {
+      await this.#unlockAt(folder, [name]);
+      code = await failureOf(unlink(entry));
+    }
+    if (code === "EISDIR") return this.#removeFolder(folder, name, path, depth);
+    return this.#count(code, path);
+  }
+
+  async #removeFolder(parent: OpenFolder, name: Buffer, path: string, depth: number): Promise<boolean> {
+    if (depth >= DEEPEST && this.#top !== null) return this.#moveUp(parent, name, path);
+    const folder = await parent.open(name);
+    if (folder === null) return true;
+    try {
+      // A mount that was made after the list of mounts was read has another number.
+      if ((await folder.mountId()) !== this.#mountId) return this.#leave(path, "another file system is mounted there");
+      const isTop = this.#top === null;
+      if (isTop) this.#top = { folder, path };
+      await this.#empty(folder, path, depth);
+      if (isTop) await this.#emptyMoved(folder, path, depth);
+    } finally {
+      await folder.close();
+    }
+    let code = await failureOf(rmdir(parent.entry(name)));
+    if (code === "EPERM") {
+      await this.#unlockAt(parent, [name]);
+      code = await failureOf(rmdir(parent.entry(name)));
+    }
+    // What is in a folder that is not empty was named when it could not be removed.
+    return code === "ENOTEMPTY" && this.#left.size > 0 ? false : this.#count(code, path);
+  }
+
+  async #empty(folder: OpenFolder, path: string, depth: number): Promise<void> {
+    // Reading a folder while its entries are removed may miss some, so the folder is read until a pass removes nothing.
+    for (let removedSome = true; removedSome; ) {
+      removedSome = false;
+      const refused: Refused[] = [];
+      for await (const entry of await opendir(folder.self, { encoding: "buffer", bufferSize: 256 } as never)) {
+        const name = entry.name as unknown as Buffer;
+        if (this.#left.has(innerPath(path, name))) continue;
+        const code = await failureOf(unlink(folder.entry(name)));
+        if (code === null) {
+          this.#tick();
+          removedSome = true;
+        } else refused.push({ name, code });
+        if (refused.length >= ENTRIES_UNLOCKED_AT_ONCE) break;
+        this.#limits.signal.throwIfAborted();
+        if (Date.now() > this.#limits.deadline) break;
+      }
+      if (await this.#removeRefused(folder, path, depth, refused)) removedSome = true;
+      if (Date.now() > this.#limits.deadline) return;
+    }
+  }
+
+  async #removeRefused(folder: OpenFolder, path: string, depth: number, refused: readonly Refused[]): Promise<boolean> {
+    const locked = refused.filter(({ code }) => code === "EPERM").map(({ name }) => name);
+    if (locked.length > 0) await this.#unlockAt(folder, locked);
+    let removedSome = false;
+    for (const { name } of refused)
+      if (await this.removeEntry(folder, name, innerPath(path, name), depth + 1)) removedSome = true;
+    return removedSome;
+  }
+
+  /** Moves a deep folder into the first folder of the removal, where a later pass empties it. */
+  async #moveUp(parent: OpenFolder, name: Buffer, path: string): Promise<boolean> {
+    const top = this.#top;
+    if (top === null) return this.#leave(path, "the folder is too deep");
+    const target = top.folder.entry(`.muster-removed-${randomBytes(8).toString("hex")}`);
+    let code = await failureOf(rename(parent.entry(name), target));
+    if (code === "EPERM") {
+      await this.#unlockAt(parent, [name]);
+      code = await failureOf(rename(parent.entry(name), target));
+    }
+    if (code !== null) return this.#leave(path, `the folder is too deep and could not be moved (${code})`);
+    this.#moved += 1;
+    return true;
+  }
+
+  async #emptyMoved(folder: OpenFolder, path: string, depth: number): Promise<void> {
+    for (let moved = 0; moved !== this.#moved && Date.now() <= this.#limits.deadline; ) {
+      moved = this.#moved;
+      await this.#empty(folder, path, depth);
+    }
+  }
+
+  async #unlockAt(folder: OpenFolder, names: readonly Buffer[]): Promise<void> {
+    this.#unlocked += 1;
+    const paths = [null, ...names].flatMap((name) => [folder.pathForTools(name), Buffer.from([0])]);
+    await this.#unlock(Buffer.concat(paths));
+  }
+
+  #count(code: string | null, path: string): boolean {
+    if (code === "ENOENT") return true;
+    if (code === null) {
+      this.#tick();
+      return true;
+    }
+    return this.#leave(
+      path,
+      code === "EBUSY" ? "something is mounted there (EBUSY)" : `it could not be removed (${code})`,
+    );
+  }
+
+  #tick(): void {
+    this.#removed += 1;
+    if (this.#removed % PROGRESS_EVERY === 0) this.#limits.onProgress(this.#removed);
+  }
+
+  #leave(path: string, reason: string): false {
+    if (this.#left.size < MOST_LEFT) this.#left.set(path, reason);
+    return false;
+  }
+}
+
+interface Refused {
+  readonly name: Buffer;
+  readonly code: string;
+}
+const innerPath = (path: string, name: Buffer): string => `${path}/${name.toString("latin1")}`;
+const textOf = (path: string): string => Buffer.from(path, "latin1").toString("utf8");
+
+/** Returns the code of a failed operation, or null if the operation succeeded. */
+async function failureOf(operation: Promise<void>): Promise<string | null> {
+  try {
+    await operation;
+    return null;
+  } catch (error) {
+    if (isMissing(error)) return "ENOENT";
+    if (error instanceof Error && "code" in error && typeof error.code === "string") return error.code;
+    throw error;
+  }
+}

@@ -1,0 +1,187 @@
+import { constants, type Stats } from "node:fs";
+import { type FileHandle, lstat, mkdir, open, readdir, readFile, realpath, rename, unlink } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { isMissing } from "./files.ts";
+
+/**
+ * A folder that was opened without following a symbolic link. All access below it goes through the descriptor, so the folder stays the same folder
+ * even if a tenant renames it or puts a symbolic link in its place.
+ */
+export class OpenFolder {
+  readonly #handle: FileHandle;
+  private constructor(handle: FileHandle) {
+    this.#handle = handle;
+  }
+
+  /**
+   * Opens a folder whose parent only root can change, for example `/home/ada`. The parent's path may contain an operator's symbolic links. Returns
+   * null if there is nothing at the path, and throws if the path is not a folder.
+   */
+  static async at(root: string, path: string): Promise<OpenFolder | null> {
+    const real = await realParent(root, path);
+    return real === null ? null : OpenFolder.#open(join(real, basename(path)));
+  }
+
+  static async #open(path: string | Buffer): Promise<OpenFolder | null> {
+    try {
+      return new OpenFolder(await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW));
+    } catch (error) {
+      if (isMissing(error)) return null;
+      throw error;
+    }
+  }
+
+  /** The path of an entry of this folder. The kernel resolves the path from the descriptor. */
+  entry(name: string | Buffer): Buffer {
+    const bytes = typeof name === "string" ? Buffer.from(name) : name;
+    if (bytes.length === 0 || bytes.includes(0x2f) || bytes.equals(DOT) || bytes.equals(DOT_DOT))
+      throw new Error("A name in a folder must not lead out of the folder.");
+    return Buffer.concat([Buffer.from(`/proc/self/fd/${this.#handle.fd}/`), bytes]);
+  }
+  /** The path by which another process, such as a tool of the host, reaches this folder or one of its entries. */
+  pathForTools(name: Buffer | null): Buffer {
+    return Buffer.concat([Buffer.from(`/proc/${process.pid}/fd/${this.#handle.fd}/`), name ?? DOT]);
+  }
+  get self(): string {
+    return `/proc/self/fd/${this.#handle.fd}`;
+  }
+
+  open(name: string | Buffer): Promise<OpenFolder | null> {
+    return OpenFolder.#open(this.entry(name));
+  }
+  stat(): Promise<Stats> {
+    return this.#handle.stat();
+  }
+  sync(): Promise<void> {
+    return this.#handle.sync();
+  }
+  close(): Promise<void> {
+    return this.#handle.close();
+  }
+
+  /** The kernel's number of the mount in which the folder is. A bind mount has its own number, although its device is the same. */
+  async mountId(): Promise<string> {
+    const info = await readFile(`/proc/self/fdinfo/${this.#handle.fd}`, "utf8");
+    const id = /^mnt_id:\s*([0-9]+)$/m.exec(info)?.[1];
+    if (id === undefined) throw new Error("The kernel does not name the mount of an open folder.");
+    return id;
+  }
+}
+
+const DOT = Buffer.from(".");
+const DOT_DOT = Buffer.from("..");
+
+/** Returns the real path of a path's parent below the root, or null if the parent is missing. */
+export async function realParent(root: string, path: string): Promise<string | null> {
+  let parent: string;
+  try {
+    parent = await realpath(join(root, dirname(path)));
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+  const realRoot = await realpath(root);
+  if (!`${parent}/`.startsWith(realRoot === "/" ? "/" : `${realRoot}/`))
+    throw new Error(`${path} does not lie below ${root}.`);
+  return parent;
+}
+
+/** What is at a path, without following a symbolic link at its end. */
+export interface Entry {
+  readonly kind: "file" | "folder" | "other";
+  readonly uid: number;
+  readonly gid: number;
+  readonly mode: number;
+}
+export async function entryAt(root: string, path: string): Promise<Entry | null> {
+  try {
+    const { uid, gid, mode, ...found } = await lstat(join(root, path)).then((stats) => ({
+      uid: stats.uid,
+      gid: stats.gid,
+      mode: stats.mode & 0o7777,
+      isFile: stats.isFile(),
+      isFolder: stats.isDirectory(),
+    }));
+    return { kind: found.isFile ? "file" : found.isFolder ? "folder" : "other", uid, gid, mode };
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+}
+
+export interface OwnedFile {
+  /** The home, whose parent only root can change. */
+  readonly home: string;
+  /** The folder in the home, which is made if it is missing. */
+  readonly folder: string;
+  readonly name: string;
+  readonly text: string;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/**
+ * Writes a file with mode 0600 into a folder of a user's home. The user may change the home meanwhile: home and folder are opened without following a
+ * symbolic link and must belong to the user, and the finished file replaces whatever has its name. A symbolic link of that name is replaced and not
+ * followed.
+ */
+export async function writeOwned(root: string, file: OwnedFile): Promise<void> {
+  const { home, folder, uid, gid } = file;
+  const opened = await ownFolder(await OpenFolder.at(root, home), home, uid);
+  try {
+    await mkdir(opened.entry(folder), 0o700).catch((error: unknown) => {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    });
+    const inner = await opened.open(folder);
+    if (inner === null) throw new Error(`${home}/${folder} was removed meanwhile.`);
+    try {
+      const stats = await inner.stat();
+      // An empty folder of root is the one made above, or the one that a killed agent made.
+      if (stats.uid === 0 && (await readdir(inner.self)).length === 0) await handOver(inner, uid, gid);
+      else if (stats.uid !== uid) throw new Error(`${home}/${folder} belongs to uid ${stats.uid} and not to ${uid}.`);
+      await replaceFile(inner, file);
+    } finally {
+      await inner.close();
+    }
+  } finally {
+    await opened.close();
+  }
+}
+
+async function ownFolder(folder: OpenFolder | null, path: string, uid: number): Promise<OpenFolder> {
+  if (folder === null) throw new Error(`There is no ${path}.`);
+  const owner = (await folder.stat()).uid;
+  if (owner === uid) return folder;
+  await folder.close();
+  throw new Error(`${path} belongs to uid ${owner} and not to ${uid}.`);
+}
+
+async function handOver(folder: OpenFolder, uid: number, gid: number): Promise<void> {
+  const handle = await open(folder.self, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    await handle.chmod(0o700);
+    await handle.chown(uid, gid);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function replaceFile(folder: OpenFolder, { name, text, uid, gid }: OwnedFile): Promise<void> {
+  // The temporary name is fixed, so the file that a killed agent left is replaced and does not stay.
+  const temporary = folder.entry(`.${name}.muster`);
+  await unlink(temporary).catch((error: unknown) => {
+    if (!isMissing(error)) throw error;
+  });
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+  const handle = await open(temporary, flags, 0o600);
+  try {
+    await handle.writeFile(text);
+    await handle.chmod(0o600);
+    await handle.chown(uid, gid);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await rename(temporary, folder.entry(name));
+  await folder.sync();
+}

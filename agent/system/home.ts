@@ -1,0 +1,27 @@
+import { chmod, cp, lchown, mkdir, open, readdir, rename, rm } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { realParent } from "./confined.ts";
+import { isPresent } from "./files.ts";
+
+const SKELETON = "etc/skel";
+
+/**
+ * Makes a home with the host's usual first files, owned by its user and closed to others. The home is made under another name and renamed when it is
+ * complete, so a killed agent leaves no half of a home. Only root can change the folder that contains the homes.
+ */
+export async function makeHome(root: string, path: string, uid: number, gid: number): Promise<void> {
+  const parent = await realParent(root, path);
+  if (parent === null) throw new Error(`There is no folder for ${path}.`);
+  const staging = join(parent, `.muster-home-${basename(path)}`);
+  await rm(staging, { recursive: true, force: true });
+  await mkdir(staging, { mode: 0o700 });
+  const skeleton = join(root, SKELETON);
+  if (await isPresent(skeleton))
+    await cp(skeleton, staging, { recursive: true, dereference: false, verbatimSymlinks: true });
+  for (const name of await readdir(staging, { recursive: true })) await lchown(join(staging, name), uid, gid);
+  await chmod(staging, 0o700);
+  await lchown(staging, uid, gid);
+  await rename(staging, join(parent, basename(path)));
+  const handle = await open(parent, "r");
+  await handle.sync().finally(() => handle.close());
+}

@@ -1,0 +1,27 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+
+export interface Mount {
+  /** The mount point, with each byte of its name as one character, because a name need not be UTF-8. */
+  readonly path: string;
+  readonly type: string;
+}
+
+/** The mounts that a text of `/proc/PID/mountinfo` lists. The kernel writes spaces and line ends in a path as octal numbers. */
+export function parseMounts(text: string): Mount[] {
+  return text.split("\n").flatMap((line) => {
+    const fields = line.split(" ");
+    const dash = fields.indexOf("-", 6);
+    const path = fields[4];
+    if (path === undefined || dash < 0) return [];
+    const plain = path.replace(/\\([0-7]{3})/g, (_all, octal: string) =>
+      String.fromCharCode(Number.parseInt(octal, 8)),
+    );
+    return [{ path: plain, type: fields[dash + 1] ?? "" }];
+  });
+}
+
+/** The mounts of the mount namespace in which the agent runs. */
+export async function readMounts(root: string): Promise<Mount[]> {
+  return parseMounts(await readFile(join(root, "proc/self/mountinfo"), "latin1"));
+}

@@ -1,0 +1,145 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** One process of the host, as `/proc` shows it. Processes in inner pid namespaces and of inner user namespaces are among the host's processes. */
+export interface HostProcess {
+  readonly pid: number;
+  /** When the process started, in clock ticks since boot. The pid and the start together name one process, because pids are used again. */
+  readonly startTicks: string;
+  /** The real, effective, saved and file-system uid. */
+  readonly uids: readonly number[];
+  /** The uid with which the process's session logged in, which stays the same over `sudo` and `setuid`. Null if the process belongs to no login. */
+  readonly loginUid: number | null;
+  readonly state: string;
+  readonly threads: number;
+  readonly comm: string;
+  readonly parent: number;
+  /** The device number of the controlling terminal, or 0 without one. */
+  readonly terminal: number;
+  readonly cgroups: readonly string[];
+}
+
+export interface ProcessTable {
+  read(): readonly HostProcess[];
+  /** Sends a signal to a process unless the process has ended meanwhile. Returns false for a process that has ended. */
+  signal(process: HostProcess, signal: NodeJS.Signals): boolean;
+  /** Sends SIGKILL at once to all processes that a user may signal, so that no process can escape by starting another. */
+  killAllOf(uid: number): Promise<void>;
+  /** Ends all processes in the cgroup of a user's logins, where the kernel can do so. Returns false where it cannot. */
+  killSlice(uid: number): boolean;
+  /** The kernel function in which a process waits, or an empty text. */
+  waitsIn(pid: number): string;
+}
+
+const NO_LOGIN_UID = 4_294_967_295;
+const KTHREADD = 2;
+const KILL_TIMEOUT_MS = 10_000;
+
+export function processTableOf(root: string): ProcessTable {
+  const proc = join(root, "proc");
+  const refuse = (): void => {
+    if (root !== "/") throw new Error(`${root} stands for a host, and no process of this machine is signalled for it.`);
+  };
+  return {
+    read: () =>
+      readdirSync(proc).flatMap((name) => {
+        const process = /^[0-9]+$/.test(name) ? readProcess(proc, Number(name)) : null;
+        return process === null ? [] : [process];
+      }),
+    signal(target, signal) {
+      refuse();
+      const stat = readProc(join(proc, String(target.pid), "stat"));
+      if (stat === null || statFields(stat).startTicks !== target.startTicks) return false;
+      return isDelivered(() => process.kill(target.pid, signal));
+    },
+    async killAllOf(uid) {
+      refuse();
+      if (!Number.isInteger(uid) || uid < 1) throw new Error(`All processes of uid ${uid} must not be killed.`);
+      // With the pid -1 the kernel signals all processes of the sender's uid in one step, and the sender must have that uid.
+      const child = spawn("/bin/kill", ["-KILL", "--", "-1"], {
+        uid,
+        gid: uid,
+        cwd: "/",
+        env: { LC_ALL: "C" },
+        stdio: "ignore",
+        timeout: KILL_TIMEOUT_MS,
+        killSignal: "SIGKILL",
+      });
+      // The status tells nothing new: it is 1 when no process is left, and the caller reads the processes again.
+      await once(child, "exit");
+    },
+    killSlice(uid) {
+      refuse();
+      try {
+        // A kernel before 5.14 has no such file, and the folder belongs to the cgroup file system, in which no file can be created.
+        writeFileSync(`/sys/fs/cgroup/user.slice/user-${uid}.slice/cgroup.kill`, "1", { flag: "r+" });
+        return true;
+      } catch (error) {
+        if (isGone(error)) return false;
+        throw error;
+      }
+    },
+    waitsIn: (pid) => readProc(join(proc, String(pid), "wchan")) ?? "",
+  };
+}
+
+function readProcess(proc: string, pid: number): HostProcess | null {
+  const folder = join(proc, String(pid));
+  const status = readProc(join(folder, "status"));
+  if (status === null) return null;
+  const field = (name: string): string => new RegExp(`^${name}:\\s*(.*)$`, "m").exec(status)?.[1] ?? "";
+  const uids = field("Uid").split(/\s+/).map(Number);
+  const parent = Number(field("PPid"));
+  // A kernel thread's parent is kthreadd. No other process can get kthreadd as its parent.
+  if ((pid === KTHREADD || parent === KTHREADD) && uids.every((uid) => uid === 0)) return null;
+  const stat = readProc(join(folder, "stat"));
+  const cgroup = readProc(join(folder, "cgroup"));
+  if (stat === null || cgroup === null) return null;
+  const login = Number(readProc(join(folder, "loginuid")) ?? NO_LOGIN_UID);
+  return {
+    pid,
+    uids,
+    parent,
+    loginUid: login === NO_LOGIN_UID ? null : login,
+    threads: Number(field("Threads")),
+    cgroups: cgroup.trimEnd().split("\n"),
+    ...statFields(stat),
+  };
+}
+
+/** A process's name may contain spaces and parentheses, so the fields after the name begin at the last parenthesis (proc_pid_stat(5)). */
+function statFields(stat: string): Pick<HostProcess, "comm" | "state" | "terminal" | "startTicks"> {
+  const end = stat.lastIndexOf(")");
+  const rest = stat.slice(end + 2).split(" ");
+  return {
+    comm: stat.slice(stat.indexOf("(") + 1, end),
+    state: rest[0] ?? "",
+    terminal: Number(rest[4]),
+    startTicks: rest[19] ?? "",
+  };
+}
+
+/** Reads a file of `/proc`, and returns null if its process has ended or the kernel was built without this file. */
+function readProc(file: string): string | null {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if (isGone(error)) return null;
+    throw error;
+  }
+}
+
+const isGone = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ESRCH");
+
+function isDelivered(send: () => void): boolean {
+  try {
+    send();
+    return true;
+  } catch (error) {
+    if (isGone(error)) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,138 @@
+import { REVOKE_STEPS } from "../../shared/tasks/allocation-revoke-user.ts";
+import type { TaskHandlers, TaskInput, TaskReply } from "../../shared/tasks/index.ts";
+import { parseAccounts, parseSubIds, usableSubUids } from "../accounts/account-files.ts";
+import { type AllocationRecord, readRecord, writeRecord } from "../accounts/allocation-record.ts";
+import type { EndTiming } from "../accounts/end-processes.ts";
+import { removeAccount, removeHome } from "../accounts/home-and-account.ts";
+import { clearKeyrings, removePosixIpc, removeSysvIpc } from "../accounts/ipc.ts";
+import { removeAtJobs, removeCrontabs } from "../accounts/jobs.ts";
+import { endLinger, endSessions, endTenantProcesses, lockAccount, removeSudo } from "../accounts/logins.ts";
+import { cleaningStep, messageOf } from "../accounts/step.ts";
+import type { Revocation, RevokeStep, RevokeStepName, Tenant } from "../accounts/tenant.ts";
+import { removeMail, removeRuntimeFolder, removeSubIds } from "../accounts/traces.ts";
+import type { System } from "../system/system.ts";
+
+type Type = "allocation.revoke_user";
+type Input = TaskInput<Type>;
+type Part = (revocation: Revocation) => Promise<RevokeStep>;
+
+/** The parts before the processes end prevent that new ones begin. */
+const BEFORE: Partial<Record<RevokeStepName, Part>> = {
+  lock: lockAccount,
+  sudo: removeSudo,
+  linger: endLinger,
+  sessions: endSessions,
+};
+const AFTER: Partial<Record<RevokeStepName, Part>> = {
+  cron: removeCrontabs,
+  at: removeAtJobs,
+  sysv_ipc: removeSysvIpc,
+  posix_ipc: removePosixIpc,
+  keyrings: clearKeyrings,
+  runtime_folder: removeRuntimeFolder,
+  mail: removeMail,
+  sub_ids: removeSubIds,
+  home: removeHome,
+};
+
+/**
+ * Removes a tenant's account with everything that runs or waits for it. The account itself goes last, so a killed agent finds the account again. A part
+ * that fails does not prevent the next parts, and its step says what is left.
+ */
+export const revokeUser =
+  (system: System, timing?: EndTiming): TaskHandlers[Type] =>
+  async (input, run) => {
+    const record = await readRecord(system, input.allocation_id);
+    const refused = await refusal(system, input, record);
+    if (refused !== null) return refused;
+    if (record === null) return { ok: true, result: { uid: null, steps: nothingToDo(input) } };
+    if (!input.plan && record.state !== "revoked") await writeRecord(system, { ...record, state: "revoking" });
+    const tenant = await tenantOf(system, record);
+    const steps: RevokeStep[] = [];
+    const revocation = (step: RevokeStepName): Revocation => {
+      run.signal.throwIfAborted();
+      const alive = (): void => run.progress({ step });
+      alive();
+      return { system, tenant, plan: input.plan, signal: run.signal, alive };
+    };
+    const work = async (parts: Partial<Record<RevokeStepName, Part>>): Promise<void> => {
+      for (const name of REVOKE_STEPS) {
+        const part = parts[name];
+        if (part !== undefined) steps.push(await attempt(name, tenant, () => part(revocation(name)), run.signal));
+      }
+    };
+    await work(BEFORE);
+    const ended = await endTenantProcesses(revocation("processes"), timing);
+    if (ended.survivors !== null) return survive(input, ended.survivors);
+    steps.push(ended.step);
+    await work(AFTER);
+    const account = await attempt("account", tenant, () => removeAccount(revocation("account")), run.signal);
+    if (account.outcome === "failed")
+      return { ok: false, error: "account_remains", message: `${input.login_user}: ${account.message}` };
+    steps.push(account);
+    if (!input.plan) await writeRecord(system, { ...record, state: "revoked" });
+    return { ok: true, result: { uid: record.uid, steps } };
+  };
+
+async function attempt(
+  name: RevokeStepName,
+  tenant: Tenant,
+  part: () => Promise<RevokeStep>,
+  signal: AbortSignal,
+): Promise<RevokeStep> {
+  try {
+    return await part();
+  } catch (error) {
+    signal.throwIfAborted();
+    return cleaningStep(name, tenant.loginUser, "failed", messageOf(error));
+  }
+}
+
+const survive = ({ login_user }: Input, survivors: string): TaskReply<Type> => ({
+  ok: false,
+  error: "processes_survive",
+  message: `Processes of ${login_user} did not end after SIGKILL: ${survivors}. The account is locked and still there. Reboot the host.`,
+});
+
+/** The reason why the account is not the one that Muster made, or null. */
+async function refusal(system: System, input: Input, record: AllocationRecord | null): Promise<TaskReply<Type> | null> {
+  const accounts = parseAccounts(await system.read("/etc/passwd"));
+  const foreign = (message: string): TaskReply<Type> => ({
+    ok: false,
+    error: "not_our_account",
+    message: `${message} Nothing was changed. Look at the account on the host, or reimage the host.`,
+  });
+  const named = accounts.find(({ name }) => name === input.login_user);
+  if (record === null)
+    return named === undefined
+      ? null
+      : foreign(
+          `The account ${input.login_user} has uid ${named.uid}, and Muster made no account for this allocation.`,
+        );
+  if (record.login_user !== input.login_user)
+    return foreign(`Muster made the account ${record.login_user} for this allocation, and not ${input.login_user}.`);
+  if (named !== undefined && named.uid !== record.uid)
+    return foreign(`The account ${input.login_user} has uid ${named.uid}, and Muster made it with uid ${record.uid}.`);
+  const alias = accounts.find(({ name, uid }) => uid === record.uid && name !== input.login_user);
+  return alias === undefined
+    ? null
+    : foreign(`The uid ${record.uid} of this allocation also has the account ${alias.name}.`);
+}
+
+async function tenantOf(system: System, record: AllocationRecord): Promise<Tenant> {
+  const { allocation_id: allocationId, login_user: loginUser, uid, home } = record;
+  const accounts = parseAccounts(await system.read("/etc/passwd"));
+  const subUids = usableSubUids(parseSubIds(await system.read("/etc/subuid")), accounts, loginUser, uid);
+  return { allocationId, loginUser, uid, home, subUids };
+}
+
+/** The steps on a host whose present image never had an account for the allocation. */
+const nothingToDo = ({ login_user, plan }: Input): RevokeStep[] =>
+  REVOKE_STEPS.map((step) =>
+    cleaningStep(
+      step,
+      login_user,
+      plan ? "planned" : "ok",
+      "This host's image never had an account for the allocation.",
+    ),
+  );

@@ -1,0 +1,40 @@
+import { z } from "zod";
+import { LoginUser } from "../linux-user.ts";
+import { SshPublicKey } from "../ssh-key.ts";
+import { cleaningStepsNamed } from "./cleaning-step.ts";
+import { defineTask } from "./define-task.ts";
+
+export const GRANT_STEPS = ["record", "group", "account", "home", "keys", "sudo"] as const;
+
+/**
+ * Makes a tenant's account on the host (architecture 14.1): a group and a uid that no earlier allocation had, a home, SSH keys, and sudo rights if the
+ * tenant gets root. The task is not destructive: a second run finds what the first run made, and ends in the same state.
+ */
+export const grantUser = defineTask({
+  type: "allocation.grant_user",
+  lane: "work",
+  leaseSeconds: 180,
+  destructive: false,
+  input: z.strictObject({
+    allocation_id: z.uuid(),
+    login_user: LoginUser,
+    ssh_keys: z.array(SshPublicKey).min(1).max(32),
+    /** True if the tenant may run all commands as root by `sudo`. */
+    root: z.boolean(),
+    plan: z.boolean(),
+  }),
+  result: z.strictObject({
+    /** The account's uid. The uid is null in the result of a plan if the host has no account for the allocation yet. */
+    uid: z.int().nullable(),
+    steps: cleaningStepsNamed(GRANT_STEPS),
+  }),
+  progress: z.strictObject({ step: z.enum(GRANT_STEPS) }),
+  errors: {
+    /** The host has an account or group of the name that Muster did not make for this allocation. */
+    account_exists: "fail",
+    /** The allocation's account was revoked on this host, and a late order must not make it again. */
+    allocation_ended: "fail",
+    account_failed: "retry",
+    keys_failed: "retry",
+  },
+});
