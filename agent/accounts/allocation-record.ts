@@ -12,8 +12,8 @@ const NEXT_UID = "/var/lib/muster/agent/next-uid.json";
  * The uids of tenants. People and images have uids from 1000, `systemd-homed` has uids from 60001 (systemd's UIDS-GIDS), and subordinate uids begin at
  * 100000.
  */
-export const FIRST_UID = 20_000;
-export const LAST_UID = 59_999;
+const FIRST_UID = 20_000;
+const LAST_UID = 59_999;
 const TOOL_TIMEOUT_MS = 15_000;
 
 /**
