@@ -8,6 +8,7 @@ import { join } from "node:path";
 import type { SiteId } from "../shared/ids.ts";
 import { type Log, toStderr } from "../shared/log.ts";
 import { VERSION } from "../shared/version.ts";
+import { startAllocationSweep } from "./allocations/sweep.ts";
 import { openBmc } from "./bmc/open.ts";
 import { runCommand, type SettingsWith } from "./copy-secrets/command.ts";
 import type { Database } from "./db/client.ts";
@@ -30,6 +31,7 @@ import { type Facts, serveOperators } from "./startup/serve-operators.ts";
 import { compareRegion, probeSite, siteClient } from "./startup/site-services.ts";
 import { startDatabase } from "./startup/start-database.ts";
 import { startRetention } from "./startup/start-retention.ts";
+import { WakeSignal } from "./timing/wake-signal.ts";
 import { startWatcher } from "./watcher/watcher.ts";
 import { classifyError } from "./workflows/classify-error.ts";
 import { startWorkflowRunner } from "./workflows/engine/runner.ts";
@@ -80,8 +82,10 @@ async function start(
     maas: siteClient(db, secrets, clients),
   };
   const agentUrl = agentUrlOf(config);
+  const allocationsDue = new WakeSignal();
   const hosts = await serveHosts({
     ...parts,
+    onTaskEnded: () => allocationsDue.raise(),
     at: { host: config.agent.host, port: config.agent.port },
     agentUrl,
     agentPackageDir: config.agentPackageDir,
@@ -92,6 +96,8 @@ async function start(
   closers.push(() => hosts.close());
   const workflows = workflowsOf(onboardServices(parts, hosts.firstBoot));
   startLoops(parts, workflows, closers);
+  const allocations = startAllocationSweep({ inTx, due: allocationsDue, log: log.with({ part: "allocations" }) });
+  closers.push(() => allocations.close());
   const operators = await serveOperators({
     at: config.http,
     agentUrl,

@@ -31,12 +31,27 @@ const decommission = {
   node_id: z.string().optional(),
 };
 
+const allocation = {
+  allocation_id: z.string(),
+  node_id: z.string(),
+  hostname: z.string(),
+  site_id: z.string().nullable(),
+  tenant: z.string(),
+  message: z.string(),
+};
+
 const drift = { node_id: z.string(), hostname: z.string(), site_id: z.string(), rule: DriftRule };
 
 const OnboardingStarted = z.strictObject(onboarding);
 const OnboardingEnded = z.strictObject({ ...onboarding, ...ending });
 const DecommissionStarted = z.strictObject(decommission);
 const DecommissionEnded = z.strictObject({ ...decommission, ...ending });
+/** The data of each event of an allocation. The members `error_code` and `decommission_id` are set only if the allocation has them. */
+const AllocationChanged = z.strictObject({
+  ...allocation,
+  error_code: z.string().optional(),
+  decommission_id: z.string().optional(),
+});
 
 /** The kinds of secrets of a site about which the hub warns, and the kinds of warnings (lifecycle 12, question 4). */
 export const CREDENTIALS = ["maas_token", "power", "power_override"] as const;
@@ -97,6 +112,32 @@ export const EVENTS = {
     meaning:
       "The operation was cancelled; a drain or remove restores the node, and a release that MAAS has accepted is not undone.",
     data: DecommissionEnded,
+  },
+  "node.allocation.started": {
+    subject: "allocations/{allocation_id}",
+    meaning:
+      "A node was allocated to a tenant, or the account is made again; the agent is to make the tenant's account.",
+    data: AllocationChanged,
+  },
+  "node.allocation.active": {
+    subject: "allocations/{allocation_id}",
+    meaning: "The tenant can log in.",
+    data: AllocationChanged,
+  },
+  "node.allocation.failed": {
+    subject: "allocations/{allocation_id}",
+    meaning: "The tenant's account could not be made; an operator grants it again or releases the allocation.",
+    data: AllocationChanged,
+  },
+  "node.allocation.ending": {
+    subject: "allocations/{allocation_id}",
+    meaning: "The allocation was released, or its planned end has passed; the node is cleaned after the tenant.",
+    data: AllocationChanged,
+  },
+  "node.allocation.ended": {
+    subject: "allocations/{allocation_id}",
+    meaning: "The tenant's account is gone from the host, or the host's system is gone.",
+    data: AllocationChanged,
   },
   "node.status.changed": {
     subject: "nodes/{node_id}",

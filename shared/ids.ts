@@ -30,3 +30,10 @@ export const BatchId = z.uuid().brand<"BatchId">();
 export type BatchId = z.output<typeof BatchId>;
 export const TaskId = z.uuid().brand<"TaskId">();
 export type TaskId = z.output<typeof TaskId>;
+export const AllocationId = z
+  .uuid()
+  .meta(
+    namedBy({ list: "listAllocations", name: "hostname", id: "id", unless: { field: "status", values: ["ended"] } }),
+  )
+  .brand<"AllocationId">();
+export type AllocationId = z.output<typeof AllocationId>;

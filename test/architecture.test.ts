@@ -172,6 +172,7 @@ const PLANTED = [
   ["hub/cli/direct.ts", 'import "../db/tables.ts";', "hub-cli-imports"],
   ["hub/http/settings.ts", 'import "../startup/config.ts";', "only-main-reads-config"],
   ["hub/events/serve.ts", 'import "../http/app.ts";', "events-imports"],
+  ["hub/allocations/ask.ts", 'import "../maas/client.ts";', "allocations-imports"],
   ["hub/watcher/ask.ts", 'import "../maas/client.ts";', "watcher-imports"],
   ["hub/reconciler/rules.ts", 'import "../db/tables.ts";', "rules-are-pure"],
   ["shared/generate.ts", 'import "fast-check";', "no-dev-packages-in-production"],

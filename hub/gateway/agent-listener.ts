@@ -48,6 +48,8 @@ export interface AgentListenerOptions {
   readonly port: number;
   readonly heartbeatMinTtlMs: number;
   readonly resolveInput: InputResolvers;
+  /** Called after tasks have ended, so that parts of the hub that wait for a task look at once. */
+  readonly onTaskEnded?: (() => void) | undefined;
   readonly packages: AgentPackages;
   /** The time limit for a host's download of an agent package; by default the time that a host waits for its package. */
   readonly packageWithinMs?: number;

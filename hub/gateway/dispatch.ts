@@ -34,6 +34,8 @@ export interface DispatchDependencies {
   readonly sessions: Sessions;
   readonly signer: TaskSigner;
   readonly resolveInput: InputResolvers;
+  /** Called after tasks have ended or were queued again, so that parts of the hub that wait for a task look at once. */
+  readonly onTaskEnded?: (() => void) | undefined;
   readonly log: Log;
 }
 
@@ -99,6 +101,7 @@ export class Dispatcher {
         state: task.state,
         epoch: task.epoch,
       });
+    if (lapsed.length > 0) this.#deps.onTaskEnded?.();
   }
 
   async take(session: Session, frame: TaskFrame): Promise<void> {
@@ -177,6 +180,7 @@ export class Dispatcher {
         epoch,
         current_epoch: task.epoch,
       });
+    else this.#deps.onTaskEnded?.();
     return ended;
   }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Allocation, AllocationCreate, AllocationDetail } from "../../shared/api/allocations.ts";
 import { API_ERRORS, PROBLEM_TYPE, Problem } from "../../shared/api/errors.ts";
 import { NodeDetail, NodeSummary, TaskCreate } from "../../shared/api/nodes.ts";
 import {
@@ -71,6 +72,9 @@ const NAMED = {
   BatchVerbResult,
   Onboarding,
   OnboardingDetail,
+  AllocationCreate,
+  Allocation,
+  AllocationDetail,
   NodeSummary,
   NodeDetail,
   TaskCreate,

@@ -3,7 +3,13 @@ import type { Bars } from "../../shared/condition-types.ts";
 import { NODE_STATUSES } from "../../shared/node-status.ts";
 import { barredBy, type ConditionFacts, type SchedulingFacts, schedulability } from "./schedulable.ts";
 
-const NODE: SchedulingFacts = { status: "active", cordonReason: null, generation: 2, hostClosed: false };
+const NODE: SchedulingFacts = {
+  status: "active",
+  cordonReason: null,
+  generation: 2,
+  hostClosed: false,
+  tenant: null,
+};
 const condition = (type: string, more: Partial<ConditionFacts> = {}): ConditionFacts => ({
   type,
   status: "True",
@@ -39,6 +45,7 @@ describe("a node is schedulable", () => {
       "its host still keeps users out after a drain, because node.undrain has not succeeded; activate the node again to retry",
     ],
     ["cordoned", { cordonReason: "soft reset" }, GOOD, "cordoned: soft reset"],
+    ["allocated", { tenant: "acme" }, GOOD, "allocated to acme"],
     [
       "silent on its health",
       {},

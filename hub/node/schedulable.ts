@@ -7,6 +7,8 @@ export interface SchedulingFacts {
   readonly generation: number;
   /** True if a drain closed the host and nothing has shown since that the host is open. */
   readonly hostClosed: boolean;
+  /** The tenant of the node's open allocation. `tenant` is null if the node has no open allocation. */
+  readonly tenant: string | null;
 }
 export interface ConditionFacts {
   readonly type: string;
@@ -17,6 +19,12 @@ export interface ConditionFacts {
   readonly stale: boolean;
 }
 
+/** A reason that keeps new work off a node: its kind, which can be counted over many nodes, and the reason as an operator reads it. */
+export interface Obstacle {
+  readonly kind: string;
+  readonly text: string;
+}
+
 /**
  * Decides whether work may be placed on this node. The decision is computed anew each time and never stored (architecture 3). `reasons` is empty only
  * if work may be placed.
@@ -25,20 +33,28 @@ export function schedulability(
   node: SchedulingFacts,
   conditions: readonly ConditionFacts[],
 ): { schedulable: boolean; reasons: string[] } {
-  const reasons: string[] = [];
-  if (node.status !== "active") reasons.push(`the node is ${node.status}`);
+  const reasons = obstaclesOf(node, conditions).map(({ text }) => text);
+  return { schedulable: reasons.length === 0, reasons };
+}
+
+/** All reasons that keep new work off the node. The first obstacle is the one that an operator has to remove first. */
+export function obstaclesOf(node: SchedulingFacts, conditions: readonly ConditionFacts[]): Obstacle[] {
+  const found: Obstacle[] = [];
+  if (node.tenant !== null) found.push({ kind: "allocated", text: `allocated to ${node.tenant}` });
+  if (node.status !== "active") found.push({ kind: node.status, text: `the node is ${node.status}` });
   if (node.status === "active" && node.hostClosed)
-    reasons.push(
-      "its host still keeps users out after a drain, because node.undrain has not succeeded; activate the node again to retry",
-    );
-  if (node.cordonReason !== null) reasons.push(`cordoned: ${node.cordonReason}`);
+    found.push({
+      kind: "closed_to_users",
+      text: "its host still keeps users out after a drain, because node.undrain has not succeeded; activate the node again to retry",
+    });
+  if (node.cordonReason !== null) found.push({ kind: "cordoned", text: `cordoned: ${node.cordonReason}` });
   for (const [type, { bars, tolerates }] of Object.entries<ConditionRule>(CONDITION_TYPES)) {
     const said = conditions.find((one) => one.type === type);
     if (tolerates !== undefined && said?.reason === tolerates) continue;
-    const reason = barredBy(type, bars, said, node.generation);
-    if (reason !== null) reasons.push(reason);
+    const text = barredBy(type, bars, said, node.generation);
+    if (text !== null) found.push({ kind: `without_${type}`, text });
   }
-  return { schedulable: reasons.length === 0, reasons };
+  return found;
 }
 
 /**

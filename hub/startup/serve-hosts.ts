@@ -25,6 +25,7 @@ interface HostServerOptions {
   readonly databaseUrl: string;
   readonly identity: HubIdentity;
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
+  readonly onTaskEnded: () => void;
   readonly log: Log;
   /** Ends the hub if the agent listener cannot start. The agent listener may fail after the hub has started. */
   readonly fail: (error: unknown) => void;
@@ -75,7 +76,7 @@ export async function serveHosts(options: HostServerOptions): Promise<HostServer
 }
 
 function listen(
-  { at, agentUrl, heartbeatMinTtlMs, hubId, database, databaseUrl, maas, log }: HostServerOptions,
+  { at, agentUrl, heartbeatMinTtlMs, hubId, database, databaseUrl, maas, onTaskEnded, log }: HostServerOptions,
   packages: AgentPackages,
   authority: HubAuthority,
 ): Promise<AgentListener> {
@@ -93,6 +94,7 @@ function listen(
     ...at,
     heartbeatMinTtlMs,
     resolveInput: inputResolvers(database.db, maas),
+    onTaskEnded,
     packages,
     bootstrapScript: async ({ nodeId, generation, token }) => {
       const offered = await packages.newestOfEach();

@@ -4,6 +4,7 @@ import { Inventory } from "../inventory.ts";
 import { NodeStatus } from "../node-status.ts";
 import { ConditionStatus } from "../readiness.ts";
 import { heartbeatCheck } from "../tasks/heartbeat-check.ts";
+import { NodeAllocation } from "./allocations.ts";
 import { Reason } from "./decommissions.ts";
 import { Hostname, Timestamp } from "./values.ts";
 
@@ -34,6 +35,8 @@ export const NodeSummary = z.strictObject({
   /** The owner and the reason of the node's cordon. The owner of a cordon is `operation:<id>` or `operator:<name>`. */
   cordon_reason: z.string().nullable(),
   cordon_owner: z.string().nullable(),
+  /** The tenant's use of the node. `allocation` is null if the node has no open allocation. */
+  allocation: NodeAllocation.nullable(),
   onboarding_mode: z.enum(["maas", "manual"]),
   maas_system_id: z.string().nullable(),
   generation: z.int(),

@@ -78,6 +78,10 @@ const profileFields = {
       "Regular expression that matches model, name or id_path of one disk, ignoring case; the system is installed on this disk",
     )
     .default("boss|boot optimized|m\\.2"),
+  soft_reset_after_root: z
+    .boolean()
+    .describe("Clean a node in place even after a tenant with root, who may have changed its kernel (decision C4)")
+    .default(false),
   enrollment_token_ttl_seconds: Seconds.default(7200),
   preflight_timeout_seconds: Seconds.default(900),
   discovery_timeout_seconds: Seconds.default(1800),

@@ -151,7 +151,7 @@ export default {
     ),
     never(
       "sql-by-queries",
-      "^hub/(http|workflows)/",
+      "^hub/(http|workflows|allocations)/",
       "^hub/db/orm[.]ts$",
       "What is asked of the database has a name and a home, in hub/db/queries.",
     ),
@@ -159,7 +159,7 @@ export default {
       name: "tables-by-queries",
       comment: "A row's type may be named anywhere; the table itself only by who asks for its rows.",
       severity: "error",
-      from: { path: "^hub/(http|workflows)/", pathNot: TESTS },
+      from: { path: "^hub/(http|workflows|allocations)/", pathNot: TESTS },
       to: { path: "^hub/db/schema/", dependencyTypesNot: ["type-only"] },
     },
     only(
@@ -226,7 +226,7 @@ export default {
       "^hub/http/",
       [
         "^hub/http/",
-        "^hub/(db|node|secrets|reconciler|events|diagnostics)/",
+        "^hub/(db|node|allocations|secrets|reconciler|events|diagnostics)/",
         "^hub/workflows/(engine/|((onboarding|provisioning|decommission)/)?[^/]+[.]ts$)",
         "^hub/gateway/",
         "^hub/ui/",
@@ -273,6 +273,19 @@ export default {
       "^hub/node/",
       ["^hub/(node|db)/", "^shared/", HUB_ANYWHERE, NPM, NODE],
       "The only writer of a node's status depends on nothing that asks it to.",
+    ),
+    only(
+      "allocations-imports",
+      "^hub/allocations/",
+      [
+        "^hub/(allocations|node|db)/",
+        "^hub/workflows/(engine/|decommission/[^/]+[.]ts$)",
+        "^shared/",
+        HUB_ANYWHERE,
+        `${NPM}zod/`,
+        NODE,
+      ],
+      "Who uses a node, and since when, is a record; the account is the agent's, and the cleaning a workflow's.",
     ),
     only(
       "watcher-imports",

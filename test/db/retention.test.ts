@@ -233,6 +233,21 @@ it("removes reports about a living node, its host's own events, old answers and 
   expect(await of(sql`select key as it from idempotency_keys`)).toEqual(["today"]);
 });
 
+it("removes an allocation long after its end, and never an open one", async () => {
+  const { db } = test.database;
+  const allocation = (status: string, ended: number | null) =>
+    db.execute(sql`insert into allocations (node_id, hostname, generation, tenant, login_user, ssh_keys, grants_root, labels, status, created_by, created_at, ended_at)
+      values (gen_random_uuid(), 'h', 1, ${`${status} ${ended}`}, 'u', '{}', false, '{}', ${status}, 'ann', now() - interval '900 days',
+        now() - make_interval(days => ${ended}::int))`);
+  await allocation("ended", 401);
+  await allocation("ended", 399);
+  await allocation("ending", null);
+  expect(await removeOutdated(db, KEPT)).toMatchObject({ allocations: 1 });
+  const { rows } = await db.execute<{ tenant: string }>(sql`select tenant from allocations order by tenant`);
+  expect(rows.map(({ tenant }) => tenant)).toEqual(["ended 399", "ending null"]);
+  await db.execute(sql`delete from allocations`);
+});
+
 it("reads no table completely when there is nothing to remove", async () => {
   const { db } = test.database;
   const young = sql`now() - make_interval(secs => g)`;
@@ -296,6 +311,11 @@ it("reads no table completely when there is nothing to remove", async () => {
     "nodes",
     "id, hostname, sku, gpus_total, region_code, status, onboarding_mode",
     sql`${id}, 'full-' || g, 's', 8, 'r', 'active', 'manual'`,
+  );
+  await fill(
+    "allocations",
+    "node_id, hostname, generation, tenant, login_user, ssh_keys, grants_root, labels, status, created_by, ended_at",
+    sql`${id}, 'h', 1, 't', 'u', '{}', false, '{}', 'ended', 'ann', ${young}`,
   );
   const [webhook] = await db.insert(webhooks).values({ url: "https://x", types: [], fannedOutTo: 0n }).returning();
   await fill(

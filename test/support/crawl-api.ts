@@ -17,6 +17,7 @@ const IDS: Readonly<Record<string, string>> = {
   "onboarding-batches": "select id from onboarding_batches",
   decommissions: "select decommission_id as id from node_decommissions",
   nodes: "select id from nodes",
+  allocations: "select id from allocations",
   tasks: "select id from tasks",
   webhooks: "select id from webhooks",
 };

@@ -120,6 +120,11 @@ const NODES: Readonly<Record<string, Prepare>> = {
   issueReportToken: async (world) => ({ params: { id: await world.node() } }),
 };
 
+const ALLOCATIONS: Readonly<Record<string, Prepare>> = {
+  createAllocation: async (world) => ({ body: await world.allocationRequest() }),
+  grantAllocation: async (world) => ({ params: { id: await world.failedAllocation() }, body: REASON }),
+};
+
 const DRIFT: DriftDetails = {
   rule: "powered_off",
   severity: "high",
@@ -175,7 +180,13 @@ const REST: Readonly<Record<string, Prepare>> = {
   },
 };
 
-export const WRITE_CASES: Readonly<Record<string, Prepare>> = { ...SITES, ...WORKFLOWS, ...NODES, ...REST };
+export const WRITE_CASES: Readonly<Record<string, Prepare>> = {
+  ...SITES,
+  ...WORKFLOWS,
+  ...NODES,
+  ...ALLOCATIONS,
+  ...REST,
+};
 
 export function writeCaseOf({ operationId, method, path }: Pick<Route, "operationId" | "method" | "path">): Prepare {
   const prepare = WRITE_CASES[operationId];

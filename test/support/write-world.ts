@@ -6,6 +6,7 @@ import { MAAS_STATUS } from "../../shared/maas-status.ts";
 import { Secret } from "../../shared/secret.ts";
 import type { MaasSimulator } from "../fakes/maas/simulator.ts";
 import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
+import { makeSchedulable, SSH_KEY } from "./allocatable-node.ts";
 import { type ApiHarness, type SeededApi, SITE_BODY, seedApi } from "./api-harness.ts";
 import { addMachine, addNodeInService, retireNode } from "./site-nodes.ts";
 import { HOOKS, newSecret } from "./webhook-receiver.ts";
@@ -151,6 +152,23 @@ export class WriteWorld {
         from nodes n join maas_sites s on s.id = n.site_id where n.id = $2`,
       [onboarding, id],
     );
+    return id;
+  }
+
+  /** Returns the request for an allocation of a new node that takes new work. */
+  async allocationRequest(): Promise<object> {
+    const id = await this.node();
+    await this.api.database.database.inTx((tx) => makeSchedulable(tx, id));
+    return { node_id: id, tenant: "acme", login_user: "alice", ssh_keys: [SSH_KEY] };
+  }
+
+  async allocation(): Promise<string> {
+    return (await this.make("/allocations", await this.allocationRequest())).id;
+  }
+
+  async failedAllocation(): Promise<string> {
+    const id = await this.allocation();
+    await this.query("update allocations set status = 'failed', error_code = 'account_exists' where id = $1", [id]);
     return id;
   }
 

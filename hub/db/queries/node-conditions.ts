@@ -31,7 +31,10 @@ const isKnownType = inArray(nodeConditions.type, Object.keys(CONDITION_TYPES));
  * The given nodes' conditions of Muster's own types, read in one statement. `readConditionFacts` leaves out the conditions' messages to keep long
  * lists small.
  */
-export async function readConditionFacts(db: Db, nodeIds: readonly NodeId[]): Promise<Omit<ConditionNow, "message">[]> {
+export async function readConditionFacts(
+  db: Db | Tx,
+  nodeIds: readonly NodeId[],
+): Promise<Omit<ConditionNow, "message">[]> {
   if (nodeIds.length === 0) return [];
   const rows = await db
     .select({ ...getTableColumns(nodeConditions), message: sql<string>`''`, stale: isStale })

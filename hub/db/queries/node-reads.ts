@@ -13,7 +13,8 @@ import {
   nodeMaasState,
   nodes,
 } from "../schema/index.ts";
-import type { Db } from "../tx.ts";
+import type { Db, Tx } from "../tx.ts";
+import { type OpenAllocation, openAllocationsOf } from "./allocations.ts";
 import { closedHosts } from "./closed-hosts.ts";
 import { type ConditionNow, listConditions, readConditionFacts } from "./node-conditions.ts";
 
@@ -24,16 +25,19 @@ export interface NodeRow {
   readonly maasSystemId: string | null;
   readonly conditions: readonly Omit<ConditionNow, "message">[];
   readonly hostClosed: boolean;
+  /** The node's open allocation, or null if the node has none. */
+  readonly allocation: OpenAllocation | null;
 }
 
 const EVENTS_SHOWN = 50;
 
-/** Lists nodes, ordered by hostname, then id. `listNodeRows` needs three SQL statements for any length of the page. */
+/** Lists nodes, ordered by hostname, then id. `listNodeRows` needs four SQL statements for any length of the page. */
 export async function listNodeRows(
-  db: Db,
+  db: Db | Tx,
   filter: {
     status?: NodeStatus | undefined;
     siteId?: SiteId | undefined;
+    sku?: string | undefined;
     hostname?: string | undefined;
     id?: NodeId | undefined;
     /**
@@ -60,6 +64,7 @@ export async function listNodeRows(
           ? undefined
           : ne(nodes.status, "deleted"),
         filter.siteId === undefined ? undefined : eq(nodes.siteId, filter.siteId),
+        filter.sku === undefined ? undefined : eq(nodes.sku, filter.sku),
         filter.hostname === undefined ? undefined : eq(nodes.hostname, filter.hostname),
         filter.id === undefined ? undefined : eq(nodes.id, filter.id),
         page.after === null
@@ -72,9 +77,11 @@ export async function listNodeRows(
   const ids = rows.map((row) => row.node.id);
   const conditions = await readConditionFacts(db, ids);
   const closed = await closedHosts(db, ids);
+  const allocations = await openAllocationsOf(db, ids);
   return rows.map((row) => ({
     ...row,
     hostClosed: closed.has(row.node.id),
+    allocation: allocations.get(row.node.id) ?? null,
     conditions: conditions.filter((condition) => condition.nodeId === row.node.id),
   }));
 }

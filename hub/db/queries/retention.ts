@@ -112,6 +112,7 @@ export const RETENTION: readonly RetentionRule[] = [
     age: "history",
     outdated: (cutoff) => sql`${ofAnyType} and t.occurred_at < ${cutoff} and ${ofNoNode}`,
   },
+  { table: "allocations", age: "history", outdated: (cutoff) => sql`t.ended_at < ${cutoff}` },
   { table: "audit_logs", age: "history", outdated: (cutoff) => sql`t.occurred_at < ${cutoff}` },
   {
     table: "workflow_events",

@@ -1,7 +1,7 @@
 import type { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { and, eq, inArray, like, sql } from "../orm.ts";
 import { workflowSubjects } from "../schema/index.ts";
-import type { Tx } from "../tx.ts";
+import type { Db, Tx } from "../tx.ts";
 
 /** The names of all kinds of subjects. At most one workflow holds a subject, and the workflow keeps its subjects until it is over. */
 export const subjectOf = {
@@ -89,6 +89,25 @@ export const onboardingOfHost = (tx: Tx, siteId: SiteId, hostname: string): Prom
 /** The unfinished operation that holds the node, or null if there is none. */
 export const operationOfNode = (tx: Tx, nodeId: NodeId): Promise<WorkflowId | null> =>
   readHolder(tx, subjectOf.node(nodeId));
+
+/** The unfinished operation of each of the given nodes that an operation holds. */
+export async function operationsOfNodes(
+  db: Db | Tx,
+  nodeIds: readonly NodeId[],
+): Promise<ReadonlyMap<NodeId, WorkflowId>> {
+  if (nodeIds.length === 0) return new Map();
+  const nodeOf = new Map(nodeIds.map((nodeId) => [subjectOf.node(nodeId), nodeId]));
+  const rows = await db
+    .select()
+    .from(workflowSubjects)
+    .where(inArray(workflowSubjects.subject, [...nodeOf.keys()]));
+  return new Map(
+    rows.flatMap(({ subject, workflowId }) => {
+      const nodeId = nodeOf.get(subject);
+      return nodeId === undefined ? [] : [[nodeId, workflowId]];
+    }),
+  );
+}
 
 async function readHolder(tx: Tx, subject: string): Promise<WorkflowId | null> {
   const [row] = await tx

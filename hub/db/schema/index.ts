@@ -1,4 +1,5 @@
 export * from "./agent-sessions.ts";
+export * from "./allocations.ts";
 export * from "./api-tokens.ts";
 export * from "./audit-logs.ts";
 export * from "./authority-statements.ts";

@@ -35,6 +35,7 @@ export const maasSiteProfiles = pgTable(
     initializeExtraDisks: boolean("initialize_extra_disks").notNull(),
     eraseUnexpectedSignatures: boolean("erase_unexpected_signatures").notNull(),
     bootDiskPattern: text("boot_disk_pattern").notNull(),
+    softResetAfterRoot: boolean("soft_reset_after_root").notNull().default(false),
     enrollmentTokenTtlSeconds: integer("enrollment_token_ttl_seconds").notNull(),
     preflightTimeoutSeconds: integer("preflight_timeout_seconds").notNull(),
     discoveryTimeoutSeconds: integer("discovery_timeout_seconds").notNull(),

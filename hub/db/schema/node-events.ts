@@ -27,6 +27,7 @@ export const nodeEvents = pgTable(
         "cordoned",
         "uncordoned",
         "condition_stale",
+        "allocation",
       ],
     }).notNull(),
     fromStatus: text("from_status", { enum: NODE_STATUSES }),

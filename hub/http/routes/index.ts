@@ -1,4 +1,5 @@
 import type { Route } from "../route.ts";
+import { allocationRoutes } from "./allocations.ts";
 import { authorityRoutes } from "./authority.ts";
 import { decommissionRoutes } from "./decommissions.ts";
 import { diagnosticsRoutes } from "./diagnostics.ts";
@@ -33,6 +34,7 @@ export const ROUTES: readonly Route[] = [
   ...onboardingRoutes,
   ...onboardingBatchRoutes,
   ...decommissionRoutes,
+  ...allocationRoutes,
   ...nodeRoutes,
   ...manualNodeRoutes,
   ...nodeOperationRoutes,

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { NodeDetail, NodeSummary, TaskCreate } from "../../../shared/api/nodes.ts";
 import { page } from "../../../shared/api/onboardings.ts";
+import { SkuId } from "../../../shared/api/sites.ts";
 import { Hostname } from "../../../shared/api/values.ts";
 import { NodeId, SiteId, TaskId } from "../../../shared/ids.ts";
 import { Inventory } from "../../../shared/inventory.ts";
@@ -25,8 +26,10 @@ const path = "/api/v1/admin/nodes";
 /** A task that checks a node expires if no agent takes it within this time, because the result of the check would be useless later. */
 const CHECK_DEADLINE_SECONDS = 300;
 
-function toSummary({ node, session, maasSystemId, conditions, hostClosed }: NodeRow): z.input<typeof NodeSummary> {
-  const { schedulable, reasons } = schedulability({ ...node, hostClosed }, conditions);
+function toSummary(row: NodeRow): z.input<typeof NodeSummary> {
+  const { node, session, maasSystemId, conditions, hostClosed, allocation } = row;
+  const facts = { ...node, hostClosed, tenant: allocation?.tenant ?? null };
+  const { schedulable, reasons } = schedulability(facts, conditions);
   return {
     id: node.id,
     hostname: node.hostname,
@@ -41,6 +44,8 @@ function toSummary({ node, session, maasSystemId, conditions, hostClosed }: Node
     unschedulable_reasons: reasons,
     cordon_reason: node.cordonReason,
     cordon_owner: node.cordonOwner,
+    allocation:
+      allocation === null ? null : { id: allocation.id, tenant: allocation.tenant, status: allocation.status },
     onboarding_mode: node.onboardingMode,
     maas_system_id: maasSystemId,
     generation: node.generation,
@@ -68,6 +73,7 @@ const listNodes = readRoute({
     ...pageQuery,
     status: NodeStatus.optional(),
     site_id: SiteId.optional(),
+    sku_id: SkuId.optional(),
     hostname: Hostname.optional(),
     include_deleted: z.enum(["true", "false"]).default("false"),
   }),
@@ -79,6 +85,7 @@ const listNodes = readRoute({
       {
         status: query.status,
         siteId: query.site_id,
+        sku: query.sku_id,
         hostname: query.hostname,
         deleted: query.include_deleted === "true",
       },

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { ROUTES } from "../../../hub/http/routes/index.ts";
 import type { DriftDetails } from "../../../shared/drift.ts";
+import { SiteId } from "../../../shared/ids.ts";
 import { ONBOARDING_STAGES } from "../../../shared/workflow-status.ts";
+import { addSchedulableNode, SSH_KEY } from "../../support/allocatable-node.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
 import { type ApiAnswer, crawlApi } from "../../support/crawl-api.ts";
 import { seedTroubledFleet } from "../../support/troubled-fleet.ts";
@@ -69,6 +71,11 @@ async function addToLists(api: ApiHarness): Promise<void> {
     "insert into webhook_deliveries (webhook_id, event_seq, state, attempts) select id, 100, 'pending', 0 from webhooks",
   );
   for (const { id } of rows) await post(`/nodes/${id}/cordon`, { reason: "to be read" });
+  for (const hostname of ["c08u41", "c08u42"]) {
+    const host = { siteId: SiteId.parse(siteId), hostname, sku: skuId };
+    const id = await api.database.database.inTx((tx) => addSchedulableNode(tx, host));
+    await post("/allocations", { node_id: id, tenant: hostname, login_user: `u${hostname}`, ssh_keys: [SSH_KEY] });
+  }
 }
 
 /** The schema of an answer with one page of a list: a cursor and one list of items. */

@@ -1,0 +1,115 @@
+import { randomUUID } from "node:crypto";
+import type { AllocationCreate } from "../../shared/api/allocations.ts";
+import { ApiError } from "../../shared/api/errors.ts";
+import { AllocationId, type NodeId } from "../../shared/ids.ts";
+import { insertAllocation } from "../db/queries/allocations.ts";
+import { databaseNow } from "../db/queries/clock.ts";
+import { readSite } from "../db/queries/maas-sites.ts";
+import { readSku } from "../db/queries/skus.ts";
+import { enqueueTask } from "../db/queries/tasks.ts";
+import type { AllocationRow, Node, Task } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+import { tellAllocation } from "../node/allocation-moves.ts";
+import { heldError, mustLockNode } from "../workflows/decommission/start-decommission.ts";
+import { obstaclesToAllocation, readCandidates, takeFreeNode } from "./free-node.ts";
+
+/** If no agent has made the account within this time, the allocation is `failed` (docs/timeouts.md). */
+export const GRANT_DEADLINE_SECONDS = 900;
+
+/**
+ * Allocates a node to a tenant (architecture 14.1): the node that the request names, or a free node of the SKU at the site. One transaction stores the
+ * allocation and queues the task that makes the tenant's account. A refused request throws ApiError and writes nothing.
+ */
+export async function createAllocation(tx: Tx, request: AllocationCreate, createdBy: string): Promise<AllocationRow> {
+  await mustEndLater(tx, request.ends_at);
+  const node = await nodeFor(tx, request);
+  const id = AllocationId.parse(randomUUID());
+  const account = { loginUser: request.login_user, sshKeys: request.ssh_keys, grantsRoot: request.root };
+  const task = await queueGrant(tx, { id, nodeId: node.id, ...account });
+  const row = await insertAllocation(tx, {
+    id,
+    nodeId: node.id,
+    siteId: node.siteId,
+    hostname: node.hostname,
+    generation: node.generation,
+    tenant: request.tenant,
+    ...account,
+    labels: request.labels,
+    grantTaskId: task.id,
+    createdBy,
+    endsAt: request.ends_at === null ? null : new Date(request.ends_at),
+  });
+  if (row === null) throw new ApiError("allocation_exists", `Node ${node.hostname} has an open allocation already.`);
+  await tellAllocation(tx, row, createdBy, "The agent makes the tenant's account");
+  return row;
+}
+
+/** Queues the task that makes the account of an allocation. A second task after a failed one finds what the first has made. */
+export async function queueGrant(
+  tx: Tx,
+  {
+    id,
+    nodeId,
+    loginUser,
+    sshKeys,
+    grantsRoot,
+  }: Pick<AllocationRow, "id" | "nodeId" | "loginUser" | "sshKeys" | "grantsRoot">,
+): Promise<Task> {
+  const { task } = await enqueueTask(tx, {
+    nodeId,
+    type: "allocation.grant_user",
+    input: { allocation_id: id, login_user: loginUser, ssh_keys: sshKeys, root: grantsRoot, plan: false },
+    idempotencyKey: `allocation.grant_user/${id}/${randomUUID()}`,
+    deadlineSeconds: GRANT_DEADLINE_SECONDS,
+  });
+  return task;
+}
+
+async function mustEndLater(tx: Tx, endsAt: string | null): Promise<void> {
+  if (endsAt === null) return;
+  const now = await databaseNow(tx);
+  if (Date.parse(endsAt) > now.getTime()) return;
+  throw new ApiError(
+    "validation_failed",
+    `ends_at must be in the future; it is ${now.toISOString()} by the clock of the hub's database.`,
+    { errors: [{ pointer: "/ends_at", message: "is not in the future" }] },
+  );
+}
+
+async function nodeFor(tx: Tx, { node_id, site_id, sku_id, root }: AllocationCreate): Promise<Node> {
+  if (node_id !== undefined) return namedNode(tx, node_id, root);
+  if (site_id === undefined || sku_id === undefined)
+    throw new Error("the request names neither a node nor a SKU and a site");
+  const unknown = (field: string, what: string) =>
+    new ApiError("reference_unknown", `There is no ${what}. List them and use one that exists.`, {
+      errors: [{ pointer: `/${field}`, message: "names nothing that exists" }],
+    });
+  if ((await readSite(tx, site_id)) === null) throw unknown("site_id", `site ${site_id}`);
+  if ((await readSku(tx, sku_id)) === null) throw unknown("sku_id", `SKU ${sku_id}`);
+  return takeFreeNode(tx, { siteId: site_id, sku: sku_id, root });
+}
+
+/** Locks the node that the request names. Throws an ApiError with all reasons if the node is not free. */
+async function namedNode(tx: Tx, nodeId: NodeId, root: boolean): Promise<Node> {
+  const node = await mustLockNode(tx, nodeId);
+  const [candidate] = await readCandidates(tx, { id: nodeId }, { limit: 1, after: null });
+  if (candidate === undefined) throw new Error(`node ${nodeId} is locked and cannot be read`);
+  const { row, heldBy } = candidate;
+  const obstacles = obstaclesToAllocation(candidate, root);
+  if (obstacles.length === 0) return node;
+  const context = { node_id: nodeId, node_status: node.status };
+  if (row.allocation !== null)
+    throw new ApiError(
+      "allocation_exists",
+      `Node ${node.hostname} is allocated to ${row.allocation.tenant} (allocation ${row.allocation.id}, ${row.allocation.status}). Release that allocation first, or take another node.`,
+      { context: { ...context, allocation_id: row.allocation.id } },
+    );
+  if (heldBy !== null) throw heldError(node, heldBy, "it cannot be allocated");
+  const why = obstacles.map(({ text }) => text).join("; ");
+  const onlyRoot = obstacles.every(({ kind }) => kind === "root_not_allowed");
+  throw new ApiError(
+    onlyRoot ? "conflict" : "node_not_schedulable",
+    `Node ${node.hostname} cannot be allocated: ${why}.`,
+    { context },
+  );
+}

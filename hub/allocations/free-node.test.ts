@@ -1,0 +1,78 @@
+import { describe, expect, it } from "vitest";
+import { AllocationId, NodeId, WorkflowId } from "../../shared/ids.ts";
+import type { Node } from "../db/schema/index.ts";
+import { type Candidate, obstaclesToAllocation } from "./free-node.ts";
+
+const nodeId = NodeId.parse("11111111-1111-4111-8111-111111111111");
+const heldBy = WorkflowId.parse("22222222-2222-4222-8222-222222222222");
+const id = AllocationId.parse("33333333-3333-4333-8333-333333333333");
+const NODE: Node = {
+  id: nodeId,
+  hostname: "h",
+  siteId: null,
+  host: null,
+  port: 22,
+  sku: "s",
+  gpusTotal: 8,
+  regionCode: "r",
+  status: "active",
+  onboardingMode: "maas",
+  accessMethod: "node_agent",
+  sshUsername: "root",
+  generation: 1,
+  cordonReason: null,
+  cordonOwner: null,
+  operationId: null,
+  lastAgentContactAt: null,
+  createdAt: new Date(0),
+  updatedAt: new Date(0),
+};
+const condition = (type: string) => ({
+  nodeId,
+  type,
+  status: "True" as const,
+  reason: "Fine",
+  generation: 1,
+  source: "agent" as const,
+  observedAt: new Date(0),
+  expiresAt: null,
+  stale: false,
+});
+const candidate = (node: Partial<Node> = {}, more: Partial<Candidate> = {}): Candidate => ({
+  row: {
+    node: { ...NODE, ...node },
+    session: null,
+    maasSystemId: null,
+    conditions: ["agent.connected", "agent.healthy", "os.booted"].map(condition),
+    hostClosed: false,
+    allocation: null,
+  },
+  heldBy: null,
+  softResetAfterRoot: false,
+  ...more,
+});
+const kinds = (one: Candidate, root = false) => obstaclesToAllocation(one, root).map(({ kind }) => kind);
+
+describe("what keeps a node from an allocation", () => {
+  it("is nothing for a free node", () => {
+    expect(kinds(candidate())).toEqual([]);
+  });
+
+  it("is first its tenant, then the operation that holds it, then everything else", () => {
+    const { row } = candidate({ status: "offline", cordonReason: "checked" });
+    const taken = { ...row, allocation: { id, nodeId, tenant: "acme", status: "active" as const } };
+    expect(kinds({ row: taken, heldBy, softResetAfterRoot: false }, true)).toEqual([
+      "allocated",
+      "held_by_operation",
+      "offline",
+      "cordoned",
+      "root_not_allowed",
+    ]);
+  });
+
+  it("is root only if the tenant gets root and the profile does not allow it", () => {
+    expect(kinds(candidate(), true)).toEqual(["root_not_allowed"]);
+    expect(kinds(candidate({}, { softResetAfterRoot: true }), true)).toEqual([]);
+    expect(kinds(candidate({}, { softResetAfterRoot: true }))).toEqual([]);
+  });
+});

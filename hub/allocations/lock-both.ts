@@ -1,0 +1,21 @@
+import { ApiError } from "../../shared/api/errors.ts";
+import type { AllocationId } from "../../shared/ids.ts";
+import { lockAllocation, readAllocation } from "../db/queries/allocations.ts";
+import { lockNode } from "../db/queries/nodes.ts";
+import type { AllocationRow, Node } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+
+/**
+ * Locks the allocation and its node. Every transaction locks the node first, because different orders can deadlock. The node is null if its row is
+ * gone. Throws `not_found` if there is no such allocation.
+ */
+export async function lockBoth(
+  tx: Tx,
+  id: AllocationId,
+): Promise<{ readonly allocation: AllocationRow; readonly node: Node | null }> {
+  const seen = await readAllocation(tx, id);
+  const node = seen === null ? null : await lockNode(tx, seen.nodeId);
+  const allocation = await lockAllocation(tx, id);
+  if (allocation === null) throw new ApiError("not_found", `There is no allocation ${id}.`);
+  return { allocation, node };
+}

@@ -1,0 +1,11 @@
+import type { AllocationRow } from "../db/schema/index.ts";
+import { afterFailedGrant } from "./judge-grant.ts";
+
+/** What an operator does next about the allocation. The result is null if the allocation goes on without an operator. */
+export function nextActionOf(row: Pick<AllocationRow, "status" | "errorCode" | "decommissionId">): string | null {
+  if (row.status === "failed") return afterFailedGrant(row.errorCode);
+  if (row.status !== "ending") return null;
+  return row.decommissionId === null
+    ? "The node is cleaned as soon as it is in service and no operation holds it. Look at the node to see what it waits for."
+    : `Look at decommission ${row.decommissionId}, which cleans the node.`;
+}

@@ -1,0 +1,27 @@
+import type { NodeId } from "../../../shared/ids.ts";
+import { and, asc, eq, inArray, isNull, sql } from "../orm.ts";
+import { allocations, type Node, nodes, workflowSubjects } from "../schema/index.ts";
+import type { Tx } from "../tx.ts";
+
+/**
+ * Locks one of the given nodes, which no allocation and no operation holds and which no other transaction has locked. The result is null if there is
+ * no such node. Other reasons against an allocation are the caller's to check, after the lock.
+ */
+export async function lockAnyFreeNode(tx: Tx, nodeIds: readonly NodeId[]): Promise<Node | null> {
+  const [node] = await tx
+    .select()
+    .from(nodes)
+    .where(
+      and(
+        inArray(nodes.id, [...nodeIds]),
+        eq(nodes.status, "active"),
+        isNull(nodes.cordonReason),
+        sql`not exists (select 1 from ${allocations} a where a.node_id = ${nodes.id} and a.status <> 'ended')`,
+        sql`not exists (select 1 from ${workflowSubjects} s where s.subject = 'node:' || ${nodes.id})`,
+      ),
+    )
+    .orderBy(asc(nodes.hostname), asc(nodes.id))
+    .limit(1)
+    .for("no key update", { skipLocked: true });
+  return node ?? null;
+}

@@ -1,0 +1,54 @@
+import { ALLOCATION_STATUSES } from "../../../shared/allocation-status.ts";
+import type { AllocationId, NodeId, SiteId, TaskId, WorkflowId } from "../../../shared/ids.ts";
+import { boolean, check, index, integer, jsonb, pgTable, sql, text, uniqueIndex, uuid } from "../orm.ts";
+import { at, createdAt, oneOf } from "./columns.ts";
+
+/**
+ * The record of a tenant's use of one node (architecture 14.1). Only the function `moveAllocation` changes an allocation's status. An ended allocation
+ * stays as the node's history.
+ */
+export const allocations = pgTable(
+  "allocations",
+  {
+    id: uuid("id").$type<AllocationId>().primaryKey().default(sql`gen_random_uuid()`),
+    /** The column `node_id` has no foreign key, because the record of the allocation outlives the node. */
+    nodeId: uuid("node_id").$type<NodeId>().notNull(),
+    siteId: uuid("site_id").$type<SiteId>(),
+    hostname: text("hostname").notNull(),
+    /** The node's generation when the allocation was made. If MAAS releases the system of this generation or a later one, the account is gone. */
+    generation: integer("generation").notNull(),
+    tenant: text("tenant").notNull(),
+    loginUser: text("login_user").notNull(),
+    /** The tenant's public keys. A public key is personal, so no log and no event contains it. */
+    sshKeys: text("ssh_keys").array().notNull(),
+    grantsRoot: boolean("grants_root").notNull(),
+    labels: jsonb("labels").$type<Readonly<Record<string, string>>>().notNull(),
+    status: text("status", { enum: ALLOCATION_STATUSES }).notNull(),
+    errorCode: text("error_code"),
+    errorMessage: text("error_message"),
+    /** The newest task `allocation.grant_user` of the allocation. */
+    grantTaskId: uuid("grant_task_id").$type<TaskId>(),
+    /** The operation that cleans the node after the tenant. The column is null while no such operation has begun. */
+    decommissionId: uuid("decommission_id").$type<WorkflowId>(),
+    createdBy: text("created_by").notNull(),
+    createdAt: createdAt(),
+    activeAt: at("active_at"),
+    /** The planned end, at which the hub ends the allocation by itself. */
+    endsAt: at("ends_at"),
+    endedAt: at("ended_at"),
+    endReason: text("end_reason"),
+    endForced: boolean("end_forced").notNull().default(false),
+  },
+  (t) => [
+    check("allocations_status_check", oneOf("status", ALLOCATION_STATUSES)),
+    check("allocations_ended_check", sql`("status" = 'ended') = ("ended_at" is not null)`),
+    uniqueIndex("allocations_open_node_key").on(t.nodeId).where(sql`"status" <> 'ended'`),
+    // The sweep finds the allocations that it must move by this index.
+    index("allocations_open_status_idx").on(t.status).where(sql`"status" <> 'ended'`),
+    index("allocations_node_idx").on(t.nodeId, t.createdAt),
+    index("allocations_created_idx").on(t.createdAt, t.id),
+    // Retention finds old allocations by this index.
+    index("allocations_age_idx").on(t.endedAt).where(sql`"ended_at" is not null`),
+  ],
+);
+export type AllocationRow = typeof allocations.$inferSelect;

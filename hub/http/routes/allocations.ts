@@ -1,0 +1,157 @@
+import { z } from "zod";
+import { AllocationStatus } from "../../../shared/allocation-status.ts";
+import {
+  Allocation,
+  AllocationCreate,
+  AllocationDetail,
+  AllocationVerb,
+  Tenant,
+} from "../../../shared/api/allocations.ts";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { page } from "../../../shared/api/onboardings.ts";
+import { Hostname } from "../../../shared/api/values.ts";
+import { AllocationId, NodeId, SiteId } from "../../../shared/ids.ts";
+import { LoginUser } from "../../../shared/linux-user.ts";
+import { createAllocation } from "../../allocations/create-allocation.ts";
+import { grantAgain } from "../../allocations/grant-again.ts";
+import { nextActionOf } from "../../allocations/next-action.ts";
+import { listAllocations, readAllocation } from "../../db/queries/allocations.ts";
+import { isoOrNull } from "../../db/queries/workflow-views.ts";
+import type { AllocationRow } from "../../db/schema/index.ts";
+import type { Db, Tx } from "../../db/tx.ts";
+import { pageOf, pageQuery, readBefore } from "../page.ts";
+import { readRoute, writeRoute } from "../route.ts";
+
+const AllocationParams = z.strictObject({ id: AllocationId });
+const tag = "allocations";
+const path = "/api/v1/admin/allocations";
+
+const toAllocation = (row: AllocationRow): z.input<typeof Allocation> => ({
+  id: row.id,
+  node_id: row.nodeId,
+  hostname: row.hostname,
+  site_id: row.siteId,
+  tenant: row.tenant,
+  login_user: row.loginUser,
+  root: row.grantsRoot,
+  labels: row.labels,
+  status: row.status,
+  error_code: row.errorCode,
+  error_message: row.errorMessage,
+  next_action: nextActionOf(row),
+  grant_task_id: row.grantTaskId,
+  decommission_id: row.decommissionId,
+  created_by: row.createdBy,
+  created_at: row.createdAt.toISOString(),
+  active_at: isoOrNull(row.activeAt),
+  ends_at: isoOrNull(row.endsAt),
+  ended_at: isoOrNull(row.endedAt),
+  end_reason: row.endReason,
+  end_forced: row.endForced,
+});
+const toDetail = (row: AllocationRow): z.input<typeof AllocationDetail> => ({
+  ...toAllocation(row),
+  ssh_keys: row.sshKeys,
+});
+
+async function mustFindAllocation(db: Db | Tx, id: AllocationId): Promise<AllocationRow> {
+  const row = await readAllocation(db, id);
+  if (row === null) throw new ApiError("not_found", `There is no allocation ${id}.`);
+  return row;
+}
+
+/** The audit of a change of an allocation. The SSH keys are personal, so the audit names only their number. */
+const auditOf = (row: AllocationRow, more: Readonly<Record<string, unknown>>) => ({
+  target: `allocations/${row.id}`,
+  details: { node_id: row.nodeId, hostname: row.hostname, tenant: row.tenant, ...more },
+});
+
+const create = writeRoute({
+  operationId: "createAllocation",
+  method: "POST",
+  path,
+  tag,
+  summary: "Allocate a node to a tenant: a named node, or a free one of an SKU at a site",
+  permission: "write",
+  body: AllocationCreate,
+  status: 202,
+  response: AllocationDetail,
+  write: async ({ body, actor }, tx) => {
+    const row = await createAllocation(tx, body, actor.name);
+    const details = { login_user: row.loginUser, root: row.grantsRoot, ssh_keys: row.sshKeys.length };
+    return { body: toDetail(row), audit: auditOf(row, { ...details, ends_at: isoOrNull(row.endsAt) }) };
+  },
+});
+
+const list = readRoute({
+  operationId: "listAllocations",
+  method: "GET",
+  path,
+  tag,
+  summary: "List allocations, newest first; with a node's id, the node's history",
+  permission: "read",
+  query: z.strictObject({
+    ...pageQuery,
+    node_id: NodeId.optional(),
+    site_id: SiteId.optional(),
+    hostname: Hostname.optional(),
+    tenant: Tenant.optional(),
+    login_user: LoginUser.optional(),
+    status: AllocationStatus.optional(),
+  }),
+  status: 200,
+  response: page(Allocation),
+  read: async ({ query, deps }) => {
+    const rows = await listAllocations(
+      deps.db,
+      {
+        nodeId: query.node_id,
+        siteId: query.site_id,
+        hostname: query.hostname,
+        tenant: query.tenant,
+        loginUser: query.login_user,
+        status: query.status,
+      },
+      { before: readBefore(query.cursor), limit: query.limit + 1 },
+    );
+    return pageOf(
+      rows,
+      query.limit,
+      ({ allocation, at }) => [at, allocation.id],
+      ({ allocation }) => toAllocation(allocation),
+    );
+  },
+});
+
+const get = readRoute({
+  operationId: "getAllocation",
+  method: "GET",
+  path: `${path}/{id}`,
+  tag,
+  summary: "Read an allocation with its SSH keys",
+  permission: "read",
+  params: AllocationParams,
+  status: 200,
+  response: AllocationDetail,
+  read: async ({ params, deps }) => toDetail(await mustFindAllocation(deps.db, params.id)),
+});
+
+const grant = writeRoute({
+  operationId: "grantAllocation",
+  method: "POST",
+  path: `${path}/{id}/grant`,
+  tag,
+  summary: "Have the agent make the account again after it failed",
+  permission: "write",
+  params: AllocationParams,
+  body: AllocationVerb,
+  status: 202,
+  response: AllocationDetail,
+  write: async ({ params, body, actor }, tx) => {
+    const { prior, now } = await grantAgain(tx, params.id, { actor: actor.name, reason: body.reason });
+    const change = { prior: { status: prior.status, error_code: prior.errorCode }, expected: { status: "active" } };
+    return { body: toDetail(now), audit: { ...auditOf(now, change), reason: body.reason } };
+  },
+});
+
+export const allocationRoutes = [create, list, get, grant];

@@ -1,0 +1,70 @@
+import type { AllocationStatus } from "../../shared/allocation-status.ts";
+import { type AllocationChange, setAllocationStatus } from "../db/queries/allocations.ts";
+import { recordDomainEvent } from "../db/queries/domain-events.ts";
+import { recordNodeEvent } from "../db/queries/node-events.ts";
+import type { AllocationRow } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+
+/** All allowed changes of an allocation's status (architecture 14.1). */
+export const ALLOCATION_MOVES = {
+  granting: ["active", "failed", "ending"],
+  active: ["ending"],
+  failed: ["granting", "ending"],
+  ending: ["ended"],
+  ended: [],
+} as const satisfies Readonly<Record<AllocationStatus, readonly AllocationStatus[]>>;
+
+type Moves = typeof ALLOCATION_MOVES;
+/** A change of an allocation's status that `ALLOCATION_MOVES` allows. A forbidden change does not compile. */
+export type AllocationMove = {
+  [F in AllocationStatus]: { readonly from: F; readonly to: Moves[F][number] };
+}[AllocationStatus];
+
+const EVENTS = {
+  granting: "node.allocation.started",
+  active: "node.allocation.active",
+  failed: "node.allocation.failed",
+  ending: "node.allocation.ending",
+  ended: "node.allocation.ended",
+} as const satisfies Readonly<Record<AllocationStatus, string>>;
+
+/** Records in the history of the node and in the outbox what has become of the allocation. The SSH keys are in neither. */
+export async function tellAllocation(tx: Tx, row: AllocationRow, owner: string, message: string): Promise<void> {
+  const { id, nodeId, tenant, status } = row;
+  await recordNodeEvent(tx, {
+    nodeId,
+    type: "allocation",
+    owner,
+    message: `Allocation ${id} to ${tenant} is ${status}: ${message}`,
+    details: { allocation_id: id, status },
+  });
+  await recordDomainEvent(tx, {
+    type: EVENTS[status],
+    subject: `allocations/${id}`,
+    data: {
+      allocation_id: id,
+      node_id: nodeId,
+      hostname: row.hostname,
+      site_id: row.siteId,
+      tenant,
+      message,
+      ...(row.errorCode === null ? {} : { error_code: row.errorCode }),
+      ...(row.decommissionId === null ? {} : { decommission_id: row.decommissionId }),
+    },
+  });
+}
+
+/**
+ * Changes an allocation's status and records the change. The result is null if the allocation's status is no longer `from`. The parameter `owner` is
+ * the person or the part of Muster that makes the change.
+ */
+export async function moveAllocation(
+  tx: Tx,
+  row: Pick<AllocationRow, "id">,
+  move: AllocationMove,
+  { owner, message, ...change }: AllocationChange & { readonly owner: string; readonly message: string },
+): Promise<AllocationRow | null> {
+  const moved = await setAllocationStatus(tx, row.id, move, change);
+  if (moved !== null) await tellAllocation(tx, moved, owner, message);
+  return moved;
+}

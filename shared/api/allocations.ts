@@ -1,0 +1,94 @@
+import { z } from "zod";
+import { AllocationStatus } from "../allocation-status.ts";
+import { AllocationId, NodeId, SiteId, TaskId, WorkflowId } from "../ids.ts";
+import { LoginUser } from "../linux-user.ts";
+import { SshPublicKey } from "../ssh-key.ts";
+import { Reason } from "./decommissions.ts";
+import { SkuId } from "./sites.ts";
+import { Timestamp } from "./values.ts";
+
+/** The name of a tenant as the operator writes it. Muster compares tenants only by the whole text. */
+export const Tenant = z
+  .string()
+  .min(1)
+  .max(128)
+  .regex(/^\P{Cc}*$/u, "must hold no control characters");
+
+const MOST_LABELS = 32;
+const labelKey = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$/, "must be letters, digits, '.', '_', '/' and '-', 63 at most");
+/** The operator's own notes about an allocation, for example the order of a customer. Muster decides nothing by a label. */
+const Labels = z
+  .record(
+    labelKey,
+    z
+      .string()
+      .max(256)
+      .regex(/^\P{Cc}*$/u, "must hold no control characters"),
+  )
+  .refine((labels) => Object.keys(labels).length <= MOST_LABELS, `must have ${MOST_LABELS} labels at most`);
+
+const TwoForms = "give either node_id, or sku_id and site_id";
+
+/** The request for an allocation (architecture 14.1). The request names a node, or an SKU and a site of which the hub takes a free node. */
+export const AllocationCreate = z
+  .strictObject({
+    node_id: NodeId.describe(
+      "The node to allocate; or give --sku-id and --site-id, and the hub takes a free node",
+    ).optional(),
+    sku_id: SkuId.optional(),
+    site_id: SiteId.optional(),
+    tenant: Tenant.describe("Name of the customer or project that gets the node"),
+    login_user: LoginUser.describe("Account that the agent makes on the host"),
+    ssh_keys: z.array(SshPublicKey).min(1).max(32).describe("Public keys for the account, e.g. @id_ed25519.pub"),
+    root: z
+      .boolean()
+      .describe("The account may run every command as root; its profile must allow it (soft_reset_after_root)")
+      .default(false),
+    labels: Labels.describe('Your own notes, e.g. {"order": "4711"}').default({}),
+    ends_at: Timestamp.nullable()
+      .describe("When the hub ends the allocation by itself; none: an operator releases it")
+      .default(null),
+  })
+  .superRefine(({ node_id, sku_id, site_id }, context) => {
+    const named = node_id !== undefined;
+    if (named !== (sku_id === undefined) || named !== (site_id === undefined))
+      context.addIssue({ code: "custom", path: ["node_id"], message: TwoForms });
+  });
+export type AllocationCreate = z.output<typeof AllocationCreate>;
+
+/** The API's view of an allocation in a list. The list leaves out the SSH keys, which only the view of one allocation shows. */
+export const Allocation = z.strictObject({
+  id: AllocationId,
+  node_id: NodeId,
+  hostname: z.string(),
+  site_id: SiteId.nullable(),
+  tenant: z.string(),
+  login_user: z.string(),
+  root: z.boolean(),
+  labels: z.record(z.string(), z.string()),
+  status: AllocationStatus,
+  error_code: z.string().nullable(),
+  error_message: z.string().nullable(),
+  /** What an operator does next. `next_action` is null if the allocation goes on without an operator. */
+  next_action: z.string().nullable(),
+  /** The task `allocation.grant_user` that makes the account, and the operation that cleans the node after the tenant. */
+  grant_task_id: TaskId.nullable(),
+  decommission_id: WorkflowId.nullable(),
+  created_by: z.string(),
+  created_at: Timestamp,
+  active_at: Timestamp.nullable(),
+  ends_at: Timestamp.nullable(),
+  ended_at: Timestamp.nullable(),
+  end_reason: z.string().nullable(),
+  end_forced: z.boolean(),
+});
+export type Allocation = z.output<typeof Allocation>;
+export const AllocationDetail = z.strictObject({ ...Allocation.shape, ssh_keys: z.array(z.string()) });
+export type AllocationDetail = z.output<typeof AllocationDetail>;
+
+/** A node's open allocation, as the views of the node show it. */
+export const NodeAllocation = z.strictObject({ id: AllocationId, tenant: z.string(), status: AllocationStatus });
+
+export const AllocationVerb = z.strictObject({ reason: Reason });

@@ -1,0 +1,61 @@
+import { randomUUID } from "node:crypto";
+import { eq, sql } from "../../hub/db/orm.ts";
+import { nodeConditions, nodeOnboardings, nodes, tasks, workflows } from "../../hub/db/schema/index.ts";
+import type { Tx } from "../../hub/db/tx.ts";
+import { type NodeId, type ProfileId, type SiteId, type TaskId, WorkflowId } from "../../shared/ids.ts";
+import { addNodeInService } from "./site-nodes.ts";
+
+/** A valid public key. Nobody has its private key. */
+export const SSH_KEY =
+  "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f tester@example";
+
+/** The conditions without which no work may be placed on a node. */
+const NEEDED = ["agent.connected", "agent.healthy", "os.booted"] as const;
+
+/** Reports all conditions of the node that scheduling needs as True, as its agent would. */
+export async function makeSchedulable(tx: Tx, nodeId: NodeId): Promise<void> {
+  await tx.insert(nodeConditions).values(
+    NEEDED.map((type) => ({
+      nodeId,
+      type,
+      status: "True" as const,
+      reason: "Fine",
+      message: "",
+      generation: 0,
+      source: "agent" as const,
+      observedAt: sql`now()`,
+    })),
+  );
+}
+
+/** An active node of the SKU that takes new work. */
+export async function addSchedulableNode(
+  tx: Tx,
+  { sku, ...host }: { readonly siteId: SiteId; readonly hostname: string; readonly sku: string },
+): Promise<NodeId> {
+  const nodeId = await addNodeInService(tx, host);
+  await tx.update(nodes).set({ sku }).where(eq(nodes.id, nodeId));
+  await makeSchedulable(tx, nodeId);
+  return nodeId;
+}
+
+const GRANTED = { step: "account", target: "acme", outcome: "ok", message: "made", evidence: {} } as const;
+
+/** The end of a task, as the agent reports it and the hub stores it. By default the account was made. */
+export async function endTask(tx: Tx, id: TaskId, ending: Partial<typeof tasks.$inferInsert> = {}): Promise<void> {
+  await tx
+    .update(tasks)
+    .set({ state: "succeeded", result: { uid: 30_001, steps: [GRANTED] }, finishedAt: sql`now()`, ...ending })
+    .where(eq(tasks.id, id));
+}
+
+/** Writes the rows of a finished onboarding of the node with the profile. */
+export async function onboardedWith(
+  tx: Tx,
+  { profileId, ...about }: { nodeId: NodeId; siteId: SiteId; profileId: ProfileId; hostname: string },
+): Promise<void> {
+  const onboardingId = WorkflowId.parse(randomUUID());
+  const ended = { status: "completed", stage: "wait_for_agent_enrollment", input: {} } as const;
+  await tx.insert(workflows).values({ id: onboardingId, kind: "onboard", siteId: about.siteId, ...ended });
+  await tx.insert(nodeOnboardings).values({ onboardingId, profileId, skuId: "s", ipmiIp: "10.0.0.1", ...about });
+}
