@@ -14,7 +14,7 @@ import { heldError, mustLockNode } from "../workflows/decommission/start-decommi
 import { obstaclesToAllocation, readCandidates, takeFreeNode } from "./free-node.ts";
 
 /** If no agent has made the account within this time, the allocation is `failed` (docs/timeouts.md). */
-export const GRANT_DEADLINE_SECONDS = 900;
+const GRANT_DEADLINE_SECONDS = 900;
 
 /**
  * Allocates a node to a tenant (architecture 14.1): the node that the request names, or a free node of the SKU at the site. One transaction stores the

@@ -13,6 +13,7 @@ import { USAGE } from "../../../hub/copy-secrets/words.ts";
 import { openApiDocument } from "../../../hub/http/openapi.ts";
 import { ROUTES } from "../../../hub/http/routes/index.ts";
 import manifest from "../../../package.json" with { type: "json" };
+import { makeSchedulable, SSH_KEY } from "../../support/allocatable-node.ts";
 import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import { COMMANDS, found, REPOSITORY, readOf } from "../../support/documents.ts";
 import { GatewayRig } from "../../support/gateway-rig.ts";
@@ -100,6 +101,9 @@ beforeAll(async () => {
   node = (await api.ask("POST", "/api/v1/admin/nodes", host)).body.node_id;
   const { pool } = api.database.database;
   await pool.query("update nodes set status = 'active', generation = 2 where id = $1", [node]);
+  const free = await api.ask("POST", "/api/v1/admin/nodes", { ...host, hostname: "c08u41" });
+  await pool.query("update nodes set status = 'active' where id = $1", [free.body.node_id]);
+  await api.database.database.inTx((tx) => makeSchedulable(tx, free.body.node_id));
   const host7 = { hostname: "c07u42", ipmi_ip: "10.0.7.42" };
   const booted = { type: "os.booted", status: "True", reason: "R", message: "m", observed_at: "2026-01-01T12:00:00Z" };
   const files = {
@@ -110,6 +114,7 @@ beforeAll(async () => {
   };
   for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), JSON.stringify(content));
   writeFileSync(join(folder, "token"), "consumer:token:secret-of-no-region\n");
+  writeFileSync(join(folder, "alice.pub"), `${SSH_KEY}\n`);
   writeFileSync(join(folder, "password"), "a password of no host 1!\n");
   writeFileSync(join(folder, "hub-ca.pem"), rig.ca.caPem);
   mkdirSync(join(folder, ".muster/hub"), { recursive: true });
