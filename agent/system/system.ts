@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { Inventory } from "../../shared/inventory.ts";
+import type { ResidueSnapshot } from "../../shared/residue/snapshot.ts";
 import type { Log } from "../log.ts";
 import { type Entry, entryAt, type OwnedFile, writeOwned } from "./confined.ts";
 import { type Removal, type RemovalLimits, removeConfined } from "./confined-removal.ts";
@@ -19,6 +20,7 @@ import { readBootId, readHostname, readMacs, uptimeSeconds } from "./host.ts";
 import { readInventory } from "./inventory.ts";
 import { type Mount, readMounts } from "./mounts.ts";
 import { type ProcessTable, processTableOf } from "./processes.ts";
+import type { ResidueOrder } from "./residue.ts";
 import { launcherFor, ownProgram } from "./workers/launch.ts";
 import { Workers } from "./workers/workers.ts";
 
@@ -61,6 +63,8 @@ export interface System {
   macs(): Promise<string[]>;
   uptimeSeconds(): number;
   inventory(): Promise<Inventory>;
+  /** Reads what a tenant may have left on the host (architecture 14.4). */
+  residue(order: ResidueOrder): Promise<ResidueSnapshot>;
 }
 
 /** `program` is the program of a worker, with its arguments: the agent's own program, or a test's. */
@@ -95,5 +99,7 @@ export function systemAt(root: string, log: Log, program: readonly string[] = ow
     macs: () => readMacs(root),
     uptimeSeconds,
     inventory: async () => readInventory(await hostname(), await bootId(), log),
+    // An idle agent needs less memory without the readers.
+    residue: async (order) => (await import("./residue.ts")).readResidue(root, order),
   };
 }

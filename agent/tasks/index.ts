@@ -9,6 +9,7 @@ import { type RecordEvidence, signRecord } from "./sign-record.ts";
 import { terminalClose } from "./terminal-close.ts";
 import { undrain } from "./undrain.ts";
 import { uninstall } from "./uninstall.ts";
+import { validateClean } from "./validate-clean.ts";
 
 /** Returns one handler for each task type. A task type without a handler is a compile error. */
 export const handlersFor = (system: System, evidence: RecordEvidence): TaskHandlers => ({
@@ -21,4 +22,5 @@ export const handlersFor = (system: System, evidence: RecordEvidence): TaskHandl
   "allocation.grant_user": grantUser(system),
   "allocation.revoke_user": revokeUser(system),
   "terminal.close": terminalClose(system),
+  "node.validate_clean": validateClean(system),
 });

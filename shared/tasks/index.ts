@@ -9,6 +9,7 @@ import { signRecord } from "./sign-record.ts";
 import { terminalClose } from "./terminal-close.ts";
 import { undrain } from "./undrain.ts";
 import { uninstall } from "./uninstall.ts";
+import { validateClean } from "./validate-clean.ts";
 
 /** The catalogue of all task types. The catalogue of task types contains no shell task and no remote script on purpose (lifecycle 2.4). */
 export const TASKS = {
@@ -21,6 +22,7 @@ export const TASKS = {
   [grantUser.type]: grantUser,
   [revokeUser.type]: revokeUser,
   [terminalClose.type]: terminalClose,
+  [validateClean.type]: validateClean,
 } as const;
 
 export type TaskType = keyof typeof TASKS;

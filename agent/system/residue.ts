@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { extname } from "node:path";
+import { createInterface } from "node:readline";
+import { z } from "zod";
+import { RESIDUE_ITEM_NAMES, type ResidueItem } from "../../shared/residue/items.ts";
+import {
+  MAX_SNAPSHOT_BYTES,
+  ResidueReading,
+  type ResidueSnapshot,
+  type ResidueTenant,
+  unreadableBecause,
+} from "../../shared/residue/snapshot.ts";
+import { itemsFor } from "./residue/read-item.ts";
+
+/** How long a snapshot may take. The items have deadlines of their own, so this one ends only a child that hangs as a whole. */
+const SNAPSHOT_DEADLINE_MS = 60 * 60_000;
+const STDERR_KEPT = 2_000;
+
+export interface ResidueOrder {
+  readonly tenant: ResidueTenant | null;
+  /** The items to read. Without `items` all items are read. */
+  readonly items?: readonly ResidueItem[];
+  /** The pause between the two reads of a state that changes by itself. */
+  readonly pauseMs: number;
+  readonly deadlineMs?: number;
+  /** Called before the child reads an item. */
+  readonly onItem?: (item: ResidueItem, read: number, all: number) => void;
+  readonly signal?: AbortSignal;
+}
+
+const Line = z.strictObject({
+  item: z.enum(RESIDUE_ITEM_NAMES as [ResidueItem, ...ResidueItem[]]),
+  reading: ResidueReading,
+});
+
+/**
+ * Reads the residue snapshot of a host in a child process with low priority. The deadline of the whole snapshot leaves a child that hangs in the
+ * kernel behind, and the items that it has not read are unreadable.
+ */
+export async function readResidue(root: string, order: ResidueOrder): Promise<ResidueSnapshot> {
+  const items = order.items ?? itemsFor(order.tenant);
+  const child = startChild({ root, tenant: order.tenant, items, pauseMs: order.pauseMs });
+  const readings = new Map<ResidueItem, ResidueReading>();
+  const tell = (): void => {
+    const next = items[readings.size];
+    if (next !== undefined) order.onItem?.(next, readings.size, items.length);
+  };
+  tell();
+  const end = await childEnd(child, order, (line) => {
+    const { item, reading } = Line.parse(JSON.parse(line));
+    readings.set(item, reading);
+    tell();
+  });
+  order.signal?.throwIfAborted();
+  if (readings.size === 0 && items.length > 0) throw new Error(`The host's state could not be read: ${end}`);
+  return withinSize(
+    items.map((item) => [item, readings.get(item) ?? unreadableBecause(`The item was not read: ${end}`)] as const),
+  );
+}
+
+function startChild(order: unknown): ChildProcess {
+  const program = new URL(`./residue/main${extname(import.meta.filename)}`, import.meta.url).pathname;
+  const node = [process.execPath, ...process.execArgv.filter((option) => option.startsWith("--permission")), program];
+  return spawn("nice", ["-n", "19", "ionice", "-c", "3", "-t", ...node, JSON.stringify(order)], {
+    stdio: ["ignore", "pipe", "pipe"],
+    // Tools of the host find their own files by these two variables. All others of the agent's variables stay with the agent.
+    env: { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
+  });
+}
+
+/** Waits until the child has ended or the deadline has passed, and returns a text that says how the child ended. */
+function childEnd(child: ChildProcess, order: ResidueOrder, onLine: (line: string) => void): Promise<string> {
+  return new Promise((resolve) => {
+    let said = "";
+    const finish = (text: string): void => {
+      clearTimeout(timer);
+      order.signal?.removeEventListener("abort", stop);
+      child.stdout?.destroy();
+      child.stderr?.destroy();
+      child.unref();
+      resolve(text);
+    };
+    const stop = (): void => {
+      child.kill("SIGKILL");
+      finish("the task was cancelled.");
+    };
+    const deadlineMs = order.deadlineMs ?? SNAPSHOT_DEADLINE_MS;
+    const timer = setTimeout(() => {
+      child.kill("SIGKILL");
+      finish(`the host did not answer within ${deadlineMs / 1000} s.`);
+    }, deadlineMs);
+    order.signal?.addEventListener("abort", stop, { once: true });
+    if (order.signal?.aborted === true) return stop();
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      said = (said + text).slice(-STDERR_KEPT);
+    });
+    let fault = "";
+    if (child.stdout !== null)
+      createInterface({ input: child.stdout }).on("line", (line) => {
+        try {
+          onLine(line);
+        } catch (error) {
+          fault = `the answer could not be parsed: ${error instanceof Error ? error.message : String(error)}`;
+        }
+      });
+    child.once("error", (error) => finish(error.message));
+    child.once("close", (status, signal) =>
+      finish(fault || `the reader ended with ${status ?? signal}. ${said}`.trim()),
+    );
+  });
+}
+
+/** The items beyond the size of a snapshot are unreadable. The order of the items is fixed, so the same state always gives the same snapshot. */
+function withinSize(readings: readonly (readonly [ResidueItem, ResidueReading])[]): ResidueSnapshot {
+  let left = MAX_SNAPSHOT_BYTES;
+  return Object.fromEntries(
+    readings.map(([item, reading]) => {
+      const bytes = JSON.stringify(reading).length + item.length + 4;
+      if (bytes > left && "entries" in reading)
+        return [
+          item,
+          unreadableBecause(`The snapshot has more than ${MAX_SNAPSHOT_BYTES} bytes, so this item did not fit.`),
+        ];
+      left -= bytes;
+      return [item, reading];
+    }),
+  );
+}

@@ -1,0 +1,31 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { isMissing, readText } from "../files.ts";
+import { isPersonal } from "./processes.ts";
+import { linesOf, type Reading } from "./reading.ts";
+
+export interface Account {
+  readonly name: string;
+  readonly uid: number;
+  readonly home: string;
+}
+
+export async function readAccounts({ root }: Reading): Promise<Account[]> {
+  return linesOf(await readText(join(root, "etc/passwd"))).flatMap((line) => {
+    const [name, , uid, , , home] = line.split(":");
+    return name === undefined || uid === undefined || home === undefined ? [] : [{ name, uid: Number(uid), home }];
+  });
+}
+
+/** The folders in which people keep files: the homes of root and of persons, and every folder in /home, also one without an account. */
+export async function readHomes(reading: Reading): Promise<string[]> {
+  const accounts = await readAccounts(reading);
+  const homes = accounts
+    .filter(({ uid, home }) => (uid === 0 || isPersonal(uid)) && home.startsWith("/") && home !== "/")
+    .map(({ home }) => home.replace(/\/+$/, ""));
+  const left = await readdir(join(reading.root, "home")).catch((error: unknown) => {
+    if (isMissing(error)) return [];
+    throw error;
+  });
+  return [...new Set(["/root", ...homes, ...left.map((name) => `/home/${name}`)])].sort();
+}

@@ -1,0 +1,19 @@
+import { createHmac, randomBytes } from "node:crypto";
+import { join } from "node:path";
+import { readText, writeAtomically } from "../files.ts";
+
+/** The key of the host's digests. Without this file an outsider could guess texts, such as a password's hash, from their digests. */
+const KEY_FILE = "var/lib/muster/agent/residue-key";
+const KEY_BYTES = 32;
+
+/**
+ * Returns the function that computes the digests of this host. The host makes its key once and keeps it until it is reimaged, so the digests of two
+ * snapshots of one generation are comparable.
+ */
+export async function keyedDigest(root: string): Promise<(text: string) => string> {
+  const file = join(root, KEY_FILE);
+  const stored = Buffer.from((await readText(file)) ?? "", "base64");
+  const key = stored.length === KEY_BYTES ? stored : randomBytes(KEY_BYTES);
+  if (key !== stored) await writeAtomically(file, `${key.toString("base64")}\n`, 0o600);
+  return (text) => createHmac("sha256", key).update(text).digest("base64url").slice(0, 16);
+}

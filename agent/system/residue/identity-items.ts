@@ -1,0 +1,157 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
+import { readText } from "../files.ts";
+import { readHomes } from "./accounts.ts";
+import { readFileItem } from "./file-items.ts";
+import { foreignMountOf, ownMounts } from "./foreign-mounts.ts";
+import { linesOf, namesIn, presence, type Reading, valued } from "./reading.ts";
+import { readTrees } from "./trees.ts";
+
+/** The files of accounts, with the word for a line of each file. The first field of each line is a name. */
+const ACCOUNT_FILES = {
+  passwd: "account",
+  group: "group",
+  shadow: "password",
+  gshadow: "group-password",
+  subuid: "user-range",
+  subgid: "group-range",
+} as const;
+
+export async function readAccountItem(reading: Reading): Promise<ResidueEntry[]> {
+  const entries: ResidueEntry[] = [];
+  for (const [file, word] of Object.entries(ACCOUNT_FILES))
+    for (const line of linesOf(await readText(join(reading.root, "etc", file))))
+      entries.push(valued(reading, `${word} ${line.split(":", 1)[0]}`, line));
+  return entries;
+}
+
+/** Homes of the host that can be read, and the entries for homes that are on a mount of another machine. */
+async function localHomes(reading: Reading): Promise<{ homes: string[]; foreign: ResidueEntry[] }> {
+  const mounts = await ownMounts(reading);
+  const homes: string[] = [];
+  const foreign: ResidueEntry[] = [];
+  for (const home of await readHomes(reading)) {
+    const mount = foreignMountOf(mounts, home);
+    if (mount === null) homes.push(home);
+    else foreign.push(presence(reading, `${home} is on a ${mount.type} mount and was not read`));
+  }
+  return { homes, foreign };
+}
+
+export async function readAuthorizedKeys(reading: Reading): Promise<ResidueEntry[]> {
+  const { homes, foreign } = await localHomes(reading);
+  const files = homes.flatMap((home) => [`${home}/.ssh/authorized_keys`, `${home}/.ssh/authorized_keys2`]);
+  const entries = [...foreign];
+  for (const file of files)
+    for (const line of linesOf(await readText(join(reading.root, file))))
+      if (!line.startsWith("#")) entries.push(valued(reading, `${file} ${fingerprintOf(line)}`, line));
+  return entries;
+}
+
+/** The SHA-256 fingerprint of the key in a line of authorized_keys, as ssh-keygen shows it. Options may stand in front of the key's type. */
+function fingerprintOf(line: string): string {
+  const key = /(?:^|\s)(?:ssh-|ecdsa-|sk-)\S+\s+([A-Za-z0-9+/]+=*)/.exec(line)?.[1];
+  const bytes = key === undefined ? line : Buffer.from(key, "base64");
+  const hash = createHash("sha256").update(bytes).digest("base64").replace(/=+$/, "");
+  return key === undefined ? "unknown key" : `SHA256:${hash}`;
+}
+
+/** Files in a home that contain what its user typed or downloaded. */
+const HISTORIES = [
+  ...[".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history", ".sqlite_history"],
+  ...[".lesshst", ".viminfo", ".node_repl_history", ".wget-hsts", ".ipython", ".jupyter", ".local/share/jupyter"],
+];
+const CACHES = [
+  ...[".cache/huggingface", ".cache/pip", ".cache/torch", ".cache/uv", ".cache/vllm", ".cache/triton", ".triton"],
+  ...[".nv/ComputeCache", ".nv", ".conda", ".npm", ".cargo", ".apptainer", ".singularity", ".keras", ".vscode-server"],
+];
+/** Files in a home that let their owner log in elsewhere. */
+const CREDENTIALS = [
+  ...[
+    ".ssh/id_rsa",
+    ".ssh/id_dsa",
+    ".ssh/id_ecdsa",
+    ".ssh/id_ed25519",
+    ".ssh/id_ed25519_sk",
+    ".netrc",
+    ".git-credentials",
+  ],
+  ...[".aws", ".azure", ".kube", ".config/gcloud", ".docker/config.json", ".config/containers/auth.json", ".weka"],
+  ...[
+    ".gnupg/private-keys-v1.d",
+    ".huggingface/token",
+    ".cache/huggingface/token",
+    ".config/gh/hosts.yml",
+    ".npmrc",
+    ".pypirc",
+  ],
+  ...[".vault-token", ".config/rclone/rclone.conf", ".wandb", ".config/wandb", ".s3cfg", ".boto", ".pgpass", ".my.cnf"],
+];
+
+/** Root's shell history is left out, because the site's own people write it. */
+export async function readHistories(reading: Reading): Promise<ResidueEntry[]> {
+  return presentInHomes(reading, (home) => (home === "/root" ? CACHES : [...HISTORIES, ...CACHES]));
+}
+
+export async function readCredentials(reading: Reading): Promise<ResidueEntry[]> {
+  const inHomes = await presentInHomes(reading, () => CREDENTIALS);
+  const tickets = (await namesIn(reading, "/tmp")).filter((name) => name.startsWith("krb5cc_"));
+  // Each line of key-users is `uid: usage nkeys/nikeys qnkeys/maxkeys qnbytes/maxbytes`. Only a user with keys of a quota has made some.
+  const keyUsers = linesOf(await readText(join(reading.root, "proc/key-users"))).flatMap((line) => {
+    const [uid, , , inQuota] = line.split(/\s+/);
+    return uid === undefined || inQuota === undefined || inQuota.startsWith("0/") ? [] : [Number.parseInt(uid, 10)];
+  });
+  return [
+    ...inHomes,
+    ...tickets.map((name) => presence(reading, `/tmp/${name}`)),
+    ...keyUsers.filter((uid) => uid >= 1_000).map((uid) => presence(reading, `kernel keys of user ${uid}`)),
+  ];
+}
+
+async function presentInHomes(reading: Reading, filesOf: (home: string) => readonly string[]): Promise<ResidueEntry[]> {
+  const { homes, foreign } = await localHomes(reading);
+  const entries = [...foreign];
+  for (const home of homes)
+    for (const file of filesOf(home)) {
+      const folder = file.includes("/") ? file.slice(0, file.lastIndexOf("/")) : "";
+      const names = await namesIn(reading, `${home}/${folder}`);
+      if (names.includes(file.slice(file.lastIndexOf("/") + 1))) entries.push(presence(reading, `${home}/${file}`));
+    }
+  return entries;
+}
+
+export async function readUserUnits(reading: Reading): Promise<ResidueEntry[]> {
+  const { homes, foreign } = await localHomes(reading);
+  const lingering = await namesIn(reading, "/var/lib/systemd/linger");
+  const folders = homes.flatMap((home) => [
+    { path: `${home}/.config/systemd/user` },
+    { path: `${home}/.local/share/systemd/user` },
+    { path: `${home}/.config/environment.d` },
+  ]);
+  return [
+    ...foreign,
+    ...lingering.map((name) => presence(reading, `lingering user ${name}`)),
+    ...(await readTrees(reading, folders)),
+  ];
+}
+
+/** The identity of the host: machine id, name and the public halves of the SSH host keys. */
+export async function readHostIdentity(reading: Reading): Promise<ResidueEntry[]> {
+  const keys = (await namesIn(reading, "/etc/ssh")).filter((name) => /^ssh_host_.*/.test(name));
+  return [
+    ...(await readFileItem("host_identity")(reading)),
+    ...(await readTrees(
+      reading,
+      keys.map((name) => ({ path: `/etc/ssh/${name}` })),
+    )),
+  ];
+}
+
+/** cloud-init's own state changes at each boot. The user-data, the vendor-data and the scripts do not. */
+export async function readCloudInit(reading: Reading): Promise<ResidueEntry[]> {
+  const instances = await namesIn(reading, "/var/lib/cloud/instances");
+  const files = ["user-data.txt", "vendor-data.txt", "vendor-data2.txt", "scripts"];
+  const trees = instances.flatMap((id) => files.map((name) => ({ path: `/var/lib/cloud/instances/${id}/${name}` })));
+  return [...(await readFileItem("cloud_init")(reading)), ...(await readTrees(reading, trees))];
+}

@@ -1,0 +1,267 @@
+import { join } from "node:path";
+import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
+import { readText } from "../files.ts";
+import { readFileItem } from "./file-items.ts";
+import { openFilesOf, pidsOf } from "./processes.ts";
+import { linesOf, namesIn, presence, presences, type Reading, settled, textOf, valued } from "./reading.ts";
+import { describeFile, readTrees } from "./trees.ts";
+
+/** Marks of the kernel that come from modules and from tampering. The other marks come from faults of hardware and kernel. */
+const TAINT_BITS: Readonly<Record<number, string>> = {
+  0: "proprietary module",
+  1: "module loaded by force",
+  3: "module removed by force",
+  8: "ACPI table replaced",
+  12: "module from outside the kernel",
+  13: "module without a signature",
+  15: "kernel patched while it runs",
+};
+
+/**
+ * Modules from outside the kernel's own package. The kernel loads its own modules by itself, for example for a new mount, so they are no entries. The
+ * last column of /proc/modules shows the marks of a module in parentheses.
+ */
+export async function readKernelModules(reading: Reading): Promise<ResidueEntry[]> {
+  const modules = linesOf(await readText(join(reading.root, "proc/modules"))).flatMap((line) => {
+    const marks = /\(([A-Z]+)[+-]?\)$/.exec(line)?.[1];
+    return marks === undefined ? [] : [`module ${line.split(" ")[0]} (${marks})`];
+  });
+  const taint = Number((await textOf(reading, "/proc/sys/kernel/tainted")) || "0");
+  const marks = Object.entries(TAINT_BITS).flatMap(([bit, word]) =>
+    Math.floor(taint / 2 ** Number(bit)) % 2 === 1 ? [`kernel mark: ${word}`] : [],
+  );
+  return presences(reading, [...modules, ...marks]);
+}
+
+/** The configuration of modules, and the folders of each kernel's modules to which other packages and people add. */
+export async function readModuleConfig(reading: Reading): Promise<ResidueEntry[]> {
+  const added = (await namesIn(reading, "/usr/lib/modules")).flatMap((kernel) =>
+    ["updates", "extra", "weak-updates", "misc", "build-extra"].map((folder) => ({
+      path: `/usr/lib/modules/${kernel}/${folder}`,
+      depth: 1,
+    })),
+  );
+  return [...(await readFileItem("module_config")(reading)), ...(await readTrees(reading, added))];
+}
+
+/** Kernel settings on which safety or a tenant's work depends. Settings that the kernel computes from its memory are left out. */
+const SYSCTLS: Readonly<Record<string, readonly string[]>> = {
+  kernel: [
+    ...[
+      "core_pattern",
+      "core_uses_pid",
+      "core_pipe_limit",
+      "dmesg_restrict",
+      "kptr_restrict",
+      "perf_event_paranoid",
+      "modprobe",
+    ],
+    ...[
+      "unprivileged_bpf_disabled",
+      "unprivileged_userns_clone",
+      "apparmor_restrict_unprivileged_userns",
+      "modules_disabled",
+    ],
+    ...[
+      "kexec_load_disabled",
+      "randomize_va_space",
+      "yama/ptrace_scope",
+      "sysrq",
+      "panic",
+      "panic_on_oops",
+      "poweroff_cmd",
+    ],
+    ...[
+      "hotplug",
+      "ftrace_enabled",
+      "io_uring_disabled",
+      "numa_balancing",
+      "nmi_watchdog",
+      "softlockup_panic",
+      "hung_task_panic",
+    ],
+    ...[
+      "shmmax",
+      "shmall",
+      "shmmni",
+      "sem",
+      "msgmax",
+      "msgmnb",
+      "msgmni",
+      "printk",
+      "domainname",
+      "sched_rt_runtime_us",
+    ],
+    ...[
+      "usermodehelper/bset",
+      "usermodehelper/inheritable",
+      "seccomp/actions_logged",
+      "warn_limit",
+      "oops_limit",
+      "watchdog",
+    ],
+  ],
+  fs: [
+    ...[
+      "protected_hardlinks",
+      "protected_symlinks",
+      "protected_fifos",
+      "protected_regular",
+      "suid_dumpable",
+      "nr_open",
+    ],
+    ...["pipe-max-size", "mount-max", "leases-enable", "binfmt_misc/status"],
+  ],
+  vm: [
+    ...[
+      "mmap_min_addr",
+      "overcommit_memory",
+      "overcommit_ratio",
+      "swappiness",
+      "max_map_count",
+      "unprivileged_userfaultfd",
+    ],
+    ...[
+      "dirty_ratio",
+      "dirty_background_ratio",
+      "dirty_bytes",
+      "panic_on_oom",
+      "oom_kill_allocating_task",
+      "zone_reclaim_mode",
+    ],
+    ...[
+      "nr_hugepages",
+      "nr_overcommit_hugepages",
+      "vfs_cache_pressure",
+      "compaction_proactiveness",
+      "legacy_va_layout",
+    ],
+  ],
+  net: [
+    ...[
+      "core/bpf_jit_enable",
+      "core/bpf_jit_harden",
+      "core/rmem_max",
+      "core/wmem_max",
+      "core/rmem_default",
+      "core/wmem_default",
+    ],
+    ...[
+      "core/somaxconn",
+      "core/default_qdisc",
+      "core/netdev_max_backlog",
+      "core/busy_poll",
+      "core/rps_sock_flow_entries",
+    ],
+    ...[
+      "ipv4/ip_forward",
+      "ipv4/tcp_congestion_control",
+      "ipv4/tcp_syncookies",
+      "ipv4/tcp_timestamps",
+      "ipv4/tcp_rmem",
+    ],
+    ...["ipv4/tcp_wmem", "ipv4/tcp_mtu_probing", "ipv4/ip_unprivileged_port_start", "ipv4/ping_group_range"],
+    ...[
+      "ipv4/ip_local_port_range",
+      "ipv4/ip_local_reserved_ports",
+      "ipv4/ip_nonlocal_bind",
+      "ipv4/fib_multipath_hash_policy",
+    ],
+    ...["ipv4/icmp_echo_ignore_all", "ipv4/icmp_echo_ignore_broadcasts", "bridge/bridge-nf-call-iptables"],
+    ...[
+      "accept_redirects",
+      "accept_source_route",
+      "arp_announce",
+      "arp_ignore",
+      "arp_filter",
+      "forwarding",
+      "log_martians",
+    ].flatMap((name) => [`ipv4/conf/all/${name}`, `ipv4/conf/default/${name}`]),
+    ...["proxy_arp", "rp_filter", "route_localnet", "secure_redirects", "send_redirects"].flatMap((name) => [
+      `ipv4/conf/all/${name}`,
+      `ipv4/conf/default/${name}`,
+    ]),
+    ...[
+      "accept_ra",
+      "accept_redirects",
+      "accept_source_route",
+      "autoconf",
+      "disable_ipv6",
+      "forwarding",
+      "use_tempaddr",
+    ].flatMap((name) => [`ipv6/conf/all/${name}`, `ipv6/conf/default/${name}`]),
+  ],
+  user: ["max_user_namespaces"],
+};
+
+export async function readSysctl(reading: Reading): Promise<ResidueEntry[]> {
+  const entries: ResidueEntry[] = [];
+  for (const [folder, names] of Object.entries(SYSCTLS))
+    for (const name of names) {
+      const text = await readText(join(reading.root, "proc/sys", folder, name));
+      if (text !== null) entries.push(valued(reading, `${folder}/${name}`, text.trim().replace(/\s+/g, " ")));
+    }
+  const files = ["/etc/sysctl.conf", "/etc/sysctl.d", "/run/sysctl.d", "/usr/local/lib/sysctl.d"].map((path) => ({
+    path,
+  }));
+  return [...entries, ...(await readTrees(reading, files))];
+}
+
+/** Lines of grub's variables that the boot itself writes. */
+const OF_BOOT = /^(#|recordfail=|boot_success=|boot_indeterminate=|menu_auto_hide=)/;
+
+export async function readBootConfig(reading: Reading): Promise<ResidueEntry[]> {
+  const entries = [valued(reading, "kernel command line", await textOf(reading, "/proc/cmdline"))];
+  for (const line of linesOf(await readText(join(reading.root, "boot/grub/grubenv"))))
+    if (!OF_BOOT.test(line)) entries.push(valued(reading, `grub variable ${line.split("=")[0]}`, line));
+  const files = ["/etc/default", "/etc/grub.d", "/etc/kernel", "/etc/initramfs-tools/conf.d"].map((path) => ({ path }));
+  return [...entries, ...(await readTrees(reading, files))];
+}
+
+const BINFMT = "/proc/sys/fs/binfmt_misc";
+
+export async function readBinaryFormats(reading: Reading): Promise<ResidueEntry[]> {
+  const entries: ResidueEntry[] = [];
+  for (const name of await namesIn(reading, BINFMT))
+    if (name !== "register" && name !== "status")
+      entries.push(valued(reading, `${BINFMT}/${name}`, await textOf(reading, `${BINFMT}/${name}`)));
+  return [...entries, ...(await readTrees(reading, [{ path: "/etc/binfmt.d" }, { path: "/run/binfmt.d" }]))];
+}
+
+/** Pinned programs and maps, and the processes that hold eBPF objects. */
+export function readEbpf(reading: Reading): Promise<ResidueEntry[]> {
+  return settled(reading, async () => {
+    const holders: string[] = [];
+    for (const pid of await pidsOf(reading))
+      for (const { target } of await openFilesOf(reading, pid)) {
+        const kind = /^anon_inode:(?:\[?)(bpf[-_]\w+)/.exec(target)?.[1];
+        if (kind !== undefined) holders.push(`${kind} of ${await textOf(reading, `/proc/${pid}/comm`)}`);
+      }
+    return [...(await pinsBelow(reading, "/sys/fs/bpf", 3)), ...presences(reading, holders)];
+  });
+}
+
+/** The names of pinned eBPF objects in a folder and the folders below it. */
+async function pinsBelow(reading: Reading, folder: string, depth: number): Promise<ResidueEntry[]> {
+  const entries: ResidueEntry[] = [];
+  for (const name of await namesIn(reading, folder)) {
+    const path = `${folder}/${name}`;
+    entries.push(presence(reading, path));
+    if (depth > 1) entries.push(...(await pinsBelow(reading, path, depth - 1)));
+  }
+  return entries;
+}
+
+/** Variables that decide what boots. BootOrder and BootCurrent are left out, because MAAS and the firmware change them at each deployment. */
+const EFI =
+  /^(Boot[0-9A-F]{4}|BootNext|Driver[0-9A-F]{4}|DriverOrder|SysPrep[0-9A-F]{4}|SecureBoot|SetupMode|PK|KEK|db|dbx|MokList\w*|MokSBState\w*)-/;
+
+export async function readEfiVariables(reading: Reading): Promise<ResidueEntry[]> {
+  const entries: ResidueEntry[] = [];
+  for (const name of await namesIn(reading, "/sys/firmware/efi/efivars"))
+    if (EFI.test(name)) {
+      const value = await describeFile(join(reading.root, "sys/firmware/efi/efivars", name));
+      if (value !== null) entries.push(valued(reading, name, value));
+    }
+  return entries;
+}

@@ -1,0 +1,20 @@
+/**
+ * The program that reads the items of a residue snapshot, as a child of the agent. A read that hangs in the kernel holds this program and not the
+ * agent. The first argument is the order as JSON. The program writes one line of JSON for each item.
+ */
+import { z } from "zod";
+import { RESIDUE_ITEM_NAMES, type ResidueItem } from "../../../shared/residue/items.ts";
+import { ResidueTenant } from "../../../shared/residue/snapshot.ts";
+import { readItems } from "./read-item.ts";
+
+const Order = z.strictObject({
+  root: z.string().min(1),
+  tenant: ResidueTenant.nullable(),
+  items: z.array(z.enum(RESIDUE_ITEM_NAMES as [ResidueItem, ...ResidueItem[]])),
+  pauseMs: z.int().min(0),
+});
+
+const order = Order.parse(JSON.parse(process.argv[2] ?? "null"));
+for await (const one of readItems(order)) process.stdout.write(`${JSON.stringify(one)}\n`);
+// A read that hangs in the kernel would keep the program from its end.
+process.stdout.write("", () => process.exit(0));

@@ -1,0 +1,105 @@
+import { readFile, readlink } from "node:fs/promises";
+import { join } from "node:path";
+import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
+import { withoutRandomParts } from "./entry-name.ts";
+import { type Mount, ownMounts, parseMountinfo } from "./foreign-mounts.ts";
+import { isGone, pidsOf } from "./processes.ts";
+import { namesIn, presences, type Reading, settled, textOf, Unreadable } from "./reading.ts";
+
+const KINDS = ["mnt", "net", "pid", "user", "uts", "ipc", "cgroup", "time"] as const;
+/** File systems without files of people. Services have many of them in their own mount namespaces. */
+const OF_KERNEL =
+  /^(proc|sysfs|cgroup2?|devpts|mqueue|devtmpfs|securityfs|debugfs|tracefs|pstore|efivarfs|bpf|configfs|binfmt_misc|nsfs|fusectl|ramfs)$/;
+
+interface Namespace {
+  readonly kind: (typeof KINDS)[number];
+  readonly id: string;
+  /** The process with the lowest pid in the namespace. */
+  readonly pid: number;
+  readonly comm: string;
+}
+
+/** The namespaces that differ from the host's own ones. */
+async function foreignNamespaces(reading: Reading): Promise<Namespace[]> {
+  const own = await hostNamespaces(reading);
+  const found = new Map<string, Namespace>();
+  for (const pid of await pidsOf(reading)) {
+    reading.signal.throwIfAborted();
+    const folder = join(reading.root, "proc", String(pid));
+    try {
+      for (const kind of KINDS) {
+        const id = await namespaceOf(folder, pid, kind);
+        if (id === null || id === own.get(kind) || found.has(`${kind} ${id}`)) continue;
+        const comm = (await readFile(join(folder, "comm"), "utf8")).trim();
+        found.set(`${kind} ${id}`, { kind, id, pid, comm });
+      }
+    } catch (error) {
+      if (!isGone(error)) throw error;
+    }
+  }
+  return [...found.values()];
+}
+
+/** The init process may hold a right that the agent lacks, so its namespaces may be unreadable. They are the host's own. */
+async function namespaceOf(folder: string, pid: number, kind: string): Promise<string | null> {
+  try {
+    return await readlink(join(folder, "ns", kind));
+  } catch (error) {
+    if (pid === 1 && error instanceof Error && "code" in error && error.code === "EACCES") return null;
+    throw error;
+  }
+}
+
+/** The first thread of the kernel is always in the host's own namespaces. */
+async function hostNamespaces(reading: Reading): Promise<ReadonlyMap<string, string>> {
+  const folder = join(reading.root, "proc/2");
+  const comm = await textOf(reading, "/proc/2/comm");
+  const pids = await pidsOf(reading);
+  if (comm !== "kthreadd") {
+    if (pids.length === 0) return new Map();
+    throw new Unreadable("Process 2 is not kthreadd, so the namespaces of the host are not known.");
+  }
+  return new Map(
+    await Promise.all(KINDS.map(async (kind) => [kind, await readlink(join(folder, "ns", kind))] as const)),
+  );
+}
+
+export function readNamespaces(reading: Reading): Promise<ResidueEntry[]> {
+  return settled(reading, async () => {
+    const running = (await foreignNamespaces(reading)).map(({ kind, comm }) => `${kind} namespace of ${comm}`);
+    const kept: string[] = [];
+    for (const folder of ["/run/netns", "/run/docker/netns", "/run/snapd/ns"])
+      for (const name of await namesIn(reading, folder)) kept.push(`${folder}/${withoutRandomParts(name)}`);
+    return presences(reading, [...running, ...kept]);
+  });
+}
+
+/**
+ * The mounts of the host's own namespace, and of each other mount namespace the file systems that the host's own namespace lacks. Reading mountinfo
+ * does not touch the mounts.
+ */
+export function readMounts(reading: Reading): Promise<ResidueEntry[]> {
+  return settled(reading, async () => {
+    const own = await ownMounts(reading);
+    const known = new Set(own.map(({ device }) => device));
+    const names = own.map(nameOfMount);
+    for (const { kind, pid, comm } of await foreignNamespaces(reading)) {
+      if (kind !== "mnt") continue;
+      try {
+        const text = await readFile(join(reading.root, "proc", String(pid), "mountinfo"), "utf8");
+        const others = parseMountinfo(text).filter(({ device, type }) => !known.has(device) && !OF_KERNEL.test(type));
+        names.push(...others.map((mount) => `in the namespace of ${comm}: ${nameOfMount(mount)}`));
+      } catch (error) {
+        if (!isGone(error)) throw error;
+      }
+    }
+    return presences(reading, names);
+  });
+}
+
+/** A name that is the same after the next boot: numbers of loop devices and ids of containers differ. */
+function nameOfMount({ type, source, from, point }: Mount): string {
+  const device = source.replace(/^\/dev\/loop\d+$/, "/dev/loop*");
+  const part = from === "/" ? "" : ` (${from})`;
+  return withoutRandomParts(`${type} ${device}${part} on ${point}`);
+}

@@ -1,0 +1,106 @@
+import { access } from "node:fs/promises";
+import { join } from "node:path";
+import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
+import { isMissing } from "../files.ts";
+import { readAccounts } from "./accounts.ts";
+import { isPersonal, type Process, readProcesses } from "./processes.ts";
+import { presences, type Reading, settled, Unreadable } from "./reading.ts";
+
+/** The folders of programs that packages install. */
+const SYSTEM_FOLDERS = /^\/(usr|bin|sbin|lib|lib32|lib64|snap)\//;
+const USR_LOCAL = "/usr/local/";
+const DELETED = " (deleted)";
+/** The control groups of people and of containers. Slice 0 is root's own login. */
+const CONTAINED =
+  /\/(user[.]slice\/user-(?!0[.]slice)|machine[.]slice|docker[-/]|kubepods|libpod|lxc[./]|machine\/|containerd[-/])/;
+/** Names of threads of the kernel, which a process in disguise takes. */
+const KERNEL_NAME =
+  /^(kworker|kthreadd|ksoftirqd|migration|cpuhp|rcu_|rcub|kswapd|kcompactd|khugepaged|khungtaskd|kdevtmpfs|kauditd|kintegrityd|kblockd|jbd2|xfsaild|scsi_|irq\/|watchdogd|oom_reaper|writeback|nvme-|md\d|ext4-)/;
+
+const nameOf = ({ exe, comm }: Process): string => exe ?? comm;
+
+export async function readTenantProcesses(reading: Reading): Promise<ResidueEntry[]> {
+  const { tenant } = reading;
+  if (tenant === null) throw new Unreadable("The order names no tenant.");
+  const own = (await readProcesses(reading)).filter(({ uids }) => uids.includes(tenant.uid));
+  return presences(
+    reading,
+    own.map((process) => `${tenant.login_user}: ${nameOf(process)}`),
+  );
+}
+
+export function readUserProcesses(reading: Reading): Promise<ResidueEntry[]> {
+  return settled(reading, async () => {
+    const names = new Map((await readAccounts(reading)).map(({ uid, name }) => [uid, name]));
+    const people = (await readProcesses(reading)).filter(
+      (one) => !one.isKernelThread && (one.uids.some(isPersonal) || CONTAINED.test(one.cgroup)),
+    );
+    const ownerOf = (one: Process): string => {
+      const uid = one.uids.find(isPersonal) ?? one.uids[0] ?? 0;
+      return names.get(uid) ?? `user ${uid}`;
+    };
+    return presences(
+      reading,
+      people.map((one) => `${ownerOf(one)}: ${nameOf(one)}`),
+    );
+  });
+}
+
+/** Processes of deleted programs, of programs in memory, and of programs outside the folders of the system. */
+export function readUnpackagedProcesses(reading: Reading): Promise<ResidueEntry[]> {
+  return settled(reading, async () => {
+    const found: string[] = [];
+    for (const { exe, comm } of await readProcesses(reading)) {
+      if (exe === null) continue;
+      const path = exe.endsWith(DELETED) ? exe.slice(0, -DELETED.length) : exe;
+      const inSystem = SYSTEM_FOLDERS.test(path) && !path.startsWith(USR_LOCAL);
+      // An upgrade of a package replaces programs that still run. The program then exists again at its path.
+      const isDeleted = exe.endsWith(DELETED) && !(inSystem && (await exists(join(reading.root, path))));
+      if (isDeleted || !inSystem) found.push(`${comm}: ${path}${isDeleted ? DELETED : ""}`);
+    }
+    return presences(reading, found);
+  });
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await access(path);
+    return true;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
+}
+
+/**
+ * Finds processes that a list of processes shows like a thread of the kernel: the name is in brackets, or there are no arguments, or the name is that
+ * of a kernel thread. The kernel's own mark of its threads cannot be forged. A starting process has no arguments for a moment, so it must be seen
+ * twice.
+ */
+export function readFakeKernelThreads(reading: Reading): Promise<ResidueEntry[]> {
+  return settled(reading, async () => {
+    const fakes = (await readProcesses(reading)).filter(
+      (one) =>
+        !one.isKernelThread &&
+        !one.isZombie &&
+        one.pid !== 1 &&
+        (one.args.length === 0 || one.args[0]?.startsWith("[") === true || KERNEL_NAME.test(one.comm)),
+    );
+    return presences(
+      reading,
+      fakes.map((one) => `${one.comm}: ${one.exe ?? "no program"} (pid ${one.pid}, started ${one.startedAt})`),
+    );
+  });
+}
+
+export function readTracedProcesses(reading: Reading): Promise<ResidueEntry[]> {
+  return settled(reading, async () => {
+    const processes = await readProcesses(reading);
+    const byPid = new Map(processes.map((one) => [one.pid, one]));
+    const traced = processes.filter(({ tracer }) => tracer !== 0);
+    return presences(
+      reading,
+      traced.map((one) => `${nameOf(one)} traced by ${nameOf(byPid.get(one.tracer) ?? one)}`),
+    );
+  });
+}

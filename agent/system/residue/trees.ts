@@ -1,0 +1,121 @@
+import { createHash } from "node:crypto";
+import { constants } from "node:fs";
+import { lstat, open, readdir, readlink } from "node:fs/promises";
+import { join } from "node:path";
+import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
+import { isMissing } from "../files.ts";
+import { foreignMountOf, type Mount, ownMounts } from "./foreign-mounts.ts";
+import { type Reading, Unreadable, valued } from "./reading.ts";
+
+/** The largest file whose content is read. An initrd of a GPU host has a few hundred megabytes. */
+const MAX_FILE_BYTES = 2 * 1024 ** 3;
+const CHUNK = 1024 * 1024;
+
+/** A file or a folder whose content belongs to an item. */
+export interface Tree {
+  readonly path: string;
+  /** How many levels of folders get an entry for each file. All that is deeper becomes one entry of its folder. Without `depth` all levels. */
+  readonly depth?: number;
+  /** Names that the system itself changes. */
+  readonly except?: RegExp;
+}
+
+/** Reads files and folders: mode, owner and content of each file, the target of each link, mode and owner of each folder. */
+export async function readTrees(reading: Reading, trees: readonly Tree[]): Promise<ResidueEntry[]> {
+  const mounts = await ownMounts(reading);
+  const entries: ResidueEntry[] = [];
+  for (const tree of trees) {
+    for await (const { path, value } of thingsOf(
+      reading,
+      mounts,
+      tree,
+      tree.path,
+      tree.depth ?? Number.POSITIVE_INFINITY,
+    ))
+      entries.push(valued(reading, path, value));
+  }
+  return entries;
+}
+
+interface Thing {
+  readonly path: string;
+  readonly value: string;
+}
+
+async function* thingsOf(
+  reading: Reading,
+  mounts: readonly Mount[],
+  tree: Tree,
+  path: string,
+  depth: number,
+): AsyncGenerator<Thing> {
+  reading.signal.throwIfAborted();
+  const foreign = foreignMountOf(mounts, path);
+  if (foreign !== null) {
+    yield { path, value: `on a ${foreign.type} mount, not read` };
+    return;
+  }
+  const value = await describeFile(join(reading.root, path));
+  if (value === null) {
+    // Node.js cannot open a file whose name is not UTF-8, but the name itself is a finding.
+    if (path.includes("\ufffd")) yield { path, value: "a name that is not UTF-8" };
+    return;
+  }
+  if (!value.startsWith("folder ")) {
+    yield { path, value };
+    return;
+  }
+  const inside: Thing[] = [];
+  for (const name of (await namesIn(join(reading.root, path))).sort()) {
+    if (tree.except?.test(name) === true) continue;
+    for await (const thing of thingsOf(reading, mounts, tree, `${path}/${name}`, depth - 1)) {
+      if (depth > 0) yield thing;
+      else inside.push(thing);
+    }
+  }
+  if (depth > 0) yield { path: `${path}/`, value };
+  else yield { path: `${path}/**`, value: JSON.stringify([value, inside]) };
+}
+
+/** The names in a folder. A folder that is gone has none. */
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}
+
+/** A text that changes with the file: kind, mode, owner, and content or target. Null if there is no such file. */
+export async function describeFile(file: string): Promise<string | null> {
+  try {
+    const stats = await lstat(file);
+    const rights = `${(stats.mode & 0o7777).toString(8)} ${stats.uid}:${stats.gid}`;
+    if (stats.isSymbolicLink()) return `link ${await readlink(file)}`;
+    if (stats.isDirectory()) return `folder ${rights}`;
+    if (!stats.isFile()) return `special ${(stats.mode & 0o170000).toString(8)} ${rights} ${stats.rdev}`;
+    if (stats.size > MAX_FILE_BYTES)
+      throw new Unreadable(`${file} has ${stats.size} bytes, which is too much to read.`);
+    return `file ${rights} ${await hashFile(file)}`;
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+}
+
+/** The SHA-256 of a regular file. The flags keep the agent from waiting at a pipe that has replaced the file meanwhile. */
+async function hashFile(file: string): Promise<string> {
+  const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  try {
+    const hash = createHash("sha256");
+    const chunk = Buffer.allocUnsafe(CHUNK);
+    for (;;) {
+      const { bytesRead } = await handle.read(chunk, 0, CHUNK, null);
+      if (bytesRead === 0) return hash.digest("base64url");
+      hash.update(chunk.subarray(0, bytesRead));
+    }
+  } finally {
+    await handle.close();
+  }
+}

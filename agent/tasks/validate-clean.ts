@@ -1,0 +1,39 @@
+import type { ResidueItem } from "../../shared/residue/items.ts";
+import type { TaskHandlers } from "../../shared/tasks/index.ts";
+import type { System } from "../system/system.ts";
+
+/** How often the task repeats its progress while one item is read. A progress report renews the task's lease of 300 s. */
+const PROGRESS_EVERY_MS = 60_000;
+/** The pause between the two reads of a state that changes by itself. Most jobs of cron end within this time. */
+const PAUSE_MS = 3_000;
+
+/**
+ * Reads the residue snapshot of the host. The handler changes nothing on the host except the key of the host's digests, so the input `plan` makes no
+ * difference.
+ */
+export const validateClean =
+  (system: System, pauseMs = PAUSE_MS): TaskHandlers["node.validate_clean"] =>
+  async ({ allocation }, run) => {
+    let now: { item: ResidueItem; items_read: number; items: number } | null = null;
+    const repeat = setInterval(() => {
+      if (now !== null) run.progress(now);
+    }, PROGRESS_EVERY_MS);
+    try {
+      const snapshot = await system.residue({
+        tenant: allocation,
+        pauseMs,
+        signal: run.signal,
+        onItem: (item, items_read, items) => {
+          now = { item, items_read, items };
+        },
+      });
+      return { ok: true, result: { boot_id: await system.bootId(), snapshot } };
+    } catch (error) {
+      run.signal.throwIfAborted();
+      const reason = error instanceof Error ? error.message : String(error);
+      const message = `No residue snapshot of the host could be taken: ${reason}`;
+      return { ok: false, error: "snapshot_failed", message };
+    } finally {
+      clearInterval(repeat);
+    }
+  };

@@ -1,0 +1,116 @@
+import { RESIDUE_ITEM_NAMES, type ResidueItem, type ResidueRule, ruleOf } from "./items.ts";
+import type { ResidueEntry, ResidueReading, ResidueSnapshot, ResidueTenant } from "./snapshot.ts";
+
+/** The most findings that the judgement of one item names. */
+export const MOST_FOUND = 20;
+
+/**
+ * Why an entry is a finding: it is not in the baseline, it differs from the baseline, it is gone since the baseline, it may never exist, or it is the
+ * tenant's own.
+ */
+export type FindingKind = "added" | "changed" | "removed" | "forbidden" | "tenant";
+export interface Finding {
+  readonly name: string;
+  readonly kind: FindingKind;
+}
+/** The judgement of one item. `more` is the number of findings beyond those that are named. */
+export type ItemJudgement =
+  | { readonly state: "clean" }
+  | { readonly state: "found"; readonly found: readonly Finding[]; readonly more: number }
+  | { readonly state: "unreadable"; readonly reason: string };
+
+export interface ResidueJudgement {
+  /** The worst of all items: `found` counts more than `unreadable`, and `unreadable` more than `clean`. */
+  readonly verdict: ItemJudgement["state"];
+  readonly items: Readonly<Record<ResidueItem, ItemJudgement>>;
+}
+
+/**
+ * Compares a snapshot with the baseline of the node's generation. An item that cannot be read, in the snapshot or in the baseline, is not clean. An
+ * item that needs a baseline is not clean without one.
+ */
+export function compareResidue(
+  baseline: ResidueSnapshot | null,
+  snapshot: ResidueSnapshot,
+  tenant: ResidueTenant | null,
+): ResidueJudgement {
+  const judged = RESIDUE_ITEM_NAMES.map((item) => [item, judge(item, baseline, snapshot, tenant)] as const);
+  const states = new Set(judged.map(([, { state }]) => state));
+  const verdict = (["found", "unreadable"] as const).find((state) => states.has(state)) ?? "clean";
+  return { verdict, items: Object.fromEntries(judged) as Record<ResidueItem, ItemJudgement> };
+}
+
+function judge(
+  item: ResidueItem,
+  baseline: ResidueSnapshot | null,
+  snapshot: ResidueSnapshot,
+  tenant: ResidueTenant | null,
+): ItemJudgement {
+  const rule = ruleOf(item);
+  const now = snapshot[item];
+  if (rule === "tenant" && tenant === null) return now === undefined ? CLEAN : judgeForbidden(now);
+  if (now === undefined) return unreadable("The snapshot does not contain this item. Update the node's agent.");
+  if (rule === "none" || rule === "tenant") return judgeForbidden(now);
+  const own = "entries" in now ? now.entries.filter(({ name }) => isOf(item, name, tenant)) : [];
+  const compared = differences(rule, baseline, baseline?.[item], now);
+  if (typeof compared === "string" && own.length === 0) return unreadable(compared);
+  const names = new Set(own.map(({ name }) => name));
+  const others = typeof compared === "string" ? [] : compared.filter(({ name }) => !names.has(name));
+  return found([...[...names].map((name): Finding => ({ name, kind: "tenant" })), ...others]);
+}
+
+const CLEAN: ItemJudgement = { state: "clean" };
+const unreadable = (reason: string): ItemJudgement => ({ state: "unreadable", reason });
+
+/** The tenant's own account, group or password is a finding, even if an earlier baseline contains it. */
+const isOf = (item: ResidueItem, name: string, tenant: ResidueTenant | null): boolean =>
+  item === "accounts" && tenant !== null && name.split(" ")[1] === tenant.login_user;
+
+function judgeForbidden(now: ResidueReading): ItemJudgement {
+  if ("unreadable" in now) return unreadable(now.unreadable);
+  return found(now.entries.map(({ name }) => ({ name, kind: "forbidden" })));
+}
+
+/** The findings against the baseline, or the reason why the comparison is not possible. */
+function differences(
+  rule: Extract<ResidueRule, "same" | "no_more">,
+  baseline: ResidueSnapshot | null,
+  before: ResidueReading | undefined,
+  now: ResidueReading,
+): readonly Finding[] | string {
+  if ("unreadable" in now) return now.unreadable;
+  if (baseline === null) return "The node has no baseline of its generation to compare with.";
+  if (before === undefined)
+    return "The baseline does not contain this item, because an older agent took it. Take a new baseline.";
+  if ("unreadable" in before) return `The baseline could not read this item: ${before.unreadable}`;
+  return difference(before.entries, now.entries, rule === "same");
+}
+
+function difference(
+  before: readonly ResidueEntry[],
+  now: readonly ResidueEntry[],
+  removedCounts: boolean,
+): readonly Finding[] {
+  const known = digestsOf(before);
+  const present = digestsOf(now);
+  const findings: Finding[] = [];
+  for (const [name, digest] of present) {
+    const was = known.get(name);
+    if (was === undefined) findings.push({ name, kind: "added" });
+    else if (was !== digest) findings.push({ name, kind: "changed" });
+  }
+  if (removedCounts) for (const name of known.keys()) if (!present.has(name)) findings.push({ name, kind: "removed" });
+  return findings;
+}
+
+/** The digests of each name. Two entries of one name count as one entry with both digests. */
+function digestsOf(entries: readonly ResidueEntry[]): ReadonlyMap<string, string> {
+  const digests = new Map<string, string[]>();
+  for (const { name, digest } of entries) digests.set(name, [...(digests.get(name) ?? []), digest].sort());
+  return new Map([...digests].map(([name, all]) => [name, all.join()]));
+}
+
+function found(all: readonly Finding[]): ItemJudgement {
+  if (all.length === 0) return CLEAN;
+  return { state: "found", found: all.slice(0, MOST_FOUND), more: Math.max(0, all.length - MOST_FOUND) };
+}
