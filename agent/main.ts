@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { VERSION } from "../shared/version.ts";
 import { Agent } from "./agent.ts";
 import { type Config, ConfigError, loadConfig, rootOf } from "./config.ts";
+import { giveBackAfterBoot } from "./gpu/gpu-give-back.ts";
 import { IdentityStore } from "./identity.ts";
 import { Journal } from "./journal.ts";
 import { createLog } from "./log.ts";
@@ -80,6 +81,7 @@ log.info("agent started", {
   generation: config.generation,
   hub: config.hubUrl.host,
 });
+void giveBackAfterBoot(system, log);
 await agent.run();
 await journal.close();
 await uninstallIfMarked(system);

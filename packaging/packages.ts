@@ -13,7 +13,7 @@ export const AGENT: PackageSpec = {
   ],
   home: "agent",
   sources: ["agent", "shared"],
-  npm: ["ws", "zod", "systeminformation", "execa"],
+  npm: ["ws", "zod", "systeminformation", "execa", "@rgrove/parse-xml"],
   binaries: { amd64: [], arm64: [] },
   commands: { "muster-agent": "agent/main.ts" },
   // A small young generation in V8 saves memory of the agent: V8 would otherwise reserve more memory at the start and return it slowly. An agent is

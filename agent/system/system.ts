@@ -2,8 +2,10 @@ import { join } from "node:path";
 import type { Inventory } from "../../shared/inventory.ts";
 import type { ResidueSnapshot } from "../../shared/residue/snapshot.ts";
 import type { Log } from "../log.ts";
+import { type AttemptTool, attemptsBelow } from "./attempt.ts";
 import { type Entry, entryAt, type OwnedFile, writeOwned } from "./confined.ts";
 import { type Removal, type RemovalLimits, removeConfined } from "./confined-removal.ts";
+import { type DeviceHolder, type HolderWalk, signalHolder, walkDeviceHolders } from "./device-holders.ts";
 import { type RunTool, toolsOf } from "./exec.ts";
 import {
   freeBytes,
@@ -38,6 +40,8 @@ export interface System {
   readonly run: RunTool;
   /** Runs heavy or possibly hanging work outside the agent's process. */
   readonly workers: Workers;
+  /** Runs a tool that may hang in a driver. After its deadline the tool is ended, or abandoned if it hangs in the kernel. */
+  readonly attempt: AttemptTool;
   read(path: string): Promise<string | null>;
   write(path: string, text: string, mode: number): Promise<void>;
   remove(path: string): Promise<void>;
@@ -65,6 +69,10 @@ export interface System {
   inventory(): Promise<Inventory>;
   /** Reads what a tenant may have left on the host (architecture 14.4). */
   residue(order: ResidueOrder): Promise<ResidueSnapshot>;
+  /** Finds the processes that have a character device of the given major numbers open or mapped. */
+  deviceHolders(majors: ReadonlySet<number>): HolderWalk;
+  /** Signals a process, if it is still the one that was found. Returns false if it has ended. */
+  signalHolder(holder: DeviceHolder, signal: "SIGTERM" | "SIGKILL"): boolean;
 }
 
 /** `program` is the program of a worker, with its arguments: the agent's own program, or a test's. */
@@ -77,6 +85,7 @@ export function systemAt(root: string, log: Log, program: readonly string[] = ow
     root,
     run,
     workers: new Workers(at(WORK_FOLDER), root, launcherFor(root, run, program), log),
+    attempt: attemptsBelow(root),
     read: (path) => readText(at(path)),
     write: (path, text, mode) => writeAtomically(at(path), text, mode),
     remove: (path) => removeFile(at(path)),
@@ -101,5 +110,7 @@ export function systemAt(root: string, log: Log, program: readonly string[] = ow
     inventory: async () => readInventory(await hostname(), await bootId(), log),
     // An idle agent needs less memory without the readers.
     residue: async (order) => (await import("./residue.ts")).readResidue(root, order),
+    deviceHolders: (majors) => walkDeviceHolders(root, majors),
+    signalHolder: (holder, signal) => signalHolder(root, holder, signal),
   };
 }

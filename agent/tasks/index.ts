@@ -3,6 +3,7 @@ import type { System } from "../system/system.ts";
 import { grantUser } from "./allocation-grant-user.ts";
 import { revokeUser } from "./allocation-revoke-user.ts";
 import { drain } from "./drain.ts";
+import { gpuScrub } from "./gpu-scrub.ts";
 import { heartbeatCheck } from "./heartbeat-check.ts";
 import { hwSyncReseed } from "./hw-sync-reseed.ts";
 import { type RecordEvidence, signRecord } from "./sign-record.ts";
@@ -23,4 +24,5 @@ export const handlersFor = (system: System, evidence: RecordEvidence): TaskHandl
   "allocation.revoke_user": revokeUser(system),
   "terminal.close": terminalClose(system),
   "node.validate_clean": validateClean(system),
+  "node.gpu_scrub": gpuScrub(system),
 });

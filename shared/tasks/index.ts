@@ -3,6 +3,7 @@ import type { TaskId } from "../ids.ts";
 import { grantUser } from "./allocation-grant-user.ts";
 import { revokeUser } from "./allocation-revoke-user.ts";
 import { drain } from "./drain.ts";
+import { gpuScrub } from "./gpu-scrub.ts";
 import { heartbeatCheck } from "./heartbeat-check.ts";
 import { hwSyncReseed } from "./hw-sync-reseed.ts";
 import { signRecord } from "./sign-record.ts";
@@ -23,6 +24,7 @@ export const TASKS = {
   [revokeUser.type]: revokeUser,
   [terminalClose.type]: terminalClose,
   [validateClean.type]: validateClean,
+  [gpuScrub.type]: gpuScrub,
 } as const;
 
 export type TaskType = keyof typeof TASKS;

@@ -1,0 +1,164 @@
+import { z } from "zod";
+import { type GpuProcess, type GpuReport, type GpuState, pciAddress } from "./gpu-state.ts";
+
+class UnreadableReport extends Error {
+  override readonly name = "UnreadableReport";
+}
+
+/** The outputs of `amd-smi <command> --json`, by command. */
+export interface AmdOutputs {
+  readonly static: string;
+  readonly metric: string;
+  readonly "bad-pages": string;
+  readonly process: string;
+}
+export const AMD_COMMANDS = ["static", "metric", "bad-pages", "process"] as const;
+
+/** The files of the amdgpu driver below `/sys/bus/pci/devices/<address>` that the agent reads. The hive's id has two places, by kernel version. */
+export const AMD_FILES = [
+  "mem_info_vram_total",
+  "mem_info_vram_used",
+  "mem_info_gtt_used",
+  "current_compute_partition",
+  "current_memory_partition",
+  "xgmi_hive_id",
+  "xgmi_hive_info/xgmi_hive_id",
+  "run_cleaner_shader",
+] as const;
+export type AmdFile = (typeof AMD_FILES)[number];
+export type AmdFiles = Readonly<Partial<Record<AmdFile, string>>>;
+
+const Text = z.union([z.string(), z.number()]).transform(String);
+const Gpu = z.looseObject({ gpu: z.int().min(0) });
+const Rows = z.array(Gpu).max(64);
+/** ROCm 7 puts the list into an object with the member `gpu_data`. Older releases print the list itself. */
+const Output = z.union([Rows, z.looseObject({ gpu_data: Rows }).transform(({ gpu_data }) => gpu_data)]);
+
+const Static = z.looseObject({
+  asic: z.looseObject({ asic_serial: Text.optional() }),
+  bus: z.looseObject({ bdf: z.string() }),
+  vbios: z.looseObject({ version: Text.optional(), part_number: Text.optional() }).optional(),
+  /** Releases since ROCm 7 call the block of the firmware `ifwi`. */
+  ifwi: z.looseObject({ version: Text.optional(), part_number: Text.optional() }).optional(),
+  driver: z.looseObject({ version: Text.optional() }).optional(),
+  ras: z.union([z.looseObject({ ecc_block_state: z.unknown() }), z.string()]).optional(),
+});
+const Metric = z.looseObject({
+  ecc: z.looseObject({ total_uncorrectable_count: Text.optional(), total_deferred_count: Text.optional() }),
+  xgmi_err: z.unknown().optional(),
+});
+const BadPages = z.looseObject({ pending: z.unknown(), un_res: z.unknown().optional() });
+const Processes = z.looseObject({ process_list: z.array(z.looseObject({ process_info: z.unknown() })) });
+const ProcessInfo = z.looseObject({ pid: z.int(), name: Text.optional() });
+
+function rowsOf(command: string, output: string): z.output<typeof Rows> {
+  // amd-smi prints warnings before the JSON, for example about groups of the user.
+  const start = output.search(/^[[{]/m);
+  try {
+    return Output.parse(JSON.parse(start < 0 ? output : output.slice(start)));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new UnreadableReport(`The output of amd-smi ${command} is not readable: ${why.slice(0, 200)}`);
+  }
+}
+
+function rowOf<T>(command: string, rows: z.output<typeof Rows>, gpu: number, schema: z.ZodType<T>): T {
+  const found = rows.filter((row) => row.gpu === gpu);
+  const parsed = schema.safeParse(found[0]);
+  if (found.length === 1 && parsed.success) return parsed.data;
+  throw new UnreadableReport(`amd-smi ${command} has no readable entry for GPU ${gpu}.`);
+}
+
+const isNone = (value: unknown): boolean =>
+  (Array.isArray(value) && value.length === 0) || (typeof value === "string" && /^no bad pages/i.test(value.trim()));
+
+/** Error correction may have no counters only on a GPU that has none. */
+function eccFaults(metric: z.output<typeof Metric>, ras: z.output<typeof Static>["ras"]): string[] {
+  const blocks = typeof ras === "object" ? ras.ecc_block_state : ras;
+  const hasEcc = typeof blocks === "object" && blocks !== null;
+  return (["total_uncorrectable_count", "total_deferred_count"] as const).flatMap((name) => {
+    const value = metric.ecc[name] ?? "N/A";
+    // Releases before ROCm 6.3 do not count deferred errors.
+    const mayBeAbsent = !hasEcc || name === "total_deferred_count";
+    return value === "0" || (value === "N/A" && mayBeAbsent) ? [] : [`${name} is ${value}`];
+  });
+}
+
+function linkFaults(state: unknown): string[] {
+  if (state === undefined || state === "N/A" || state === "NO_ERRORS" || state === 0) return [];
+  return [`xgmi_err is ${JSON.stringify(state).slice(0, 60)}`];
+}
+
+function processesOf(list: z.output<typeof Processes>["process_list"]): readonly GpuProcess[] | null {
+  const found = list.map(({ process_info }) => {
+    if (process_info === "No running processes detected") return "none" as const;
+    const parsed = ProcessInfo.safeParse(process_info);
+    return parsed.success ? { pid: parsed.data.pid, name: parsed.data.name ?? "?" } : null;
+  });
+  return found.includes(null) ? null : found.filter((one) => one !== null && one !== "none");
+}
+
+const mib = (bytes: string | undefined): number | null =>
+  bytes !== undefined && /^\d+$/.test(bytes) ? Math.ceil(Number(bytes) / 2 ** 20) : null;
+
+/** The hive's id as text. The id 0 belongs to a GPU without a hive. */
+function hiveOf(files: AmdFiles): string | null {
+  const id = files["xgmi_hive_info/xgmi_hive_id"] ?? files.xgmi_hive_id;
+  return id === undefined || /^(0x)?0*$/i.test(id) ? null : `hive ${id}`;
+}
+
+/**
+ * Joins the outputs of amd-smi and the files of the driver by GPU. `files` has the driver's files by PCI address. Throws `UnreadableReport` if an
+ * output lacks a GPU that another output lists.
+ */
+export function parseAmdReport(outputs: AmdOutputs, files: Readonly<Record<string, AmdFiles>>): GpuReport {
+  const [statics, metrics, pages, processes] = AMD_COMMANDS.map((command) => rowsOf(command, outputs[command]));
+  const gpus = (statics ?? []).map((row): GpuState => {
+    const facts = rowOf("static", statics ?? [], row.gpu, Static);
+    const metric = rowOf("metric", metrics ?? [], row.gpu, Metric);
+    const bad = rowOf("bad-pages", pages ?? [], row.gpu, BadPages);
+    const running = rowOf("process", processes ?? [], row.gpu, Processes);
+    const pci = pciAddress(facts.bus.bdf);
+    if (pci === null) throw new UnreadableReport(`amd-smi says that GPU ${row.gpu} has the address ${facts.bus.bdf}.`);
+    const own = files[pci] ?? {};
+    const firmware = facts.ifwi ?? facts.vbios;
+    const faults = [
+      ...eccFaults(metric, facts.ras),
+      ...(isNone(bad.pending) ? [] : ["pages wait for their retirement"]),
+      ...(bad.un_res === undefined || isNone(bad.un_res) ? [] : ["pages could not be retired"]),
+      ...linkFaults(metric.xgmi_err),
+      ...(mib(own.mem_info_vram_used) === null ? ["the used memory is not told"] : []),
+    ];
+    return {
+      pci,
+      uuid: null,
+      serial: facts.asic.asic_serial ?? null,
+      vbios: firmware?.version ?? firmware?.part_number ?? null,
+      driver: facts.driver?.version ?? null,
+      memoryTotalMib: mib(own.mem_info_vram_total),
+      memoryUsedMib: mib(own.mem_info_vram_used),
+      processes: processesOf(running.process_list),
+      settings: {
+        compute_partition: own.current_compute_partition ?? null,
+        memory_partition: own.current_memory_partition ?? null,
+      },
+      faults,
+      recommends: faults.length === 0 ? "none" : "unknown",
+      group: hiveOf(own),
+      fabric: "absent",
+    };
+  });
+  return { gpus };
+}
+
+/** Parses the output of `grep -Hs "" <files>`, whose lines are `<path>:<text>`. Returns the files by PCI address. */
+export function filesByAddress(output: string): Readonly<Record<string, AmdFiles>> {
+  const found: Record<string, Partial<Record<AmdFile, string>>> = {};
+  for (const line of output.split("\n")) {
+    const parts = /\/sys\/bus\/pci\/devices\/([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\/([a-z_/]+):(.*)$/.exec(line);
+    const [, pci = "", name = "", text = ""] = parts ?? [];
+    const file = AMD_FILES.find((one) => one === name);
+    if (file !== undefined) found[pci] = { ...found[pci], [file]: text.trim() };
+  }
+  return found;
+}

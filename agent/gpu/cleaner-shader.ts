@@ -1,0 +1,30 @@
+import { join } from "node:path";
+import { gpuStep } from "./gpu-steps.ts";
+import { callDriver } from "./gpu-tool.ts";
+import type { Scrub } from "./scrub-state.ts";
+
+/** The partition whose local memory and registers the shader clears. A GPU in the mode SPX has only this partition. */
+const PARTITION = "0\n";
+
+/**
+ * Clears the local memory and the registers of AMD's GPUs with the driver's cleaner shader. A GPU or driver without the shader gives the outcome
+ * `unsupported`. NVIDIA's driver has nothing of the kind, and no step.
+ */
+export async function runCleanerShader({ system, timing, input, run, after, steps }: Scrub): Promise<void> {
+  if (input.vendor !== "amd") return;
+  run.progress({ step: "gpu_cleaner_shader" });
+  for (const { pci } of after) {
+    const path = `/sys/bus/pci/devices/${pci}/run_cleaner_shader`;
+    if (!(await system.isPresent(path))) {
+      steps.push(gpuStep("gpu_cleaner_shader", pci, "unsupported", "The driver has no cleaner shader for this GPU."));
+      continue;
+    }
+    const options = { timeoutMs: timing.readMs, graceMs: timing.graceMs, input: PARTITION };
+    const ran = await callDriver(system, "tee", [join(system.root, path)], options);
+    const refused = /not supported|invalid argument/i.test(ran.said);
+    const outcome = ran.exitCode === 0 ? "ok" : refused ? "unsupported" : "failed";
+    const message =
+      outcome === "ok" ? "The shader has cleared local memory and registers." : `The shader did not run: ${ran.said}`;
+    steps.push(gpuStep("gpu_cleaner_shader", pci, outcome, message, { exit_code: ran.exitCode }));
+  }
+}

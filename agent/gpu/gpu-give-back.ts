@@ -1,0 +1,114 @@
+import type { Log } from "../log.ts";
+import type { System } from "../system/system.ts";
+import { callDriver } from "./gpu-tool.ts";
+import { parseModules } from "./kernel-modules.ts";
+import { endJournal, readJournal, type ScrubJournal } from "./scrub-journal.ts";
+import { SCRUB_TIMING, type ScrubTiming } from "./scrub-timing.ts";
+
+export interface GivenBack {
+  readonly services: readonly string[];
+  /** What could not be given back, each with the reason. The journal is kept if the list is not empty. */
+  readonly failures: readonly string[];
+}
+
+/** The units that systemd reports as running, of all services. */
+export async function listUnits(system: System, timing: ScrubTiming): Promise<string> {
+  const args = ["list-units", "--type=service", "--all", "--plain", "--no-legend", "--no-pager", "--full"];
+  const ran = await system.attempt("systemctl", args, { timeoutMs: timing.serviceMs, graceMs: timing.graceMs });
+  if (ran.kind === "ended" && ran.exitCode === 0) return ran.stdout;
+  throw new Error(`systemctl does not list the services: ${ran.kind === "ended" ? ran.stderr : ran.kind}`);
+}
+
+const isRunning = (listed: string, unit: string): boolean =>
+  listed.split("\n").some((line) => {
+    const [name, , active] = line.trim().split(/\s+/);
+    return name === unit && active === "active";
+  });
+
+/** Runs `systemctl`. Returns null on success, otherwise the reason. A `systemctl` that hangs does not prove that the GPU driver hangs. */
+export async function systemctl(
+  system: System,
+  timing: ScrubTiming,
+  verb: "start" | "stop",
+  unit: string,
+): Promise<string | null> {
+  const ran = await system.attempt("systemctl", [verb, unit], { timeoutMs: timing.serviceMs, graceMs: timing.graceMs });
+  if (ran.kind === "missing") return ran.message;
+  if (ran.kind === "hung") return `systemctl ${verb} ${unit} did not end within ${timing.serviceMs} ms`;
+  return ran.exitCode === 0
+    ? null
+    : `systemctl ${verb} ${unit} ended with status ${ran.exitCode}: ${ran.stderr.slice(-200)}`;
+}
+
+/** Loads the unloaded modules again. `modprobe` of a module also loads the modules that it uses. */
+export async function loadModules(system: System, timing: ScrubTiming, modules: readonly string[]): Promise<string[]> {
+  const failures: string[] = [];
+  for (const name of [...modules].reverse()) {
+    const loaded = parseModules((await system.read("/proc/modules")) ?? "").some((one) => one.name === name);
+    if (loaded) continue;
+    const ran = await callDriver(system, "modprobe", [name], { timeoutMs: timing.moduleMs, graceMs: timing.graceMs });
+    if (ran.exitCode !== 0) failures.push(`modprobe ${name} ended with status ${ran.exitCode}: ${ran.said}`);
+  }
+  return failures;
+}
+
+/** Starts those of the services that do not run, the last stopped one first. */
+export async function startServices(
+  system: System,
+  timing: ScrubTiming,
+  services: readonly string[],
+): Promise<GivenBack> {
+  const failures: string[] = [];
+  const listed = services.length === 0 ? "" : await listUnits(system, timing);
+  for (const unit of [...services].reverse()) {
+    if (isRunning(listed, unit)) continue;
+    const failed = await systemctl(system, timing, "start", unit);
+    if (failed !== null) failures.push(failed);
+  }
+  return { services: [...services].reverse(), failures };
+}
+
+async function keepPersistent(system: System, timing: ScrubTiming, journal: ScrubJournal): Promise<string[]> {
+  const failures: string[] = [];
+  for (const pci of journal.persistent) {
+    const options = { timeoutMs: timing.readMs, graceMs: timing.graceMs };
+    const ran = await callDriver(system, "nvidia-smi", ["-i", pci, "-pm", "1"], options);
+    if (ran.exitCode !== 0) failures.push(`persistence mode of ${pci}: ${ran.said}`);
+  }
+  return failures;
+}
+
+/**
+ * Gives back all that a cleaning took away: modules, services, persistence mode. What the host has already again stays as it is. The journal ends
+ * when everything is back. Throws `DriverWedged` if the driver hangs: then the journal stays, and the next boot gives everything back.
+ */
+export async function giveBack(system: System, timing: ScrubTiming, journal: ScrubJournal): Promise<GivenBack> {
+  const modules = await loadModules(system, timing, journal.modules);
+  const started = await startServices(system, timing, journal.services);
+  const persistent = await keepPersistent(system, timing, journal);
+  const failures = [...modules, ...started.failures, ...persistent];
+  if (failures.length === 0) await endJournal(system, journal);
+  return { services: started.services, failures };
+}
+
+/** Gives back what a killed cleaning had taken away. Returns null if there was nothing to give back. */
+export async function giveBackLeftovers(system: System, timing: ScrubTiming = SCRUB_TIMING): Promise<GivenBack | null> {
+  const journal = await readJournal(system);
+  return journal === null ? null : giveBack(system, timing, journal);
+}
+
+/**
+ * Gives back, at the agent's start, what a cleaning of an earlier boot had taken away. A cleaning of this boot may still run, and the handler of its
+ * task gives back what it leaves.
+ */
+export async function giveBackAfterBoot(system: System, log: Log): Promise<void> {
+  try {
+    const journal = await readJournal(system);
+    if (journal === null || journal.boot_id === (await system.bootId())) return;
+    const { services, failures } = await giveBack(system, SCRUB_TIMING, journal);
+    if (failures.length === 0) log.info("services of an interrupted GPU cleaning were started", { services });
+    else log.error("services of an interrupted GPU cleaning could not be started", { services, failures });
+  } catch (error) {
+    log.error("an interrupted GPU cleaning could not be undone", { error });
+  }
+}

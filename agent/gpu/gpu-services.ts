@@ -1,0 +1,50 @@
+import type { GpuVendor } from "../../shared/tasks/gpu-scrub.ts";
+
+/**
+ * Services that hold GPUs, in the order in which they are stopped. A service stands before the services that it uses. `fabric` services run during a
+ * reset of NVSwitch GPUs: the reset works with a running Fabric Manager, and a Fabric Manager that was stopped and started without a reset in between
+ * leaves NVLink unusable until a reboot.
+ */
+interface ServiceRule {
+  readonly unit: RegExp;
+  readonly fabric: boolean;
+}
+const rule = (unit: RegExp, fabric = false): ServiceRule => ({ unit, fabric });
+
+const DISPLAY_MANAGERS = rule(/^(display-manager|gdm3?|lightdm|sddm|xdm|lxdm)$/);
+const RULES: Readonly<Record<GpuVendor, readonly ServiceRule[]>> = {
+  nvidia: [
+    rule(/^kubelet$/),
+    rule(/^(nvidia-)?dcgm-exporter$/),
+    rule(/^(nvidia-dcgm|dcgm|nv-hostengine)$/),
+    rule(/^nvsm(-.+)?$/),
+    rule(/^nv_peer_mem$/),
+    DISPLAY_MANAGERS,
+    rule(/^nvidia-(cuda-)?mps(-control)?$/),
+    rule(/^nvidia-persistenced$/),
+    rule(/^nvidia-imex$/),
+    rule(/^nvidia-fabricmanager$/, true),
+    rule(/^nvlsm$/, true),
+  ],
+  amd: [rule(/^kubelet$/), rule(/^(amd-metrics-exporter|rdc)$/), DISPLAY_MANAGERS],
+};
+
+export interface GpuService {
+  readonly unit: string;
+  readonly fabric: boolean;
+}
+
+/**
+ * Returns the running services that hold GPUs, in the order in which they are stopped, from the output of
+ * `systemctl list-units --type=service --plain --no-legend`. The first column is the unit, the third its state.
+ */
+export function runningServices(vendor: GpuVendor, listUnits: string): readonly GpuService[] {
+  const running = listUnits.split("\n").flatMap((line) => {
+    const [unit = "", , active] = line.trim().split(/\s+/);
+    const isRunning = active === "active" || active === "activating" || active === "reloading";
+    return isRunning && unit.endsWith(".service") ? [unit] : [];
+  });
+  return RULES[vendor].flatMap(({ unit: pattern, fabric }) =>
+    running.filter((unit) => pattern.test(unit.slice(0, -".service".length))).map((unit) => ({ unit, fabric })),
+  );
+}

@@ -1,0 +1,116 @@
+import { join } from "node:path";
+import type { GpuVendor } from "../../shared/tasks/gpu-scrub.ts";
+import type { System } from "../system/system.ts";
+import { AMD_COMMANDS, AMD_FILES, filesByAddress, parseAmdReport } from "./amd-report.ts";
+import type { GpuReport, GpuState } from "./gpu-state.ts";
+import { callDriver, type Ended, StateUnreadable } from "./gpu-tool.ts";
+import { parseNvidiaReport } from "./nvidia-report.ts";
+import type { ScrubTiming } from "./scrub-timing.ts";
+
+/** The vendor's own tools on a host. Every method may throw `DriverWedged`. */
+export interface GpuTools {
+  /** The driver's kernel module. */
+  readonly module: string;
+  /** Throws `ToolMissing` or `StateUnreadable`. */
+  read(): Promise<GpuReport>;
+  /** Resets GPUs, all in one call. */
+  reset(gpus: readonly GpuState[]): Promise<Ended>;
+}
+
+const PCI_DEVICES = "/sys/bus/pci/devices";
+
+export function gpuTools(vendor: GpuVendor, system: System, timing: ScrubTiming): GpuTools {
+  return vendor === "nvidia" ? nvidiaTools(system, timing) : amdTools(system, timing);
+}
+
+function nvidiaTools(system: System, timing: ScrubTiming): GpuTools {
+  const { graceMs } = timing;
+  return {
+    module: "nvidia",
+    read: async () => {
+      const ran = await callDriver(system, "nvidia-smi", ["-q", "-x"], { timeoutMs: timing.readMs, graceMs });
+      if (ran.exitCode !== 0) throw new StateUnreadable(`nvidia-smi ended with status ${ran.exitCode}: ${ran.said}`);
+      return readable(() => parseNvidiaReport(ran.stdout));
+    },
+    reset: (gpus) =>
+      callDriver(system, "nvidia-smi", ["--gpu-reset", "-i", gpus.map(({ pci, uuid }) => uuid ?? pci).join(",")], {
+        timeoutMs: timing.resetMs,
+        graceMs,
+      }),
+  };
+}
+
+function amdTools(system: System, timing: ScrubTiming): GpuTools {
+  const options = { timeoutMs: timing.readMs, graceMs: timing.graceMs };
+  const amdSmi = async (command: string): Promise<string> => {
+    const ran = await callDriver(system, "amd-smi", [command, "--json"], options);
+    if (ran.exitCode === 0) return ran.stdout;
+    throw new StateUnreadable(`amd-smi ${command} ended with status ${ran.exitCode}: ${ran.said}`);
+  };
+  return {
+    module: "amdgpu",
+    read: async () => {
+      const outputs: Record<string, string> = {};
+      for (const command of AMD_COMMANDS) outputs[command] = await amdSmi(command);
+      const addresses = await amdDevices(system);
+      const paths = addresses.flatMap((pci) => AMD_FILES.map((file) => join(system.root, PCI_DEVICES, pci, file)));
+      // A child reads the driver's files, because a read may hang in the driver. The tool ends with status 2 when one of the files does not exist.
+      const files = paths.length === 0 ? "" : (await callDriver(system, "grep", ["-Hs", "", ...paths], options)).stdout;
+      return readable(() =>
+        parseAmdReport(
+          {
+            static: outputs["static"] ?? "",
+            metric: outputs["metric"] ?? "",
+            "bad-pages": outputs["bad-pages"] ?? "",
+            process: outputs["process"] ?? "",
+          },
+          filesByAddress(files),
+        ),
+      );
+    },
+    // A reset of one GPU resets its whole hive, so one call for each hive is enough. A second call would reset the hive again.
+    reset: (gpus) =>
+      callDriver(system, "amd-smi", ["reset", "--gpureset", "--gpu", gpus[0]?.pci ?? "", "--json"], {
+        timeoutMs: timing.resetMs,
+        graceMs: timing.graceMs,
+      }),
+  };
+}
+
+function readable(parse: () => GpuReport): GpuReport {
+  try {
+    return parse();
+  } catch (error) {
+    throw new StateUnreadable(error instanceof Error ? error.message : String(error));
+  }
+}
+
+const amdDevices = (system: System): Promise<readonly string[]> => pciGpus(system, "amd");
+
+const PCI_VENDORS: Readonly<Record<GpuVendor, string>> = { nvidia: "0x10de", amd: "0x1002" };
+/** The PCI classes of GPUs: VGA, 3D and other display controllers, and processing accelerators. */
+const GPU_CLASS = /^0x(0300|0302|0380|1200)/;
+
+/** The PCI addresses of the vendor's GPUs that the kernel sees on the bus, whether or not the driver works. */
+export async function pciGpus(system: System, vendor: GpuVendor): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const pci of await system.list(PCI_DEVICES)) {
+    const text = async (file: string): Promise<string> =>
+      (await system.read(join(PCI_DEVICES, pci, file)))?.trim() ?? "";
+    if ((await text("vendor")) === PCI_VENDORS[vendor] && GPU_CLASS.test(await text("class"))) found.push(pci);
+  }
+  return found;
+}
+
+const DRM = "/sys/class/drm";
+
+/** The DRM devices of the vendor's GPUs as `major:minor`. Other DRM devices, for example the BMC's screen, do not matter. */
+export async function drmDevices(system: System, vendor: GpuVendor): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const name of (await system.list(DRM)).filter((one) => /^(card|renderD)\d+$/.test(one))) {
+    const owner = (await system.read(join(DRM, name, "device/vendor")))?.trim();
+    const number = (await system.read(join(DRM, name, "dev")))?.trim();
+    if (owner === PCI_VENDORS[vendor] && number !== undefined) found.push(number);
+  }
+  return found;
+}

@@ -1,0 +1,47 @@
+import { parseXml, XmlElement } from "@rgrove/parse-xml";
+
+/** The longest output of `nvidia-smi -q -x` that the agent reads. Eight GPUs take about 200 kB. */
+const MOST_CHARACTERS = 8_000_000;
+
+export class UnreadableXml extends Error {
+  override readonly name = "UnreadableXml";
+}
+
+/** An element of the output of `nvidia-smi -q -x`, which has no namespaces and no mixed content. */
+export interface XmlNode {
+  readonly name: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly children: readonly XmlNode[];
+  /** The text of the element and its children, without white space at both ends. */
+  readonly text: string;
+}
+
+const nodeOf = (element: XmlElement): XmlNode => ({
+  name: element.name,
+  attributes: element.attributes,
+  children: element.children.filter((child) => child instanceof XmlElement).map(nodeOf),
+  text: element.text.trim(),
+});
+
+/** Parses a whole XML document and returns its root element. `parseDocument` throws `UnreadableXml` for anything else, also for a cut document. */
+export function parseDocument(text: string): XmlNode {
+  if (text.length > MOST_CHARACTERS) throw new UnreadableXml(`The XML document has ${text.length} characters.`);
+  let root: XmlElement | null;
+  try {
+    root = parseXml(text).root;
+  } catch (error) {
+    throw new UnreadableXml((error instanceof Error ? error.message : String(error)).slice(0, 300));
+  }
+  if (root === null) throw new UnreadableXml("The XML document has no root element.");
+  return nodeOf(root);
+}
+
+/** Returns the text at a path of element names, or null if an element of the path is missing. */
+export function textAt(node: XmlNode, path: string): string | null {
+  let here: XmlNode | undefined = node;
+  for (const name of path.split("/")) here = here?.children.find((child) => child.name === name);
+  return here === undefined ? null : here.text;
+}
+
+export const childrenNamed = (node: XmlNode, name: string): readonly XmlNode[] =>
+  node.children.filter((child) => child.name === name);

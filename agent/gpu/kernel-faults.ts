@@ -1,0 +1,47 @@
+import type { GpuVendor } from "../../shared/tasks/gpu-scrub.ts";
+import { pciAddress } from "./gpu-state.ts";
+
+/** A line of the kernel's log that says that a GPU has a fault. */
+export interface KernelFault {
+  /** The PCI address of the GPU, or null if the line does not name one. */
+  readonly pci: string | null;
+  /** NVIDIA's number of the fault, for example 79 for a GPU that has left the bus. Lines of AMD's driver have no number. */
+  readonly xid: number | null;
+  readonly text: string;
+}
+
+const XID = /NVRM: Xid \(PCI:([0-9a-f:.]+)\): (\d+)/i;
+const AMD_FAULT =
+  /amdgpu ([0-9a-f:.]+): amdgpu: .*(GPU reset\(\d+\) failed|GPU reset end with ret = -|ring \S+ timeout|uncorrectable|GPU recovery failed|device lost from bus)/i;
+/** Xids of a GPU that only a power cycle brings back: the GPU has left the bus. */
+const OFF_THE_BUS: ReadonlySet<number> = new Set([79]);
+const MOST_TEXT = 200;
+
+/** NVIDIA's driver names a GPU in the log without the function: `PCI:0000:3b:00`. */
+const addressOf = (text: string): string | null => pciAddress(text) ?? pciAddress(`${text}.0`);
+
+/**
+ * Reads the faults from the output of `journalctl -k -o json`, one JSON object in each line. Throws if a line is not an object with a message: an
+ * unreadable log does not prove that there was no fault.
+ */
+export function kernelFaults(vendor: GpuVendor, journal: string): readonly KernelFault[] {
+  return journal.split("\n").flatMap((line) => {
+    if (line.trim() === "") return [];
+    const text = messageOf(JSON.parse(line));
+    const found = vendor === "nvidia" ? XID.exec(text) : AMD_FAULT.exec(text);
+    if (found === null) return [];
+    const [, pci = "", number = ""] = found;
+    return [{ pci: addressOf(pci), xid: vendor === "nvidia" ? Number(number) : null, text: text.slice(0, MOST_TEXT) }];
+  });
+}
+
+/** journald writes a message that is not valid UTF-8 as a list of bytes, and a message that is too long as null. */
+function messageOf(entry: unknown): string {
+  const message = typeof entry === "object" && entry !== null && "MESSAGE" in entry ? entry.MESSAGE : undefined;
+  if (typeof message === "string") return message;
+  if (Array.isArray(message)) return Buffer.from(message.map(Number)).toString("latin1");
+  if (message === null) return "";
+  throw new Error("A line of the kernel's log has no message.");
+}
+
+export const isOffTheBus = ({ xid }: KernelFault): boolean => xid !== null && OFF_THE_BUS.has(xid);

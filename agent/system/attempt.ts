@@ -1,0 +1,117 @@
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { isPresent } from "./files.ts";
+import { readProcess, waitChannel } from "./workers/processes.ts";
+
+/** How an attempt to run a tool ended. */
+export type Attempt =
+  | { readonly kind: "ended"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
+  /** The tool is not installed, or the kernel did not start it. */
+  | { readonly kind: "missing"; readonly message: string }
+  /** The tool did not end by its deadline. `isAlive` says whether it was still alive after SIGKILL: then it hangs in the kernel. */
+  | {
+      readonly kind: "hung";
+      readonly pid: number;
+      readonly state: string;
+      readonly wchan: string;
+      readonly isAlive: boolean;
+    };
+
+export interface AttemptOptions {
+  readonly timeoutMs: number;
+  /** How long the tool may take to end after SIGTERM, and again after SIGKILL. */
+  readonly graceMs?: number;
+  /** Text for the tool's standard input. Without it the standard input is empty. */
+  readonly input?: string;
+}
+export type AttemptTool = (tool: string, args: readonly string[], options: AttemptOptions) => Promise<Attempt>;
+
+const GRACE_MS = 5_000;
+/** A tool that writes more than this is stopped, so that a broken tool does not fill the memory. */
+const MOST_OUTPUT = 16_000_000;
+const MOST_STDERR = 4_000;
+const FOLDERS = ["usr/bin", "usr/sbin", "bin", "sbin", "opt/rocm/bin"];
+
+/**
+ * Runs a tool that may hang in a driver: by argument vector, with a fixed environment. After the deadline the tool gets SIGTERM, later SIGKILL. A process that survives SIGKILL is abandoned, because it waits in the kernel and no signal ends it.
+ */
+export function attemptsBelow(root: string): AttemptTool {
+  return async (tool, args, options) => {
+    const path = await pathOf(root, tool);
+    if (path === null) return { kind: "missing", message: `The tool ${tool} is not installed on this host.` };
+    return attempt(root, path, args, options);
+  };
+}
+
+async function pathOf(root: string, tool: string): Promise<string | null> {
+  for (const folder of FOLDERS) {
+    const path = join(root, folder, tool);
+    if (await isPresent(path)) return path;
+  }
+  return null;
+}
+
+function attempt(root: string, path: string, args: readonly string[], options: AttemptOptions): Promise<Attempt> {
+  const graceMs = options.graceMs ?? GRACE_MS;
+  return new Promise((resolve) => {
+    // The tool stays in the session of this process, so that whoever ends a lost worker also finds the worker's tools.
+    const child = spawn(path, [...args], { stdio: ["pipe", "pipe", "pipe"], cwd: "/", env: environment(root) });
+    const stdout: Buffer[] = [];
+    const stderr: Buffer[] = [];
+    let size = 0;
+    let hung: Place | null = null;
+    const timers: NodeJS.Timeout[] = [];
+    const after = (ms: number, act: () => void): void => void timers.push(setTimeout(act, ms));
+    const settle = (result: Attempt): void => {
+      for (const timer of timers) clearTimeout(timer);
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+      child.unref();
+      resolve(result);
+    };
+    const settleEnded = (): void => {
+      const told = Buffer.concat(stderr).toString("utf8").slice(-MOST_STDERR);
+      const tooMuch = size > MOST_OUTPUT ? `The tool wrote more than ${MOST_OUTPUT} bytes and was stopped. ` : "";
+      const ended = child.signalCode === null ? "" : `The tool was ended by ${child.signalCode}. `;
+      const out = Buffer.concat(stdout).toString("utf8");
+      settle({ kind: "ended", exitCode: child.exitCode ?? 128, stdout: out, stderr: `${tooMuch}${ended}${told}` });
+    };
+    const settleHung = (isAlive: boolean): void =>
+      settle({ kind: "hung", pid: child.pid ?? -1, state: hung?.state ?? "?", wchan: hung?.wchan ?? "", isAlive });
+    child.stdout.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > MOST_OUTPUT) child.kill("SIGKILL");
+      else stdout.push(chunk);
+    });
+    child.stderr.on("data", (chunk: Buffer) => void stderr.push(chunk));
+    // A tool that ends without reading its input closes the pipe. The tool's exit status says whether it worked.
+    child.stdin.on("error", () => undefined);
+    child.stdin.end(options.input ?? "");
+    child.once("error", (error) => settle({ kind: "missing", message: `${path} could not be run: ${error.message}` }));
+    child.once("exit", () => void (hung !== null && settleHung(false)));
+    child.once("close", settleEnded);
+    after(options.timeoutMs, () => {
+      // A process that the tool left behind may keep the pipes open after the tool has ended.
+      if (child.exitCode !== null || child.signalCode !== null) return settleEnded();
+      hung = placeOf(child.pid ?? -1);
+      child.kill("SIGTERM");
+      after(graceMs, () => {
+        child.kill("SIGKILL");
+        after(graceMs, () => settleHung(true));
+      });
+    });
+  });
+}
+
+const environment = (root: string): Record<string, string> => ({
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  LC_ALL: "C",
+  ...(root === "/" ? {} : { MUSTER_ROOT: root }),
+});
+
+interface Place {
+  readonly state: string;
+  readonly wchan: string;
+}
+
+/** The state letter of a process, for example D for a process that waits in the kernel, and the kernel function in which the process waits. */
+const placeOf = (pid: number): Place => ({ state: readProcess(pid)?.state ?? "?", wchan: waitChannel(pid) });

@@ -1,0 +1,123 @@
+import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { join } from "node:path";
+
+/** A process that has a device open or mapped. */
+export interface DeviceHolder {
+  readonly pid: number;
+  /** When the process started, in ticks since boot. The kernel uses a pid again, but not with the same start. */
+  readonly startTicks: string;
+  readonly uid: number;
+  readonly name: string;
+  /** The systemd unit of the process, or null for a process outside units. */
+  readonly unit: string | null;
+  /** The devices as `major:minor`. */
+  readonly devices: readonly string[];
+}
+
+export interface HolderWalk {
+  readonly holders: readonly DeviceHolder[];
+  /** Processes whose files could not be read. They may hold a device. */
+  readonly unreadable: readonly number[];
+}
+
+const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : null);
+/** The process, the descriptor or the mapping is gone: it ended during the walk. */
+const isGone = (error: unknown): boolean => ["ENOENT", "ESRCH"].includes(String(codeOf(error)));
+
+/**
+ * Root may not look into a FUSE file system of a user, or into one whose server has ended. Such a file system is mounted with `nodev`, so no device
+ * can be opened through it.
+ */
+const isForeignFuse = (error: unknown): boolean => ["EACCES", "ENOTCONN"].includes(String(codeOf(error)));
+
+/** glibc's encoding of a device number (makedev). */
+const majorOf = (rdev: number): number => {
+  const low = rdev & 0xffffffff;
+  return ((low >>> 8) & 0xfff) | (Math.floor(rdev / 2 ** 32) & 0xfffff000);
+};
+const minorOf = (rdev: number): number => ((rdev & 0xff) | ((rdev >>> 12) & 0xffffff00)) >>> 0;
+
+/**
+ * Finds the processes that have a character device of the given major numbers open or mapped. The walk compares device numbers, so it also finds a
+ * device that was opened by another name. A process that ends during the walk is left out.
+ */
+export function walkDeviceHolders(root: string, majors: ReadonlySet<number>): HolderWalk {
+  const proc = join(root, "proc");
+  const holders: DeviceHolder[] = [];
+  const unreadable: number[] = [];
+  for (const name of readdirSync(proc).filter((one) => /^\d+$/.test(one))) {
+    try {
+      const devices = devicesOf(join(proc, name), majors);
+      if (devices.length > 0) holders.push({ ...factsOf(join(proc, name)), pid: Number(name), devices });
+    } catch (error) {
+      if (!isGone(error)) unreadable.push(Number(name));
+    }
+  }
+  return { holders, unreadable };
+}
+
+function devicesOf(process: string, majors: ReadonlySet<number>): string[] {
+  const found = new Set<string>();
+  const look = (path: string): void => {
+    try {
+      const stat = statSync(path);
+      const major = majorOf(stat.rdev);
+      if (stat.isCharacterDevice() && majors.has(major)) found.add(`${major}:${minorOf(stat.rdev)}`);
+    } catch (error) {
+      if (!isGone(error) && !isForeignFuse(error)) throw error;
+    }
+  };
+  for (const fd of readdirSync(join(process, "fd"))) {
+    const path = join(process, "fd", fd);
+    // The target of a socket, pipe or anonymous inode is no path, and cannot be a device.
+    if (targetOf(path)?.startsWith("/") === true) look(path);
+  }
+  for (const range of mappedFiles(readFileSync(join(process, "maps"), "utf8"))) look(join(process, "map_files", range));
+  return [...found].sort();
+}
+
+function targetOf(path: string): string | null {
+  try {
+    return readlinkSync(path);
+  } catch (error) {
+    if (isGone(error)) return null;
+    throw error;
+  }
+}
+
+/** One address range for each mapped file in the text of `/proc/<pid>/maps`. Regular files of libraries are mapped several times. */
+function mappedFiles(maps: string): string[] {
+  const byFile = new Map<string, string>();
+  for (const line of maps.split("\n")) {
+    const parts = /^([0-9a-f]+-[0-9a-f]+) \S+ \S+ (\S+ \d+) +\//.exec(line);
+    const [, range, file] = parts ?? [];
+    if (range !== undefined && file !== undefined && !byFile.has(file)) byFile.set(file, range);
+  }
+  return [...byFile.values()].map((range) => range.replace(/\b0+(?=[0-9a-f])/g, ""));
+}
+
+function factsOf(process: string): Omit<DeviceHolder, "pid" | "devices"> {
+  const stat = readFileSync(join(process, "stat"), "latin1");
+  const status = readFileSync(join(process, "status"), "latin1");
+  const cgroup = readFileSync(join(process, "cgroup"), "latin1");
+  return {
+    startTicks: stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "",
+    name: stat.slice(stat.indexOf("(") + 1, stat.lastIndexOf(")")).slice(0, 64),
+    uid: Number(/^Uid:\s+\d+\s+(\d+)/m.exec(status)?.[1] ?? -1),
+    unit: /\/([^/\n]+\.(?:service|scope))(?:\/|$)/m.exec(cgroup)?.[1] ?? null,
+  };
+}
+
+/**
+ * Sends a signal to a process, if the process with the pid is still the one that started at `startTicks`. Returns false if that process has ended.
+ */
+export function signalHolder(root: string, holder: DeviceHolder, signal: "SIGTERM" | "SIGKILL"): boolean {
+  try {
+    if (factsOf(join(root, "proc", String(holder.pid))).startTicks !== holder.startTicks) return false;
+    process.kill(holder.pid, signal);
+    return true;
+  } catch (error) {
+    if (isGone(error)) return false;
+    throw error;
+  }
+}
