@@ -21,7 +21,7 @@ export async function makeSchedulable(tx: Tx, nodeId: NodeId): Promise<void> {
       status: "True" as const,
       reason: "Fine",
       message: "",
-      generation: 0,
+      generation: sql`(select generation from nodes where id = ${nodeId})`,
       source: "agent" as const,
       observedAt: sql`now()`,
     })),
