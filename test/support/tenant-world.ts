@@ -1,0 +1,211 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { execa } from "execa";
+import type { TaskInput, TaskReply, TaskType } from "../../shared/tasks/index.ts";
+
+const REPOSITORY = realpathSync(new URL("../..", import.meta.url).pathname);
+const PROGRAM = relative(REPOSITORY, new URL("./tenant-task.ts", import.meta.url).pathname);
+const TOOLS = [
+  "useradd",
+  "userdel",
+  "usermod",
+  "groupadd",
+  "groupdel",
+  "visudo",
+  "chattr",
+  "xargs",
+  "ipcrm",
+  "setpriv",
+  "getent",
+];
+const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/**
+ * Covers the folders that the tasks change with copies, makes an own `/run`, `/dev` and `/dev/shm`, and waits. The repository and the running node
+ * program may lie below a covered folder, so both stay reachable below `$W`.
+ */
+const SETUP = `
+mkdir -p $W/repository $W/etc $W/home $W/lib $W/spool/cron/crontabs $W/spool/cron/atjobs $W/mail $W/dev $W/outside
+touch $W/node
+mount --bind "$REPOSITORY" $W/repository
+mount --bind "$NODE" $W/node
+cp -a /etc/. $W/etc
+ln -s ../mail $W/spool/mail
+mount -t tmpfs -o mode=755 tenant-world $W/dev
+for node in null zero full random urandom tty; do touch $W/dev/$node; mount --bind /dev/$node $W/dev/$node; done
+mkdir $W/dev/pts $W/dev/shm $W/dev/mqueue
+mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts $W/dev/pts
+ln -s pts/ptmx $W/dev/ptmx
+ln -s /proc/self/fd $W/dev/fd
+mount -t tmpfs -o mode=1777 tenant-world $W/dev/shm
+mount -t mqueue mqueue $W/dev/mqueue || touch $W/no-mqueue
+mount --rbind $W/dev /dev
+mount --bind $W/etc /etc
+mount --bind $W/home /home
+mount --bind $W/lib /var/lib
+mount --bind $W/spool /var/spool
+mount --bind $W/mail /var/mail
+mount -t tmpfs -o mode=755 tenant-world /run
+: > /run/ready
+exec sleep infinity
+`;
+
+/** What the world contains, one line for each file, process and IPC object. Two equal texts mean that nothing was changed. */
+const SURVEY = `
+find /etc /home /run /dev/shm /dev/mqueue /var/lib /var/spool /var/mail $W/outside -printf '%p %y %m %U:%G %s %l %T@ %C@ %i\\n' | LC_ALL=C sort
+find /etc /home /var/lib /var/spool /var/mail -type f -exec sha256sum {} + | LC_ALL=C sort
+cat /proc/sysvipc/shm /proc/sysvipc/sem /proc/sysvipc/msg
+cat /proc/self/mountinfo | LC_ALL=C sort
+awk -v self=$$ 'FNR == 1 { flush() } /^(Name|Pid|PPid|Uid):/ { line = line " " $0 } /^PPid:/ { parent = $2 } /^Pid:/ { pid = $2 }
+  function flush() { if (line != "" && pid != self && parent != self) print line; line = "" } END { flush() }' /proc/[0-9]*/status
+`;
+
+/**
+ * A machine for tests that make and remove real accounts: namespaces of mounts, processes and IPC on this machine, with copies of the folders that the
+ * tasks change. Accounts, processes, mounts and files of the world end with it, and this machine keeps none of them.
+ */
+export class TenantWorld {
+  readonly folder = mkdtempSync(join(realpathSync(tmpdir()), "muster-tenants-"));
+  readonly #holder: ChildProcess;
+  #init = 0;
+  #errors = "";
+
+  private constructor() {
+    this.#holder = spawn(
+      "unshare",
+      [
+        "--mount",
+        "--pid",
+        "--ipc",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "--propagation",
+        "private",
+        "sh",
+        "-euc",
+        SETUP,
+      ],
+      { env: this.#env(), stdio: ["ignore", "ignore", "pipe"] },
+    );
+    this.#holder.stderr?.setEncoding("utf8").on("data", (text: string) => {
+      this.#errors += text;
+    });
+  }
+
+  static async start(): Promise<TenantWorld> {
+    const world = new TenantWorld();
+    for (let tries = 0; tries < 600; tries += 1) {
+      world.#init = world.#findInit();
+      if (world.#init > 0 && existsSync(`/proc/${world.#init}/root/run/ready`) && world.#isCovered()) return world;
+      if (world.#holder.exitCode !== null) break;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    await world.end();
+    throw new Error(`The world for tenants did not start: ${world.#errors}`);
+  }
+
+  #env(): Record<string, string> {
+    return { PATH, LC_ALL: "C", W: this.folder, REPOSITORY, NODE: realpathSync(process.execPath) };
+  }
+  #findInit(): number {
+    const pid = this.#holder.pid;
+    const children = pid === undefined ? "" : readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
+    return Number(children.trim().split(" ")[0] ?? "0");
+  }
+  #isCovered(): boolean {
+    return readFileSync(`/proc/${this.#init}/mountinfo`, "utf8").includes(" /run ");
+  }
+
+  #enter(argv: readonly string[], env: Record<string, string> = {}) {
+    const words = ["--target", String(this.#init), "--mount", "--pid", "--ipc", "--", ...argv];
+    return execa("nsenter", words, {
+      reject: false,
+      extendEnv: false,
+      env: { ...this.#env(), ...env },
+      stdin: "ignore",
+      cwd: "/",
+    });
+  }
+
+  /** Runs a shell script as root in the world, and returns its output. */
+  async sh(script: string): Promise<string> {
+    const { exitCode, stdout, stderr } = await this.#enter(["sh", "-euc", script]);
+    if (exitCode !== 0) throw new Error(`The script ended with status ${exitCode}: ${stderr}\n${script}`);
+    return stdout;
+  }
+
+  /** Starts a process in the world that goes on. The script is Python, begins as root, and prints a line when it is ready. */
+  async start(script: string): Promise<void> {
+    const words = ["--target", String(this.#init), "--mount", "--pid", "--ipc", "--", "python3", "-c", script];
+    const child = spawn("nsenter", words, { env: this.#env(), stdio: ["ignore", "pipe", "pipe"], detached: true });
+    await new Promise<void>((resolve, reject) => {
+      let errors = "";
+      child.stderr.on("data", (text: Buffer) => {
+        errors += text.toString();
+      });
+      child.stdout.once("data", () => resolve());
+      child.once("exit", () => reject(new Error(`The process ended before it was ready: ${errors}`)));
+    });
+    child.unref();
+  }
+
+  /** Runs a task of the agent in the world. */
+  async task<T extends TaskType>(
+    type: T,
+    input: TaskInput<T>,
+    env: Record<string, string> = {},
+  ): Promise<TaskReply<T>> {
+    const { exitCode, stdout, stderr } = await this.#program([type, JSON.stringify(input)], env);
+    if (exitCode !== 0) throw new Error(`The task ${type} ended with status ${exitCode}: ${stderr}`);
+    return JSON.parse(stdout);
+  }
+
+  /** Runs a task that is killed before its change with the given number. Returns false if the task has fewer changes and has ended. */
+  async killedTask<T extends TaskType>(type: T, input: TaskInput<T>, before: number): Promise<boolean> {
+    const { exitCode, stderr, signal } = await this.#program([type, JSON.stringify(input), String(before)], {});
+    // `nsenter` reports the signal of its child as its own end or as a status of 128 and the signal.
+    if (signal === "SIGKILL" || exitCode === 137) return true;
+    if (exitCode !== 0) throw new Error(`The task ${type} ended with status ${exitCode}: ${stderr}`);
+    return false;
+  }
+
+  #program(words: readonly string[], env: Record<string, string>) {
+    return this.#enter([`${this.folder}/node`, `${this.folder}/repository/${PROGRAM}`, ...words], env);
+  }
+
+  survey(): Promise<string> {
+    return this.sh(SURVEY);
+  }
+
+  async end(): Promise<void> {
+    const ended = new Promise((resolve) => this.#holder.once("exit", resolve));
+    if (this.#holder.exitCode === null && this.#holder.signalCode === null) {
+      if (this.#init > 0) process.kill(this.#init, "SIGKILL");
+      else this.#holder.kill("SIGKILL");
+      await ended;
+    }
+    // A test that failed may have left immutable files.
+    spawnSync("chattr", ["-R", "-f", "-i", "-a", this.folder]);
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  /** Returns the reason why this machine cannot have a world for tenants, or null if it can. */
+  static lacks(): string | null {
+    if (process.getuid?.() !== 0) return "it needs root";
+    const env = { PATH, LC_ALL: "C" };
+    const missing = [...TOOLS, "nsenter", "python3"].filter(
+      (tool) => spawnSync("sh", ["-c", `command -v ${tool}`], { env }).status !== 0,
+    );
+    if (missing.length > 0) return `there is no ${missing.join(", ")}`;
+    const script = "mount -t tmpfs probe /mnt && mount --bind /mnt /home && mount -t devpts -o newinstance devpts /mnt";
+    const tried = spawnSync(
+      "unshare",
+      ["--mount", "--pid", "--ipc", "--fork", "--mount-proc", "--propagation", "private", "sh", "-euc", script],
+      { env, encoding: "utf8" },
+    );
+    return tried.status === 0 ? null : `namespaces and mounts are forbidden: ${tried.stderr.trim()}`;
+  }
+}
