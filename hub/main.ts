@@ -129,7 +129,7 @@ const adminUrl = ({ http: { host, tls } }: Config, port: number): string =>
   `${tls === null ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 
 const onboardServices = (
-  { config, log, database: { db, inTx }, secrets, maas }: Parts,
+  { config, log, database: { db, inTx }, secrets, maas, identity }: Parts,
   firstBoot: WorkflowServices["firstBoot"],
 ): WorkflowServices => ({
   db,
@@ -139,6 +139,7 @@ const onboardServices = (
   maas,
   bmc: openBmc({ caFile: config.bmcCaFile }),
   firstBoot,
+  countersign: (facts) => identity.keys().signer.countersign(facts),
 });
 
 type OthersFacts = Pick<Facts, "agentUrl" | "agents" | "secretStore">;

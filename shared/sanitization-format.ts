@@ -7,13 +7,13 @@ export const RECORD_FORMAT = "muster-sanitization/1";
 /** The largest sanitization record: bytes of its canonical JSON in UTF-8. */
 export const MOST_RECORD_BYTES = 64 * 1024;
 /** The most tasks that one sanitization record lists. */
-export const MOST_RECORD_TASKS = 64;
+export const MOST_RECORD_TASKS = 32;
 export const AGENT_SIGNATURE_ALGORITHM = "ecdsa-p256-sha256";
 
 export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** The agent that must sign the record, as the hub knows it when it writes the record. */
-const RecordAgent = z.object({
+export const RecordAgent = z.object({
   version: z.string().max(64),
   boot_id: z.string().max(64),
   certificate_serial: z.string().max(64),

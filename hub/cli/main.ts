@@ -1,6 +1,7 @@
 /**
  * The command line for operators. The commands are the operations of the API, read from the hub's own API description. Exit status: 0 done, 1 the hub
- * refused the request or a part of it, 2 the command was not understood, 3 the hub could not be reached.
+ * refused the request or a part of it, 2 the command was not understood, 3 the hub could not be reached. `verify-record` works without a hub, and
+ * also ends with 4 (see its help).
  */
 import { parseArgs } from "node:util";
 import {
@@ -17,10 +18,12 @@ import { DIAGNOSTICS_HELP, writeDiagnostics } from "./diagnostics.ts";
 import { withIds } from "./names.ts";
 import { forPeople, helpText, overviewText } from "./output.ts";
 import { Away, call, DEADLINE_MS, fetchFrom, flagText, Refused, read, type Target, targetOf } from "./request.ts";
+import { VERIFY_RECORD_HELP, verifyRecordFiles } from "./verify-record.ts";
 
 const USAGE = `Usage: muster <command> [arguments] [--flags]
        muster help [command]
        muster diagnostics [--output FILE]   one file for support, without secrets
+       muster verify-record FILE            verify a sanitization record offline
 
   --hub URL          the hub; by default MUSTER_URL, else http://127.0.0.1:8480
   --token-file FILE  by default MUSTER_TOKEN_FILE, else .muster/hub/admin-token; MUSTER_TOKEN holds the token itself
@@ -88,7 +91,9 @@ async function run(operation: Operation, argv: readonly string[], operations: re
   const { method, repeatable } = operation;
   const response = await call(target, { method, invocation, headers, repeatable });
   if (response.status === 204) return void (output === "text" && process.stdout.write("Done.\n"));
-  if (response.headers.get("content-type")?.startsWith("text/event-stream") === true) return printStream(response);
+  const type = response.headers.get("content-type") ?? "";
+  if (type.startsWith("text/event-stream")) return printStream(response);
+  if (type.startsWith("text/html")) return void process.stdout.write(await response.text());
   const answer: unknown = await response.json();
   print(answer);
   mustBeWhole(operation, answer);
@@ -121,7 +126,18 @@ function unknownCommand(name: string | undefined, operations: readonly Operation
   return `There is no command ${name}.${advice} See: muster help`;
 }
 
+/** Runs a command that needs no hub. The result is false if the command is another one. */
+function runOffline(argv: readonly string[]): boolean {
+  const [command, about] = argv;
+  const asksHelp = command === "help" && about === "verify-record";
+  if (command !== "verify-record" && !asksHelp) return false;
+  if (asksHelp || argv.includes("--help")) process.stdout.write(VERIFY_RECORD_HELP);
+  else process.exitCode = verifyRecordFiles(argv.slice(1));
+  return true;
+}
+
 async function main(argv: readonly string[]): Promise<void> {
+  if (runOffline(argv)) return;
   const { values, positionals } = parseArgs({
     args: [...argv],
     options: COMMON_FLAGS,

@@ -38,6 +38,8 @@ export const LOCK_CLASSES = {
    * left valid.
    */
   authority_statements: 74_110,
+  /** Locks the chain of a node's sanitization records, by node. Each record names the hash of the record before it. */
+  sanitization_chain: 74_112,
 } as const;
 
 /**

@@ -122,18 +122,18 @@ export class HubAuthority {
 
   readonly signer: TaskSigner = (() => {
     const now = (): InForce => this.#now;
+    const fresh = (): TaskSigner => {
+      if (performance.now() - this.#askedAt > STALE_MS)
+        throw new Error("this hub could not read for a while which order key is valid; it signs nothing until it can");
+      return now().signer;
+    };
     return {
       get publicKey() {
         return now().signer.publicKey;
       },
-      sign: (order) => {
-        if (performance.now() - this.#askedAt > STALE_MS)
-          throw new Error(
-            "this hub could not read for a while which order key is valid; it signs nothing until it can",
-          );
-        return now().signer.sign(order);
-      },
+      sign: (order) => fresh().sign(order),
       signStatement: (statement) => now().signer.signStatement(statement),
+      countersign: (facts) => fresh().countersign(facts),
     } satisfies TaskSigner;
   })();
 

@@ -1,4 +1,5 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign } from "node:crypto";
+import { type Countersigned, countersignatureText } from "../../shared/sanitization-document.ts";
 import { orderSigningText, type SignedOrder, type UnsignedOrder } from "../../shared/tasks/order.ts";
 import { type TrustStatement, trustSigningText, type UnsignedStatement } from "../../shared/trust.ts";
 import { SECRET_PATHS, type SecretData, SecretError, type SecretStore } from "../secrets/port.ts";
@@ -11,6 +12,15 @@ export interface TaskSigner {
   sign(order: UnsignedOrder): SignedOrder;
   /** Signs a key statement, by which hosts learn to trust the hub's next keys (decision I6). */
   signStatement(statement: UnsignedStatement): TrustStatement;
+  /** Signs what the hub states about a sanitization record (architecture 14.5). */
+  countersign(facts: Countersigned): SignedText;
+}
+
+/** A text with its Ed25519 signature in base64, and the order key that signed it. */
+export interface SignedText {
+  readonly text: string;
+  readonly signature: string;
+  readonly orderKey: string;
 }
 
 /** Opens the key of a generation that signs tasks. If the key may be created, the first hub that opens the key creates it. */
@@ -33,6 +43,10 @@ export async function openTaskSigner(
     publicKey: x,
     sign: (order) => ({ ...order, signature: signed(orderSigningText(order)) }),
     signStatement: (statement) => ({ ...statement, signature: signed(trustSigningText(statement)) }),
+    countersign: (facts) => {
+      const text = countersignatureText({ ...facts, order_key: x, key_generation: generation });
+      return { text, signature: sign(null, Buffer.from(text), privateKey).toString("base64"), orderKey: x };
+    },
   };
 }
 

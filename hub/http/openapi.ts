@@ -213,7 +213,7 @@ function operation(route: Route): Schema {
           ? {}
           : {
               content: {
-                [route.stream === undefined ? "application/json" : "text/event-stream"]: {
+                [route.stream === undefined ? (route.produces ?? "application/json") : "text/event-stream"]: {
                   schema: schemaOf(route.response, "output"),
                 },
               },

@@ -14,6 +14,7 @@ import {
 import { CommitOutcomeUnknownError, type Tx } from "../db/tx.ts";
 import type { TokenKind } from "../gateway/budgets.ts";
 import { within } from "../timing/pause.ts";
+import { PRINTED_PAGE_POLICY } from "../ui/sanitization-page.ts";
 import type { ApiDependencies } from "./deps.ts";
 import type { FailedLogins } from "./failed-logins.ts";
 import { parse } from "./problem.ts";
@@ -141,6 +142,12 @@ function answer(c: Context<Env>, route: Route, result: unknown): Response {
   const body = result instanceof Versioned ? result.body : result;
   if (result instanceof Versioned) c.header("etag", `"${result.etag}"`);
   if (route.status === 204) return c.body(null, 204);
+  if (route.produces === "text/html") {
+    c.header("content-security-policy", `${PRINTED_PAGE_POLICY}; frame-ancestors 'none'`);
+    c.header("x-content-type-options", "nosniff");
+    c.header("referrer-policy", "no-referrer");
+    return c.html(String(body), route.status);
+  }
   return c.json(body as object, route.status);
 }
 

@@ -4,6 +4,7 @@ import type { OpenBmc } from "../bmc/port.ts";
 import { holdsFence } from "../db/queries/workflows.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
 import type { MaasPort } from "../maas/port.ts";
+import type { Countersign } from "../node/store-record.ts";
 import type { SecretStore } from "../secrets/port.ts";
 import type { StageRun } from "./engine/stage.ts";
 
@@ -32,6 +33,8 @@ export interface WorkflowServices {
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
   readonly bmc: OpenBmc;
   readonly firstBoot: FirstBoot;
+  /** Signs a sanitization record with the hub's order key. Throws `SecretError` until the secret store has returned the key. */
+  readonly countersign: Countersign;
 }
 
 /**

@@ -127,6 +127,9 @@ export const OUTSIDE = {
   maas: () => Promise.reject(new Error("the API talks to no MAAS")),
   bmc: NO_BMC,
   firstBoot: FIRST_BOOT,
+  countersign: () => {
+    throw new Error("the API signs nothing");
+  },
 };
 
 interface Options {

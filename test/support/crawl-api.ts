@@ -18,6 +18,7 @@ const IDS: Readonly<Record<string, string>> = {
   decommissions: "select decommission_id as id from node_decommissions",
   nodes: "select id from nodes",
   allocations: "select id from allocations",
+  "sanitization-records": "select record_id as id from sanitization_records",
   tasks: "select id from tasks",
   webhooks: "select id from webhooks",
 };

@@ -13,6 +13,7 @@ import {
   skus,
   tasks,
 } from "../../hub/db/schema/index.ts";
+import { openTaskSigner } from "../../hub/gateway/task-signer.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
 import { RequestLimiter } from "../../hub/maas/limiter.ts";
 import { SECRET_PATHS } from "../../hub/secrets/port.ts";
@@ -75,6 +76,7 @@ export async function startOnboardingRig(options: { machines: number; speed?: nu
     maas: async () => createMaasClient({ ...client, ...(rig.patience === null ? {} : { timeouts: rig.patience }) }),
     bmc: NO_BMC,
     firstBoot: FIRST_BOOT,
+    countersign: (await openTaskSigner(new MemorySecrets())).countersign,
   };
   const rig: OnboardingRig = {
     patience: null,

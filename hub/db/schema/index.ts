@@ -29,6 +29,7 @@ export * from "./nodes.ts";
 export * from "./readiness-signals.ts";
 export * from "./reconciler-breakers.ts";
 export * from "./report-tokens.ts";
+export * from "./sanitization-records.ts";
 export * from "./skus.ts";
 export * from "./tasks.ts";
 export * from "./webhooks.ts";

@@ -16,6 +16,7 @@ import { profileRoutes } from "./profiles.ts";
 import { readinessRoutes } from "./readiness.ts";
 import { reconciliationRoutes } from "./reconciliation.ts";
 import { roceAssignmentRoutes } from "./roce-assignments.ts";
+import { sanitizationRecordRoutes } from "./sanitization-records.ts";
 import { siteCredentialRoutes } from "./site-credentials.ts";
 import { siteMoveRoutes } from "./site-move.ts";
 import { skuRoutes } from "./skus.ts";
@@ -35,6 +36,7 @@ export const ROUTES: readonly Route[] = [
   ...onboardingBatchRoutes,
   ...decommissionRoutes,
   ...allocationRoutes,
+  ...sanitizationRecordRoutes,
   ...nodeRoutes,
   ...manualNodeRoutes,
   ...nodeOperationRoutes,

@@ -2,12 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { ROUTES } from "../../../hub/http/routes/index.ts";
 import type { DriftDetails } from "../../../shared/drift.ts";
-import { SiteId } from "../../../shared/ids.ts";
+import { NodeId, SiteId } from "../../../shared/ids.ts";
 import { ONBOARDING_STAGES } from "../../../shared/workflow-status.ts";
 import { addSchedulableNode, SSH_KEY } from "../../support/allocatable-node.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
 import { type ApiAnswer, crawlApi } from "../../support/crawl-api.ts";
 import { seedTroubledFleet } from "../../support/troubled-fleet.ts";
+import { storeUnsignedRecord } from "../../support/unsigned-record.ts";
 
 const READS = ROUTES.filter((route) => route.method === "GET" && route.stream === undefined);
 
@@ -76,6 +77,7 @@ async function addToLists(api: ApiHarness): Promise<void> {
     const id = await api.database.database.inTx((tx) => addSchedulableNode(tx, host));
     await post("/allocations", { node_id: id, tenant: hostname, login_user: `u${hostname}`, ssh_keys: [SSH_KEY] });
   }
+  for (const { id } of rows) await storeUnsignedRecord(api.database, NodeId.parse(id));
 }
 
 /** The schema of an answer with one page of a list: a cursor and one list of items. */
@@ -155,6 +157,11 @@ describe("every route that reads", () => {
       const own = answers.filter((one) => isOf(route.path, one.path));
       expect(own.filter(({ status }) => status !== route.status)).toEqual([]);
       for (const { text } of own) {
+        if (route.produces === "text/html") {
+          expect(text).toContain("content-type: text/html");
+          expect(text).toContain("\n<!doctype html>");
+          continue;
+        }
         const answer = JSON.parse(text.slice(text.indexOf("\n{") + 1));
         // The parser drops each field that the schema does not have, so an undocumented field makes the comparison fail.
         expect(route.response.parse(answer)).toEqual(answer);

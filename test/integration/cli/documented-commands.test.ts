@@ -262,11 +262,13 @@ describe("the commands in the help", () => {
       "muster <command> [arguments] [--flags]",
       "muster help [command]",
       "muster diagnostics [--output FILE]",
+      "muster verify-record FILE",
     ]);
     for (const command of [
       "muster get-node c07u41 --output json",
       "muster help",
       "muster help diagnostics",
+      "muster help verify-record",
       "muster diagnostics --output help.json",
     ])
       await mustRun(command);
@@ -292,7 +294,7 @@ describe("the commands in the help", () => {
   it("that are named without arguments exist", () => {
     const named = found(/`muster ([a-z-]+)`/g).map(({ match: [, name = ""] }) => name);
     expect(named).toContain("clear-node-reports");
-    const known = [...operations.map(({ command }) => command), "diagnostics", "help"];
+    const known = [...operations.map(({ command }) => command), "diagnostics", "help", "verify-record"];
     expect(named.filter((name) => !known.includes(name))).toEqual([]);
   });
 });

@@ -1,0 +1,41 @@
+import { createHash, createPublicKey, verify, X509Certificate } from "node:crypto";
+import type { RecordCrypto } from "../../shared/sanitization-verify.ts";
+
+const hex = (bytes: string | Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+
+/** Runs a function on a key or certificate, and returns null for text that is none. */
+function readable<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    // The verifier reports the unreadable key or certificate as a fault.
+    return null;
+  }
+}
+
+/** Node's cryptography for the verification of sanitization records. */
+export const RECORD_CRYPTO: RecordCrypto = {
+  sha256: hex,
+  certificate: (pem) =>
+    readable(() => {
+      const certificate = new X509Certificate(pem);
+      const { publicKey } = certificate;
+      return {
+        serial: certificate.serialNumber.toLowerCase().replace(/^0+(?=.)/, ""),
+        sha256: hex(certificate.raw),
+        publicKeySha256: hex(publicKey.export({ type: "spki", format: "der" })),
+        verify: (text, signature) =>
+          readable(() => verify("sha256", Buffer.from(text), publicKey, Buffer.from(signature, "base64"))) === true,
+      };
+    }),
+  orderKey: (pem) =>
+    readable(() => {
+      const { crv, x } = createPublicKey(pem).export({ format: "jwk" });
+      return crv === "Ed25519" && x !== undefined ? x : null;
+    }),
+  verifyOrder: (orderKey, text, signature) =>
+    readable(() => {
+      const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: orderKey }, format: "jwk" });
+      return verify(null, Buffer.from(text), key, Buffer.from(signature, "base64url"));
+    }) === true,
+};

@@ -1,0 +1,174 @@
+import type { NodeId } from "../../../shared/ids.ts";
+import type { RecordVerdict } from "../../../shared/sanitization-record.ts";
+import { lockUntilCommit } from "../advisory-locks.ts";
+import { and, desc, eq, isNotNull, isNull, type SQL, sql } from "../orm.ts";
+import {
+  agentSessions,
+  nodeCertificates,
+  nodeInventories,
+  nodeMaasState,
+  nodes,
+  type SanitizationRecordRow,
+  sanitizationRecords,
+} from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+
+/** The end of a node's chain of sanitization records; null if the node has no record. */
+export type ChainEnd = Pick<SanitizationRecordRow, "sequence" | "recordSha256"> | null;
+
+/** Locks the node's chain of sanitization records until the transaction ends, and returns the chain's last record. */
+export async function lockSanitizationChain(tx: Tx, nodeId: NodeId): Promise<ChainEnd> {
+  await lockUntilCommit(tx, "sanitization_chain", nodeId);
+  const [last] = await tx
+    .select({ sequence: sanitizationRecords.sequence, recordSha256: sanitizationRecords.recordSha256 })
+    .from(sanitizationRecords)
+    .where(eq(sanitizationRecords.nodeId, nodeId))
+    .orderBy(desc(sanitizationRecords.sequence))
+    .limit(1);
+  return last ?? null;
+}
+
+/** Adds a record to its node's chain. The caller of `addSanitizationRecord` has locked the chain. */
+export async function addSanitizationRecord(
+  tx: Tx,
+  row: typeof sanitizationRecords.$inferInsert,
+): Promise<SanitizationRecordRow> {
+  const [added] = await tx.insert(sanitizationRecords).values(row).returning();
+  if (added === undefined) throw new Error(`sanitization record ${row.recordId} was not stored`);
+  return added;
+}
+
+export async function readSanitizationRecord(db: Db | Tx, recordId: string): Promise<SanitizationRecordRow | null> {
+  const [row] = await db.select().from(sanitizationRecords).where(eq(sanitizationRecords.recordId, recordId));
+  return row ?? null;
+}
+
+/** The facts about a node and its agent that a sanitization record contains. */
+export interface RecordSubject {
+  readonly hostname: string;
+  readonly generation: number;
+  readonly systemId: string | null;
+  readonly inventory: unknown;
+  readonly agent: {
+    readonly version: string;
+    readonly bootId: string;
+    readonly certificateSerial: string;
+    readonly publicKeySha256: string;
+  } | null;
+}
+
+/** Reads the node with its inventory, and its agent with the certificate in use. `readRecordSubject` is null if there is no such node. */
+export async function readRecordSubject(tx: Tx, nodeId: NodeId): Promise<RecordSubject | null> {
+  const [row] = await tx
+    .select({
+      node: nodes,
+      systemId: nodeMaasState.maasSystemId,
+      inventory: nodeInventories.inventory,
+      session: { version: agentSessions.agentVersion, bootId: agentSessions.bootId },
+      certificate: { serial: nodeCertificates.serial, publicKeySha256: nodeCertificates.publicKeySha256 },
+    })
+    .from(nodes)
+    .leftJoin(nodeMaasState, eq(nodeMaasState.nodeId, nodes.id))
+    .leftJoin(nodeInventories, eq(nodeInventories.nodeId, nodes.id))
+    .leftJoin(agentSessions, and(eq(agentSessions.nodeId, nodes.id), eq(agentSessions.generation, nodes.generation)))
+    .leftJoin(
+      nodeCertificates,
+      and(
+        eq(nodeCertificates.nodeId, nodes.id),
+        eq(nodeCertificates.generation, nodes.generation),
+        isNotNull(nodeCertificates.firstUsedAt),
+        isNull(nodeCertificates.replacedAt),
+        isNull(nodeCertificates.revokedAt),
+      ),
+    )
+    .where(eq(nodes.id, nodeId))
+    .orderBy(desc(nodeCertificates.issuedAt))
+    .limit(1);
+  if (row === undefined) return null;
+  const { node, systemId, inventory, session, certificate } = row;
+  const agent =
+    session === null || certificate === null
+      ? null
+      : {
+          version: session.version,
+          bootId: session.bootId,
+          certificateSerial: certificate.serial,
+          publicKeySha256: certificate.publicKeySha256,
+        };
+  return { hostname: node.hostname, generation: node.generation, systemId, inventory: inventory ?? null, agent };
+}
+
+/** True if the hub issued this certificate to the node in this generation, for this key, and nobody has revoked it. */
+export async function isIssuedTo(
+  tx: Tx,
+  nodeId: NodeId,
+  certificate: { readonly serial: string; readonly publicKeySha256: string; readonly generation: number },
+): Promise<boolean> {
+  const rows = await tx
+    .select({ serial: nodeCertificates.serial })
+    .from(nodeCertificates)
+    .where(
+      and(
+        eq(nodeCertificates.nodeId, nodeId),
+        eq(nodeCertificates.serial, certificate.serial),
+        eq(nodeCertificates.publicKeySha256, certificate.publicKeySha256),
+        eq(nodeCertificates.generation, certificate.generation),
+        isNull(nodeCertificates.revokedAt),
+      ),
+    );
+  return rows.length > 0;
+}
+
+export interface SanitizationFilter {
+  readonly nodeId?: NodeId | undefined;
+  readonly hostname?: string | undefined;
+  readonly tenant?: string | undefined;
+  readonly allocationId?: string | undefined;
+  readonly verdict?: RecordVerdict | undefined;
+}
+/** A record in a list, without its text and certificate. The text of its time keeps the microseconds that a Date would cut off. */
+export type ListedSanitization = Omit<
+  SanitizationRecordRow,
+  "text" | "agentSignature" | "agentCertificatePem" | "countersignature" | "hubSignature"
+> & { readonly at: string };
+
+/** Lists sanitization records, newest first. The argument `before` is the last entry of the previous page. */
+export async function listSanitizationRows(
+  db: Db,
+  filter: SanitizationFilter,
+  page: { readonly before: readonly [string, string] | null; readonly limit: number },
+): Promise<ListedSanitization[]> {
+  const t = sanitizationRecords;
+  const conditions: (SQL | undefined)[] = [
+    filter.nodeId === undefined ? undefined : eq(t.nodeId, filter.nodeId),
+    filter.hostname === undefined ? undefined : eq(t.hostname, filter.hostname),
+    filter.tenant === undefined ? undefined : eq(t.tenant, filter.tenant),
+    filter.allocationId === undefined ? undefined : eq(t.allocationId, filter.allocationId),
+    filter.verdict === undefined ? undefined : eq(t.verdict, filter.verdict),
+    page.before === null
+      ? undefined
+      : sql`(${t.createdAt}, ${t.recordId}) < (${page.before[0]}::timestamptz, ${page.before[1]}::uuid)`,
+  ];
+  return db
+    .select({
+      recordId: t.recordId,
+      nodeId: t.nodeId,
+      sequence: t.sequence,
+      hostname: t.hostname,
+      allocationId: t.allocationId,
+      tenant: t.tenant,
+      decommissionId: t.decommissionId,
+      mode: t.mode,
+      trust: t.trust,
+      verdict: t.verdict,
+      recordSha256: t.recordSha256,
+      signedByAgent: t.signedByAgent,
+      orderKey: t.orderKey,
+      createdAt: t.createdAt,
+      at: sql<string>`${t.createdAt}::text`,
+    })
+    .from(t)
+    .where(and(...conditions))
+    .orderBy(desc(t.createdAt), desc(t.recordId))
+    .limit(page.limit);
+}

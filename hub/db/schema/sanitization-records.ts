@@ -1,0 +1,49 @@
+import type { NodeId, WorkflowId } from "../../../shared/ids.ts";
+import { RECORD_VERDICTS, TRUST_LEVELS } from "../../../shared/sanitization-record.ts";
+import { boolean, check, index, integer, pgTable, sql, text, unique, uuid } from "../orm.ts";
+import { createdAt, oneOf } from "./columns.ts";
+
+/**
+ * The sanitization record of each turnover (architecture 14.5, decision C1). Triggers of the migration refuse to change or remove a row, whoever asks.
+ * No column is a foreign key, because a record outlives its node, its allocation and its operation.
+ */
+export const sanitizationRecords = pgTable(
+  "sanitization_records",
+  {
+    recordId: uuid("record_id").primaryKey(),
+    nodeId: uuid("node_id").$type<NodeId>().notNull(),
+    /** The number of the record in its node's chain of records. */
+    sequence: integer("sequence").notNull(),
+    hostname: text("hostname").notNull(),
+    allocationId: uuid("allocation_id"),
+    tenant: text("tenant"),
+    decommissionId: uuid("decommission_id").$type<WorkflowId>().notNull(),
+    mode: text("mode").notNull(),
+    trust: text("trust", { enum: TRUST_LEVELS }).notNull(),
+    verdict: text("verdict", { enum: RECORD_VERDICTS }).notNull(),
+    /** The record's canonical JSON, which agent and hub have signed, and its SHA-256. The columns above repeat parts of the record for lists. */
+    text: text("text").notNull(),
+    recordSha256: text("record_sha256").notNull(),
+    signedByAgent: boolean("signed_by_agent").notNull(),
+    agentSignature: text("agent_signature"),
+    agentCertificatePem: text("agent_certificate_pem"),
+    /** The canonical JSON that the hub's order key has signed, with the signature in base64. */
+    countersignature: text("countersignature").notNull(),
+    hubSignature: text("hub_signature").notNull(),
+    orderKey: text("order_key").notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    unique("sanitization_records_chain_key").on(t.nodeId, t.sequence),
+    check("sanitization_records_trust_check", oneOf("trust", TRUST_LEVELS)),
+    check("sanitization_records_verdict_check", oneOf("verdict", RECORD_VERDICTS)),
+    check(
+      "sanitization_records_signed_check",
+      sql`"signed_by_agent" = ("agent_signature" is not null) and "signed_by_agent" = ("agent_certificate_pem" is not null)`,
+    ),
+    check("sanitization_records_unsigned_check", sql`"signed_by_agent" or "verdict" <> 'clean'`),
+    index("sanitization_records_created_idx").on(t.createdAt, t.recordId),
+    index("sanitization_records_allocation_idx").on(t.allocationId),
+  ],
+);
+export type SanitizationRecordRow = typeof sanitizationRecords.$inferSelect;

@@ -1,0 +1,114 @@
+import { createHash, randomUUID } from "node:crypto";
+import type { NodeId, TaskId } from "../../shared/ids.ts";
+import { Inventory } from "../../shared/inventory.ts";
+import { canonicalJson } from "../../shared/json.ts";
+import { buildRecord, type RecordFacts } from "../../shared/sanitization-build.ts";
+import { MOST_RECORD_TASKS } from "../../shared/sanitization-format.ts";
+import type { RecordTask, SanitizationRecord } from "../../shared/sanitization-record.ts";
+import type { KnownMedium } from "../../shared/sanitization-sentences.ts";
+import { CleaningSteps } from "../../shared/tasks/cleaning-step.ts";
+import { VERSION } from "../../shared/version.ts";
+import { databaseNow } from "../db/queries/clock.ts";
+import { lockSanitizationChain, type RecordSubject, readRecordSubject } from "../db/queries/sanitization-records.ts";
+import type { Task } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+
+export const sha256Of = (text: string): string => createHash("sha256").update(text).digest("hex");
+
+/** The facts of a turnover that the workflow knows. The functions of this file read the rest from the database. */
+export interface Turnover
+  extends Pick<RecordFacts, "allocation" | "operation" | "trust" | "required" | "residue" | "unsigned_reason"> {
+  readonly nodeId: NodeId;
+  readonly startedAt: Date;
+  /** The operation's tasks on the host, in the order in which they were queued. */
+  readonly tasks: readonly Task[];
+  /** Tasks whose results the agent could not confirm at an earlier attempt to sign the record. */
+  readonly unconfirmed: readonly TaskId[];
+}
+
+export interface PreparedRecord {
+  readonly record: SanitizationRecord;
+  /** The canonical JSON that agent and hub sign. */
+  readonly text: string;
+}
+
+/** The part of a result that lists cleaning steps. Results of other tasks, such as a drain, have no steps. */
+function stepsOf(result: unknown): RecordTask["steps"] {
+  if (result === null || typeof result !== "object" || !("steps" in result)) return [];
+  return CleaningSteps.parse(result.steps);
+}
+
+/**
+ * A task as its record lists it. Only a task that succeeded has a result. The steps of a failed task are unknown, so a required step of that task
+ * counts as missing.
+ */
+export function recordTaskOf(task: Task): RecordTask {
+  const succeeded = task.state === "succeeded";
+  return {
+    task_id: task.id,
+    epoch: task.epoch,
+    type: task.type,
+    result_sha256: succeeded ? sha256Of(canonicalJson(task.result)) : null,
+    error: succeeded ? null : (task.errorCode ?? task.state).replace(/[^A-Za-z0-9._:-]/g, "_").slice(0, 64),
+    steps: succeeded ? stepsOf(task.result) : [],
+  };
+}
+
+/** The media that the host's inventory names: disks by their serial numbers, and the memory of each GPU. */
+function knownMedia(inventory: Inventory | null): KnownMedium[] {
+  const named = (value: string): string | null => (value === "" ? null : value);
+  return [
+    ...(inventory?.disks ?? []).map(({ model, serial }) => ({
+      kind: "disk",
+      model: named(model),
+      serial: named(serial),
+    })),
+    ...(inventory?.gpus ?? []).map(({ model }) => ({ kind: "gpu_memory", model: named(model), serial: null })),
+  ];
+}
+
+const agentOf = ({ agent }: RecordSubject): SanitizationRecord["agent"] =>
+  agent && {
+    version: agent.version,
+    boot_id: agent.bootId,
+    certificate_serial: agent.certificateSerial,
+    public_key_sha256: agent.publicKeySha256,
+  };
+
+/**
+ * Writes the record of a turnover for the end of the node's chain (architecture 14.5). The record is not stored yet: the agent signs it first. The
+ * chain may grow meanwhile, and `storeRecord` then asks for another record. Between two records of one node the chain is locked only briefly.
+ */
+export async function prepareRecord(tx: Tx, turnover: Turnover): Promise<PreparedRecord> {
+  const { nodeId, startedAt, tasks, unconfirmed, ...same } = turnover;
+  if (tasks.length > MOST_RECORD_TASKS)
+    throw new Error(
+      `a sanitization record lists ${MOST_RECORD_TASKS} tasks at most, and the operation has ${tasks.length}`,
+    );
+  const last = await lockSanitizationChain(tx, nodeId);
+  const subject = await readRecordSubject(tx, nodeId);
+  if (subject === null) throw new Error(`there is no node ${nodeId} for a sanitization record`);
+  const inventory = Inventory.safeParse(subject.inventory).data ?? null;
+  return buildRecord({
+    ...same,
+    record_id: randomUUID(),
+    node: {
+      id: nodeId,
+      hostname: subject.hostname,
+      generation: subject.generation,
+      system_id: subject.systemId,
+      vendor: inventory?.system.manufacturer ?? null,
+      product: inventory?.system.model ?? null,
+      system_uuid: inventory?.system.uuid ?? null,
+    },
+    sequence: (last?.sequence ?? 0) + 1,
+    previous_sha256: last?.recordSha256 ?? null,
+    started_at: startedAt.toISOString(),
+    finished_at: (await databaseNow(tx)).toISOString(),
+    tasks: tasks.map(recordTaskOf),
+    unconfirmed_tasks: [...unconfirmed],
+    known_media: knownMedia(inventory),
+    agent: same.unsigned_reason === null ? agentOf(subject) : null,
+    hub: { version: VERSION },
+  });
+}

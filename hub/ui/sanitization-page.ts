@@ -1,0 +1,170 @@
+import { createHash } from "node:crypto";
+import type { SanitizationRecord } from "../../shared/sanitization-record.ts";
+
+const STYLE = `
+  :root { font: 14px/1.45 system-ui, sans-serif; color: #111; background: #fff; }
+  body { margin: 2rem auto; max-width: 60rem; padding: 0 1rem; }
+  h1 { font-size: 1.4rem; } h2 { font-size: 1.05rem; margin: 1.6rem 0 .4rem; }
+  table { border-collapse: collapse; width: 100%; } th, td { border: 1px solid #999; padding: .2rem .4rem; text-align: left; vertical-align: top; }
+  th { background: #eee; } td, code { overflow-wrap: anywhere; } code { font: 12px/1.4 ui-monospace, monospace; }
+  @media print { body { margin: 0; max-width: none; } h2 { break-after: avoid; } tr { break-inside: avoid; } }
+`;
+
+/** The policy of the page: no script, no request, and only the page's own style. The page contains the policy too, for a reader who saves it. */
+export const PRINTED_PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'; base-uri 'none'; form-action 'none'`;
+
+const ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+/** A text as HTML. Control characters, which a host may have sent, become question marks. */
+const html = (value: unknown): string =>
+  String(value ?? "-")
+    .replace(/\p{Cc}/gu, "?")
+    .replace(/[&<>"']/g, (one) => ENTITIES[one] ?? one);
+
+type Cell = string | number | boolean | null | undefined;
+
+function tableOf(heads: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  if (rows.length === 0) return "<p>None.</p>";
+  const head = heads.map((one) => `<th scope="col">${html(one)}</th>`).join("");
+  const body = rows.map((row) => `<tr>${row.map((cell) => `<td>${html(cell)}</td>`).join("")}</tr>`);
+  return `<table><thead><tr>${head}</tr></thead><tbody>${body.join("\n")}</tbody></table>`;
+}
+
+const factsOf = (facts: Readonly<Record<string, Cell>>): string => {
+  const rows = Object.entries(facts).map(
+    ([name, value]) => `<tr><th scope="row">${html(name)}</th><td>${html(value)}</td></tr>`,
+  );
+  return `<table><tbody>${rows.join("\n")}</tbody></table>`;
+};
+const listOf = (sentences: readonly string[]): string =>
+  sentences.length === 0 ? "<p>None.</p>" : `<ul>${sentences.map((one) => `<li>${html(one)}</li>`).join("\n")}</ul>`;
+const section = (title: string, content: string): string => `<h2>${html(title)}</h2>\n${content}`;
+
+const evidenceText = (evidence: object): string =>
+  Object.entries(evidence)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join("; ");
+
+function generalFacts({ node, allocation, operation, ...record }: SanitizationRecord): Readonly<Record<string, Cell>> {
+  return {
+    Record: record.record_id,
+    Node: `${node.hostname} (${node.id}), generation ${node.generation}`,
+    Machine: [node.vendor, node.product, node.system_id, node.system_uuid].filter((one) => one !== null).join(", "),
+    "Number in the node's chain": record.sequence,
+    "SHA-256 of the record before": record.previous_sha256,
+    Tenant: allocation === null ? "none" : `${allocation.tenant}, login user ${allocation.login_user}`,
+    "Tenant had root": allocation?.granted_root,
+    Allocation: allocation === null ? null : `${allocation.id}, ${allocation.from ?? "?"} to ${allocation.to ?? "?"}`,
+    Operation: `${operation.mode} ${operation.decommission_id}, requested by ${operation.requested_by}: ${operation.reason}`,
+    Trust: record.trust,
+    Began: record.started_at,
+    Ended: record.finished_at,
+  };
+}
+
+const stepRows = ({ tasks }: SanitizationRecord): Cell[][] =>
+  tasks.flatMap(({ type, error, steps }) =>
+    error === null
+      ? steps.map((one) => [type, one.step, one.target, one.outcome, one.message, evidenceText(one.evidence)])
+      : [[type, "-", "-", "failed", error, ""]],
+  );
+
+const mediumRows = ({ media }: SanitizationRecord): Cell[][] =>
+  media.map((one) => [
+    one.kind,
+    [one.maker, one.model].filter((part) => part !== null).join(" "),
+    one.serial,
+    one.source,
+    one.method,
+    one.technique,
+    [one.tool, one.tool_version].filter((part) => part !== null).join(" "),
+    [one.verification, one.verification_result].filter((part) => part !== null).join(": "),
+  ]);
+
+/** The signed parts of a stored record. */
+interface Signatures {
+  readonly recordSha256: string;
+  readonly agentSignature: string | null;
+  readonly countersignature: string;
+  readonly hubSignature: string;
+  readonly orderKey: string;
+}
+
+function signatureFacts({ agent, unsigned_reason, hub }: SanitizationRecord, signed: Signatures) {
+  return factsOf({
+    "SHA-256 of the record": signed.recordSha256,
+    Agent: agent === null ? `none: ${unsigned_reason}` : `version ${agent.version}, boot ${agent.boot_id}`,
+    "Certificate of the agent": agent?.certificate_serial,
+    "Signature of the agent": signed.agentSignature,
+    Hub: `version ${hub.version}`,
+    "Order key of the hub": signed.orderKey,
+    "Text that the hub signed": signed.countersignature,
+    "Signature of the hub": signed.hubSignature,
+  });
+}
+
+/** A sanitization record as an HTML page for printing, without script and without anything from elsewhere. */
+export function sanitizationPage(record: SanitizationRecord, signed: Signatures): string {
+  const { residue, verdict, reasons, claims, not_covered, cut } = record;
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${PRINTED_PAGE_POLICY}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Sanitization record ${html(record.record_id)}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<h1>Sanitization record of ${html(record.node.hostname)}: ${html(verdict)}</h1>
+<p>This page is a copy for reading. Verify the exported record: <code>muster verify-record</code></p>
+${factsOf(generalFacts(record))}
+${section(
+  "Reasons for the verdict",
+  tableOf(
+    ["Reason", "About"],
+    reasons.map(({ code, about }) => [code, about]),
+  ),
+)}
+${section("Claims", listOf(claims))}
+${section("Not covered", listOf(not_covered))}
+${section("Media", tableOf(["Kind", "Model", "Serial number", "Source", "Method", "Technique", "Tool", "Verification"], mediumRows(record)))}
+${section(
+  "Required steps",
+  tableOf(
+    ["Task", "Step"],
+    record.required.map(({ type, step }) => [type, step ?? "all steps"]),
+  ),
+)}
+${section("Cleaning steps", tableOf(["Task", "Step", "Target", "Outcome", "Message", "Evidence"], stepRows(record)))}
+${section(
+  "Tasks",
+  tableOf(
+    ["Task", "Type", "Delivery", "SHA-256 of the result"],
+    record.tasks.map((one) => [one.task_id, one.type, one.epoch, one.result_sha256]),
+  ),
+)}
+${section(
+  `Residue: ${residue?.verdict ?? "not looked for"}`,
+  tableOf(
+    ["Item", "Status", "Names", "Reason"],
+    (residue?.items ?? []).map((one) => [one.item, one.status, one.names.join(", "), one.reason]),
+  ),
+)}
+${section(
+  "Left out, because the record would be too large",
+  tableOf(
+    ["What", "Kept", "Of"],
+    cut.map(({ what, kept, of }) => [what, kept, of]),
+  ),
+)}
+${section("Signatures", signatureFacts(record, signed))}
+</body>
+</html>
+`;
+}

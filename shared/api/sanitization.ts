@@ -1,0 +1,26 @@
+import { z } from "zod";
+import { NodeId, WorkflowId } from "../ids.ts";
+import { RECORD_VERDICTS, SanitizationRecord, TRUST_LEVELS } from "../sanitization-record.ts";
+import { Timestamp } from "./values.ts";
+
+/** The facts of a sanitization record that a list shows. The record itself is in the answers to `getSanitizationRecord` and to the export. */
+export const SanitizationSummary = z.strictObject({
+  record_id: z.uuid(),
+  node_id: NodeId,
+  hostname: z.string(),
+  /** The number of the record in the node's chain of records. */
+  sequence: z.int(),
+  tenant: z.string().nullable(),
+  allocation_id: z.uuid().nullable(),
+  decommission_id: WorkflowId,
+  mode: z.string(),
+  trust: z.enum(TRUST_LEVELS),
+  verdict: z.enum(RECORD_VERDICTS),
+  signed_by_agent: z.boolean(),
+  record_sha256: z.string(),
+  order_key: z.string(),
+  created_at: Timestamp,
+});
+export type SanitizationSummary = z.output<typeof SanitizationSummary>;
+
+export const SanitizationDetail = z.strictObject({ ...SanitizationSummary.shape, record: SanitizationRecord });

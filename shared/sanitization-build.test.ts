@@ -1,0 +1,186 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { canonicalJson } from "./json.ts";
+import { buildRecord, type RecordFacts } from "./sanitization-build.ts";
+import { anyFacts, cleanFacts, item, step, task } from "./sanitization-facts.fixture.ts";
+import { MOST_RECORD_BYTES, MOST_RECORD_TASKS, readSignable } from "./sanitization-format.ts";
+import { bytesOf, readRecord } from "./sanitization-record.ts";
+import { FORBIDDEN } from "./sanitization-sentences.ts";
+
+/** Facts of the largest size that the schemas allow, made of a character that takes the most bytes. */
+function largest(character: string, outcome: "ok" | "failed" | "unsupported", tasks = MOST_RECORD_TASKS): RecordFacts {
+  const text = (length: number): string => character.repeat(length);
+  const evidence = { [text(64)]: text(256), b: text(256) };
+  return cleanFacts({
+    required: Array.from({ length: 32 }, (_, n) => ({ type: `${"x".repeat(60)}${n}`, step: "y".repeat(64) })),
+    tasks: Array.from({ length: tasks }, (_, t) =>
+      task({
+        type: `${"t".repeat(60)}${t}`,
+        steps: Array.from({ length: 200 }, (_, n) =>
+          step({ step: text(64), target: `${text(250)}${n}`, outcome, message: text(512), evidence }),
+        ),
+      }),
+    ),
+    residue: {
+      has_baseline: true,
+      items: Array.from({ length: 128 }, (_, n) =>
+        item({
+          item: `${"i".repeat(60)}${n}`,
+          status: "found",
+          names: Array.from({ length: 100 }, () => text(256)),
+          reason: text(256),
+        }),
+      ),
+    },
+    known_media: Array.from({ length: 256 }, (_, n) => ({
+      kind: "disk",
+      model: text(200),
+      serial: `${text(190)}${n}`,
+    })),
+    unconfirmed_tasks: [],
+    operation: { ...cleanFacts().operation, reason: text(256), requested_by: text(256) },
+  });
+}
+
+describe("a record", () => {
+  it("has one canonical text, which the agent and every reader accept", () => {
+    fc.assert(
+      fc.property(anyFacts, (facts) => {
+        const { record, text } = buildRecord(facts);
+        expect(text).toBe(canonicalJson(record));
+        expect(readRecord(text)).toEqual(record);
+        if (record.agent !== null) expect(readSignable(text)).toMatchObject({ node: { id: facts.node.id } });
+        expect(record.cut).toEqual([]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it.each([
+    ["control characters", "\u0001", "ok", MOST_RECORD_TASKS],
+    ["control characters", "\u0001", "failed", MOST_RECORD_TASKS],
+    ["long characters", "漢", "unsupported", MOST_RECORD_TASKS],
+    ["plain letters", "x", "failed", 4],
+    ["plain letters", "x", "ok", 1],
+  ] as const)("of the most facts, with %s, fits and says what it leaves out", (_, character, outcome, tasks) => {
+    const facts = largest(character, outcome, tasks);
+    const { record, text } = buildRecord(facts);
+    expect(bytesOf(text)).toBeLessThanOrEqual(MOST_RECORD_BYTES);
+    expect(readRecord(text)).toEqual(record);
+    expect(record.verdict).toBe("not_clean");
+    const kept = record.tasks.flatMap(({ steps }) => steps).length;
+    expect(record.cut).toContainEqual({ what: "steps", kept, of: 200 * tasks });
+    for (const { kept: left, of } of record.cut) expect(left).toBeLessThan(of);
+    expect(record.tasks.map(({ result_sha256 }) => result_sha256)).toEqual(facts.tasks.map((one) => one.result_sha256));
+  });
+
+  it("keeps failed steps longer than ok steps", () => {
+    const many = Array.from({ length: 199 }, (_, n) => step({ target: `t${n}`, message: "m".repeat(512) }));
+    const { record } = buildRecord(
+      cleanFacts({ tasks: [task({ steps: [...many, step({ target: "last", outcome: "failed", message: "why" })] })] }),
+    );
+    const [kept] = record.tasks;
+    expect(kept?.steps.at(-1)).toMatchObject({ target: "last", outcome: "failed", message: "why" });
+    expect(record.cut.map(({ what }) => what)).toEqual(["messages"]);
+  });
+
+  it("that is not canonical, too large or of another shape is not read", () => {
+    const { text, record } = buildRecord(cleanFacts());
+    expect(readRecord(JSON.stringify(record, null, 1))).toBe("it is not canonical JSON");
+    expect(readRecord(`${text.slice(0, -1)},"more":1}`)).not.toBeTypeOf("object");
+    expect(readRecord(canonicalJson({ ...record, more: 1 }))).not.toBeTypeOf("object");
+    expect(readRecord(canonicalJson({ ...record, claims: Array(80).fill("x".repeat(1_000)) }))).toContain("bytes");
+    expect(readRecord("{")).toBe("it is not JSON");
+  });
+});
+
+describe("the sentences of a record", () => {
+  const disk = {
+    media_kind: "disk",
+    model: "PM1733",
+    serial: "SER1",
+    method: "purge",
+    technique: "format",
+    tool: "nvme-cli",
+  };
+  const wiped = (more: Partial<Parameters<typeof step>[0]> = {}) =>
+    task({
+      type: "node.storage_cleanup",
+      steps: [step({ step: "erase", target: "/dev/nvme1n1", evidence: disk, ...more })],
+    });
+
+  it("claim the method of a medium only for a step that was ok", () => {
+    const { record } = buildRecord(cleanFacts({ tasks: [task(), wiped()] }));
+    expect(record.media).toMatchObject([{ kind: "disk", serial: "SER1", method: "purge", source: "c07u41" }]);
+    expect(record.claims).toContain(
+      "The agent reported that it cleaned disk (model PM1733, serial number SER1) by the technique format with nvme-cli, method class purge. Nothing verified the result.",
+    );
+    const failed = buildRecord(cleanFacts({ tasks: [task(), wiped({ outcome: "failed" })] })).record;
+    expect(failed.media).toMatchObject([{ serial: "SER1", method: "none" }]);
+    expect(failed.not_covered).toContain("Not cleaned: disk (model PM1733, serial number SER1).");
+  });
+
+  it("name each disk of the inventory that no step worked on", () => {
+    const known_media = [
+      { kind: "disk", model: "PM1733", serial: "SER1" },
+      { kind: "disk", model: "PM9A3", serial: "SER2" },
+      { kind: "gpu_memory", model: "H200", serial: null },
+    ];
+    const { record } = buildRecord(cleanFacts({ tasks: [task(), wiped()], known_media }));
+    expect(record.media.map(({ serial, method }) => [serial, method])).toEqual([
+      ["SER1", "purge"],
+      ["SER2", "none"],
+      [null, "none"],
+    ]);
+    expect(record.not_covered).toContain("Not cleaned: disk (model PM9A3, serial number SER2).");
+  });
+
+  it("claim nothing that no agent signed", () => {
+    fc.assert(
+      fc.property(anyFacts, (facts) => {
+        expect(buildRecord({ ...facts, unsigned_reason: "gone" }).record.claims).toEqual([]);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("never use a word that says more than a step shows, whatever the host reports", () => {
+    const words = fc.constantFrom(
+      "proven",
+      "certified",
+      "Secure Erase",
+      "securely erased",
+      "a proof",
+      "guaranteed",
+      "ok\n",
+      "x",
+    );
+    fc.assert(
+      fc.property(
+        fc.record({ model: words, technique: words, tool: words, verification: words, target: words }),
+        (told) => {
+          const { target, ...more } = told;
+          const steps = [
+            step({ target, evidence: { ...disk, ...more } }),
+            step({ step: "b", target, outcome: "unsupported" }),
+          ];
+          const { claims, not_covered } = buildRecord(cleanFacts({ tasks: [task({ steps })] })).record;
+          expect([...claims, ...not_covered].filter((sentence) => FORBIDDEN.test(sentence))).toEqual([]);
+          expect([...claims, ...not_covered].filter((sentence) => !/^[\x20-\x7e]+$/.test(sentence))).toEqual([]);
+        },
+      ),
+    );
+  });
+
+  it("say on which system the cleaning ran, and what became of host memory", () => {
+    const sentences = (trust: RecordFacts["trust"]) => {
+      const { claims, not_covered } = buildRecord(cleanFacts({ trust })).record;
+      return [...claims, ...not_covered].join("\n");
+    };
+    expect(sentences("in_place")).toContain("ran on the system that the tenant had used");
+    expect(sentences("in_place")).toContain("Host memory was not overwritten");
+    expect(sentences("reimaged")).toContain("got a new system after the allocation");
+    expect(sentences("reimaged")).not.toContain("powered off before");
+    expect(sentences("reimaged_cold")).toContain("powered off before the new system started");
+  });
+});

@@ -1,0 +1,154 @@
+import { canonicalJson } from "./json.ts";
+import { MOST_RECORD_BYTES, RECORD_FORMAT } from "./sanitization-format.ts";
+import { bytesOf, MOST_RESIDUE_NAMES, type ResidueItem, SanitizationRecord } from "./sanitization-record.ts";
+import { claimsOf, type KnownMedium, mediaOf, notCoveredBy } from "./sanitization-sentences.ts";
+import { judge, residueVerdict } from "./sanitization-verdict.ts";
+import type { CleaningStep } from "./tasks/cleaning-step.ts";
+
+/** The facts of a turnover from which its record is made. */
+export interface RecordFacts
+  extends Pick<
+    SanitizationRecord,
+    | "record_id"
+    | "node"
+    | "sequence"
+    | "previous_sha256"
+    | "allocation"
+    | "operation"
+    | "trust"
+    | "started_at"
+    | "finished_at"
+    | "required"
+    | "tasks"
+    | "unconfirmed_tasks"
+    | "agent"
+    | "hub"
+  > {
+  /** The comparison with the node's baseline; null if no task looked for residue. */
+  readonly residue: { readonly has_baseline: boolean; readonly items: readonly ResidueItem[] } | null;
+  readonly known_media: readonly KnownMedium[];
+  /** Why no agent signs the record. Null if an agent is asked to sign. */
+  readonly unsigned_reason: string | null;
+}
+
+/** How much of each part a record contains. A record that is too large gets the next narrower limits. */
+interface Limits {
+  readonly names: number;
+  readonly reasonText: number;
+  /** The steps whose evidence is kept: all steps, the steps that are not `ok` or skipped, or none. */
+  readonly evidence: "all" | "bad" | "none";
+  readonly message: number;
+  readonly goodSteps: number;
+  readonly badSteps: number;
+  readonly media: number;
+  readonly sentences: number;
+}
+const WHOLE: Limits = {
+  names: MOST_RESIDUE_NAMES,
+  reasonText: 256,
+  evidence: "all",
+  message: 512,
+  goodSteps: 200,
+  badSteps: 200,
+  media: 512,
+  sentences: 512,
+};
+const NARROWER: readonly Partial<Limits>[] = [
+  { names: 20 },
+  { evidence: "bad" },
+  { message: 80, names: 5 },
+  { goodSteps: 40, media: 128, sentences: 128 },
+  { goodSteps: 8, evidence: "none" },
+  { goodSteps: 0, badSteps: 40, sentences: 32, media: 24 },
+  { badSteps: 5, names: 1, reasonText: 40 },
+  { badSteps: 0, names: 0, reasonText: 0, media: 0, sentences: 6, message: 0 },
+];
+const ALL_LIMITS: readonly Limits[] = [WHOLE, ...NARROWER].map((_, level) =>
+  Object.assign({}, WHOLE, ...NARROWER.slice(0, level)),
+);
+
+const isGood = ({ outcome }: CleaningStep): boolean => outcome === "ok" || outcome === "skipped";
+
+function limitSteps(steps: readonly CleaningStep[], limits: Limits): CleaningStep[] {
+  const left = { good: limits.goodSteps, bad: limits.badSteps };
+  const kept = steps.filter((step) => (isGood(step) ? left.good-- : left.bad--) > 0);
+  return kept.map((step) => ({
+    ...step,
+    message: step.message.slice(0, limits.message),
+    evidence: limits.evidence === "all" || (limits.evidence === "bad" && !isGood(step)) ? step.evidence : {},
+  }));
+}
+
+const limitItem = (one: ResidueItem, { names, reasonText }: Limits): ResidueItem => ({
+  ...one,
+  names: one.names.slice(0, names),
+  reason: reasonText === 0 ? null : (one.reason?.slice(0, reasonText) ?? null),
+});
+
+const limited = (record: SanitizationRecord, limits: Limits): SanitizationRecord => ({
+  ...record,
+  tasks: record.tasks.map((task) => ({ ...task, steps: limitSteps(task.steps, limits) })),
+  residue: record.residue && {
+    ...record.residue,
+    items: record.residue.items.map((one) => limitItem(one, limits)),
+  },
+  media: record.media.slice(0, limits.media),
+  reasons: record.reasons.slice(0, limits.sentences),
+  claims: record.claims.slice(0, limits.sentences),
+  not_covered: record.not_covered.slice(0, limits.sentences),
+});
+
+/** The numbers by which two versions of a record are compared. A cut text counts as not kept. */
+function countsOf(
+  { tasks, residue, media, reasons, claims, not_covered }: SanitizationRecord,
+  whole: SanitizationRecord,
+) {
+  const steps = tasks.flatMap((task) => task.steps);
+  const messages = new Set(whole.tasks.flatMap((task) => task.steps.map(({ message }) => message)));
+  const texts = new Set(whole.residue?.items.map(({ reason }) => reason) ?? []);
+  const items = residue?.items ?? [];
+  return {
+    steps: steps.length,
+    evidence: steps.reduce((sum, { evidence }) => sum + Object.keys(evidence).length, 0),
+    messages: steps.filter(({ message }) => message !== "" && messages.has(message)).length,
+    residue_names: items.reduce((sum, { names }) => sum + names.length, 0),
+    residue_reasons: items.filter(({ reason }) => reason !== null && texts.has(reason)).length,
+    media: media.length,
+    reasons: reasons.length,
+    claims: claims.length,
+    not_covered: not_covered.length,
+  } satisfies Record<SanitizationRecord["cut"][number]["what"], number>;
+}
+
+function cutOf(kept: SanitizationRecord, whole: SanitizationRecord): SanitizationRecord["cut"] {
+  const [now, before] = [countsOf(kept, whole), countsOf(whole, whole)];
+  return (Object.keys(before) as (keyof typeof before)[])
+    .filter((what) => now[what] < before[what])
+    .map((what) => ({ what, kept: now[what], of: before[what] }));
+}
+
+/**
+ * Makes the record of a turnover, with verdict, claims and what they do not cover. The verdict comes from all facts. A record that would be too large
+ * leaves the least important facts out and says how many.
+ */
+export function buildRecord(facts: RecordFacts): { readonly record: SanitizationRecord; readonly text: string } {
+  const { residue, known_media, unsigned_reason, ...same } = facts;
+  const judged = {
+    ...same,
+    format: RECORD_FORMAT,
+    signed_by_agent: unsigned_reason === null && same.agent !== null,
+    unsigned_reason: unsigned_reason ?? (same.agent === null ? "the node has no agent with a certificate" : null),
+    residue: residue && { verdict: residueVerdict(residue.has_baseline, residue.items), items: [...residue.items] },
+    media: mediaOf(same.tasks, known_media, same.node.hostname),
+  } as const;
+  const { verdict, reasons } = judge(judged);
+  const told = { ...judged, verdict, reasons: [...reasons] };
+  const whole: SanitizationRecord = { ...told, claims: claimsOf(told), not_covered: notCoveredBy(told), cut: [] };
+  for (const limits of ALL_LIMITS) {
+    const kept = limited(whole, limits);
+    const record = { ...kept, cut: cutOf(kept, whole) };
+    const text = canonicalJson(record);
+    if (bytesOf(text) <= MOST_RECORD_BYTES) return { record: SanitizationRecord.parse(record), text };
+  }
+  throw new Error(`record ${facts.record_id} does not fit into ${MOST_RECORD_BYTES} bytes`);
+}

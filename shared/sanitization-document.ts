@@ -1,0 +1,60 @@
+import { z } from "zod";
+import { Timestamp } from "./api/values.ts";
+import { NodeId } from "./ids.ts";
+import { canonicalJson } from "./json.ts";
+import { AGENT_SIGNATURE_ALGORITHM, MOST_RECORD_BYTES, Sha256 } from "./sanitization-format.ts";
+import { TrustChain } from "./trust.ts";
+
+const Base64 = z.string().regex(/^[A-Za-z0-9+/]+={0,2}$/);
+
+/**
+ * What the hub signs with its order key: which record it accepted, with which signature of which agent, and when. The member `format` names the format
+ * of the signed text, so that a signature is never valid for another format.
+ */
+export const Countersignature = z.strictObject({
+  format: z.literal("muster-sanitization-countersignature/1"),
+  record_id: z.uuid(),
+  node_id: NodeId,
+  sequence: z.int().min(1),
+  record_sha256: Sha256,
+  /** The agent's signature in base64, and the SHA-256 of the agent's certificate in DER. Both are null for a record that no agent signed. */
+  agent_signature: Base64.max(128).nullable(),
+  agent_certificate_sha256: Sha256.nullable(),
+  /** The order key that signed: base64url of the raw key, and its generation (decision I6). */
+  order_key: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
+  key_generation: z.int().min(1),
+  countersigned_at: Timestamp,
+});
+export type Countersignature = z.output<typeof Countersignature>;
+/** The facts that the hub states about a record. The signer adds the key. */
+export type Countersigned = Omit<Countersignature, "format" | "order_key" | "key_generation">;
+
+export const countersignatureText = (facts: Omit<Countersignature, "format">): string =>
+  canonicalJson({ format: "muster-sanitization-countersignature/1", ...facts } satisfies Countersignature);
+
+export const DOCUMENT_FORMAT = "muster-sanitization-document/1";
+
+/** A sanitization record as the hub exports it: the texts exactly as they were signed, the signatures, and what is needed to verify them. */
+export const SanitizationDocument = z.strictObject({
+  format: z.literal(DOCUMENT_FORMAT),
+  /** The record's canonical JSON. */
+  text: z.string().min(2).max(MOST_RECORD_BYTES),
+  /** The signature of the agent; null for a record that no agent signed. */
+  agent: z
+    .strictObject({
+      algorithm: z.literal(AGENT_SIGNATURE_ALGORITHM),
+      signature: Base64.max(128),
+      certificate_pem: z.string().max(4_096),
+    })
+    .nullable(),
+  hub: z.strictObject({
+    algorithm: z.literal("ed25519"),
+    /** The countersignature's canonical JSON. */
+    text: z.string().min(2).max(4_096),
+    signature: Base64.max(128),
+    public_key_pem: z.string().max(256),
+  }),
+  /** The statements by which the hub's order keys follow each other. */
+  statements: TrustChain,
+});
+export type SanitizationDocument = z.output<typeof SanitizationDocument>;

@@ -1,0 +1,120 @@
+import { randomUUID } from "node:crypto";
+import fc from "fast-check";
+import { NodeId, TaskId, WorkflowId } from "./ids.ts";
+import type { RecordFacts } from "./sanitization-build.ts";
+import { type RecordTask, type ResidueItem, TRUST_LEVELS } from "./sanitization-record.ts";
+import { CleaningOutcome, type CleaningStep } from "./tasks/cleaning-step.ts";
+
+const HEX = "a".repeat(64);
+const AT = "2026-11-23T08:00:00.000Z";
+
+export const step = (more: Partial<CleaningStep> = {}): CleaningStep => ({
+  step: "home",
+  target: "/home/ann",
+  outcome: "ok",
+  message: "",
+  evidence: {},
+  ...more,
+});
+export const task = (more: Partial<RecordTask> = {}): RecordTask => ({
+  task_id: TaskId.parse(randomUUID()),
+  epoch: 1,
+  type: "allocation.revoke_user",
+  result_sha256: HEX,
+  error: null,
+  steps: [step()],
+  ...more,
+});
+export const item = (more: Partial<ResidueItem> = {}): ResidueItem => ({
+  item: "accounts",
+  status: "clean",
+  names: [],
+  reason: null,
+  ...more,
+});
+
+/** The facts of a turnover after which the host is clean. */
+export const cleanFacts = (more: Partial<RecordFacts> = {}): RecordFacts => ({
+  record_id: randomUUID(),
+  node: {
+    id: NodeId.parse(randomUUID()),
+    hostname: "c07u41",
+    generation: 2,
+    system_id: "x7k2pq",
+    vendor: "Dell",
+    product: "XE9680",
+    system_uuid: null,
+  },
+  sequence: 1,
+  previous_sha256: null,
+  allocation: { id: randomUUID(), tenant: "acme", login_user: "ann", granted_root: false, from: AT, to: AT },
+  operation: {
+    decommission_id: WorkflowId.parse(randomUUID()),
+    mode: "soft_reset",
+    reason: "the tenant left",
+    requested_by: "admin",
+  },
+  trust: "in_place",
+  started_at: AT,
+  finished_at: AT,
+  required: [{ type: "allocation.revoke_user", step: null }],
+  tasks: [task()],
+  unconfirmed_tasks: [],
+  agent: { version: "0.2.0", boot_id: randomUUID(), certificate_serial: "1f", public_key_sha256: HEX },
+  hub: { version: "0.2.0" },
+  residue: { has_baseline: true, items: [item()] },
+  known_media: [],
+  unsigned_reason: null,
+  ...more,
+});
+
+const types = fc.constantFrom("allocation.revoke_user", "node.storage_cleanup", "node.gpu_scrub");
+const names = fc.constantFrom("home", "processes", "tmp");
+const steps = fc.record({
+  step: names,
+  target: fc.constantFrom("a", "b"),
+  outcome: fc.constantFrom(...CleaningOutcome.options),
+  message: fc.string({ maxLength: 20 }),
+  evidence: fc.dictionary(
+    fc.constantFrom("media_kind", "method", "serial"),
+    fc.constantFrom("disk", "purge", "clear", "SER1"),
+  ),
+});
+
+/** Facts over the whole domain of what decides a verdict: small sets of types, steps and targets, with every outcome and every kind of gap. */
+export const anyFacts: fc.Arbitrary<RecordFacts> = fc
+  .record({
+    required: fc.array(fc.record({ type: types, step: fc.option(names) }), { maxLength: 3 }),
+    tasks: fc.array(
+      fc.record({
+        type: types,
+        steps: fc.array(steps, { maxLength: 4 }),
+        failed: fc.boolean(),
+        unconfirmed: fc.boolean(),
+      }),
+      { maxLength: 4 },
+    ),
+    residue: fc.option(
+      fc.record({
+        has_baseline: fc.boolean(),
+        items: fc.array(
+          fc.record({
+            item: fc.constantFrom("accounts", "units"),
+            status: fc.constantFrom("clean", "found", "unreadable"),
+            names: fc.array(fc.string({ maxLength: 10 }), { maxLength: 3 }),
+            reason: fc.constant(null),
+          }),
+          { maxLength: 3 },
+        ),
+      }),
+    ),
+    trust: fc.constantFrom(...TRUST_LEVELS),
+    unsigned_reason: fc.option(fc.constant("the agent is gone")),
+  })
+  .map(({ tasks, ...more }) => {
+    const made = tasks.map(({ type, steps: own, failed }) =>
+      failed ? task({ type, result_sha256: null, error: "interrupted", steps: [] }) : task({ type, steps: own }),
+    );
+    const unconfirmed_tasks = made.filter((_, index) => tasks[index]?.unconfirmed).map(({ task_id }) => task_id);
+    return cleanFacts({ ...more, tasks: made, unconfirmed_tasks });
+  });

@@ -1,0 +1,171 @@
+import { z } from "zod";
+import { Timestamp } from "./api/values.ts";
+import { NodeId, TaskId, WorkflowId } from "./ids.ts";
+import { canonicalJson } from "./json.ts";
+import { MOST_RECORD_BYTES, MOST_RECORD_TASKS, RECORD_FORMAT, RecordAgent, Sha256 } from "./sanitization-format.ts";
+import { CleaningSteps } from "./tasks/cleaning-step.ts";
+
+/** How far the system is trusted on which the cleaning ran: the tenant's own system, a new one, or a new one after the machine was without power. */
+export const TRUST_LEVELS = ["in_place", "reimaged", "reimaged_cold"] as const;
+export const RECORD_VERDICTS = ["clean", "not_clean", "incomplete"] as const;
+export type RecordVerdict = (typeof RECORD_VERDICTS)[number];
+
+/** Reasons for a verdict. The value says which verdict the reason leads to; `not_clean` takes precedence over `incomplete`. */
+export const VERDICT_REASONS = {
+  step_failed: "not_clean",
+  task_failed: "not_clean",
+  required_missing: "not_clean",
+  required_not_ok: "not_clean",
+  residue_found: "not_clean",
+  nothing_required: "incomplete",
+  only_planned: "incomplete",
+  residue_missing: "incomplete",
+  residue_unreadable: "incomplete",
+  no_baseline: "incomplete",
+  task_unconfirmed: "incomplete",
+  not_signed: "incomplete",
+} as const satisfies Record<string, RecordVerdict>;
+export type VerdictReason = keyof typeof VERDICT_REASONS;
+const REASON_CODES = Object.keys(VERDICT_REASONS) as [VerdictReason, ...VerdictReason[]];
+
+const Short = z.string().max(256);
+const Name = z.string().min(1).max(64);
+/** A code that is no free text, such as the name of a task type or of a residue item. */
+const Code = z.string().regex(/^[A-Za-z0-9._:-]{1,64}$/);
+const Uuid = z.uuid();
+
+/** A cleaning step that the node's profile requires. A requirement without a step means all steps of the task type. */
+const Requirement = z.strictObject({ type: Code, step: Code.nullable() });
+export type Requirement = z.output<typeof Requirement>;
+
+const RecordTask = z.strictObject({
+  task_id: TaskId,
+  epoch: z.int().min(1),
+  type: Code,
+  /** The SHA-256 of the task's result in canonical JSON. A task that ended without a result has an error in its place. */
+  result_sha256: Sha256.nullable(),
+  error: Code.nullable(),
+  steps: CleaningSteps,
+});
+export type RecordTask = z.output<typeof RecordTask>;
+
+export const MOST_RESIDUE_NAMES = 100;
+const ResidueItem = z.strictObject({
+  item: Code,
+  status: z.enum(["clean", "found", "unreadable"]),
+  names: z.array(Short).max(MOST_RESIDUE_NAMES),
+  /** Why the item is unreadable. */
+  reason: Short.nullable(),
+});
+export type ResidueItem = z.output<typeof ResidueItem>;
+const Residue = z.strictObject({
+  verdict: z.enum(["clean", "found", "unreadable", "no_baseline"]),
+  items: z.array(ResidueItem).max(128),
+});
+export type Residue = z.output<typeof Residue>;
+
+/** A medium of the host, with the fields of a certificate of NIST SP 800-88. A field that nobody reported is null. */
+const Medium = z.strictObject({
+  kind: Name,
+  maker: Short.nullable(),
+  model: Short.nullable(),
+  serial: Short.nullable(),
+  /** Where the medium is: the hostname of the node. */
+  source: Short,
+  method: z.enum(["clear", "purge", "none"]),
+  technique: Short.nullable(),
+  tool: Short.nullable(),
+  tool_version: Short.nullable(),
+  bytes_treated: z.number().nullable(),
+  bytes_total: z.number().nullable(),
+  verification: Short.nullable(),
+  verification_result: Short.nullable(),
+});
+export type Medium = z.output<typeof Medium>;
+
+/** The parts of a record that may be cut because the record is too large. */
+const CUT_PARTS = [
+  "steps",
+  "evidence",
+  "messages",
+  "residue_names",
+  "residue_reasons",
+  "media",
+  "reasons",
+  "claims",
+  "not_covered",
+] as const;
+
+const Sentence = z.string().min(1).max(1_024);
+
+/**
+ * The record of one turnover (architecture 14.5, decision C1). The canonical JSON of the record is what agent and hub sign. The format is fixed: a
+ * record of a changed format needs another name of the format.
+ */
+export const SanitizationRecord = z.strictObject({
+  format: z.literal(RECORD_FORMAT),
+  record_id: Uuid,
+  node: z.strictObject({
+    id: NodeId,
+    hostname: Short,
+    generation: z.int().min(0),
+    system_id: Short.nullable(),
+    vendor: Short.nullable(),
+    product: Short.nullable(),
+    system_uuid: Short.nullable(),
+  }),
+  /** The number of the record in the node's chain, from 1 on, and the SHA-256 of the node's previous record. */
+  sequence: z.int().min(1),
+  previous_sha256: Sha256.nullable(),
+  allocation: z
+    .strictObject({
+      id: Uuid,
+      tenant: Short,
+      login_user: Name,
+      granted_root: z.boolean(),
+      from: Timestamp.nullable(),
+      to: Timestamp.nullable(),
+    })
+    .nullable(),
+  operation: z.strictObject({ decommission_id: WorkflowId, mode: Code, reason: Short, requested_by: Short }),
+  trust: z.enum(TRUST_LEVELS),
+  started_at: Timestamp,
+  finished_at: Timestamp,
+  required: z.array(Requirement).max(32),
+  tasks: z.array(RecordTask).max(MOST_RECORD_TASKS),
+  /** Tasks whose results the agent's journal does not have, so that the agent cannot confirm them. */
+  unconfirmed_tasks: z.array(TaskId).max(MOST_RECORD_TASKS),
+  residue: Residue.nullable(),
+  media: z.array(Medium).max(512),
+  verdict: z.enum(RECORD_VERDICTS),
+  reasons: z.array(z.strictObject({ code: z.enum(REASON_CODES), about: z.string().max(400) })).max(512),
+  claims: z.array(Sentence).max(1_024),
+  not_covered: z.array(Sentence).max(1_024),
+  /** What the record leaves out because it would be too large otherwise. The results' SHA-256 cover the whole results. */
+  cut: z.array(z.strictObject({ what: z.enum(CUT_PARTS), kept: z.int().min(0), of: z.int().min(1) })),
+  agent: RecordAgent.strict().nullable(),
+  signed_by_agent: z.boolean(),
+  unsigned_reason: Short.nullable(),
+  hub: z.strictObject({ version: Name }),
+});
+export type SanitizationRecord = z.output<typeof SanitizationRecord>;
+
+/** The length in bytes of a text in UTF-8. */
+export const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
+
+/** Parses the text of a record. The result is a text with the reason if the text is no canonical JSON of a record. */
+export function readRecord(text: string): SanitizationRecord | string {
+  if (bytesOf(text) > MOST_RECORD_BYTES) return `it has more than ${MOST_RECORD_BYTES} bytes`;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // The caller reports the reason.
+    return "it is not JSON";
+  }
+  if (canonicalJson(value) !== text) return "it is not canonical JSON";
+  const parsed = SanitizationRecord.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [fault] = parsed.error.issues;
+  return `${fault?.path.join(".") ?? ""}: ${fault?.message ?? "is not valid"}`;
+}

@@ -1,0 +1,160 @@
+import type { Medium, SanitizationRecord } from "./sanitization-record.ts";
+import { type Done, lastSteps } from "./sanitization-verdict.ts";
+import type { CleaningStep } from "./tasks/cleaning-step.ts";
+
+/** Words that no claim may contain, because no step of a turnover shows so much (decision C2). */
+export const FORBIDDEN = /proven|proof|certif|secure(ly)?[ -]eras|guarantee/i;
+
+const text = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
+const count = (value: unknown): number | null => (typeof value === "number" && value >= 0 ? value : null);
+const METHODS = ["clear", "purge"] as const;
+
+/**
+ * The medium that a step worked on, by the names that a step's evidence uses for the fields of NIST SP 800-88. A step without `media_kind` worked on
+ * no medium. Only a step with the outcome `ok` counts as a method.
+ */
+function mediumOf({ outcome, evidence }: CleaningStep, source: string): Medium | null {
+  const kind = text(evidence["media_kind"]);
+  if (kind === null) return null;
+  const method = METHODS.find((one) => outcome === "ok" && one === evidence["method"]) ?? "none";
+  return {
+    kind: kind.slice(0, 64),
+    maker: text(evidence["maker"]),
+    model: text(evidence["model"]),
+    serial: text(evidence["serial"]),
+    source,
+    method,
+    technique: text(evidence["technique"]),
+    tool: text(evidence["tool"]),
+    tool_version: text(evidence["tool_version"]),
+    bytes_treated: count(evidence["bytes_treated"]),
+    bytes_total: count(evidence["bytes_total"]),
+    verification: text(evidence["verification"]),
+    verification_result: text(evidence["verification_result"]),
+  };
+}
+
+/** A medium that the host's inventory names. */
+export interface KnownMedium {
+  readonly kind: string;
+  readonly model: string | null;
+  readonly serial: string | null;
+}
+
+const NOTHING_DONE = {
+  maker: null,
+  method: "none",
+  technique: null,
+  tool: null,
+  tool_version: null,
+  bytes_treated: null,
+  bytes_total: null,
+  verification: null,
+  verification_result: null,
+} as const;
+
+/** The media of a host: those that steps worked on, and those that the inventory names and no step worked on. */
+export function mediaOf(tasks: SanitizationRecord["tasks"], known: readonly KnownMedium[], source: string): Medium[] {
+  const treated = lastSteps(tasks).flatMap((done) => mediumOf(done, source) ?? []);
+  const serials = new Set(treated.flatMap(({ serial }) => serial ?? []));
+  const kinds = new Map<string, number>();
+  for (const { kind, serial } of treated) if (serial === null) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+  const left = known.filter(({ kind, serial }) => {
+    if (serial !== null) return !serials.has(serial);
+    // A medium without a serial number, such as a GPU in the inventory, is matched by number.
+    const rest = kinds.get(kind) ?? 0;
+    kinds.set(kind, rest - 1);
+    return rest <= 0;
+  });
+  return [...treated, ...left.map((medium) => ({ ...medium, source, ...NOTHING_DONE }))];
+}
+
+/** A text of the host in a sentence. A text that would make the sentence say more than the step shows is left out. */
+const told = (value: string | null): string =>
+  value === null || FORBIDDEN.test(value) || !/^[\x20-\x7e]{1,80}$/.test(value) ? "without a name" : value;
+const nameOf = ({ kind, model, serial }: Medium): string =>
+  `${told(kind)} (model ${told(model)}, serial number ${told(serial)})`;
+
+function mediumClaim(medium: Medium): string {
+  const { technique, tool, tool_version, method, bytes_treated, bytes_total, verification, verification_result } =
+    medium;
+  const how = technique === null ? "" : ` by the technique ${told(technique)}`;
+  const by = tool === null ? "" : ` with ${told(tool)} ${tool_version === null ? "" : told(tool_version)}`.trimEnd();
+  const share =
+    bytes_treated === null ? "" : ` It treated ${bytes_treated} of ${bytes_total ?? "an unknown number of"} bytes.`;
+  const check =
+    verification === null
+      ? " Nothing verified the result."
+      : ` Verification by ${told(verification)}: ${told(verification_result)}.`;
+  return `The agent reported that it cleaned ${nameOf(medium)}${how}${by}, method class ${method}.${share}${check}`;
+}
+
+type Told = Omit<SanitizationRecord, "claims" | "not_covered" | "cut">;
+
+const TRUST_CLAIMS = {
+  in_place: [],
+  reimaged: [
+    "The host got a new system after the allocation, and the agent that signed this record runs on the new system.",
+  ],
+  reimaged_cold: [
+    "The host got a new system after the allocation, and the agent that signed this record runs on the new system.",
+    "The hub saw that the machine was powered off before the new system started.",
+  ],
+} as const satisfies Record<SanitizationRecord["trust"], readonly string[]>;
+
+/** The exact sentences that the record claims. A record that no agent signed claims nothing. */
+export function claimsOf(record: Told): string[] {
+  const { agent, tasks, media, residue, trust } = record;
+  if (!record.signed_by_agent || agent === null) return [];
+  const steps = lastSteps(tasks);
+  const types = [...new Set(steps.map(({ type }) => type))];
+  const ofType = (type: string): string => {
+    const own = steps.filter((done) => done.type === type);
+    const ok = own.filter(({ outcome }) => outcome === "ok").length;
+    return `At ${record.finished_at} the agent ${told(agent.version)} (boot ${told(agent.boot_id)}) had reported ${ok} of ${own.length} steps of ${told(type)} as ok.`;
+  };
+  return [
+    ...types.map(ofType),
+    ...media.filter(({ method }) => method !== "none").map(mediumClaim),
+    ...(residue?.verdict === "clean"
+      ? [
+          `The agent compared ${residue.items.length} kinds of host state with the node's baseline and found nothing that a tenant left.`,
+        ]
+      : []),
+    ...TRUST_CLAIMS[trust],
+  ];
+}
+
+const ALWAYS = [
+  "This record does not say that no copy of data exists elsewhere, for example on network storage, in a backup or on another machine.",
+  "This record relies on the integrity of the agent and of the system on which the agent ran.",
+  "Firmware and its settings (UEFI, BMC, NICs, disks, GPUs) and the TPM were not cleaned.",
+] as const;
+const IN_PLACE =
+  "The cleaning and its checks ran on the system that the tenant had used. A tenant who became root could have changed this system.";
+const MEMORY = "Host memory was not overwritten, and the machine was not without power.";
+const COLD_MEMORY = "Nobody read host memory after the machine was without power.";
+const GPU_REST =
+  "Regions of GPU memory that the driver reserves, and caches, registers and flash of the GPUs, were not overwritten.";
+
+const notPossible = ({ step, type, target }: Done): string =>
+  `The step ${told(step)} of ${told(type)} on ${told(target)} was not possible on this host.`;
+
+/** The exact sentences about what the record does not cover. */
+export function notCoveredBy(record: Told): string[] {
+  const { trust, allocation, media, tasks } = record;
+  const hasGpu = media.some(({ kind }) => kind.startsWith("gpu"));
+  return [
+    ...ALWAYS,
+    ...(trust === "in_place" ? [IN_PLACE] : []),
+    ...(trust === "in_place" && allocation?.granted_root === true
+      ? ["The tenant of the allocation had root access."]
+      : []),
+    trust === "reimaged_cold" ? COLD_MEMORY : MEMORY,
+    ...(hasGpu ? [GPU_REST] : []),
+    ...media.filter(({ method }) => method === "none").map((medium) => `Not cleaned: ${nameOf(medium)}.`),
+    ...lastSteps(tasks)
+      .filter(({ outcome }) => outcome === "unsupported")
+      .map(notPossible),
+  ];
+}

@@ -1,0 +1,150 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { buildRecord } from "./sanitization-build.ts";
+import { anyFacts, cleanFacts, item, step, task } from "./sanitization-facts.fixture.ts";
+import { VERDICT_REASONS } from "./sanitization-record.ts";
+import { judge, lastSteps } from "./sanitization-verdict.ts";
+
+const recordOf = (more: Parameters<typeof cleanFacts>[0]) => buildRecord(cleanFacts(more)).record;
+const codes = (more: Parameters<typeof cleanFacts>[0]) => recordOf(more).reasons.map(({ code }) => code);
+const GPU = { type: "node.gpu_scrub", step: "overwrite" } as const;
+const gpu = (...outcomes: readonly ("ok" | "failed" | "skipped" | "unsupported" | "planned")[]) =>
+  task({ type: GPU.type, steps: outcomes.map((outcome, n) => step({ step: GPU.step, target: `gpu${n}`, outcome })) });
+
+describe("the verdict", () => {
+  it("is clean without a reason only", () => {
+    expect(recordOf({})).toMatchObject({ verdict: "clean", reasons: [] });
+  });
+
+  it.each([
+    ["a required step failed", { required: [GPU], tasks: [gpu("ok", "failed")] }, ["step_failed", "required_not_ok"]],
+    ["a required step is not possible", { required: [GPU], tasks: [gpu("ok", "unsupported")] }, ["required_not_ok"]],
+    ["a required step was skipped", { required: [GPU], tasks: [gpu("skipped")] }, ["required_not_ok"]],
+    [
+      "a required step was only planned",
+      { required: [GPU], tasks: [gpu("planned")] },
+      ["required_not_ok", "only_planned"],
+    ],
+    ["no task did a required step", { required: [GPU] }, ["required_missing"]],
+    [
+      "all steps of a required task were skipped",
+      { required: [{ ...GPU, step: null }], tasks: [gpu("skipped")] },
+      ["required_not_ok"],
+    ],
+    ["any other step failed", { tasks: [task(), gpu("failed")] }, ["step_failed"]],
+    [
+      "the last task of a type failed",
+      { tasks: [task(), task({ result_sha256: null, error: "interrupted", steps: [] })] },
+      ["task_failed"],
+    ],
+    [
+      "residue was found",
+      { residue: { has_baseline: true, items: [item({ status: "found", names: ["x"] })] } },
+      ["residue_found"],
+    ],
+  ] as const)("is not_clean if %s", (_, more, expected) => {
+    const facts = more as Parameters<typeof cleanFacts>[0];
+    expect(recordOf(facts).verdict).toBe("not_clean");
+    expect(codes(facts)).toEqual(expected);
+  });
+
+  it.each([
+    ["no step is required", { required: [] }, "nothing_required"],
+    ["another step was only planned", { tasks: [task(), gpu("planned")] }, "only_planned"],
+    ["nobody looked for residue on the tenant's system", { residue: null }, "residue_missing"],
+    [
+      "an item is unreadable",
+      { residue: { has_baseline: true, items: [item({ status: "unreadable" })] } },
+      "residue_unreadable",
+    ],
+    ["no item was looked at", { residue: { has_baseline: true, items: [] } }, "residue_unreadable"],
+    ["the node has no baseline", { residue: { has_baseline: false, items: [item()] } }, "no_baseline"],
+    ["no agent signs", { unsigned_reason: "the agent is gone" }, "not_signed"],
+    ["the node has no agent", { agent: null }, "not_signed"],
+  ] as const)("is incomplete if %s", (_, more, code) => {
+    const facts = more as Parameters<typeof cleanFacts>[0];
+    expect(recordOf(facts).verdict).toBe("incomplete");
+    expect(codes(facts)).toEqual([code]);
+  });
+
+  it("is incomplete if a requirement rests on a task that the agent cannot confirm, and clean if none does", () => {
+    const [mine, other] = [task(), task({ type: "node.drain", steps: [] })];
+    const tasks = [mine, other];
+    expect(codes({ tasks, unconfirmed_tasks: [mine.task_id] })).toEqual(["task_unconfirmed"]);
+    expect(recordOf({ tasks, unconfirmed_tasks: [other.task_id] }).verdict).toBe("clean");
+  });
+
+  it("counts the repetition of a failed step, and a failed step that nobody repeated", () => {
+    const again = gpu("ok");
+    expect(recordOf({ required: [GPU], tasks: [gpu("failed"), again] }).verdict).toBe("clean");
+    expect(recordOf({ required: [GPU], tasks: [gpu("ok", "failed"), again] }).verdict).toBe("not_clean");
+    expect(recordOf({ required: [GPU], tasks: [again, gpu("failed")] }).verdict).toBe("not_clean");
+  });
+
+  it("is not changed by a step that is not required and not possible, which the record names as not covered", () => {
+    const record = recordOf({ tasks: [task(), gpu("unsupported")] });
+    expect(record.verdict).toBe("clean");
+    expect(record.not_covered).toContain("The step overwrite of node.gpu_scrub on gpu0 was not possible on this host.");
+  });
+
+  it("is clean only if each requirement was met, nothing failed, and somebody looked and signed", () => {
+    fc.assert(
+      fc.property(anyFacts, (facts) => {
+        const { record } = buildRecord(facts);
+        const steps = lastSteps(record.tasks);
+        if (record.verdict !== "clean") {
+          expect(record.reasons.length).toBeGreaterThan(0);
+          return;
+        }
+        expect(facts.unsigned_reason).toBeNull();
+        expect(facts.required.length).toBeGreaterThan(0);
+        expect(steps.filter(({ outcome }) => outcome === "failed" || outcome === "planned")).toEqual([]);
+        for (const { type, step: name } of facts.required) {
+          const own = steps.filter((one) => one.type === type && (name === null || one.step === name));
+          expect(own.some(({ outcome }) => outcome === "ok")).toBe(true);
+          expect(own.filter(({ outcome }) => outcome !== "ok" && (name !== null || outcome !== "skipped"))).toEqual([]);
+          expect(own.filter(({ taskId }) => facts.unconfirmed_tasks.some((id) => id === taskId))).toEqual([]);
+        }
+        if (facts.residue === null) expect(facts.trust).not.toBe("in_place");
+        else expect(facts.residue).toMatchObject({ has_baseline: true });
+        expect((facts.residue?.items ?? []).filter(({ status }) => status !== "clean")).toEqual([]);
+      }),
+      { numRuns: 1_500 },
+    );
+  });
+
+  it("never improves when a step gets worse, a task is left out or the signature is missing", () => {
+    const rank = { clean: 2, incomplete: 1, not_clean: 0 } as const;
+    fc.assert(
+      fc.property(anyFacts, fc.nat(), (facts, at) => {
+        const before = rank[buildRecord(facts).record.verdict];
+        const unsigned = rank[buildRecord({ ...facts, unsigned_reason: "gone" }).record.verdict];
+        expect(unsigned).toBeLessThanOrEqual(before);
+        expect(unsigned).toBeLessThan(2);
+        const tasks = facts.tasks.map((one, n) =>
+          n === facts.tasks.length - 1
+            ? {
+                ...one,
+                steps: one.steps.map((s, i) =>
+                  i === at % one.steps.length ? { ...s, outcome: "failed" as const } : s,
+                ),
+              }
+            : one,
+        );
+        expect(rank[buildRecord({ ...facts, tasks }).record.verdict]).toBeLessThanOrEqual(before);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it("follows from the finished record again, so that a reader can check it", () => {
+    fc.assert(
+      fc.property(anyFacts, (facts) => {
+        const { record } = buildRecord(facts);
+        expect(judge(record).verdict).toBe(record.verdict);
+        for (const { code } of record.reasons) expect(VERDICT_REASONS).toHaveProperty(code);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});

@@ -1,0 +1,126 @@
+import {
+  type RecordTask,
+  type RecordVerdict,
+  type Requirement,
+  type Residue,
+  type ResidueItem,
+  type SanitizationRecord,
+  VERDICT_REASONS,
+  type VerdictReason,
+} from "./sanitization-record.ts";
+import type { CleaningStep } from "./tasks/cleaning-step.ts";
+
+export interface Reason {
+  readonly code: VerdictReason;
+  readonly about: string;
+}
+export type Judged = Pick<
+  SanitizationRecord,
+  "required" | "tasks" | "unconfirmed_tasks" | "residue" | "trust" | "signed_by_agent" | "unsigned_reason"
+>;
+
+/** A step of a task with the task's type and id. */
+export interface Done extends CleaningStep {
+  readonly type: string;
+  readonly taskId: string;
+}
+
+/**
+ * The last outcome of each step on each target. A later task of the same type may repeat a failed step, and then the repetition counts. A step that a
+ * later task does not repeat still counts.
+ */
+export function lastSteps(tasks: readonly RecordTask[]): readonly Done[] {
+  const last = new Map<string, Done>();
+  for (const { type, task_id: taskId, steps } of tasks)
+    for (const step of steps) last.set(JSON.stringify([type, step.step, step.target]), { ...step, type, taskId });
+  return [...last.values()];
+}
+
+/** The last task of each type. The tasks are in the order in which they were queued. */
+const lastTasks = (tasks: readonly RecordTask[]): readonly RecordTask[] => [
+  ...new Map(tasks.map((task) => [task.type, task])).values(),
+];
+
+/** Whether the requirement names this step. */
+const meets = ({ type, step }: Requirement, done: Done): boolean =>
+  done.type === type && (step === null || done.step === step);
+
+const nameOf = ({ type, step }: Requirement): string => (step === null ? type : `${step} of ${type}`);
+/** A text of the host in a reason, without characters that a terminal could obey. */
+const told = (text: string): string => text.replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, "?").slice(0, 120);
+const about = (done: Done): string => `${told(done.step)} of ${done.type} on ${told(done.target)}`;
+
+/**
+ * A requirement with a named step is met if the step was `ok` on every target. A requirement for a whole task type also accepts skipped steps beside
+ * at least one `ok` step, because a host need not have each thing that the task would clean.
+ */
+function faultOf(requirement: Requirement, steps: readonly Done[]): Reason | null {
+  const own = steps.filter((done) => meets(requirement, done));
+  if (own.length === 0) return { code: "required_missing", about: nameOf(requirement) };
+  const isOk = ({ outcome }: Done): boolean => outcome === "ok" || (requirement.step === null && outcome === "skipped");
+  const other = own.find((done) => !isOk(done)) ?? (own.some(({ outcome }) => outcome === "ok") ? undefined : own[0]);
+  return other === undefined ? null : { code: "required_not_ok", about: `${about(other)}: ${other.outcome}` };
+}
+
+/** The residue's verdict. Without items nothing was looked at, so the residue counts as unreadable. */
+export function residueVerdict(hasBaseline: boolean, items: readonly ResidueItem[]): Residue["verdict"] {
+  if (items.some(({ status }) => status === "found")) return "found";
+  if (items.length === 0 || items.some(({ status }) => status === "unreadable")) return "unreadable";
+  return hasBaseline ? "clean" : "no_baseline";
+}
+
+const RESIDUE_REASONS = {
+  clean: null,
+  found: "residue_found",
+  unreadable: "residue_unreadable",
+  no_baseline: "no_baseline",
+} as const satisfies Record<Residue["verdict"], VerdictReason | null>;
+
+function residueReasons({ residue, trust }: Judged): Reason[] {
+  if (residue === null)
+    return trust === "in_place" ? [{ code: "residue_missing", about: "no task looked for residue" }] : [];
+  const code = RESIDUE_REASONS[residue.verdict];
+  if (code === null) return [];
+  const status = residue.verdict === "found" ? "found" : "unreadable";
+  const named = residue.items.filter((one) => one.status === status).map(({ item }) => item);
+  return [{ code, about: (named.join(", ") || "the node has no baseline, or nothing was looked at").slice(0, 400) }];
+}
+
+/** Whether a requirement rests on a result that the agent could not confirm. */
+const restsOn = (record: Judged, taskId: string): boolean =>
+  lastSteps(record.tasks).some(
+    (done) => done.taskId === taskId && record.required.some((requirement) => meets(requirement, done)),
+  );
+
+/**
+ * The verdict of a record with all its reasons. The verdict fails closed: what nobody did, read or signed is never clean. A step that is not required
+ * and not possible changes no verdict; the record names it among what is not covered.
+ */
+export function judge(record: Judged): { readonly verdict: RecordVerdict; readonly reasons: readonly Reason[] } {
+  const steps = lastSteps(record.tasks);
+  const reasons: Reason[] = [
+    ...steps
+      .filter(({ outcome }) => outcome === "failed")
+      .map((done) => ({ code: "step_failed", about: about(done) }) as const),
+    ...lastTasks(record.tasks)
+      .filter(({ result_sha256 }) => result_sha256 === null)
+      .map(({ type, error }) => ({ code: "task_failed", about: `${type}: ${error ?? "no result"}` }) as const),
+    ...record.required.flatMap((requirement) => faultOf(requirement, steps) ?? []),
+    ...residueReasons(record),
+    ...(record.required.length === 0
+      ? [{ code: "nothing_required", about: "no cleaning step is required" } as const]
+      : []),
+    ...steps
+      .filter(({ outcome }) => outcome === "planned")
+      .map((done) => ({ code: "only_planned", about: about(done) }) as const),
+    ...record.unconfirmed_tasks
+      .filter((taskId) => restsOn(record, taskId))
+      .map((taskId) => ({ code: "task_unconfirmed", about: `task ${taskId} is not in the agent's journal` }) as const),
+    ...(record.signed_by_agent
+      ? []
+      : [{ code: "not_signed", about: record.unsigned_reason ?? "the agent did not sign" } as const]),
+  ];
+  const verdicts = new Set<RecordVerdict>(reasons.map(({ code }) => VERDICT_REASONS[code]));
+  const verdict = verdicts.has("not_clean") ? "not_clean" : verdicts.has("incomplete") ? "incomplete" : "clean";
+  return { verdict, reasons };
+}

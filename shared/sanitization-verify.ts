@@ -1,0 +1,214 @@
+import { canonicalJson } from "./json.ts";
+import { Countersignature, SanitizationDocument } from "./sanitization-document.ts";
+import { readRecord, type SanitizationRecord } from "./sanitization-record.ts";
+import { judge } from "./sanitization-verdict.ts";
+import { followTrust, sequenceOf, type Trust, type TrustChain, type VerifyText } from "./trust.ts";
+
+/** The cryptography that the verifier needs. Each function returns null or false for unreadable input. */
+export interface RecordCrypto {
+  readonly sha256: (text: string) => string;
+  /** Reads a certificate in PEM. */
+  readonly certificate: (pem: string) => {
+    readonly serial: string;
+    readonly sha256: string;
+    readonly publicKeySha256: string;
+    /** Verifies an ECDSA signature in base64 with the certificate's key. */
+    readonly verify: (text: string, signature: string) => boolean;
+  } | null;
+  /** The Ed25519 key of a PEM as base64url of the raw key. */
+  readonly orderKey: (pem: string) => string | null;
+  readonly verifyOrder: VerifyText;
+}
+
+/** The kinds of faults that the verifier finds. */
+export const RECORD_FAULTS = [
+  "document_unreadable",
+  "record_unreadable",
+  "agent_signature_wrong",
+  "agent_signature_missing",
+  "agent_key_differs",
+  "countersignature_wrong",
+  "countersignature_differs",
+  "order_key_unknown",
+  "verdict_differs",
+  "other_node",
+  "record_missing",
+  "record_repeated",
+  "chain_broken",
+] as const;
+export interface RecordFault {
+  readonly code: (typeof RECORD_FAULTS)[number];
+  readonly message: string;
+}
+const fault = (code: RecordFault["code"], message: string): RecordFault => ({ code, message });
+
+export interface VerifiedRecord {
+  readonly faults: readonly RecordFault[];
+  /** The record; null if the document or its text is unreadable. */
+  readonly record: SanitizationRecord | null;
+  readonly sha256: string | null;
+  readonly orderKey: string | null;
+}
+
+/**
+ * The order keys that follow from one trusted key by the chain of statements. A later key does not vouch for an earlier one, because anybody could
+ * state that his own key comes before.
+ */
+function keysAfter(chain: TrustChain, trusted: string, verify: VerifyText): ReadonlySet<string> {
+  const keys = new Set([trusted]);
+  let trust: Trust = { sequence: sequenceOf(chain, trusted), current: { ca_pem: "", order_key: trusted }, next: null };
+  for (const statement of chain) {
+    const followed = followTrust(trust, [statement], verify);
+    if (followed.fault !== null) break;
+    trust = followed.trust;
+    keys.add(trust.current.order_key);
+  }
+  return keys;
+}
+
+function agentFaults(document: SanitizationDocument, record: SanitizationRecord, crypto: RecordCrypto): RecordFault[] {
+  const { agent } = document;
+  if (agent === null || !record.signed_by_agent)
+    return agent === null && !record.signed_by_agent
+      ? []
+      : [
+          fault(
+            "agent_signature_missing",
+            record.signed_by_agent
+              ? "The record says that an agent signed it, and the document has no signature of an agent."
+              : "The record says that no agent signed it, and the document has a signature of an agent.",
+          ),
+        ];
+  const certificate = crypto.certificate(agent.certificate_pem);
+  if (certificate === null) return [fault("agent_key_differs", "The agent's certificate cannot be read.")];
+  const { serial, publicKeySha256 } = certificate;
+  const isNamed = record.agent?.certificate_serial === serial && record.agent.public_key_sha256 === publicKeySha256;
+  return [
+    ...(isNamed ? [] : [fault("agent_key_differs", "The agent's certificate is another one than the record names.")]),
+    ...(certificate.verify(document.text, agent.signature)
+      ? []
+      : [fault("agent_signature_wrong", "The agent's signature does not belong to this text and certificate.")]),
+  ];
+}
+
+function readCountersignature(text: string): Countersignature | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return canonicalJson(value) === text ? (Countersignature.safeParse(value).data ?? null) : null;
+  } catch {
+    // A text that is not JSON is no countersignature.
+    return null;
+  }
+}
+
+function hubFaults(
+  document: SanitizationDocument,
+  record: SanitizationRecord,
+  signed: Countersignature,
+  crypto: RecordCrypto,
+): RecordFault[] {
+  const { hub, agent } = document;
+  const expected: Partial<Countersignature> = {
+    record_id: record.record_id,
+    node_id: record.node.id,
+    sequence: record.sequence,
+    record_sha256: crypto.sha256(document.text),
+    agent_signature: agent?.signature ?? null,
+    agent_certificate_sha256: agent === null ? null : (crypto.certificate(agent.certificate_pem)?.sha256 ?? null),
+  };
+  const other = (Object.keys(expected) as (keyof Countersignature)[]).find((name) => expected[name] !== signed[name]);
+  return [
+    ...(other === undefined
+      ? []
+      : [fault("countersignature_differs", `The hub signed another ${other} than this document has.`)]),
+    ...(crypto.orderKey(hub.public_key_pem) === signed.order_key &&
+    crypto.verifyOrder(signed.order_key, hub.text, urlSafe(hub.signature))
+      ? []
+      : [fault("countersignature_wrong", "The hub's signature does not belong to its text and key.")]),
+  ];
+}
+
+/** Signatures in a document are base64, as `openssl` reads it. Signatures of orders and statements are base64url. */
+const urlSafe = (text: string): string => text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+
+/** A record whose steps were not cut has the verdict that follows from its steps. */
+function verdictFaults(record: SanitizationRecord): RecordFault[] {
+  if (record.cut.some(({ what }) => what === "steps")) return [];
+  const { verdict } = judge(record);
+  return verdict === record.verdict
+    ? []
+    : [fault("verdict_differs", `The record says ${record.verdict}, and its steps lead to ${verdict}.`)];
+}
+
+/**
+ * Verifies one exported record offline. `trusted` are order keys that the reader trusts; without any, the verifier cannot tell whether this hub
+ * signed, and reports nothing about it.
+ */
+export function verifyRecord(value: unknown, trusted: readonly string[], crypto: RecordCrypto): VerifiedRecord {
+  const nothing = { record: null, sha256: null, orderKey: null };
+  const parsed = SanitizationDocument.safeParse(value);
+  if (!parsed.success) {
+    const [first] = parsed.error.issues;
+    const why = `${first?.path.join(".") ?? ""}: ${first?.message ?? "is not valid"}`;
+    return { faults: [fault("document_unreadable", `This is no exported record: ${why}.`)], ...nothing };
+  }
+  const document = parsed.data;
+  const record = readRecord(document.text);
+  if (typeof record === "string")
+    return { faults: [fault("record_unreadable", `The text is no record: ${record}.`)], ...nothing };
+  const sha256 = crypto.sha256(document.text);
+  const signed = readCountersignature(document.hub.text);
+  if (signed === null)
+    return {
+      faults: [fault("countersignature_wrong", "The hub's text is no countersignature of a record.")],
+      record,
+      sha256,
+      orderKey: null,
+    };
+  const known = trusted.some((key) => keysAfter(document.statements, key, crypto.verifyOrder).has(signed.order_key));
+  const faults = [
+    ...agentFaults(document, record, crypto),
+    ...hubFaults(document, record, signed, crypto),
+    ...verdictFaults(record),
+    ...(known || trusted.length === 0
+      ? []
+      : [fault("order_key_unknown", `The order key ${signed.order_key} does not follow from a key that you trust.`)]),
+  ];
+  return { faults, record, sha256, orderKey: signed.order_key };
+}
+
+/** Verifies that records are one node's chain without a gap, from the lowest given sequence number on. */
+export function verifyChain(verified: readonly VerifiedRecord[]): readonly RecordFault[] {
+  const read = verified.flatMap(({ record, sha256 }) =>
+    record === null || sha256 === null ? [] : [{ record, sha256 }],
+  );
+  const links = read.toSorted((a, b) => a.record.sequence - b.record.sequence);
+  return links.flatMap(({ record, sha256 }, index) => {
+    const { sequence, previous_sha256, node } = record;
+    const before = links[index - 1];
+    if (before === undefined)
+      return (sequence === 1) === (previous_sha256 === null)
+        ? []
+        : [fault("chain_broken", `Record ${sequence} does not fit the beginning of a chain.`)];
+    if (before.record.node.id !== node.id)
+      return [
+        fault("other_node", `Record ${sequence} is about node ${node.id}, and not about ${before.record.node.id}.`),
+      ];
+    if (before.record.sequence === sequence)
+      return before.sha256 === sha256
+        ? []
+        : [fault("record_repeated", `There are two records with number ${sequence}.`)];
+    if (before.record.sequence !== sequence - 1)
+      return [
+        fault("record_missing", `Between record ${before.record.sequence} and record ${sequence} records are missing.`),
+      ];
+    return previous_sha256 === before.sha256
+      ? []
+      : [
+          fault(
+            "chain_broken",
+            `Record ${sequence} was written after another record ${before.record.sequence} than this one.`,
+          ),
+        ];
+  });
+}

@@ -1,0 +1,115 @@
+/** A node with a real agent process, whose turnovers end with a sanitization record. */
+import { randomUUID } from "node:crypto";
+import { readTask } from "../../hub/db/queries/task-reads.ts";
+import { enqueueTask } from "../../hub/db/queries/tasks.ts";
+import type { SanitizationRecordRow, Task } from "../../hub/db/schema/index.ts";
+import { type PreparedRecord, prepareRecord, type Turnover } from "../../hub/node/prepare-record.ts";
+import { type StoredRecord, storeRecord } from "../../hub/node/store-record.ts";
+import { type NodeId, WorkflowId } from "../../shared/ids.ts";
+import { TASKS, type TaskInput, type TaskType } from "../../shared/tasks/index.ts";
+import type { HostFolder } from "../fakes/hub/host-folder.ts";
+import { type AgentHosts, hubOf, prepareHost } from "./agent-hosts.ts";
+import type { Child } from "./child.ts";
+import type { GatewayRig } from "./gateway-rig.ts";
+import { until } from "./until.ts";
+
+export class TurnoverHost {
+  readonly rig: GatewayRig;
+  readonly nodeId: NodeId;
+  readonly folder: HostFolder;
+  readonly #hosts: AgentHosts;
+  #agent: Child;
+
+  private constructor(rig: GatewayRig, hosts: AgentHosts, nodeId: NodeId, folder: HostFolder) {
+    this.rig = rig;
+    this.nodeId = nodeId;
+    this.folder = folder;
+    this.#hosts = hosts;
+    this.#agent = hosts.start(folder);
+  }
+
+  static async start(rig: GatewayRig, hosts: AgentHosts): Promise<TurnoverHost> {
+    const nodeId = await rig.addNode("active");
+    const folder = hosts.add();
+    prepareHost(folder, hubOf(rig), { nodeId, token: await rig.issueToken(nodeId) });
+    return new TurnoverHost(rig, hosts, nodeId, folder);
+  }
+
+  get agent(): Child {
+    return this.#agent;
+  }
+  /** Starts the agent again after its end. */
+  restart(): void {
+    this.#agent = this.#hosts.start(this.folder);
+  }
+  /** Removes the agent's journal, as the new system of a reimaged host has none, and starts the agent again. */
+  async forget(): Promise<void> {
+    await this.#agent.stop();
+    this.folder.write("var/lib/muster/agent/journal", "");
+    this.restart();
+  }
+
+  queue<T extends TaskType>(type: T, input: TaskInput<T>): Promise<Task> {
+    const task = { nodeId: this.nodeId, type, input, idempotencyKey: randomUUID(), deadlineSeconds: 600 };
+    return this.rig.inTx(async (tx) => (await enqueueTask(tx, task)).task);
+  }
+  ended(task: Task): Promise<Task> {
+    return until(`the end of ${task.type}`, async () => {
+      const now = await readTask(this.rig.db, task.id);
+      return now?.finishedAt == null ? undefined : now;
+    });
+  }
+  /** Has the agent do a task with cleaning steps: it closes the terminals of a user whom the host does not have. */
+  async clean(): Promise<Task> {
+    return this.ended(await this.queue("terminal.close", { login_user: "nobody-here", plan: false }));
+  }
+
+  prepare(tasks: readonly Task[], more: Partial<Turnover> = {}): Promise<PreparedRecord> {
+    const turnover: Turnover = {
+      nodeId: this.nodeId,
+      startedAt: new Date(),
+      tasks,
+      unconfirmed: [],
+      allocation: {
+        id: randomUUID(),
+        tenant: "acme",
+        login_user: "ann",
+        granted_root: false,
+        from: new Date().toISOString(),
+        to: null,
+      },
+      operation: {
+        decommission_id: WorkflowId.parse(randomUUID()),
+        mode: "soft_reset",
+        reason: "the tenant left",
+        requested_by: "admin",
+      },
+      trust: "in_place",
+      required: [{ type: "terminal.close", step: "terminals" }],
+      residue: { has_baseline: true, items: [{ item: "accounts", status: "clean", names: [], reason: null }] },
+      unsigned_reason: null,
+      ...more,
+    };
+    return this.rig.inTx((tx) => prepareRecord(tx, turnover));
+  }
+  async sign(text: string): Promise<Task> {
+    return this.ended(await this.queue("node.sign_record", { text }));
+  }
+  /** Stores a record. `signing` is the agent's task that signed it, and null for a record without an agent's signature. */
+  store(text: string, signing: Task | null, change: object = {}): Promise<StoredRecord> {
+    const signed =
+      signing === null
+        ? null
+        : TASKS["node.sign_record"].result.parse({ ...(signing.result as object | null), ...change });
+    const { countersign } = this.rig.signer;
+    return this.rig.inTx((tx) => storeRecord(tx, { text, signed, countersign }));
+  }
+
+  /** A whole turnover: cleaning, a record, the agent's signature, the stored row. */
+  async turnOver(more: Partial<Turnover> = {}): Promise<SanitizationRecordRow> {
+    const { text } = await this.prepare([await this.clean()], more);
+    const stored = await this.store(text, await this.sign(text));
+    if (!("stored" in stored)) throw new Error(stored.message);
+    return stored.stored;
+  }
+}
