@@ -13,8 +13,8 @@ export const AGENT: PackageSpec = {
   ],
   home: "agent",
   sources: ["agent", "shared"],
-  npm: ["ws", "zod", "systeminformation", "execa", "@rgrove/parse-xml"],
-  binaries: { amd64: [], arm64: [] },
+  npm: ["ws", "zod", "systeminformation", "execa", "@rgrove/parse-xml", "koffi"],
+  binaries: { amd64: ["@koromix/koffi-linux-x64"], arm64: ["@koromix/koffi-linux-arm64"] },
   commands: { "muster-agent": "agent/main.ts" },
   // A small young generation in V8 saves memory of the agent: V8 would otherwise reserve more memory at the start and return it slowly. An agent is
   // mostly idle, so a small young generation is enough.

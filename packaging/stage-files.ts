@@ -7,8 +7,11 @@ import { strippedName, stripTypes } from "./strip-types.ts";
 
 const NOT_SHIPPED = /[.](test|fixture)[.]ts$/;
 /** Extensions of files in npm packages that Node.js does not load. The package contains licence files whatever their extension. */
-const NPM_NOT_SHIPPED = new Set([".md", ".map", ".ts", ".cts", ".mts", ".flow"]);
+const NPM_NOT_SHIPPED = new Set([".md", ".map", ".ts", ".cts", ".mts", ".flow", ".cc", ".hh", ".h", ".inc", ".def"]);
+/** Folders of npm packages with binaries for the C library musl. The packages' own Node.js needs glibc. */
+const FOR_MUSL = /[/]musl_[a-z0-9]+([/]|$)/;
 const isShipped = (file: string): boolean => {
+  if (FOR_MUSL.test(file)) return false;
   const name = basename(file).toLowerCase();
   if (/^(licen[cs]e|notice|copying)/.test(name)) return true;
   return !NPM_NOT_SHIPPED.has(extname(name));

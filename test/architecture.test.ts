@@ -163,6 +163,9 @@ const PLANTED = [
   ["agent/up.ts", 'import "../hub/db/tables.ts";', "agent-imports"],
   ["agent/tasks/delete.ts", 'import "node:child_process";', "only-agent-system-touches-the-host"],
   ["agent/tasks/write.ts", 'import "node:fs/promises";', "only-agent-system-touches-the-host"],
+  ["agent/system/ffi.ts", 'import "koffi";', "driver-calls-in-one-folder"],
+  ["agent/gpu-memory/open.ts", 'import "../system/gpu-memory/cuda-device.ts";', "driver-calls-on-demand"],
+  ["hub/gpu-memory/store.ts", 'import "../db/tables.ts";', "hub-gpu-memory-imports"],
   ["cloud-init/run.ts", 'import "node:child_process";', "cloud-init-is-pure"],
   ["hub/maas/store.ts", 'import type { A } from "../db/tables.ts"; export type B = A;', "hub-maas-imports"],
   ["hub/secrets/store.ts", 'import "../db/tables.ts";', "hub-secrets-imports"],
@@ -198,6 +201,7 @@ const PLANTED = [
 ] as const;
 
 const TARGETS = [
+  "agent/system/gpu-memory/cuda-device.ts",
   "hub/startup/config.ts",
   "hub/main.ts",
   "hub/db/orm.ts",

@@ -3,6 +3,8 @@ import type { System } from "../system/system.ts";
 import { grantUser } from "./allocation-grant-user.ts";
 import { revokeUser } from "./allocation-revoke-user.ts";
 import { drain } from "./drain.ts";
+import { gpuChallenge } from "./gpu-challenge.ts";
+import { gpuFill } from "./gpu-fill.ts";
 import { gpuScrub } from "./gpu-scrub.ts";
 import { heartbeatCheck } from "./heartbeat-check.ts";
 import { hwSyncReseed } from "./hw-sync-reseed.ts";
@@ -25,4 +27,6 @@ export const handlersFor = (system: System, evidence: RecordEvidence): TaskHandl
   "terminal.close": terminalClose(system),
   "node.validate_clean": validateClean(system),
   "node.gpu_scrub": gpuScrub(system),
+  "node.gpu_fill": gpuFill(system),
+  "node.gpu_challenge": gpuChallenge(system),
 });

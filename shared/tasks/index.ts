@@ -3,6 +3,8 @@ import type { TaskId } from "../ids.ts";
 import { grantUser } from "./allocation-grant-user.ts";
 import { revokeUser } from "./allocation-revoke-user.ts";
 import { drain } from "./drain.ts";
+import { gpuChallenge } from "./gpu-challenge.ts";
+import { gpuFill } from "./gpu-fill.ts";
 import { gpuScrub } from "./gpu-scrub.ts";
 import { heartbeatCheck } from "./heartbeat-check.ts";
 import { hwSyncReseed } from "./hw-sync-reseed.ts";
@@ -25,6 +27,8 @@ export const TASKS = {
   [terminalClose.type]: terminalClose,
   [validateClean.type]: validateClean,
   [gpuScrub.type]: gpuScrub,
+  [gpuFill.type]: gpuFill,
+  [gpuChallenge.type]: gpuChallenge,
 } as const;
 
 export type TaskType = keyof typeof TASKS;

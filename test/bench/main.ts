@@ -6,6 +6,7 @@ import { removeHubState } from "../support/hub-state.ts";
 import { measureAgentIdle } from "./agent-idle.ts";
 import { measureAgentMemory } from "./agent-memory.ts";
 import { isHeld, printFigure } from "./figure.ts";
+import { measureGpuAnswers } from "./gpu-answers.ts";
 import { measureHostile } from "./hostile.ts";
 import { measureHubStart } from "./hub-start.ts";
 import { measureMaasRequests } from "./maas-requests.ts";
@@ -23,6 +24,7 @@ let allHeld = true;
 process.stdout.write(`${describeMachine()}\n\n`);
 for (const measure of [
   () => measureHubStart(join(stateDir, "start")),
+  () => measureGpuAnswers(),
   () => measureStageMoves(join(stateDir, "moves")),
   // The measurements of takeover and MAAS requests mostly wait, so both run at the same time.
   async () =>

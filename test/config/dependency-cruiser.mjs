@@ -82,16 +82,34 @@ export default {
     only(
       "agent-imports",
       "^agent/",
-      ["^agent/", "^shared/", NODE, `${NPM}(ws|@types/ws|zod|systeminformation|execa|@rgrove/parse-xml)/`],
+      ["^agent/", "^shared/", NODE, `${NPM}(ws|@types/ws|zod|systeminformation|execa|@rgrove/parse-xml|koffi)/`],
       "The agent ships alone, to hosts it must not weigh down; the hub's code is not there.",
     ),
     never(
       "only-agent-system-touches-the-host",
       "^agent/",
-      `(^(child_process|fs|fs/promises|worker_threads|cluster|dgram)$|${NPM}(execa|systeminformation)/)`,
+      `(^(child_process|fs|fs/promises|worker_threads|cluster|dgram)$|${NPM}(execa|systeminformation|koffi)/)`,
       "One folder to read to know all that the agent can do to a host. The journal keeps its own file.",
       { except: ["^agent/system/", "^agent/journal[.]ts$"] },
     ),
+    never(
+      "driver-calls-in-one-folder",
+      "^agent/",
+      `${NPM}koffi/`,
+      "A call into a driver may never return, and takes memory. Only the worker of a GPU makes such calls.",
+      { except: ["^agent/system/gpu-memory/"] },
+    ),
+    {
+      name: "driver-calls-on-demand",
+      comment:
+        "The agent's own process must not load the foreign function interface. A worker loads it when it needs it.",
+      severity: "error",
+      from: { path: "^agent/", pathNot: [TESTS, "^agent/system/gpu-memory/cuda-device[.]ts$"] },
+      to: {
+        path: "^agent/system/gpu-memory/cuda-(device|library)[.]ts$",
+        dependencyTypesNot: ["type-only", "dynamic-import"],
+      },
+    },
     only(
       "cloud-init-is-pure",
       "^cloud-init/",
@@ -110,6 +128,12 @@ export default {
       "^hub/bmc/",
       ["^hub/bmc/", "^shared/", HUB_ANYWHERE, `${NPM}(execa|zod)/`, NODE],
       "What asks a BMC knows nothing of MAAS, of our database or of whom the login is.",
+    ),
+    only(
+      "hub-gpu-memory-imports",
+      "^hub/gpu-memory/",
+      ["^hub/gpu-memory/", "^shared/", `${NPM}zod/`, NODE],
+      "What evidence means is a function of values, so that it can be tested as a table.",
     ),
     only(
       "hub-secrets-imports",
@@ -179,6 +203,7 @@ export default {
         "^hub/maas/(port|boot-images|power-address|host-address|same-owner|schemas)[.]ts$",
         "^hub/secrets/port[.]ts$",
         "^hub/node/",
+        "^hub/gpu-memory/",
         "^hub/db/",
         "^hub/gateway/dispatch[.]ts$",
         "^cloud-init/",

@@ -1,0 +1,30 @@
+import type { z } from "zod";
+import { isWorkerAlive } from "../system/gpu-memory/exchange-files.ts";
+import type { System } from "../system/system.ts";
+import { END_FILE, EXCHANGE_FOLDER, WORKER_FILE, WorkerProcess } from "./exchange.ts";
+
+/** The folder of the exchange with the worker of a GPU, as the host names it. */
+export const exchangeFolder = (fillTaskId: string, uuid: string): string => `${EXCHANGE_FOLDER}/${fillTaskId}/${uuid}`;
+
+/** Reads a file of an exchange, or null if the worker has not written it. */
+export async function readExchange<T>(
+  system: System,
+  folder: string,
+  name: string,
+  schema: z.ZodType<T>,
+): Promise<T | null> {
+  const text = await system.read(`${folder}/${name}`);
+  return text === null ? null : schema.parse(JSON.parse(text));
+}
+
+export const writeExchange = (system: System, folder: string, name: string, value: unknown): Promise<void> =>
+  system.write(`${folder}/${name}`, `${JSON.stringify(value)}\n`, 0o600);
+
+/** The process that holds the memory of a GPU, or null if no process of this exchange is alive. */
+export async function aliveWorker(system: System, folder: string): Promise<WorkerProcess | null> {
+  const worker = await readExchange(system, folder, WORKER_FILE, WorkerProcess);
+  return worker !== null && isWorkerAlive(worker) ? worker : null;
+}
+
+/** Tells a worker to zero and free its memory, and to end. */
+export const endWorker = (system: System, folder: string): Promise<void> => writeExchange(system, folder, END_FILE, {});

@@ -1,0 +1,67 @@
+import { ALLOCATION_STEP_BYTES, CHUNK_BYTES, STREAM_BLOCK_BYTES } from "../../shared/gpu-memory.ts";
+
+const MIB = 2 ** 20;
+const GIB = 2 ** 30;
+/** One piece of 4 GiB is safe on every driver. A larger piece can exceed the driver's own time limit for clearing memory. */
+export const ALLOCATION_SIZES = [4 * GIB, GIB, 256 * MIB, 64 * MIB, 16 * MIB, ALLOCATION_STEP_BYTES] as const;
+/** The most memory that one launch works on, so that a launch ends within a fraction of a second. */
+const SLICE_BYTES = 256 * MIB;
+
+export interface Allocation {
+  readonly address: bigint;
+  readonly bytes: number;
+}
+
+/** A part of the range that lies in one allocation and in one chunk of the stream. */
+export interface Slice {
+  readonly address: bigint;
+  readonly bytes: number;
+  /** The distance of the slice from the begin of the range. */
+  readonly offset: number;
+  readonly chunk: number;
+  /** The number of the slice's first stream block in its chunk. */
+  readonly counter: number;
+}
+
+/** Takes memory in pieces, the largest first, until the driver has no piece of the smallest size left. */
+export function* allocateAll(
+  allocate: (bytes: number) => bigint | null,
+  sizes: readonly number[] = ALLOCATION_SIZES,
+): Generator<Allocation> {
+  for (const bytes of sizes)
+    for (let address = allocate(bytes); address !== null; address = allocate(bytes)) yield { address, bytes };
+}
+
+export const bytesOf = (range: readonly Allocation[]): number => range.reduce((sum, { bytes }) => sum + bytes, 0);
+
+export function* slicesOf(range: readonly Allocation[], most: number = SLICE_BYTES): Generator<Slice> {
+  let offset = 0;
+  for (const { address, bytes } of range)
+    for (let done = 0; done < bytes; ) {
+      const inChunk = offset % CHUNK_BYTES;
+      const length = Math.min(most, bytes - done, CHUNK_BYTES - inChunk);
+      yield {
+        address: address + BigInt(done),
+        bytes: length,
+        offset,
+        chunk: Math.floor(offset / CHUNK_BYTES),
+        counter: inChunk / STREAM_BLOCK_BYTES,
+      };
+      done += length;
+      offset += length;
+    }
+}
+
+/** The pieces of memory that together are the bytes from `offset` on, in their order. */
+export function piecesAt(range: readonly Allocation[], offset: number, bytes: number): Allocation[] {
+  const pieces: Allocation[] = [];
+  let begin = 0;
+  for (const one of range) {
+    const from = Math.max(offset, begin);
+    const to = Math.min(offset + bytes, begin + one.bytes);
+    if (from < to) pieces.push({ address: one.address + BigInt(from - begin), bytes: to - from });
+    begin += one.bytes;
+  }
+  if (bytesOf(pieces) !== bytes) throw new RangeError(`The range has no ${bytes} bytes at ${offset}.`);
+  return pieces;
+}

@@ -1,0 +1,49 @@
+import { join } from "node:path";
+import { driverVariables, foreignVariables } from "../../gpu-memory/environment.ts";
+import type { OverwriteOrder, OverwriteResult } from "../../gpu-memory/exchange.ts";
+import { asGpuFault, GpuFaultError } from "../../gpu-memory/faults.ts";
+import { type OverwriteRun, overwrite } from "../../gpu-memory/overwrite.ts";
+import { isPresent } from "../files.ts";
+import type { DriverPaths } from "./cuda-device.ts";
+import { exchangeIn } from "./exchange-files.ts";
+
+/** The folders in which distributions install NVIDIA's libraries. The worker takes no library from another folder. */
+export const LIBRARY_FOLDERS = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"] as const;
+export const CUDA_LIBRARY = "libcuda.so.1";
+const NVML_LIBRARY = "libnvidia-ml.so.1";
+
+async function driverPaths(root: string): Promise<DriverPaths> {
+  for (const folder of LIBRARY_FOLDERS) {
+    const cuda = join(root, folder, CUDA_LIBRARY);
+    if (await isPresent(cuda)) return { cuda, nvml: join(root, folder, NVML_LIBRARY) };
+  }
+  throw new GpuFaultError("driver_missing", `None of ${LIBRARY_FOLDERS.join(", ")} contains ${CUDA_LIBRARY}.`);
+}
+
+/**
+ * The work of the worker of one GPU. It runs in a process of its own, because the driver may block, because a context of the driver belongs to one
+ * thread, and because only the end of the process surely gives the memory back.
+ */
+export async function performOverwrite(
+  order: OverwriteOrder,
+  run: OverwriteRun & { readonly root: string },
+): Promise<OverwriteResult> {
+  for (const name of foreignVariables(process.env)) delete process.env[name];
+  Object.assign(process.env, driverVariables(order.uuid));
+  const exchange = exchangeIn(order.folder);
+  await exchange.begin();
+  try {
+    const paths = await driverPaths(run.root);
+    run.progress({ step: "open", done: 0, bytes: 0 });
+    const began = performance.now();
+    // Only a worker loads the foreign function interface. The agent's own process never does.
+    const { openGpu } = await import("./cuda-device.ts");
+    const opened = openGpu(order, paths);
+    const openMs = Math.round(performance.now() - began);
+    return await overwrite(order, { ...opened, openMs }, exchange, run);
+  } catch (error) {
+    const fault = asGpuFault(error, order.uuid);
+    if (fault instanceof GpuFaultError) return { end: "fault", fault: fault.fault, message: fault.message };
+    throw fault;
+  }
+}

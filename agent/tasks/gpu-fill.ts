@@ -1,0 +1,118 @@
+import { GPU_FAULTS } from "../../shared/gpu-faults.ts";
+import type { GpuCommitment } from "../../shared/gpu-memory.ts";
+import { Json } from "../../shared/json.ts";
+import type { TaskHandlers, TaskInput, TaskProgress, TaskResult } from "../../shared/tasks/index.ts";
+import { driverEvidence, libraryEvidence } from "../gpu-memory/driver-evidence.ts";
+import { endEarlierWorkers } from "../gpu-memory/earlier-workers.ts";
+import { type FillOutcome, type FillTiming, fillGpu } from "../gpu-memory/fill-gpu.ts";
+import type { System } from "../system/system.ts";
+
+type Type = "node.gpu_fill";
+type Gpu = TaskInput<Type>["gpus"][number];
+type Step = TaskResult<Type>["steps"][number];
+
+const TIMING: FillTiming = { lookEveryMs: 250, endWithinMs: 60_000, tellEveryMs: 2_000 };
+
+/**
+ * Starts a worker for each GPU, and returns what the workers commit to. The workers go on after the task's end: they hold the memory for the
+ * challenge. A restarted agent finds the workers of the task, or their commitments, and starts none twice.
+ */
+export const gpuFill =
+  (system: System, timing: FillTiming = TIMING): TaskHandlers[Type] =>
+  async (input, run) => {
+    const [driver, library] = [await driverEvidence(system), await libraryEvidence(system)];
+    if (input.plan) {
+      const steps = input.gpus.map(planned);
+      return { ok: true, result: { steps, commitments: [], faults: [], driver, library } };
+    }
+    system.workers.begin(run.taskId, Json.parse(input));
+    const left = await endEarlierWorkers(system, run.taskId, timing, run.signal);
+    if (left !== null)
+      return {
+        ok: false,
+        error: "earlier_worker_remains",
+        message: `Process ${left.pid} of task ${left.taskId} still holds GPU memory. ${GPU_FAULTS.driver_wedged}`,
+      };
+    const told = new ToldGpus(run.progress, timing.tellEveryMs);
+    const ends = await Promise.all(
+      input.gpus.map(async (gpu, number): Promise<{ gpu: Gpu; outcome: FillOutcome }> => {
+        const outcome =
+          gpu.vendor === "amd"
+            ? unsupported(gpu.pci_address)
+            : await fillGpu(system, timing, { input, gpu, number }, run, told.of(gpu.uuid));
+        return { gpu, outcome };
+      }),
+    );
+    return {
+      ok: true,
+      result: {
+        steps: ends.map(({ gpu, outcome }) => stepOf(gpu, outcome)),
+        commitments: ends.flatMap(({ outcome }) => outcome.commitment ?? []),
+        faults: ends.flatMap(({ gpu, outcome }) =>
+          outcome.fault === null ? [] : [{ target: nameOf(gpu), fault: outcome.fault }],
+        ),
+        driver,
+        library,
+      },
+    };
+  };
+
+const nameOf = (gpu: Gpu): string => (gpu.vendor === "amd" ? gpu.pci_address : gpu.uuid);
+
+const unsupported = (pciAddress: string): FillOutcome => ({
+  commitment: null,
+  fault: "unsupported",
+  message: `GPU ${pciAddress} is not overwritten. ${GPU_FAULTS.unsupported}`,
+});
+
+const planned = (gpu: Gpu): Step => ({
+  step: "gpu_fill",
+  target: nameOf(gpu),
+  outcome: "planned",
+  message:
+    gpu.vendor === "amd"
+      ? `Muster would not overwrite the memory of GPU ${gpu.pci_address}, because it overwrites NVIDIA GPUs only.`
+      : `Muster would overwrite all memory of GPU ${gpu.uuid} that the driver gives to a process.`,
+  evidence: {},
+});
+
+function stepOf(gpu: Gpu, { commitment, fault, message }: FillOutcome): Step {
+  const outcome = fault === null ? "ok" : fault === "unsupported" ? "unsupported" : "failed";
+  const evidence = { ...(fault === null ? {} : { fault }), ...(commitment === null ? {} : evidenceOf(commitment)) };
+  return { step: "gpu_fill", target: nameOf(gpu), outcome, message: message.slice(0, 512), evidence };
+}
+
+/** The figures of a commitment that a person reads first. The whole commitment is in the task's result. */
+const evidenceOf = (one: GpuCommitment) => ({
+  allocated_bytes: one.allocated_bytes,
+  total_bytes: one.total_bytes,
+  reserved_bytes: one.reserved_bytes,
+  unreached_bytes: (one.total_bytes ?? one.visible_bytes) - one.allocated_bytes,
+  prefill_nonzero_units: one.prefill_nonzero_units,
+  mismatched_blocks: one.mismatched_blocks,
+  fill_bytes_per_second: perSecond(one.allocated_bytes, one.fill_ms),
+  check_bytes_per_second: perSecond(one.allocated_bytes, one.check_ms),
+});
+
+/** A time below a millisecond counts as one, so that no figure is infinite. */
+const perSecond = (bytes: number, ms: number): number => Math.round((bytes * 1000) / Math.max(ms, 1));
+
+type Progress = TaskProgress<Type>;
+
+/** Collects the progress of all workers into one report, which is sent at most every `everyMs`. */
+class ToldGpus {
+  readonly #gpus = new Map<string, Progress["gpus"][number]>();
+  readonly #tell: (progress: Progress) => void;
+  readonly #everyMs: number;
+  #toldAt = Number.NEGATIVE_INFINITY;
+  constructor(tell: (progress: Progress) => void, everyMs: number) {
+    this.#tell = tell;
+    this.#everyMs = everyMs;
+  }
+  of = (uuid: string) => (step: string, bytes: number) => {
+    this.#gpus.set(uuid, { uuid, step: step.slice(0, 32), bytes });
+    if (performance.now() - this.#toldAt < this.#everyMs) return;
+    this.#toldAt = performance.now();
+    this.#tell({ gpus: [...this.#gpus.values()] });
+  };
+}

@@ -1,0 +1,57 @@
+import type { GpuEvidence, GpuVerdict } from "./verdict.ts";
+
+/** The host whose software made the statements of a claim. */
+export interface ClaimingHost {
+  readonly at: Date;
+  readonly agentVersion: string;
+  readonly bootId: string;
+  readonly image: string | null;
+  readonly secureBoot: "on" | "off" | "unknown";
+}
+
+export interface GpuClaim {
+  readonly text: string;
+  /** What the claim does not cover. */
+  readonly not_covered: readonly string[];
+}
+
+const NEVER_COVERED = [
+  "caches, shared memory and registers of the GPU",
+  "spare and retired memory rows",
+  "firmware and flash memory of the GPU",
+  "copies elsewhere",
+];
+
+/**
+ * The text of a claim about one GPU, for the sanitization record. The text says who reported what. It never says that anything is proven, certified
+ * or securely erased, because a compromised host can compute every answer.
+ */
+export function gpuClaim(host: ClaimingHost, evidence: GpuEvidence, verdict: GpuVerdict, seed: string): GpuClaim {
+  const who = `At ${host.at.toISOString()}, Muster's agent ${host.agentVersion} (boot ${host.bootId}, image ${host.image ?? "unknown"}, Secure Boot ${host.secureBoot})`;
+  const { commitment } = evidence;
+  if (verdict.level === null)
+    return {
+      text: `Muster claims nothing about the memory of GPU ${evidence.uuid}.`,
+      not_covered: ["the whole memory of the GPU", ...NEVER_COVERED],
+    };
+  if (verdict.level === "reset_only" || commitment === null)
+    return {
+      text: `${who} reported that GPU ${evidence.uuid} was reset. Muster did not overwrite the memory of GPU ${evidence.uuid}. ${RELIANCE}`,
+      not_covered: ["the whole memory of the GPU", ...NEVER_COVERED],
+    };
+  const answered =
+    verdict.level === "challenge_verified"
+      ? ` It answered ${evidence.answers?.correct ?? 0} questions about random blocks correctly, which the hub chose after the overwrite.`
+      : "";
+  const unreached = verdict.ofBytes - commitment.allocated_bytes;
+  return {
+    text: `${who} reported that it overwrote ${commitment.allocated_bytes} of ${verdict.ofBytes} bytes on GPU ${evidence.uuid} with data derived from seed ${seed}, which was issued for this task. It found ${commitment.mismatched_blocks} mismatches on the device.${answered} It zeroed these bytes and found them zero. ${RELIANCE}`,
+    not_covered: [
+      `${unreached} bytes of the GPU's memory that the driver does not give to a process`,
+      ...NEVER_COVERED,
+    ],
+  };
+}
+
+const RELIANCE =
+  "It does not show that no copy exists elsewhere, and it relies on the integrity of the host software named above.";

@@ -1,0 +1,202 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { GpuCommitment, GpuRelease } from "../../shared/gpu-memory.ts";
+import { gpuClaim } from "./claim.ts";
+import {
+  GPU_CLAIM_LEVELS,
+  type GpuEvidence,
+  gpuVerdict,
+  LEAST_QUESTIONS,
+  percent,
+  unmetRequirement,
+} from "./verdict.ts";
+
+const UUID = "GPU-00112233-4455-6677-8899-aabbccddeeff";
+const OTHER = "GPU-00112233-4455-6677-8899-aabbccddee00";
+const TOTAL = 1_000_000;
+const COMMITMENT: GpuCommitment = {
+  uuid: UUID,
+  pci_address: "0000:3b:00.0",
+  cuda_version: 13_000,
+  allocated_bytes: 990_000,
+  total_bytes: TOTAL,
+  reserved_bytes: 5_000,
+  visible_bytes: 995_000,
+  prefill_nonzero_units: 12,
+  prefill_marker_units: null,
+  mismatched_blocks: 0,
+  first_mismatch: null,
+  open_ms: 1,
+  allocate_ms: 1,
+  scan_ms: 1,
+  fill_ms: 1,
+  check_ms: 1,
+};
+const RELEASE: GpuRelease = { zeroed_bytes: 990_000, nonzero_units: 0, answer_ms: 1, zero_ms: 1, scan_ms: 1 };
+const GOOD: GpuEvidence = {
+  uuid: UUID,
+  expectedBytes: TOTAL,
+  isReset: true,
+  commitment: COMMITMENT,
+  answers: { uuid: UUID, asked: 64, correct: 64 },
+  release: RELEASE,
+};
+
+describe("gpuVerdict", () => {
+  it("reaches each level with exactly its evidence", () => {
+    expect(gpuVerdict(GOOD)).toEqual({
+      uuid: UUID,
+      level: "challenge_verified",
+      share: 0.99,
+      ofBytes: TOTAL,
+      reasons: [],
+    });
+    expect(gpuVerdict({ ...GOOD, answers: null })).toMatchObject({ level: "overwritten", share: 0.99 });
+    expect(gpuVerdict({ ...GOOD, commitment: null })).toMatchObject({ level: "reset_only", share: 0 });
+    expect(gpuVerdict({ ...GOOD, commitment: null, isReset: false })).toMatchObject({ level: null, share: 0 });
+  });
+
+  it.each<[string, Partial<GpuEvidence>, RegExp]>([
+    ["another GPU", { commitment: { ...COMMITMENT, uuid: OTHER } }, /named another GPU/],
+    ["no memory", { commitment: { ...COMMITMENT, allocated_bytes: 0 } }, /no memory/],
+    ["more memory than there is", { commitment: { ...COMMITMENT, allocated_bytes: TOTAL + 1 } }, /more overwritten/],
+    ["a mismatch", { commitment: { ...COMMITMENT, mismatched_blocks: 1 } }, /differed .* in 1 blocks/],
+    ["one wrong answer", { answers: { uuid: UUID, asked: 64, correct: 63 } }, /1 of 64 questions wrongly/],
+    ["no release", { release: null }, /did not report that its memory was zeroed/],
+    ["a release in part", { release: { ...RELEASE, zeroed_bytes: 989_999 } }, /only in part/],
+    ["memory that is not zero", { release: { ...RELEASE, nonzero_units: 1 } }, /1 units that were not zero/],
+  ])("falls to reset_only with %s, and to nothing without a reset", (_what, change, reason) => {
+    const fallen = gpuVerdict({ ...GOOD, ...change });
+    expect(fallen).toMatchObject({ level: "reset_only", share: 0 });
+    expect(fallen.reasons.join(" ")).toMatch(reason);
+    expect(gpuVerdict({ ...GOOD, ...change, isReset: false }).level).toBeNull();
+  });
+
+  it("needs enough questions for challenge_verified", () => {
+    const few = { uuid: UUID, asked: LEAST_QUESTIONS - 1, correct: LEAST_QUESTIONS - 1 };
+    expect(gpuVerdict({ ...GOOD, answers: few })).toMatchObject({ level: "overwritten" });
+  });
+
+  it("takes the share of the largest figure of the GPU's memory, whoever gives it", () => {
+    const share = (expected: number | null, total: number | null, visible: number) =>
+      gpuVerdict({
+        ...GOOD,
+        expectedBytes: expected,
+        commitment: { ...COMMITMENT, total_bytes: total, visible_bytes: visible },
+      }).share;
+    expect(share(2_000_000, TOTAL, 995_000)).toBe(0.495);
+    expect(share(null, 1_100_000, 995_000)).toBe(0.9);
+    expect(share(null, null, 990_000)).toBe(1);
+  });
+
+  it("never rises when evidence is taken away or contradicted (generated cases)", () => {
+    const rank = (evidence: GpuEvidence): number => {
+      const { level } = gpuVerdict(evidence);
+      return level === null ? -1 : GPU_CLAIM_LEVELS.indexOf(level);
+    };
+    const evidence = fc.record({
+      uuid: fc.constant(UUID),
+      expectedBytes: fc.constantFrom(null, TOTAL, 2 * TOTAL),
+      isReset: fc.boolean(),
+      commitment: fc.option(
+        fc.record({
+          uuid: fc.constantFrom(UUID, UUID, OTHER),
+          allocated_bytes: fc.constantFrom(0, 990_000, 990_000, 3 * TOTAL),
+          mismatched_blocks: fc.constantFrom(0, 0, 1),
+        }),
+      ),
+      answers: fc.option(
+        fc.record({ uuid: fc.constant(UUID), asked: fc.constantFrom(0, 1, 64), missing: fc.constantFrom(0, 0, 1) }),
+      ),
+      release: fc.option(
+        fc.record({ zeroed_bytes: fc.constantFrom(990_000, 990_000, 0), nonzero_units: fc.constantFrom(0, 0, 1) }),
+      ),
+    });
+    fc.assert(
+      fc.property(evidence, (drawn) => {
+        const whole: GpuEvidence = {
+          ...drawn,
+          commitment: drawn.commitment === null ? null : { ...COMMITMENT, ...drawn.commitment },
+          answers:
+            drawn.answers === null
+              ? null
+              : {
+                  uuid: UUID,
+                  asked: drawn.answers.asked,
+                  correct: Math.max(0, drawn.answers.asked - drawn.answers.missing),
+                },
+          release: drawn.release === null ? null : { ...RELEASE, ...drawn.release },
+        };
+        const level = rank(whole);
+        expect(rank({ ...whole, isReset: false })).toBeLessThanOrEqual(level);
+        expect(rank({ ...whole, commitment: null })).toBeLessThanOrEqual(level);
+        expect(rank({ ...whole, release: null })).toBeLessThanOrEqual(level);
+        expect(rank({ ...whole, answers: { uuid: UUID, asked: 64, correct: 0 } })).toBeLessThanOrEqual(level);
+        const verdict = gpuVerdict(whole);
+        expect(verdict.share >= 0 && verdict.share <= 1).toBe(true);
+        expect(verdict.level === "challenge_verified" || verdict.reasons.length > 0).toBe(true);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe("unmetRequirement", () => {
+  const levels = [null, ...GPU_CLAIM_LEVELS];
+  const required = GPU_CLAIM_LEVELS.flatMap((level) => [0, 0.98, 1].map((share) => ({ level, share })));
+
+  it("is empty exactly if each GPU has the level and the share", () => {
+    for (const level of levels)
+      for (const share of [0, 0.9799, 0.98, 1])
+        for (const requirement of required) {
+          const verdict = { uuid: UUID, level, share, ofBytes: TOTAL, reasons: ["because"] };
+          const isHigh = levels.indexOf(level) >= levels.indexOf(requirement.level);
+          const isMet = isHigh && (requirement.level === "reset_only" || share >= requirement.share);
+          expect(unmetRequirement([verdict], [UUID], requirement).length === 0).toBe(isMet);
+        }
+  });
+
+  it("names a GPU of which nothing is known", () => {
+    const unmet = unmetRequirement([gpuVerdict(GOOD)], [UUID, OTHER], { level: "overwritten", share: 0.98 });
+    expect(unmet).toEqual([`Nothing is known of GPU ${OTHER}.`]);
+  });
+});
+
+describe("percent", () => {
+  it("never rounds up", () => {
+    expect([0, 0.98999, 0.99999, 1].map(percent)).toEqual(["0.00 %", "98.99 %", "99.99 %", "100.00 %"]);
+  });
+});
+
+describe("gpuClaim", () => {
+  const host = {
+    at: new Date("2026-11-23T07:00:00Z"),
+    agentVersion: "0.2.0",
+    bootId: "b1",
+    image: "noble",
+    secureBoot: "on",
+  } as const;
+  const claimOf = (evidence: GpuEvidence) => gpuClaim(host, evidence, gpuVerdict(evidence), "ab12");
+
+  it("says at each level who reported what, and what is not covered", () => {
+    const verified = claimOf(GOOD);
+    expect(verified.text).toBe(
+      `At 2026-11-23T07:00:00.000Z, Muster's agent 0.2.0 (boot b1, image noble, Secure Boot on) reported that it overwrote 990000 of 1000000 bytes on GPU ${UUID} with data derived from seed ab12, which was issued for this task. It found 0 mismatches on the device. It answered 64 questions about random blocks correctly, which the hub chose after the overwrite. It zeroed these bytes and found them zero. It does not show that no copy exists elsewhere, and it relies on the integrity of the host software named above.`,
+    );
+    expect(verified.not_covered[0]).toMatch(/^10000 bytes/);
+    expect(claimOf({ ...GOOD, answers: null }).text).not.toMatch(/questions/);
+    expect(claimOf({ ...GOOD, commitment: null }).text).toMatch(/was reset[.] Muster did not overwrite/);
+    expect(claimOf({ ...GOOD, commitment: null }).not_covered[0]).toBe("the whole memory of the GPU");
+    expect(claimOf({ ...GOOD, commitment: null, isReset: false }).text).toMatch(/claims nothing/);
+  });
+
+  it("never promises a proof, a certificate or a secure erasure", () => {
+    for (const evidence of [
+      GOOD,
+      { ...GOOD, answers: null },
+      { ...GOOD, commitment: null },
+      { ...GOOD, commitment: null, isReset: false },
+    ])
+      expect(JSON.stringify(claimOf(evidence))).not.toMatch(/prov|certif|secure(ly)? eras/i);
+  });
+});

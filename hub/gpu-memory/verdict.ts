@@ -1,0 +1,108 @@
+import type { GpuCommitment, GpuRelease } from "../../shared/gpu-memory.ts";
+import type { CheckedAnswers } from "./expected-answers.ts";
+
+/** The levels of a claim about GPU memory, from the lowest to the highest (decision C2). */
+export const GPU_CLAIM_LEVELS = ["reset_only", "overwritten", "challenge_verified"] as const;
+export type GpuClaimLevel = (typeof GPU_CLAIM_LEVELS)[number];
+
+/** What the hub knows of one GPU of a host after the GPU's cleaning. */
+export interface GpuEvidence {
+  readonly uuid: string;
+  /** The memory of the GPU by the inventory, or null if the inventory does not say. */
+  readonly expectedBytes: number | null;
+  readonly isReset: boolean;
+  readonly commitment: GpuCommitment | null;
+  readonly answers: CheckedAnswers | null;
+  readonly release: GpuRelease | null;
+}
+
+export interface GpuVerdict {
+  readonly uuid: string;
+  /** Null means that nothing can be claimed about the GPU. */
+  readonly level: GpuClaimLevel | null;
+  /** The overwritten part of the GPU's memory, from 0 to 1. */
+  readonly share: number;
+  /** The memory of which `share` is a part: the largest figure that inventory, management library and driver give. */
+  readonly ofBytes: number;
+  /** Why the level is not higher, for a person. */
+  readonly reasons: readonly string[];
+}
+
+export interface GpuRequirement {
+  readonly level: GpuClaimLevel;
+  readonly share: number;
+}
+
+/** A share of 10 % that was not overwritten escapes 64 questions with a chance of 0.1 %. */
+export const LEAST_QUESTIONS = 64;
+
+export function gpuVerdict(evidence: GpuEvidence): GpuVerdict {
+  const { uuid, commitment, isReset } = evidence;
+  const ofBytes = Math.max(evidence.expectedBytes ?? 0, commitment?.total_bytes ?? 0, commitment?.visible_bytes ?? 0);
+  const contradictions = whyNotOverwritten(evidence, ofBytes);
+  if (commitment === null || contradictions.length > 0) {
+    const reasons = isReset ? contradictions : [...contradictions, `GPU ${uuid} was not reset.`];
+    return { uuid, level: isReset ? "reset_only" : null, share: 0, ofBytes, reasons };
+  }
+  const share = commitment.allocated_bytes / ofBytes;
+  const unverified = whyNotVerified(evidence.answers, uuid);
+  const level = unverified === null ? "challenge_verified" : "overwritten";
+  return { uuid, level, share, ofBytes, reasons: unverified === null ? [] : [unverified] };
+}
+
+/** A host that answers wrongly contradicts its own commitment, so a wrong answer takes away the level `overwritten` too. */
+function whyNotOverwritten({ uuid, commitment, release, answers }: GpuEvidence, ofBytes: number): string[] {
+  if (commitment === null) return [`GPU ${uuid} was not overwritten.`];
+  const reasons: string[] = [];
+  const say = (isSo: boolean, reason: string) => void (isSo && reasons.push(reason));
+  say(commitment.uuid !== uuid, `The worker of GPU ${uuid} named another GPU, ${commitment.uuid}.`);
+  say(commitment.allocated_bytes === 0, `The driver gave no memory of GPU ${uuid} to the worker.`);
+  say(commitment.allocated_bytes > ofBytes, `GPU ${uuid} reported more overwritten memory than it has.`);
+  say(
+    commitment.mismatched_blocks > 0,
+    `The memory of GPU ${uuid} differed from what was written in ${commitment.mismatched_blocks} blocks of 64 bytes.`,
+  );
+  say(
+    answers !== null && answers.correct < answers.asked,
+    `GPU ${uuid} answered ${(answers?.asked ?? 0) - (answers?.correct ?? 0)} of ${answers?.asked ?? 0} questions wrongly.`,
+  );
+  if (release === null) return [...reasons, `GPU ${uuid} did not report that its memory was zeroed.`];
+  say(release.zeroed_bytes !== commitment.allocated_bytes, `GPU ${uuid} was zeroed only in part.`);
+  say(
+    release.nonzero_units > 0,
+    `GPU ${uuid} had ${release.nonzero_units} units that were not zero after the zeroing.`,
+  );
+  return reasons;
+}
+
+function whyNotVerified(answers: CheckedAnswers | null, uuid: string): string | null {
+  if (answers === null) return `GPU ${uuid} answered no challenge.`;
+  if (answers.asked < LEAST_QUESTIONS)
+    return `GPU ${uuid} answered only ${answers.asked} questions, and ${LEAST_QUESTIONS} are needed.`;
+  return null;
+}
+
+/** Why the GPUs of a host do not meet the requirement of its profile. An empty list means that they do. */
+export function unmetRequirement(
+  verdicts: readonly GpuVerdict[],
+  expectedUuids: readonly string[],
+  { level, share }: GpuRequirement,
+): string[] {
+  const rank = (one: GpuClaimLevel | null): number => (one === null ? -1 : GPU_CLAIM_LEVELS.indexOf(one));
+  const known = new Set(verdicts.map(({ uuid }) => uuid));
+  const missing = expectedUuids.filter((uuid) => !known.has(uuid)).map((uuid) => `Nothing is known of GPU ${uuid}.`);
+  const unmet = verdicts.flatMap((verdict) => {
+    if (rank(verdict.level) < rank(level))
+      return [
+        `GPU ${verdict.uuid} reached ${verdict.level ?? "no level"}, and ${level} is required.`,
+        ...verdict.reasons,
+      ];
+    if (level !== "reset_only" && verdict.share < share)
+      return [`${percent(verdict.share)} of GPU ${verdict.uuid} was overwritten, and ${percent(share)} is required.`];
+    return [];
+  });
+  return [...missing, ...unmet];
+}
+
+/** A share is rounded down, so that a text never says more than was done. */
+export const percent = (share: number): string => `${(Math.floor(share * 10_000) / 100).toFixed(2)} %`;

@@ -1,0 +1,46 @@
+import { z } from "zod";
+import { GPU_FAULT_CODES } from "../gpu-faults.ts";
+import { GpuAnswer, GpuRelease, GpuUuid, MOST_GPUS, MOST_SAMPLE_BLOCKS, SampleBlock } from "../gpu-memory.ts";
+import { cleaningStepsNamed } from "./cleaning-step.ts";
+import { defineTask } from "./define-task.ts";
+
+const GPU_CHALLENGE_STEPS = ["gpu_challenge"] as const;
+
+/**
+ * Asks the workers of a `node.gpu_fill` about blocks that the hub drew after they had committed. Each worker answers with an HMAC over the bytes of
+ * each block, then zeroes the memory, reads it again and frees it. A worker answers one challenge. A second delivery of the same challenge returns
+ * the same answers.
+ */
+export const gpuChallenge = defineTask({
+  type: "node.gpu_challenge",
+  lane: "work",
+  leaseSeconds: 300,
+  destructive: false,
+  input: z.strictObject({
+    plan: z.boolean(),
+    fill_task_id: z.uuid(),
+    /** 16 random bytes of the hub, which key the answers. */
+    nonce: z.string().regex(/^[0-9a-f]{32}$/),
+    gpus: z
+      .array(z.strictObject({ uuid: GpuUuid, blocks: z.array(SampleBlock).min(1).max(MOST_SAMPLE_BLOCKS) }))
+      .min(1)
+      .max(MOST_GPUS),
+    /** How long a worker may need to answer, zero and free its memory. */
+    deadline_seconds: z.int().min(10).max(3_600),
+  }),
+  result: z.strictObject({
+    steps: cleaningStepsNamed(GPU_CHALLENGE_STEPS),
+    gpus: z
+      .array(
+        z.strictObject({
+          uuid: GpuUuid,
+          answers: z.array(GpuAnswer).max(MOST_SAMPLE_BLOCKS),
+          release: GpuRelease.nullable(),
+          fault: z.enum(GPU_FAULT_CODES).nullable(),
+        }),
+      )
+      .max(MOST_GPUS),
+  }),
+  progress: z.strictObject({ answered: z.int().min(0).max(MOST_GPUS), released: z.int().min(0).max(MOST_GPUS) }),
+  errors: {},
+});

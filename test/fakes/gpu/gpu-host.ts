@@ -1,0 +1,81 @@
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { execaSync } from "execa";
+import { type System, systemAt } from "../../../agent/system/system.ts";
+import { readProcess } from "../../../agent/system/workers/processes.ts";
+import { HostFolder, quietAgentLog } from "../hub/host-folder.ts";
+
+const SOURCE = join(import.meta.dirname, "libcuda.c");
+const LIBRARY_FOLDER = "usr/lib/x86_64-linux-gnu";
+/** The agent's own program, which is also the program of its workers. */
+const AGENT_PROGRAM = [process.execPath, join(import.meta.dirname, "../../../agent/main.ts")];
+
+/**
+ * A stand-in for systemd-run: it starts the program in a session of its own, as systemd does, and ends it at the deadline. As with systemd, the unit
+ * outlives whoever asked for it.
+ */
+const SYSTEMD_RUN = `deadline=600
+while [ "$1" != -- ]; do
+  case $1 in --property=RuntimeMaxSec=*) deadline=\${1##*=} ;; esac
+  shift
+done
+shift
+setsid "$@" >>"$MUSTER_ROOT/worker.log" 2>&1 </dev/null &
+unit=$!
+setsid sh -c 'tenths=$(($2 * 10)); while kill -0 $1 && [ $tenths -gt 0 ]; do sleep 0.1; tenths=$((tenths - 1)); done; kill $1; sleep 1; kill -9 $1' \\
+  sh $unit $deadline >/dev/null 2>&1 </dev/null &
+exit 0`;
+
+/** Whether this machine has gcc and the headers of the C library. */
+export const hasCompiler =
+  execaSync("gcc", ["-fsyntax-only", "-x", "c", "-"], { input: "#include <stdio.h>\n", reject: false }).exitCode === 0;
+
+export const gpuUuid = (number: number): string => `GPU-00112233-4455-6677-8899-${String(number).padStart(12, "0")}`;
+export const PCI_ADDRESS = "0000:3b:00.0";
+
+/** A folder that stands for a host with systemd and with GPUs, whose driver is a real shared library that `libcuda.c` is compiled to. */
+export class GpuHost extends HostFolder {
+  readonly gpuSystem: System;
+
+  constructor() {
+    super();
+    this.tool("systemd-run", SYSTEMD_RUN);
+    mkdirSync(this.path("run/systemd/system"), { recursive: true });
+    this.gpuSystem = systemAt(this.root, quietAgentLog, AGENT_PROGRAM);
+    mkdirSync(this.path(LIBRARY_FOLDER), { recursive: true });
+    this.control("memory 12582912");
+    this.install("libcuda.so.1");
+    this.install("libnvidia-ml.so.1");
+  }
+
+  /** Compiles the stand-in. `undefined` names a symbol that the library shall not have, as in an old driver. */
+  install(name: string, undefinedSymbol = ""): void {
+    const without = undefinedSymbol === "" ? [] : [`-D${undefinedSymbol}=${undefinedSymbol}_newer`];
+    const output = this.path(join(LIBRARY_FOLDER, name));
+    execaSync("gcc", ["-shared", "-fPIC", "-O2", ...without, "-o", output, SOURCE]);
+  }
+
+  /** Replaces the faults of the stand-in, for all GPUs or for one. */
+  control(text: string, uuid?: string): void {
+    this.write(uuid === undefined ? "gpu/control" : `gpu/control-${uuid}`, `${text}\n`);
+  }
+
+  isAlive(pid: number): boolean {
+    const process = readProcess(pid);
+    return process !== null && process.state !== "Z";
+  }
+
+  /** The same host, as an agent finds it where no systemd runs. */
+  systemWithoutSystemd(): System {
+    rmSync(this.path("run/systemd"), { recursive: true });
+    return systemAt(this.root, quietAgentLog, AGENT_PROGRAM);
+  }
+
+  /** The bytes of GPU memory that living processes hold. */
+  heldBytes(): number {
+    return readdirSync(this.path("gpu"))
+      .flatMap((name) => /^held-(\d+)$/.exec(name)?.[1] ?? [])
+      .filter((pid) => this.isAlive(Number(pid)))
+      .reduce((sum, pid) => sum + Number(this.read(`gpu/held-${pid}`)), 0);
+  }
+}

@@ -1,0 +1,16 @@
+/** A process that stands for an agent with one task: it fills the GPUs of a host folder and prints the reply. Arguments: root, task id, input. */
+import { join } from "node:path";
+import { systemAt } from "../../agent/system/system.ts";
+import { gpuFill } from "../../agent/tasks/gpu-fill.ts";
+import { TaskId } from "../../shared/ids.ts";
+import { quietAgentLog } from "../fakes/hub/host-folder.ts";
+
+const [root = "", taskId = "", input = "{}"] = process.argv.slice(2);
+const program = [process.execPath, join(import.meta.dirname, "../../agent/main.ts")];
+process.stdout.write(`${JSON.stringify({ listening: true })}\n`);
+const reply = await gpuFill(systemAt(root, quietAgentLog, program))(JSON.parse(input), {
+  taskId: TaskId.parse(taskId),
+  signal: new AbortController().signal,
+  progress: () => undefined,
+});
+process.stdout.write(`${JSON.stringify(reply)}\n`);
