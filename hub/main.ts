@@ -96,7 +96,7 @@ async function start(
   closers.push(() => hosts.close());
   const workflows = workflowsOf(onboardServices(parts, hosts.firstBoot));
   startLoops(parts, workflows, closers);
-  const allocations = startAllocationSweep({ inTx, due: allocationsDue, log: log.with({ part: "allocations" }) });
+  const allocations = startAllocationSweep({ db, inTx, due: allocationsDue, log: log.with({ part: "allocations" }) });
   closers.push(() => allocations.close());
   const operators = await serveOperators({
     at: config.http,

@@ -1,26 +1,45 @@
+import { ApiError } from "../../shared/api/errors.ts";
+import type { AllocationId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
-import { lockSettledGrants } from "../db/queries/allocations.ts";
+import { findDueEnds, findHostsGone, lockSettledGrants } from "../db/queries/allocations.ts";
 import { readTask } from "../db/queries/task-reads.ts";
-import type { InTx, Tx } from "../db/tx.ts";
-import { moveAllocation } from "../node/allocation-moves.ts";
+import type { Db, InTx, Tx } from "../db/tx.ts";
+import { beginEnding, moveAllocation } from "../node/allocation-moves.ts";
 import type { WakeSignal } from "../timing/wake-signal.ts";
+import { continueEnding } from "./end-allocation.ts";
 import { judgeGrant } from "./judge-grant.ts";
+import { lockBoth } from "./lock-both.ts";
 
 const EVERY_MS = 2_000;
 /** The number of allocations that one step of the sweep moves. The next sweep continues with further allocations. */
 const AT_ONCE = 50;
-const OWNER = "muster";
+const BY_HUB = { actor: "muster", forced: false } as const;
 
 export interface AllocationSweep {
+  readonly db: Db;
   readonly inTx: InTx;
   readonly log: Log;
 }
 
 /**
- * Moves every allocation that can move without an operator: it reads the tasks of `granting` allocations. The sweep decides from the stored rows alone,
- * so any hub may run it at any time, and again after a hub was killed. Returns the number of moved allocations.
+ * Moves every allocation that can move without an operator: it reads the tasks of `granting` allocations, ends allocations whose host is gone, and
+ * begins the turnover of allocations whose planned end has passed. The sweep decides from the stored rows alone, so any hub may run it at any time,
+ * and again after a hub was killed. Returns the number of moved allocations.
  */
-export const sweepAllocations = ({ inTx }: Pick<AllocationSweep, "inTx">): Promise<number> => inTx(settleGrants);
+export async function sweepAllocations({ db, inTx, log }: AllocationSweep): Promise<number> {
+  let moved = await inTx(settleGrants);
+  for (const id of await findHostsGone(db, AT_ONCE)) moved += await inTx((tx) => endOfGoneHost(tx, id));
+  for (const id of await findDueEnds(db, AT_ONCE)) {
+    try {
+      moved += await inTx((tx) => endDue(tx, id));
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      // The next sweep tries again. The API shows what the allocation waits for.
+      log.debug("an allocation cannot be ended yet", { allocation_id: id, error });
+    }
+  }
+  return moved;
+}
 
 async function settleGrants(tx: Tx): Promise<number> {
   const settled = await lockSettledGrants(tx, AT_ONCE);
@@ -28,9 +47,26 @@ async function settleGrants(tx: Tx): Promise<number> {
     const verdict = judgeGrant(row.grantTaskId === null ? null : await readTask(tx, row.grantTaskId));
     const { to, message } = verdict;
     const error = verdict.to === "failed" ? { errorCode: verdict.code, errorMessage: message } : {};
-    await moveAllocation(tx, row, { from: "granting", to }, { owner: OWNER, message, ...error });
+    await moveAllocation(tx, row, { from: "granting", to }, { owner: BY_HUB.actor, message, ...error });
   }
   return settled.length;
+}
+
+async function endOfGoneHost(tx: Tx, id: AllocationId): Promise<number> {
+  const { allocation, node } = await lockBoth(tx, id);
+  if (allocation.status === "ended") return 0;
+  const why = node === null || node.status === "deleted" ? "Its node was removed" : "MAAS has released its host";
+  await beginEnding(tx, allocation, { ...BY_HUB, reason: why });
+  await moveAllocation(tx, allocation, { from: "ending", to: "ended" }, { owner: BY_HUB.actor, message: why });
+  return 1;
+}
+
+/** Another hub may have ended the allocation, or an operator may have released it, between the search and the lock. */
+async function endDue(tx: Tx, id: AllocationId): Promise<number> {
+  const { allocation } = await lockBoth(tx, id);
+  if (allocation.status === "ended" || allocation.decommissionId !== null) return 0;
+  await continueEnding(tx, allocation, { ...BY_HUB, reason: "Its planned end has passed" });
+  return 1;
 }
 
 /** Sweeps every two seconds, and at once when `due` is raised, for example because the agent has ended a task. */

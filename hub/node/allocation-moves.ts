@@ -2,6 +2,7 @@ import type { AllocationStatus } from "../../shared/allocation-status.ts";
 import { type AllocationChange, setAllocationStatus } from "../db/queries/allocations.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
+import { cancelTask } from "../db/queries/tasks.ts";
 import type { AllocationRow } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
@@ -67,4 +68,23 @@ export async function moveAllocation(
   const moved = await setAllocationStatus(tx, row.id, move, change);
   if (moved !== null) await tellAllocation(tx, moved, owner, message);
   return moved;
+}
+
+/** Who ends an allocation, and why. An end is forced if a person took the node from the tenant against another operation or by a drain. */
+export interface Ending {
+  readonly reason: string;
+  readonly forced: boolean;
+  readonly actor: string;
+}
+
+/**
+ * Makes an open allocation `ending`, and cancels the task that still makes its account. The node stays allocated until it is cleaned or its host is
+ * gone. An allocation that is `ending` already keeps its first reason.
+ */
+export async function beginEnding(tx: Tx, row: AllocationRow, { reason, forced, actor }: Ending): Promise<void> {
+  const { status } = row;
+  if (status === "ending" || status === "ended") return;
+  if (row.grantTaskId !== null) await cancelTask(tx, row.grantTaskId);
+  const change = { owner: actor, message: reason, endReason: reason, endForced: forced };
+  await moveAllocation(tx, row, { from: status, to: "ending" }, change);
 }

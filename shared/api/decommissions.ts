@@ -17,6 +17,10 @@ export const DrainCreate = z.strictObject({
   deadline_seconds: z.int().min(0).max(86_400).default(3_600),
   /** If `force` is true, the drain ends the login sessions that are left at the deadline. */
   force: z.boolean().default(false),
+  force_release_allocation: z
+    .boolean()
+    .describe("Take the node from its tenant: the open allocation ends. Without it, an allocated node is not drained")
+    .optional(),
   agent_wait_seconds,
 });
 export type DrainCreate = z.output<typeof DrainCreate>;

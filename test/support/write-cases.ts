@@ -122,6 +122,8 @@ const NODES: Readonly<Record<string, Prepare>> = {
 
 const ALLOCATIONS: Readonly<Record<string, Prepare>> = {
   createAllocation: async (world) => ({ body: await world.allocationRequest() }),
+  releaseAllocation: async (world) => ({ params: { id: await world.allocation() }, body: REASON }),
+  forceReleaseAllocation: async (world) => ({ params: { id: await world.allocation() }, body: REASON }),
   grantAllocation: async (world) => ({ params: { id: await world.failedAllocation() }, body: REASON }),
 };
 

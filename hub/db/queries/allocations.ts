@@ -1,7 +1,7 @@
 import type { AllocationStatus } from "../../../shared/allocation-status.ts";
 import type { AllocationId, NodeId, SiteId } from "../../../shared/ids.ts";
 import { and, desc, eq, inArray, ne, type SQL, sql } from "../orm.ts";
-import { type AllocationRow, allocations, tasks } from "../schema/index.ts";
+import { type AllocationRow, allocations, nodeDecommissions, nodes, tasks, workflowSubjects } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
 /** The values that only the creation of an allocation writes. */
@@ -36,6 +36,16 @@ export async function readAllocation(db: Db | Tx, id: AllocationId): Promise<All
 /** Locks the allocation until the transaction ends. A caller that also locks the node locks the node first. */
 export async function lockAllocation(tx: Tx, id: AllocationId): Promise<AllocationRow | null> {
   const [row] = await tx.select().from(allocations).where(eq(allocations.id, id)).for("update");
+  return row ?? null;
+}
+
+/** Locks the node's open allocation until the transaction ends. The result is null if the node has no open allocation. */
+export async function lockOpenAllocation(tx: Tx, nodeId: NodeId): Promise<AllocationRow | null> {
+  const [row] = await tx
+    .select()
+    .from(allocations)
+    .where(and(eq(allocations.nodeId, nodeId), ne(allocations.status, "ended")))
+    .for("update");
   return row ?? null;
 }
 
@@ -90,6 +100,15 @@ export async function setAllocationStatus(
   return row ?? null;
 }
 
+/** Records the operation that cleans the node after the allocation's tenant. */
+export async function setTurnover(
+  tx: Tx,
+  id: AllocationId,
+  change: Pick<AllocationRow, "decommissionId" | "endForced">,
+): Promise<void> {
+  await tx.update(allocations).set(change).where(eq(allocations.id, id));
+}
+
 export interface AllocationFilter {
   readonly nodeId?: NodeId | undefined;
   readonly siteId?: SiteId | undefined;
@@ -142,4 +161,33 @@ export async function lockSettledGrants(tx: Tx, limit: number): Promise<Allocati
     .orderBy(allocations.createdAt, allocations.id)
     .limit(limit)
     .for("update", { skipLocked: true });
+}
+
+/**
+ * The ids of allocations that the sweep can end now: those whose planned end has passed, and those that are `ending` and wait for their turnover. An
+ * allocation is left out while an operation holds its node, or while its node is not in service.
+ */
+export async function findDueEnds(db: Db, limit: number): Promise<AllocationId[]> {
+  const { rows } = await db.execute<{ id: AllocationId }>(sql`
+    select a.id from ${allocations} a join ${nodes} n on n.id = a.node_id
+    where ((a.status in ('granting', 'active', 'failed') and a.ends_at <= now())
+        or (a.status = 'ending' and a.decommission_id is null))
+      and n.status in ('active', 'offline', 'quarantined')
+      and not exists (select 1 from ${workflowSubjects} s where s.subject = 'node:' || a.node_id)
+    order by coalesce(a.ends_at, a.created_at), a.id limit ${limit}`);
+  return rows.map(({ id }) => id);
+}
+
+/**
+ * The ids of open allocations whose account cannot exist any more: the node was deleted, or MAAS has released the system on which the account was
+ * made.
+ */
+export async function findHostsGone(db: Db, limit: number): Promise<AllocationId[]> {
+  const { rows } = await db.execute<{ id: AllocationId }>(sql`
+    select a.id from ${allocations} a
+    where a.status <> 'ended' and (
+      not exists (select 1 from ${nodes} n where n.id = a.node_id and n.status <> 'deleted')
+      or exists (select 1 from ${nodeDecommissions} d where d.node_id = a.node_id and d.released_generation >= a.generation))
+    order by a.id limit ${limit}`);
+  return rows.map(({ id }) => id);
 }

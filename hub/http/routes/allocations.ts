@@ -13,6 +13,7 @@ import { Hostname } from "../../../shared/api/values.ts";
 import { AllocationId, NodeId, SiteId } from "../../../shared/ids.ts";
 import { LoginUser } from "../../../shared/linux-user.ts";
 import { createAllocation } from "../../allocations/create-allocation.ts";
+import { releaseAllocation } from "../../allocations/end-allocation.ts";
 import { grantAgain } from "../../allocations/grant-again.ts";
 import { nextActionOf } from "../../allocations/next-action.ts";
 import { listAllocations, readAllocation } from "../../db/queries/allocations.ts";
@@ -154,4 +155,31 @@ const grant = writeRoute({
   },
 });
 
-export const allocationRoutes = [create, list, get, grant];
+const endRoute = (operationId: string, verb: string, forced: boolean, summary: string) =>
+  writeRoute({
+    operationId,
+    method: "POST",
+    path: `${path}/{id}/${verb}`,
+    tag,
+    summary,
+    permission: "write",
+    params: AllocationParams,
+    body: AllocationVerb,
+    status: 202,
+    response: AllocationDetail,
+    write: async ({ params, body: { reason }, actor, requestId, deps }, tx) => {
+      const by = { reason, forced, actor: actor.name, role: actor.role, requestId };
+      const { prior, now } = await releaseAllocation(tx, deps.workflows, params.id, by);
+      const change = { prior: { status: prior.status }, expected: { status: "ended" }, forced };
+      return { body: toDetail(now), audit: { ...auditOf(now, change), reason } };
+    },
+  });
+const release = endRoute("releaseAllocation", "release", false, "End an allocation: its node is cleared of the tenant");
+const forceRelease = endRoute(
+  "forceReleaseAllocation",
+  "force-release",
+  true,
+  "End an allocation even if another operation holds its node; that operation is cancelled",
+);
+
+export const allocationRoutes = [create, list, get, grant, release, forceRelease];

@@ -17,6 +17,7 @@ import { insertWorkflows } from "../../db/queries/workflows.ts";
 import type { Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { moveNode } from "../../node/move-node.ts";
+import { mustNotTakeFromTenant } from "./allocated-node.ts";
 import { firstStageOf } from "./decommission.ts";
 import { takeLeftMachine } from "./take-left-machine.ts";
 import { staysDeployed } from "./uninstall-work.ts";
@@ -92,6 +93,7 @@ export async function startDecommission(
     const message = `Node ${node.hostname} is ${node.status}, so no ${mode} can begin. ${may}`;
     throw new ApiError("conflict", message, { context: { node_id: nodeId, node_status: node.status } });
   }
+  await mustNotTakeFromTenant(tx, node, request, requestedBy);
   const removed = node.status === "deleted";
   const maasSystemId = removed ? await takeLeftMachine(tx, node, id) : await readMaasSystemId(tx, nodeId);
   if (mode === "release") await mustHaveMachine(tx, node, maasSystemId);

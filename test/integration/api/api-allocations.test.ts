@@ -8,6 +8,7 @@ import { moveNode } from "../../../hub/node/move-node.ts";
 import { type NodeId, ProfileId, SiteId, TaskId } from "../../../shared/ids.ts";
 import { addSchedulableNode, endTask, onboardedWith, SSH_KEY } from "../../support/allocatable-node.ts";
 import { type Answer, type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import { quietLog } from "../../support/log.ts";
 
 const PATH = "/api/v1/admin/allocations";
 const REASON = { reason: "a test" };
@@ -26,7 +27,7 @@ describe("the API of allocations", () => {
   afterAll(() => api.close());
 
   const inTx: ApiHarness["database"]["database"]["inTx"] = (fn) => api.database.database.inTx(fn);
-  const sweep = () => sweepAllocations(api.database.database);
+  const sweep = () => sweepAllocations({ ...api.database.database, log: quietLog });
   /** Creates a node that takes new work. Each node has a hostname and, by default, an SKU of its own. */
   async function addNode(sku = "alone"): Promise<NodeId> {
     made += 1;
@@ -48,6 +49,7 @@ describe("the API of allocations", () => {
         .select()
         .from(domainEvents)
         .where(eq(domainEvents.subject, `allocations/${id}`))
+        .orderBy(domainEvents.seq)
     ).map(({ type, data }) => ({ type, data }));
 
   it("makes an account on a named node, which takes no other work until the allocation ends", async () => {

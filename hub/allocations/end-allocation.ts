@@ -1,0 +1,61 @@
+import { ApiError } from "../../shared/api/errors.ts";
+import type { AllocationId } from "../../shared/ids.ts";
+import { readAllocation, setTurnover } from "../db/queries/allocations.ts";
+import { lockNode } from "../db/queries/nodes.ts";
+import { operationOfNode } from "../db/queries/workflow-subjects.ts";
+import type { AllocationRow } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+import { beginEnding, type Ending } from "../node/allocation-moves.ts";
+import { heldError } from "../workflows/decommission/start-decommission.ts";
+import { startTurnover } from "../workflows/decommission/start-turnover.ts";
+import { applyVerb } from "../workflows/engine/apply-verb.ts";
+import type { Workflow } from "../workflows/engine/workflow.ts";
+import { lockBoth } from "./lock-both.ts";
+
+export interface EndRequest extends Ending {
+  readonly role: string;
+  readonly requestId: string;
+}
+
+/**
+ * Ends an allocation because an operator asked for it (architecture 14.1). If another operation holds the node, the release is refused. A forced
+ * release cancels that operation. A refused request throws ApiError and writes nothing.
+ */
+export async function releaseAllocation(
+  tx: Tx,
+  kinds: readonly Workflow[],
+  id: AllocationId,
+  request: EndRequest,
+): Promise<{ readonly prior: AllocationRow; readonly now: AllocationRow }> {
+  const { allocation: prior } = await lockBoth(tx, id);
+  const holder = await operationOfNode(tx, prior.nodeId);
+  if (prior.status === "ended")
+    throw new ApiError("conflict", `Allocation ${id} has ended already.`, { context: { allocation_id: id } });
+  if (holder !== null && holder === prior.decommissionId)
+    throw new ApiError(
+      "operation_exists",
+      `Allocation ${id} is ending: decommission ${holder} clears node ${prior.hostname}. Wait for it, or recover it.`,
+      { context: { allocation_id: id, decommission_id: holder } },
+    );
+  const node = { id: prior.nodeId, hostname: prior.hostname };
+  if (holder !== null && !request.forced) throw heldError(node, holder, "its allocation cannot be released");
+  if (holder !== null) await applyVerb(tx, kinds, { ...request, workflowId: holder, verb: "cancel" });
+  return { prior, now: await continueEnding(tx, prior, request) };
+}
+
+/**
+ * Makes the allocation `ending`, and begins the turnover of its node if no operation holds the node and the node is in service. Otherwise the sweep
+ * begins the turnover later. The caller has locked the allocation and its node.
+ */
+export async function continueEnding(tx: Tx, allocation: AllocationRow, by: Ending): Promise<AllocationRow> {
+  await beginEnding(tx, allocation, by);
+  const node = await lockNode(tx, allocation.nodeId);
+  const isFree = (await operationOfNode(tx, allocation.nodeId)) === null;
+  if (isFree && (node?.status === "active" || node?.status === "offline" || node?.status === "quarantined")) {
+    const forced = allocation.endForced || by.forced;
+    const ending = { reason: allocation.endReason ?? by.reason, forced, actor: by.actor };
+    const decommissionId = await startTurnover(tx, node.id, ending);
+    await setTurnover(tx, allocation.id, { decommissionId, endForced: forced });
+  }
+  return (await readAllocation(tx, allocation.id)) ?? allocation;
+}

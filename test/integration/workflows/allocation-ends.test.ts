@@ -1,0 +1,289 @@
+/** The end of allocations (lifecycle 5.9): releases, planned ends, hosts that are gone, and hubs that are killed in between. */
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { sweepAllocations } from "../../../hub/allocations/sweep.ts";
+import { type Database, openDatabase } from "../../../hub/db/client.ts";
+import { eq, sql } from "../../../hub/db/orm.ts";
+import { recordMachineReleased } from "../../../hub/db/queries/decommissions.ts";
+import { allocations, auditLogs, domainEvents, tasks, workflows } from "../../../hub/db/schema/index.ts";
+import { deleteNode } from "../../../hub/node/lifecycle.ts";
+import { moveNode } from "../../../hub/node/move-node.ts";
+import type { AllocationId, NodeId, TaskId, WorkflowId } from "../../../shared/ids.ts";
+import { SiteId } from "../../../shared/ids.ts";
+import { addSchedulableNode, endTask, SSH_KEY } from "../../support/allocatable-node.ts";
+import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import { quietLog } from "../../support/log.ts";
+
+const PATH = "/api/v1/admin/allocations";
+const REASON = { reason: "the order is over" };
+
+interface Allocated {
+  readonly id: AllocationId;
+  readonly nodeId: NodeId;
+  readonly task: TaskId;
+}
+
+let api: ApiHarness;
+let hubs: readonly Database[];
+let siteId: SiteId;
+let made = 0;
+beforeAll(async () => {
+  api = await startApi();
+  siteId = SiteId.parse((await seedApi(api)).siteId);
+  const { url } = api.database;
+  hubs = ["a", "b"].map((name) => openDatabase({ url, poolSize: 4, applicationName: `hub-${name}`, log: quietLog }));
+});
+afterAll(async () => {
+  for (const hub of hubs ?? []) await hub.close();
+  await api?.close();
+});
+
+const inTx: Database["inTx"] = (fn) => api.database.database.inTx(fn);
+const db = () => api.database.database.db;
+const sweep = (hub: Pick<Database, "db" | "inTx"> = api.database.database) =>
+  sweepAllocations({ ...hub, log: quietLog });
+const read = async (id: string) => (await api.ask("GET", `${PATH}/${id}`)).body;
+const verb = (id: string, what: string) => api.ask("POST", `${PATH}/${id}/${what}`, REASON);
+const ofNode = (id: string, what: string, body: object = REASON) =>
+  api.ask("POST", `/api/v1/admin/nodes/${id}/${what}`, body);
+const decommission = async (id: string) => (await api.ask("GET", `/api/v1/admin/decommissions/${id}`)).body;
+const cancel = (id: string) => api.ask("POST", `/api/v1/admin/decommissions/${id}/cancel`, REASON);
+const eventsOf = async (id: string) =>
+  (
+    await db()
+      .select()
+      .from(domainEvents)
+      .where(eq(domainEvents.subject, `allocations/${id}`))
+      .orderBy(domainEvents.seq)
+  ).map(({ type }) => type.split(".").at(-1));
+
+/** Allocates a new node. The account is made unless `granted` is false. */
+async function allocate({ granted = true, more = {} }: { granted?: boolean; more?: object } = {}): Promise<Allocated> {
+  made += 1;
+  const nodeId = await inTx((tx) => addSchedulableNode(tx, { siteId, hostname: `e${made}`, sku: "s" }));
+  const body = { node_id: nodeId, tenant: "acme", login_user: "alice", ssh_keys: [SSH_KEY], ...more };
+  const answer = await api.ask("POST", PATH, body);
+  expect(answer.status, JSON.stringify(answer.problem)).toBe(202);
+  const { id, grant_task_id: task } = answer.body;
+  if (granted) {
+    await inTx((tx) => endTask(tx, task));
+    await sweep();
+  }
+  return { id, nodeId, task };
+}
+/** Lets the planned end of the allocation pass. */
+const pass = (id: AllocationId) =>
+  db().update(allocations).set({ endsAt: sql`now() - interval '1 second'` }).where(eq(allocations.id, id));
+const failWorkflow = (id: string) =>
+  db()
+    .update(workflows)
+    .set({ status: "failed_manual_intervention", startedAt: sql`now()`, completedAt: sql`now()`, wakeAt: null })
+    .where(eq(workflows.id, id as WorkflowId));
+
+describe("a release", () => {
+  it("begins one operation that clears the node, and is audited", async () => {
+    const { id, nodeId } = await allocate();
+    const released = await verb(id, "release");
+    expect(released, JSON.stringify(released.problem)).toMatchObject({
+      status: 202,
+      body: { status: "ending", end_reason: REASON.reason, end_forced: false },
+    });
+    const { decommission_id: turnover } = released.body;
+    expect(await decommission(turnover)).toMatchObject({ node_id: nodeId, reason: REASON.reason, status: "pending" });
+    const again = await verb(id, "release");
+    expect(again.problem).toMatchObject({
+      status: 409,
+      code: "operation_exists",
+      context: { decommission_id: turnover },
+    });
+    const [audit] = (await db().select().from(auditLogs))
+      .filter(({ target }) => target === `allocations/${id}`)
+      .slice(-1);
+    expect(audit).toMatchObject({
+      action: "releaseAllocation",
+      reason: REASON.reason,
+      details: { prior: { status: "active" }, expected: { status: "ended" }, forced: false },
+    });
+    expect(await eventsOf(id)).toEqual(["started", "active", "ending"]);
+  });
+
+  it("cancels the task of an account that is still to be made", async () => {
+    const { id, task } = await allocate({ granted: false });
+    expect((await verb(id, "release")).body.status).toBe("ending");
+    expect((await db().select().from(tasks).where(eq(tasks.id, task)))[0]?.state).toBe("cancelled");
+    await sweep();
+    expect((await read(id)).status).toBe("ending");
+  });
+
+  it("is possible again after its operation was cancelled, and the node takes no other work in between", async () => {
+    const { id, nodeId } = await allocate();
+    const first = (await verb(id, "release")).body.decommission_id;
+    expect((await cancel(first)).body.status).toBe("cancelled");
+    await sweep();
+    expect(await read(id)).toMatchObject({ status: "ending", decommission_id: first });
+    const node = (await api.ask("GET", `/api/v1/admin/nodes/${nodeId}`)).body;
+    expect(node.unschedulable_reasons).toContain("allocated to acme");
+    const second = (await verb(id, "release")).body.decommission_id;
+    expect(second).not.toBe(first);
+    expect((await decommission(second)).status).toBe("pending");
+  });
+
+  it("is refused while another operation holds the node; a forced release cancels that operation", async () => {
+    const { id, nodeId } = await allocate();
+    // An operation from before the allocation, as a hub of an older version may have left it.
+    const holder = randomUUID();
+    await inTx(async (tx) => {
+      const about = { kind: "drain", siteId, stage: "disable_node", input: { node_id: nodeId } };
+      await tx.insert(workflows).values({ id: holder as WorkflowId, ...about, status: "pending" });
+      await tx.execute(
+        sql`insert into workflow_subjects (subject, workflow_id) values (${`node:${nodeId}`}, ${holder})`,
+      );
+    });
+    await failWorkflow(holder);
+    const refused = await verb(id, "release");
+    expect(refused.problem).toMatchObject({
+      status: 409,
+      code: "operation_exists",
+      context: { decommission_id: holder },
+    });
+    expect((await read(id)).status).toBe("active");
+    const forced = await verb(id, "force-release");
+    expect(forced, JSON.stringify(forced.problem)).toMatchObject({
+      status: 202,
+      body: { status: "ending", end_forced: true },
+    });
+    const [was] = await db()
+      .select()
+      .from(workflows)
+      .where(eq(workflows.id, holder as WorkflowId));
+    expect(was?.status).toBe("compensating");
+    await sweep();
+    expect((await read(id)).decommission_id).toBeNull();
+    await db().execute(sql`update workflows set status = 'cancelled', completed_at = now() where id = ${holder}`);
+    await db().execute(sql`delete from workflow_subjects where workflow_id = ${holder}`);
+    await sweep();
+    const turnover = (await read(id)).decommission_id;
+    expect(await decommission(turnover)).toMatchObject({ node_id: nodeId, status: "pending" });
+    const audited = (await db().select().from(auditLogs)).filter(({ target }) => target === `allocations/${id}`);
+    expect(audited.at(-1)).toMatchObject({
+      action: "forceReleaseAllocation",
+      reason: REASON.reason,
+      details: { forced: true },
+    });
+  });
+
+  it("waits for the node if an operation holds it, and is begun by the sweep afterwards", async () => {
+    const { id, nodeId } = await allocate();
+    const drain = await ofNode(nodeId, "drain", { ...REASON, force_release_allocation: true });
+    expect(drain.status, JSON.stringify(drain.problem)).toBe(202);
+    await sweep();
+    const waiting = await read(id);
+    expect(waiting).toMatchObject({ status: "ending", end_forced: true, decommission_id: null });
+    expect(waiting.next_action).toContain("no operation holds it");
+    await cancel(drain.body.decommission_id);
+    await sweep();
+    const { decommission_id: turnover } = await read(id);
+    expect(await decommission(turnover)).toMatchObject({ node_id: nodeId, reason: REASON.reason });
+  });
+});
+
+describe("an operation on an allocated node", () => {
+  it("is refused with the allocation's name, unless a drain takes the node from the tenant", async () => {
+    const { id, nodeId } = await allocate();
+    const refused = await ofNode(nodeId, "drain");
+    expect(refused.problem).toMatchObject({ status: 409, code: "allocation_exists", context: { allocation_id: id } });
+    expect(refused.problem.detail).toContain(`allocated to acme (allocation ${id})`);
+    expect(refused.problem.detail).toContain("force_release_allocation");
+    expect((await read(id)).status).toBe("active");
+  });
+});
+
+describe("a planned end", () => {
+  it("is in the future, and begins the turnover when it has passed", async () => {
+    const ends_at = new Date(Date.now() + 3_600_000).toISOString();
+    const { id } = await allocate({ more: { ends_at } });
+    await sweep();
+    expect(await read(id)).toMatchObject({ status: "active", ends_at });
+    await pass(id);
+    await sweep();
+    expect(await read(id)).toMatchObject({ status: "ending", end_reason: "Its planned end has passed" });
+    expect((await read(id)).decommission_id).not.toBeNull();
+  });
+
+  it("also ends an allocation whose account was never made", async () => {
+    const { id } = await allocate({ granted: false });
+    await pass(id);
+    await sweep();
+    expect((await read(id)).status).toBe("ending");
+  });
+
+  it("begins one turnover, however many hubs sweep at once", async () => {
+    const all = [await allocate(), await allocate(), await allocate()];
+    for (const { id } of all) await pass(id);
+    await Promise.all([...hubs, ...hubs].map((hub) => sweep(hub)));
+    for (const { id, nodeId } of all) {
+      expect(await eventsOf(id)).toEqual(["started", "active", "ending"]);
+      const { rows } = await db().execute(sql`select 1 from node_decommissions where node_id = ${nodeId}`);
+      expect(rows).toHaveLength(1);
+    }
+  });
+});
+
+describe("an allocation whose host is gone", () => {
+  it("has ended when MAAS has released the host", async () => {
+    const { id } = await allocate();
+    const turnover = (await verb(id, "release")).body.decommission_id as WorkflowId;
+    await inTx((tx) => recordMachineReleased(tx, turnover, 0));
+    await sweep();
+    const ended = await read(id);
+    expect(ended).toMatchObject({ status: "ended", end_reason: REASON.reason });
+    expect(ended.ended_at).not.toBeNull();
+    expect(await eventsOf(id)).toEqual(["started", "active", "ending", "ended"]);
+    expect((await verb(id, "release")).problem).toMatchObject({ status: 409, code: "conflict" });
+  });
+
+  it("has ended when its node was removed, and the node's history keeps it", async () => {
+    const { id, nodeId } = await allocate();
+    const drain = (await verb(id, "release")).body.decommission_id;
+    await inTx(async (tx) => {
+      await moveNode(tx, nodeId, { from: "active", to: "draining", owner: "admin_api", operationId: drain }, "gone");
+      await moveNode(tx, nodeId, { from: "draining", to: "retired", owner: "drain" }, "gone");
+      await deleteNode(tx, nodeId, drain, "gone");
+    });
+    await sweep();
+    expect(await read(id)).toMatchObject({ status: "ended" });
+    expect((await api.ask("GET", `${PATH}?node_id=${nodeId}`)).body.items).toHaveLength(1);
+  });
+});
+
+/** A hub that is killed keeps its committed transactions and loses the others. Each sweep of another hub continues from there. */
+it("ends as if nothing had happened, whichever commit of a sweep a hub did not live to see", async () => {
+  for (let kept = 0; kept < 4; kept += 1) {
+    const fresh = await allocate({ granted: false });
+    const [due, gone] = [await allocate(), await allocate()];
+    await inTx((tx) => endTask(tx, fresh.task));
+    await pass(due.id);
+    const released = (await verb(gone.id, "release")).body.decommission_id as WorkflowId;
+    await inTx((tx) => recordMachineReleased(tx, released, 0));
+    let left = kept;
+    const [hub] = hubs;
+    if (hub === undefined) throw new Error("no hub");
+    const dying: Pick<Database, "db" | "inTx"> = {
+      db: hub.db,
+      inTx: (fn, options) =>
+        hub.inTx(async (tx) => {
+          const result = await fn(tx);
+          if (left === 0) throw new Error("killed before the commit");
+          left -= 1;
+          return result;
+        }, options),
+    };
+    if (kept < 3) await expect(sweep(dying)).rejects.toThrow("killed before the commit");
+    await sweep(hubs[1]);
+    expect((await read(fresh.id)).status).toBe("active");
+    expect((await read(due.id)).status).toBe("ending");
+    expect((await read(gone.id)).status).toBe("ended");
+    expect(await eventsOf(fresh.id)).toEqual(["started", "active"]);
+    expect(await eventsOf(gone.id)).toEqual(["started", "active", "ending", "ended"]);
+  }
+});
