@@ -13,7 +13,7 @@ export async function climb(scrub: Scrub): Promise<void> {
   const { input, run } = scrub;
   run.progress({ step: "gpu_reset" });
   await endPersistence(scrub);
-  scrub.idle = (await scrub.tools.read()).gpus;
+  scrub.idle = await readOrNone(scrub);
   if (input.rungs.includes("reset")) await resetAll(scrub);
   if (input.rungs.includes("reload") && !isWell(scrub)) await reload(scrub);
 }
@@ -95,7 +95,7 @@ async function settle(scrub: Scrub, units: readonly string[]): Promise<string[]>
   }
 }
 
-/** After a reset the tool may refuse to answer, for example because no GPU is left. Then no GPU counts as present. */
+/** The tool may refuse to answer, for example after a reset that left no GPU. Then no GPU counts as present. */
 async function readOrNone(scrub: Scrub): Promise<readonly GpuState[]> {
   try {
     return (await scrub.tools.read()).gpus;

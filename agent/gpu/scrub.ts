@@ -102,8 +102,10 @@ async function clean(scrub: Scrub): Promise<DriverWedged | null> {
       await runCleanerShader(scrub);
     }
   } catch (error) {
-    if (!(error instanceof DriverWedged)) throw error;
-    wedge = error;
+    if (error instanceof DriverWedged) wedge = error;
+    else if (error instanceof ToolMissing)
+      scrub.steps.push(gpuStep("gpu_reset", "host", "failed", `tool_missing: ${error.message}`));
+    else throw error;
   } finally {
     scrub.steps.push(...resetSteps(scrub));
     wedge = (await bringBack(scrub, wedge)) ?? wedge;

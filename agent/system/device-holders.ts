@@ -67,13 +67,22 @@ function devicesOf(process: string, majors: ReadonlySet<number>): string[] {
       if (!isGone(error) && !isForeignFuse(error)) throw error;
     }
   };
-  for (const fd of readdirSync(join(process, "fd"))) {
-    const path = join(process, "fd", fd);
-    // The target of a socket, pipe or anonymous inode is no path, and cannot be a device.
-    if (targetOf(path)?.startsWith("/") === true) look(path);
-  }
+  for (const folder of descriptorFolders(process))
+    for (const fd of readdirSync(folder)) {
+      const path = join(folder, fd);
+      // The target of a socket, pipe or anonymous inode is no path, and cannot be a device.
+      if (targetOf(path)?.startsWith("/") === true) look(path);
+    }
   for (const range of mappedFiles(readFileSync(join(process, "maps"), "utf8"))) look(join(process, "map_files", range));
   return [...found].sort();
+}
+
+/** If the first thread of a process has ended, Linux shows the open files only at the other threads. */
+function descriptorFolders(process: string): string[] {
+  const stat = readFileSync(join(process, "stat"), "latin1");
+  const state = stat.charAt(stat.lastIndexOf(")") + 2);
+  if (state !== "Z") return [join(process, "fd")];
+  return readdirSync(join(process, "task")).map((thread) => join(process, "task", thread, "fd"));
 }
 
 function targetOf(path: string): string | null {

@@ -10,11 +10,19 @@ import { type Driver, gpuXml, XML_HEAD, XML_TAIL, type XmlGpu } from "./nvidia-x
  */
 
 const DRIVER: Driver = "575.51.02";
+/**
+ * Each tool counts its call in the file \`ticks\`. If the file \`kill-at\` names the number of the call, the tool kills the process that called it, before
+ * or after it has done its work.
+ */
 /** Major number 1 (memory devices) stands for the driver's own number, because a test cannot open a device of a driver that is not loaded. */
 const PROC_DEVICES = "Character devices:\n  1 nvidia-uvm\n226 drm\n\nBlock devices:\n  7 loop\n";
 
+/**
+ * Each tool counts its call in the file `ticks`. If the file `kill-at` names the number of the call, the tool kills the process that called it, before
+ * or after it has done its work. A tool named in the folder `hang` does not end, also not by SIGTERM.
+ */
 const PRELUDE = `S="$MUSTER_ROOT/state"
-tick() { printf 'x' >> "$S/ticks"; n=$(wc -c < "$S/ticks"); if [ "$n" = "$(cat "$S/kill-at" 2>/dev/null)" ]; then kill -9 $PPID; exit 1; fi; }
+tick() { printf 'x' >> "$S/ticks"; n=$(wc -c < "$S/ticks"); case $(cat "$S/kill-at" 2>/dev/null) in "before $n") kill -9 $PPID; exit 1 ;; "after $n") trap 'kill -9 $PPID' EXIT ;; esac; }
 hang() { if [ -e "$S/hang/$1" ]; then trap '' TERM; exec sleep 1000; fi; }
 has() { grep -q "^$1 " "$MUSTER_ROOT/proc/modules"; }
 held() { for f in "$S"/holders/*; do [ -e "$f" ] || continue; p=\${f##*/}; case $(sed 's/^.*) //; s/ .*//' "/proc/$p/stat" 2>/dev/null) in ''|Z) ;; *) return 0 ;; esac; done; return 1; }
@@ -131,7 +139,7 @@ export class NvidiaHost extends HostFolder {
       rmmod: RMMOD,
       modprobe: MODPROBE,
       journalctl: JOURNALCTL,
-      cat: `${PRELUDE}\ntick; exec /bin/cat "$@"`,
+      cat: `${PRELUDE}\ntick; /bin/cat "$@"`,
     }))
       this.write(`usr/bin/${name}`, `#!/bin/sh\n${script}\n`, 0o755);
   }

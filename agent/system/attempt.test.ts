@@ -1,0 +1,115 @@
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { HostFolder } from "../../test/fakes/hub/host-folder.ts";
+import { until } from "../../test/support/until.ts";
+import { readProcess } from "./workers/processes.ts";
+
+const PATIENT = { timeoutMs: 60_000 };
+const HASTY = { timeoutMs: 300, graceMs: 100 };
+
+let host: HostFolder;
+beforeEach(() => {
+  host = new HostFolder();
+});
+afterEach(() => host.remove());
+
+const tool = (script: string): void => host.write("usr/bin/tool", `#!/bin/sh\n${script}\n`, 0o755);
+
+describe("an attempt to run a tool", () => {
+  it("passes arguments as they are, standard input, and a fixed environment", async () => {
+    process.env["LD_PRELOAD_OF_A_TENANT"] = "x";
+    tool('printf "%s|" "$@"; cat; env | cut -d= -f1 | sort | tr "\\n" " "; echo words >&2; exit 7');
+    const ran = await host.system.attempt("tool", ["a b", "$(id)"], { ...PATIENT, input: "told\n" });
+    delete process.env["LD_PRELOAD_OF_A_TENANT"];
+    expect(ran).toEqual({
+      kind: "ended",
+      exitCode: 7,
+      stdout: "a b|$(id)|told\nLC_ALL MUSTER_ROOT PATH PWD ",
+      stderr: "words\n",
+    });
+  });
+
+  it("tells a tool that is not installed, or that the kernel does not start", async () => {
+    expect(await host.system.attempt("tool", [], PATIENT)).toMatchObject({ kind: "missing" });
+    host.write("usr/bin/tool", "#!/no/such/interpreter\n", 0o755);
+    expect(await host.system.attempt("tool", [], PATIENT)).toMatchObject({ kind: "missing" });
+  });
+
+  it("tells the signal that ended a tool", async () => {
+    tool("kill -9 $$");
+    expect(await host.system.attempt("tool", [], PATIENT)).toMatchObject({
+      kind: "ended",
+      exitCode: 128,
+      stderr: "The tool was ended by SIGKILL. ",
+    });
+  });
+
+  it("ends a tool that writes without end", async () => {
+    tool("exec cat /dev/zero");
+    const ran = await host.system.attempt("tool", [], PATIENT);
+    expect(ran).toMatchObject({ kind: "ended", stderr: expect.stringContaining("The tool wrote more than") });
+  });
+
+  it("ends a tool that ignores SIGTERM, and tells where it waited", async () => {
+    tool("trap '' TERM; exec sleep 1000");
+    const ran = await host.system.attempt("tool", [], HASTY);
+    expect(ran).toMatchObject({ kind: "hung", state: "S", wchan: expect.stringMatching(/nanosleep|^$/) });
+    const { pid } = ran as { pid: number };
+    await until("the tool has ended", () => (readProcess(pid) === null ? true : undefined));
+  });
+
+  it("does not wait for what a tool has left behind", async () => {
+    tool("sleep 1000 & echo $! > $MUSTER_ROOT/left; echo done");
+    const ran = await host.system.attempt("tool", [], { timeoutMs: 2_000, graceMs: 100 });
+    process.kill(Number(host.read("left")), "SIGKILL");
+    expect(ran).toMatchObject({ kind: "ended", exitCode: 0, stdout: "done\n" });
+  });
+});
+
+const run = (command: string, ...args: string[]): boolean => spawnSync(command, args).status === 0;
+
+/** A file system whose writers wait in the kernel until it is thawed, as a tool waits in a driver that hangs. */
+class FrozenDisk {
+  readonly folder = mkdtempSync(join(tmpdir(), "muster-frozen-"));
+  readonly mount = join(this.folder, "mount");
+  readonly isFrozen: boolean;
+  constructor() {
+    const image = join(this.folder, "image");
+    mkdirSync(this.mount);
+    this.isFrozen =
+      process.getuid?.() === 0 &&
+      run("truncate", "-s", "8M", image) &&
+      run("mkfs.ext4", "-q", image) &&
+      run("mount", "-o", "loop", image, this.mount) &&
+      run("fsfreeze", "-f", this.mount);
+  }
+  thaw(): void {
+    if (this.isFrozen) run("fsfreeze", "-u", this.mount);
+  }
+  remove(): void {
+    run("umount", this.mount);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+describe("a tool that hangs in the kernel", () => {
+  it("is abandoned after SIGKILL, and its process and place are told (SKIPPED where no file system can be frozen)", async (context) => {
+    const disk = new FrozenDisk();
+    try {
+      context.skip(!disk.isFrozen, "no file system can be frozen here");
+      tool(`echo x > ${disk.mount}/file`);
+      const ran = await host.system.attempt("tool", [], HASTY);
+      expect(ran).toMatchObject({ kind: "hung", state: "D", isAlive: true, wchan: expect.stringMatching(/\w/) });
+      const { pid } = ran as { pid: number };
+      expect(readProcess(pid)?.state).toBe("D");
+      disk.thaw();
+      await until("the tool has ended", () => (readProcess(pid) === null ? true : undefined));
+    } finally {
+      disk.thaw();
+      disk.remove();
+    }
+  });
+});

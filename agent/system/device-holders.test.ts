@@ -1,0 +1,131 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { HostFolder } from "../../test/fakes/hub/host-folder.ts";
+import { until } from "../../test/support/until.ts";
+import { walkDeviceHolders } from "./device-holders.ts";
+import { readProcess } from "./workers/processes.ts";
+
+/** The major number of the memory devices, such as /dev/zero (1:5). */
+const MEMORY = new Set([1]);
+const isRoot = process.getuid?.() === 0;
+
+let host: HostFolder;
+let children: ChildProcess[];
+beforeEach(() => {
+  host = new HostFolder();
+  children = [];
+});
+afterEach(() => {
+  for (const child of children) child.kill("SIGKILL");
+  host.remove();
+});
+
+/** Starts a process whose standard input and output are pipes, and waits until it prints a line. The process is visible in the folder's /proc. */
+async function start(command: string, ...args: string[]): Promise<number> {
+  const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+  children.push(child);
+  await new Promise<void>((resolve, reject) => {
+    child.stdout?.once("data", () => resolve());
+    child.once("exit", (code) => reject(new Error(`${command} ended with ${code}`)));
+  });
+  const pid = child.pid ?? -1;
+  symlinkSync(`/proc/${pid}`, join(host.root, "proc", String(pid)));
+  return pid;
+}
+const holding = (path: string): Promise<number> => start("/bin/sh", "-c", 'exec 3< "$0"; echo ready; read line', path);
+const walk = () => walkDeviceHolders(host.root, MEMORY);
+
+/** Maps a device and closes it, so that only the mapping is left. */
+const MAPPER = `
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+fd = os.open(sys.argv[1], os.O_RDONLY)
+assert libc.mmap(None, 4096, 1, 2, fd, 0) not in (None, ctypes.c_void_p(-1).value)
+os.close(fd)
+print("ready", flush=True)
+sys.stdin.read()
+`;
+
+/** Ends the first thread, while another thread holds the device. */
+const LEADERLESS = `
+import ctypes, os, sys, threading, time
+fd = os.open(sys.argv[1], os.O_RDONLY)
+threading.Thread(target=lambda: time.sleep(1000)).start()
+print("ready", flush=True)
+ctypes.CDLL(None).pthread_exit(None)
+`;
+
+describe.skipIf(!isRoot)("processes that hold a device (SKIPPED without root)", () => {
+  it("are found by the device's number, whatever the name of the device", async () => {
+    const node = host.path("innocent name");
+    expect(spawnSync("mknod", [node, "c", "1", "5"]).status, "root may make a device file").toBe(0);
+    const pid = await holding(node);
+    expect(walk()).toEqual({
+      holders: [{ pid, name: "sh", uid: 0, devices: ["1:5"], unit: null, startTicks: expect.stringMatching(/^\d+$/) }],
+      unreadable: [],
+    });
+  });
+
+  it("are found although the device file was removed", async () => {
+    const node = host.path("node");
+    spawnSync("mknod", [node, "c", "1", "7"]);
+    const pid = await holding(node);
+    await host.system.remove("/node");
+    expect(walk().holders).toMatchObject([{ pid, devices: ["1:7"] }]);
+  });
+
+  it("are found if they have only mapped the device", async (context) => {
+    context.skip(spawnSync("python3", ["-V"]).status !== 0, "python3 is not installed");
+    const pid = await start("python3", "-c", MAPPER, "/dev/zero");
+    expect(walk().holders).toMatchObject([{ pid, devices: ["1:5"] }]);
+  });
+
+  it("are found if their first thread has ended", async (context) => {
+    context.skip(spawnSync("python3", ["-V"]).status !== 0, "python3 is not installed");
+    const pid = await start("python3", "-c", LEADERLESS, "/dev/zero");
+    await until("the first thread has ended", () => (readProcess(pid)?.state === "Z" ? true : undefined));
+    expect(walk().holders).toMatchObject([{ pid, devices: ["1:5"] }]);
+  });
+
+  it("are not confused with processes that hold files, pipes, or devices of another number", async () => {
+    host.write("file", "text");
+    await holding(host.path("file"));
+    await holding("/dev/tty0").catch(() => undefined);
+    expect(walk()).toEqual({ holders: [], unreadable: [] });
+  });
+
+  it("are named with their systemd unit, user and start", async () => {
+    const pid = await holding("/dev/zero");
+    await host.system.remove(`/proc/${pid}`);
+    const folder = host.path(`proc/${pid}`);
+    mkdirSync(folder);
+    for (const name of ["fd", "maps", "map_files", "status"]) symlinkSync(`/proc/${pid}/${name}`, join(folder, name));
+    host.write(`proc/${pid}/stat`, `${pid} (a (strange) name) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0 0\n`);
+    host.write(`proc/${pid}/cgroup`, "0::/system.slice/nvidia-dcgm.service/inner\n");
+    expect(walk().holders).toMatchObject([
+      { name: "a (strange) name", unit: "nvidia-dcgm.service", startTicks: "4711" },
+    ]);
+  });
+
+  it("that cannot be read are told, because they may hold a device", () => {
+    host.write("proc/77/maps", "");
+    host.write("proc/77/stat", "77 (a) S 1");
+    host.write("proc/77/fd", "not a folder");
+    host.write("proc/78/comm", "a process that has ended");
+    expect(walk()).toEqual({ holders: [], unreadable: [77] });
+  });
+
+  it("get a signal only if they are still the same process", async () => {
+    await holding("/dev/zero");
+    const [holder] = walk().holders;
+    if (holder === undefined) throw new Error("The holder was not found.");
+    expect(host.system.signalHolder({ ...holder, startTicks: "1" }, "SIGKILL")).toBe(false);
+    expect(host.system.signalHolder(holder, "SIGKILL")).toBe(true);
+    await until("the holder has ended", () => (readProcess(holder.pid) === null ? true : undefined));
+    expect(host.system.signalHolder(holder, "SIGKILL")).toBe(false);
+  });
+});
