@@ -148,7 +148,24 @@ export function parseAmdReport(outputs: AmdOutputs, files: Readonly<Record<strin
       fabric: "absent",
     };
   });
-  return { gpus };
+  return { gpus: [...byAddress(gpus).values()] };
+}
+
+/** amd-smi lists each partition of a GPU. All partitions of a GPU have its PCI address and are reset together. */
+function byAddress(partitions: readonly GpuState[]): ReadonlyMap<string, GpuState> {
+  const gpus = new Map<string, GpuState>();
+  for (const one of partitions) {
+    const first = gpus.get(one.pci);
+    if (first === undefined) gpus.set(one.pci, one);
+    else
+      gpus.set(one.pci, {
+        ...first,
+        faults: [...new Set([...first.faults, ...one.faults])],
+        recommends: first.recommends === "none" ? one.recommends : first.recommends,
+        processes: first.processes === null || one.processes === null ? null : [...first.processes, ...one.processes],
+      });
+  }
+  return gpus;
 }
 
 /** Parses the output of `grep -Hs "" <files>`, whose lines are `<path>:<text>`. Returns the files by PCI address. */

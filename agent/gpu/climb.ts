@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { endPartitions } from "./amd-partitions.ts";
 import { endPersistence, kernelUsers, stopService, unloadModules } from "./free-gpus.ts";
 import { loadModules, startServices } from "./gpu-give-back.ts";
 import type { GpuState } from "./gpu-state.ts";
@@ -13,6 +14,7 @@ export async function climb(scrub: Scrub): Promise<void> {
   const { input, run } = scrub;
   run.progress({ step: "gpu_reset" });
   await endPersistence(scrub);
+  await endPartitions(scrub);
   scrub.idle = await readOrNone(scrub);
   if (input.rungs.includes("reset")) await resetAll(scrub);
   if (input.rungs.includes("reload") && !isWell(scrub)) await reload(scrub);

@@ -27,6 +27,9 @@ const ORDER = {
   plan: false,
 } as const;
 
+/** Only root may look at the memory mappings of a process. */
+const isRoot = process.getuid?.() === 0;
+
 let host: NvidiaHost;
 afterEach(() => host.remove());
 
@@ -98,7 +101,7 @@ describe("a cleaning of NVIDIA GPUs", () => {
     });
   });
 
-  it("ends holders if the order allows it, also one that ignores SIGTERM", async () => {
+  it.skipIf(!isRoot)("ends holders if the order allows it, also one that ignores SIGTERM", async () => {
     host = new NvidiaHost();
     await host.holder();
     await host.holder({ deaf: true });
@@ -107,16 +110,19 @@ describe("a cleaning of NVIDIA GPUs", () => {
     expect(stepOf(done, "gpu_holders").evidence).toMatchObject({ found: 2, remaining: 0 });
   });
 
-  it("names the processes that hold a GPU, and leaves them alone unless the order allows to end them", async () => {
-    host = new NvidiaHost();
-    const pid = await host.holder();
-    const done = await scrub({ order: { kill_holders: false } });
-    expect(messageOf(done, "gpu_holders")).toContain(`holders_remain: sh (pid ${pid}`);
-    expect(outcomes(done)).toContain(`gpu_reset ${PCI(0)} skipped`);
-    expect(outcomes(done)).toContain(`gpu_verify ${PCI(0)} failed`);
-    expect(done.needs).toBe("none");
-    expect(host.running()).toEqual(["nvidia-persistenced"]);
-  });
+  it.skipIf(!isRoot)(
+    "names the processes that hold a GPU, and leaves them alone unless the order allows to end them",
+    async () => {
+      host = new NvidiaHost();
+      const pid = await host.holder();
+      const done = await scrub({ order: { kill_holders: false } });
+      expect(messageOf(done, "gpu_holders")).toContain(`holders_remain: sh (pid ${pid}`);
+      expect(outcomes(done)).toContain(`gpu_reset ${PCI(0)} skipped`);
+      expect(outcomes(done)).toContain(`gpu_verify ${PCI(0)} failed`);
+      expect(done.needs).toBe("none");
+      expect(host.running()).toEqual(["nvidia-persistenced"]);
+    },
+  );
 
   it("reloads the driver if the reset does not work, and stops the Fabric Manager only for that", async () => {
     host = new NvidiaHost({ nvswitch: true, services: ["nvidia-fabricmanager", "nvidia-persistenced"] });
@@ -169,7 +175,7 @@ describe("a cleaning of NVIDIA GPUs", () => {
   });
 
   it.each<[string, Parameters<NvidiaHost["gpu"]>[1], string]>([
-    ["memory in use", { used: "300 MiB" }, "300 MiB of memory are in use, where 4 MiB are expected"],
+    ["memory in use", { used: "300 MiB" }, "300 MiB of memory are in use, where at most 20 MiB are expected"],
     ["a process", { processes: [{ pid: 77, name: "python" }] }, "processes 77 use the GPU"],
     ["another firmware", { vbios: "66.6" }, "vbios was 96.00.74.00.01 and is 66.6"],
     ["another serial number", { serial: "N/A" }, "serial was 1654523003308 and is null"],
@@ -249,7 +255,7 @@ describe("a cleaning of NVIDIA GPUs", () => {
     expect(stepOf(await scrub({}), "gpu_switches").message).toContain("state_unreadable");
   });
 
-  it("changes nothing for a plan", async () => {
+  it.skipIf(!isRoot)("changes nothing for a plan", async () => {
     host = new NvidiaHost();
     await host.holder();
     const done = await scrub({ order: { plan: true } });

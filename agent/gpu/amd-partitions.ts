@@ -1,0 +1,25 @@
+import { join } from "node:path";
+import type { AmdFile } from "./amd-report.ts";
+import { callDriver } from "./gpu-tool.ts";
+import type { Scrub } from "./scrub-state.ts";
+
+/** The mode in which one GPU is one device, by setting. The file of the driver takes the mode as text. */
+const WHOLE: Readonly<Record<string, { readonly mode: string; readonly file: AmdFile }>> = {
+  compute_partition: { mode: "SPX", file: "current_compute_partition" },
+  memory_partition: { mode: "NPS1", file: "current_memory_partition" },
+};
+
+/**
+ * Ends the partitions into which a tenant has divided AMD's GPUs. A refusal needs no message here, because the comparison after the reset reads the
+ * partitions again.
+ */
+export async function endPartitions({ system, timing, before }: Scrub): Promise<void> {
+  for (const { pci, settings } of before)
+    for (const [name, { mode, file }] of Object.entries(WHOLE)) {
+      const now = settings[name];
+      if (now === undefined || now === null || now === mode) continue;
+      const path = join(system.root, "/sys/bus/pci/devices", pci, file);
+      const options = { timeoutMs: timing.resetMs, graceMs: timing.graceMs, input: `${mode}\n` };
+      await callDriver(system, "tee", [path], options);
+    }
+}

@@ -1,0 +1,44 @@
+import type { CleaningStep } from "../../shared/tasks/cleaning-step.ts";
+import type { GpuStepName } from "../../shared/tasks/gpu-scrub.ts";
+
+export interface GpuRequirement {
+  /** How many GPUs the node has by its SKU. */
+  readonly gpus: number;
+  /** Whether the local memory and registers of every GPU must be cleared too, which only AMD's driver offers. */
+  readonly cleanerShader: boolean;
+}
+
+export interface GpuVerdict {
+  readonly isClean: boolean;
+  /** Why the GPUs are not clean, for an operator. The list is empty for clean GPUs. */
+  readonly reasons: readonly string[];
+}
+
+/** The steps of the host as a whole. Each must have succeeded wherever it exists. */
+const OF_HOST: readonly GpuStepName[] = ["gpu_holders", "gpu_services_stop", "gpu_services_start"];
+const SHADER: GpuStepName = "gpu_cleaner_shader";
+
+/**
+ * Judges the steps of a task `node.gpu_scrub` (decision C2, level `reset_only`). Every GPU that the node must have needs a successful reset and a
+ * successful comparison. A missing step is a reason, because only evidence makes a GPU clean.
+ */
+export function gpuVerdict(steps: readonly CleaningStep[], required: GpuRequirement): GpuVerdict {
+  const succeeded = (name: GpuStepName): ReadonlySet<string> =>
+    new Set(steps.filter(({ step, outcome }) => step === name && outcome === "ok").map(({ target }) => target));
+  const reset = succeeded("gpu_reset");
+  const shader = succeeded(SHADER);
+  const clean = [...succeeded("gpu_verify")].filter((gpu) => reset.has(gpu));
+  const isAllowed = ({ step, outcome }: CleaningStep): boolean =>
+    outcome === "ok" || (step === SHADER && outcome === "unsupported" && !required.cleanerShader);
+  const reasons = [
+    ...steps
+      .filter((one) => !isAllowed(one))
+      .map(({ step, target, outcome, message }) => `${step} of ${target} is ${outcome}: ${message}`),
+    ...OF_HOST.filter((name) => succeeded(name).size === 0).map((name) => `The step ${name} did not succeed.`),
+    ...(clean.length < required.gpus ? [`${clean.length} of ${required.gpus} GPUs were reset and found healthy.`] : []),
+    ...(required.cleanerShader && clean.some((gpu) => !shader.has(gpu))
+      ? ["The local memory of some GPUs was not cleared."]
+      : []),
+  ];
+  return { isClean: reasons.length === 0, reasons };
+}
