@@ -84,9 +84,10 @@ async function nodeFor(tx: Tx, { node_id, site_id, sku_id, root }: AllocationCre
     new ApiError("reference_unknown", `There is no ${what}. List them and use one that exists.`, {
       errors: [{ pointer: `/${field}`, message: "names nothing that exists" }],
     });
-  if ((await readSite(tx, site_id)) === null) throw unknown("site_id", `site ${site_id}`);
+  const site = await readSite(tx, site_id);
+  if (site === null) throw unknown("site_id", `site ${site_id}`);
   if ((await readSku(tx, sku_id)) === null) throw unknown("sku_id", `SKU ${sku_id}`);
-  return takeFreeNode(tx, { siteId: site_id, sku: sku_id, root });
+  return takeFreeNode(tx, { siteId: site_id, siteName: site.name, sku: sku_id, root });
 }
 
 /** Locks the node that the request names. Throws an ApiError with all reasons if the node is not free. */

@@ -54,6 +54,7 @@ export async function readCandidates(
 
 export interface WantedNode {
   readonly siteId: SiteId;
+  readonly siteName: string;
   readonly sku: string;
   readonly root: boolean;
 }
@@ -114,14 +115,14 @@ async function obstaclesNow(tx: Tx, id: NodeId, root: boolean): Promise<Obstacle
     : obstaclesToAllocation(candidate, root);
 }
 
-function noneFree({ siteId, sku }: WantedNode, obstacles: readonly (Obstacle | null)[]): ApiError {
+function noneFree({ siteId, siteName, sku }: WantedNode, obstacles: readonly (Obstacle | null)[]): ApiError {
   const counts = new Map<string, number>();
   for (const kind of obstacles.map((one) => one?.kind ?? "unknown")) counts.set(kind, (counts.get(kind) ?? 0) + 1);
   const words = [...counts].map(([kind, count]) => `${count} ${kind.replaceAll("_", " ")}`);
   const message =
     obstacles.length === 0
-      ? `Site ${siteId} has no node of SKU ${sku}. Onboard a host of this SKU, or ask for another SKU or site.`
-      : `SKU ${sku} has ${obstacles.length} nodes at site ${siteId}, and none is free: ${words.join(", ")}. Release an allocation, bring a node back into service, or ask for another SKU or site.`;
+      ? `Site ${siteName} has no node of SKU ${sku}. Onboard a host of this SKU, or ask for another SKU or site.`
+      : `SKU ${sku} has ${obstacles.length} nodes at site ${siteName}, and none is free: ${words.join(", ")}. Release an allocation, bring a node back into service, or ask for another SKU or site.`;
   const context = { site_id: siteId, sku_id: sku, nodes: String(obstacles.length) };
   const byReason = Object.fromEntries([...counts].map(([kind, count]) => [kind, String(count)]));
   return new ApiError("no_free_node", message, { context: { ...context, ...byReason } });

@@ -7,5 +7,5 @@ export function nextActionOf(row: Pick<AllocationRow, "status" | "errorCode" | "
   if (row.status !== "ending") return null;
   return row.decommissionId === null
     ? "The node is cleaned as soon as it is in service and no operation holds it. Look at the node to see what it waits for."
-    : `Look at decommission ${row.decommissionId}, which cleans the node.`;
+    : `Look at decommission ${row.decommissionId}, which clears the node of the tenant.`;
 }

@@ -70,17 +70,17 @@ async function endDue(tx: Tx, id: AllocationId): Promise<number> {
 }
 
 /** Sweeps every two seconds, and at once when `due` is raised, for example because the agent has ended a task. */
-export function startAllocationSweep(options: AllocationSweep & { readonly due: WakeSignal }): {
-  close(): Promise<void>;
-} {
-  const { due, log } = options;
+export function startAllocationSweep(
+  options: AllocationSweep & { readonly due: WakeSignal; readonly everyMs?: number },
+): { close(): Promise<void> } {
+  const { due, log, everyMs = EVERY_MS } = options;
   let closing = false;
   const loop = async (): Promise<void> => {
     while (!closing) {
       await sweepAllocations(options).catch((error: unknown) =>
         log.warn("the sweep of allocations failed; the next sweep tries again", { error }),
       );
-      if (!closing) await due.wait(EVERY_MS);
+      if (!closing) await due.wait(everyMs);
     }
   };
   const done = loop();

@@ -12,7 +12,7 @@ const make = (name, content, className) => {
 const words = (name) => name.replaceAll("_", " ");
 const kindOf = (status) => {
   if (["completed", "active", "reconciled"].includes(status)) return "good";
-  if (["cancelled", "retired", "deleted"].includes(status)) return "over";
+  if (["cancelled", "retired", "deleted", "ended"].includes(status)) return "over";
   return status.startsWith("failed") || status === "quarantined" || status === "offline" ? "bad" : "busy";
 };
 const tag = (status, kind = kindOf(status)) => make("span", words(status), `tag ${kind}`);
@@ -63,7 +63,7 @@ const facts = (values) =>
     Object.entries(values).flatMap(([name, value]) => [make("dt", words(name)), make("dd", shown(name, value))]),
   );
 /** The verbs of an operator's actions that cannot be undone. */
-const FINAL = ["remove", "release", "restart_clean", "force", "accept_drift", "re-enroll", "finish"];
+const FINAL = ["remove", "release", "force_release", "restart_clean", "force", "accept_drift", "re-enroll", "finish"];
 /**
  * The attributes of a button hold its action. If an update changes a row and keeps its button, the update also changes the attributes, so the button
  * does what the row now shows.

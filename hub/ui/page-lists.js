@@ -26,6 +26,12 @@ const LISTS = {
     path: () => `${DRIFT}/drift`,
     rows: (items) => driftTable(items),
   },
+  allocations: {
+    title: "Allocations",
+    path: () => ALLOCATIONS,
+    rows: (items) => allocationTable(items),
+    statuses: ALLOCATION_STATUSES,
+  },
   batches: { title: "Batches", path: () => BATCHES, rows: (items) => batchTable(items) },
   ...Object.fromEntries(
     ["onboardings", "decommissions"].map((kind) => [

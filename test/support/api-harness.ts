@@ -74,6 +74,7 @@ const WRITTEN = [
   "readiness_signals",
   "node_conditions",
   "report_tokens",
+  "allocations",
 ];
 
 /**

@@ -75,6 +75,7 @@ export type HubOptions = Partial<
     | "host"
     | "limits"
     | "resolveInput"
+    | "onTaskEnded"
     | "heartbeatMinTtlMs"
     | "hubId"
     | "log"

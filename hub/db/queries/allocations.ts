@@ -180,7 +180,7 @@ export async function findDueEnds(db: Db, limit: number): Promise<AllocationId[]
 
 /**
  * The ids of open allocations whose account cannot exist any more: the node was deleted, or MAAS has released the system on which the account was
- * made.
+ * made. An allocation is left out while the operation that clears its node is not over, because that operation ends the allocation itself.
  */
 export async function findHostsGone(db: Db, limit: number): Promise<AllocationId[]> {
   const { rows } = await db.execute<{ id: AllocationId }>(sql`
@@ -188,6 +188,7 @@ export async function findHostsGone(db: Db, limit: number): Promise<AllocationId
     where a.status <> 'ended' and (
       not exists (select 1 from ${nodes} n where n.id = a.node_id and n.status <> 'deleted')
       or exists (select 1 from ${nodeDecommissions} d where d.node_id = a.node_id and d.released_generation >= a.generation))
+      and not exists (select 1 from ${workflowSubjects} s where s.workflow_id = a.decommission_id)
     order by a.id limit ${limit}`);
   return rows.map(({ id }) => id);
 }

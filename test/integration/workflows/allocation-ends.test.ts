@@ -79,6 +79,13 @@ const failWorkflow = (id: string) =>
     .update(workflows)
     .set({ status: "failed_manual_intervention", startedAt: sql`now()`, completedAt: sql`now()`, wakeAt: null })
     .where(eq(workflows.id, id as WorkflowId));
+/** Ends an operation, so that it holds its node no longer. */
+async function over(id: string): Promise<void> {
+  await db().execute(
+    sql`update workflows set status = 'cancelled', completed_at = now(), wake_at = null where id = ${id}`,
+  );
+  await db().execute(sql`delete from workflow_subjects where workflow_id = ${id}`);
+}
 
 describe("a release", () => {
   it("begins one operation that clears the node, and is audited", async () => {
@@ -159,8 +166,7 @@ describe("a release", () => {
     expect(was?.status).toBe("compensating");
     await sweep();
     expect((await read(id)).decommission_id).toBeNull();
-    await db().execute(sql`update workflows set status = 'cancelled', completed_at = now() where id = ${holder}`);
-    await db().execute(sql`delete from workflow_subjects where workflow_id = ${holder}`);
+    await over(holder);
     await sweep();
     const turnover = (await read(id)).decommission_id;
     expect(await decommission(turnover)).toMatchObject({ node_id: nodeId, status: "pending" });
@@ -235,6 +241,9 @@ describe("an allocation whose host is gone", () => {
     const turnover = (await verb(id, "release")).body.decommission_id as WorkflowId;
     await inTx((tx) => recordMachineReleased(tx, turnover, 0));
     await sweep();
+    expect((await read(id)).status, "the operation that clears the node is not over").toBe("ending");
+    await over(turnover);
+    await sweep();
     const ended = await read(id);
     expect(ended).toMatchObject({ status: "ended", end_reason: REASON.reason });
     expect(ended.ended_at).not.toBeNull();
@@ -250,6 +259,7 @@ describe("an allocation whose host is gone", () => {
       await moveNode(tx, nodeId, { from: "draining", to: "retired", owner: "drain" }, "gone");
       await deleteNode(tx, nodeId, drain, "gone");
     });
+    await over(drain);
     await sweep();
     expect(await read(id)).toMatchObject({ status: "ended" });
     expect((await api.ask("GET", `${PATH}?node_id=${nodeId}`)).body.items).toHaveLength(1);
@@ -265,6 +275,7 @@ it("ends as if nothing had happened, whichever commit of a sweep a hub did not l
     await pass(due.id);
     const released = (await verb(gone.id, "release")).body.decommission_id as WorkflowId;
     await inTx((tx) => recordMachineReleased(tx, released, 0));
+    await over(released);
     let left = kept;
     const [hub] = hubs;
     if (hub === undefined) throw new Error("no hub");
