@@ -34,7 +34,7 @@ export function chunkNonce(gpu: number, chunk: number): Uint8Array {
 /** The number of sample blocks in a range. The last bytes of a range that is no multiple of a sample block belong to no sample block. */
 export const sampleBlocksIn = (bytes: number): number => Math.floor(bytes / SAMPLE_BLOCK_BYTES);
 
-/** The text before the memory's bytes in the message of an answer. It binds the answer to the task, the GPU and the place. */
+/** The text before the memory's bytes in the message of an answer. The text binds the answer to the task, the GPU and the place. */
 export const answerPrefix = (fillTaskId: string, uuid: string, block: number): string =>
   `${fillTaskId}|${uuid}|${block}|`;
 
@@ -42,12 +42,12 @@ const Bytes = z.int().min(0).max(MOST_GPU_BYTES);
 const Count = z.int().min(0).max(MOST_GPU_BYTES);
 const Milliseconds = z.int().min(0).max(86_400_000);
 export const GpuUuid = z.string().regex(/^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
-/** The PCI address of a GPU as the kernel writes it, for example `0000:3b:00.0`. */
+/** The PCI address of a GPU in the form of the Linux kernel, for example `0000:3b:00.0`. */
 export const PciAddress = z.string().regex(/^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}[.][0-7]$/);
 
 /**
- * What a worker says about a GPU after it has filled and checked the memory, and before it knows the questions of the challenge. The worker holds the
- * memory when it says this.
+ * The statement of a worker that has filled and checked the memory of a GPU, and does not know the questions of the challenge yet. The worker still
+ * holds the memory.
  */
 export const GpuCommitment = z.strictObject({
   uuid: GpuUuid,
@@ -60,7 +60,7 @@ export const GpuCommitment = z.strictObject({
   total_bytes: Bytes.nullable(),
   /** The part of `total_bytes` that the driver keeps for itself. */
   reserved_bytes: Bytes.nullable(),
-  /** The memory that the CUDA driver reports. It is smaller than `total_bytes`. */
+  /** The memory that the CUDA driver reports. The driver reports less than the management library. */
   visible_bytes: Bytes,
   /** How many units of 16 bytes were not zero before the worker wrote anything. */
   prefill_nonzero_units: Count,
@@ -78,7 +78,7 @@ export const GpuCommitment = z.strictObject({
 });
 export type GpuCommitment = z.output<typeof GpuCommitment>;
 
-/** What a worker says about a GPU after it has answered the challenge, zeroed the memory and freed it. */
+/** The statement of a worker that has zeroed and freed the memory of a GPU. */
 export const GpuRelease = z.strictObject({
   zeroed_bytes: Bytes,
   /** How many units of 16 bytes were not zero after the worker had zeroed the memory. */

@@ -1,4 +1,4 @@
-/** One GPU, as the passes over its memory need it. Each call returns when the GPU has done the work, and throws `CudaError` if the driver refuses. */
+/** The calls by which the passes use one GPU. Each call returns when the GPU has done the work, and throws `CudaError` if the driver refuses. */
 export interface GpuDevice {
   /** Reserves memory. Null means that the driver has no piece of that size left. */
   allocate(bytes: number): bigint | null;
@@ -9,11 +9,12 @@ export interface GpuDevice {
   check(address: bigint, bytes: number, nonce: Uint8Array, counter: number): { blocks: number; first: number | null };
   /** Counts units of 16 bytes that are not zero, and units that consist of the word `marker`. */
   scan(address: bigint, bytes: number, marker: number): { nonzero: number; marked: number };
-  zero(address: bigint, bytes: number): void;
+  /** Writes the word into all memory of the piece. */
+  set(address: bigint, bytes: number, word: number): void;
   read(address: bigint, bytes: number): Buffer;
 }
 
-/** What the driver says about the GPU that it opened. */
+/** What the driver says about the opened GPU. */
 export interface GpuFacts {
   readonly uuid: string;
   readonly pciAddress: string;

@@ -37,7 +37,7 @@ export async function libraryEvidence(system: System): Promise<FillResult["libra
   return { package: null, is_unchanged: null };
 }
 
-/** The output of dpkg, or null if the host has no dpkg or it did not end in time. The evidence then says `null`, which is no success. */
+/** The output of dpkg, or null if the host has no dpkg or dpkg did not end in time. The evidence then says `null`, which is no success. */
 async function ran(system: System, args: readonly string[]): Promise<string | null> {
   return system.run("dpkg", args, DPKG_TIMEOUT_MS).then(
     ({ stdout }) => stdout,

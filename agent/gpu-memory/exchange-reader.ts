@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { z } from "zod";
 import { isWorkerAlive } from "../system/gpu-memory/exchange-files.ts";
 import type { System } from "../system/system.ts";
@@ -24,6 +25,29 @@ export const writeExchange = (system: System, folder: string, name: string, valu
 export async function aliveWorker(system: System, folder: string): Promise<WorkerProcess | null> {
   const worker = await readExchange(system, folder, WORKER_FILE, WorkerProcess);
   return worker !== null && isWorkerAlive(worker) ? worker : null;
+}
+
+export interface EndTiming {
+  readonly lookEveryMs: number;
+  /** How long a worker may take to zero and free the memory of its GPU, and to end. */
+  readonly endWithinMs: number;
+}
+
+/** Waits for the end of a worker. Returns the worker's process if the process is still there after the time. */
+export async function workerAfter(
+  system: System,
+  folder: string,
+  { lookEveryMs, endWithinMs }: EndTiming,
+  signal: AbortSignal,
+): Promise<WorkerProcess | null> {
+  const until = performance.now() + endWithinMs;
+  let worker = await aliveWorker(system, folder);
+  while (worker !== null && performance.now() < until) {
+    signal.throwIfAborted();
+    await sleep(lookEveryMs);
+    worker = await aliveWorker(system, folder);
+  }
+  return worker;
 }
 
 /** Tells a worker to zero and free its memory, and to end. */

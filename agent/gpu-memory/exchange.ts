@@ -4,6 +4,7 @@ import {
   GpuAnswer,
   GpuRelease,
   GpuUuid,
+  MOST_GPU_BYTES,
   MOST_GPUS,
   MOST_SAMPLE_BLOCKS,
   PciAddress,
@@ -21,13 +22,18 @@ export const OverwriteOrder = z.strictObject({
   pci_address: PciAddress,
   seed: z.string().regex(/^[0-9a-f]{64}$/),
   marker: z.int().min(1).max(0xffff_ffff).nullable(),
+  /**
+   * In the pass `mark` the worker writes the marker into all memory and ends at once. The worker of the pass `overwrite` then counts what the driver
+   * left of the marker, and overwrites the memory.
+   */
+  pass: z.enum(["mark", "overwrite"]),
   hold_seconds: z.int().min(1),
 });
 export type OverwriteOrder = z.output<typeof OverwriteOrder>;
 
-/** The folder of the exchanges, with a folder for each fill task and in it one for each GPU. */
+/** The folder of the exchanges, with a folder for each GPU in a folder for each fill task. */
 export const EXCHANGE_FOLDER = "/var/lib/muster/agent/gpu-memory";
-/** The files of the exchange. Each is written once, completely, by one side. */
+/** The files of the exchange. One side writes each file, once and completely. */
 export const WORKER_FILE = "worker.json";
 export const COMMITMENT_FILE = "commitment.json";
 export const CHALLENGE_FILE = "challenge.json";
@@ -36,7 +42,7 @@ export const ANSWER_FILE = "answer.json";
 export const END_FILE = "end.json";
 export const RELEASE_FILE = "release.json";
 
-/** The process of a worker. The start time distinguishes it from a later process with the same number. */
+/** The process of a worker. The start time distinguishes the process from a later process with the same number. */
 export const WorkerProcess = z.strictObject({
   pid: z.int().min(1),
   start_ticks: z.string(),
@@ -60,6 +66,7 @@ export type GpuAnswers = z.output<typeof GpuAnswers>;
 export const OverwriteResult = z.discriminatedUnion("end", [
   z.strictObject({ end: z.literal("answered"), release: GpuRelease }),
   z.strictObject({ end: z.literal("released"), release: GpuRelease }),
+  z.strictObject({ end: z.literal("marked"), bytes: z.int().min(0).max(MOST_GPU_BYTES) }),
   z.strictObject({ end: z.literal("fault"), fault: z.enum(GPU_FAULT_CODES), message: z.string().max(1_000) }),
 ]);
 export type OverwriteResult = z.output<typeof OverwriteResult>;

@@ -1,6 +1,6 @@
 import { GPU_FAULTS, type GpuFault } from "../../shared/gpu-faults.ts";
 
-/** An error of a GPU with a code of the closed set. Its message says what happened, to which GPU, and what to do next. */
+/** An error of a GPU with a code of the closed set. The message of the error says what happened, to which GPU, and what to do next. */
 export class GpuFaultError extends Error {
   override readonly name = "GpuFaultError";
   readonly fault: GpuFault;

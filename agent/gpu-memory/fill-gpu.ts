@@ -6,9 +6,8 @@ import type { TaskInput, TaskRun } from "../../shared/tasks/index.ts";
 import type { System } from "../system/system.ts";
 import type { WorkEnd, WorkFailure } from "../system/workers/workers.ts";
 import { isCancelledByHub } from "../tasks/cancelled.ts";
-import type { EndTiming } from "./earlier-workers.ts";
 import { COMMITMENT_FILE, type OverwriteOrder, type OverwriteResult } from "./exchange.ts";
-import { aliveWorker, exchangeFolder, readExchange } from "./exchange-reader.ts";
+import { aliveWorker, type EndTiming, exchangeFolder, readExchange, workerAfter } from "./exchange-reader.ts";
 import { OVERWRITE_WORK } from "./overwrite-work.ts";
 
 type Input = TaskInput<"node.gpu_fill">;
@@ -20,6 +19,8 @@ export interface FillTiming extends EndTiming {
 /** What became of one GPU. A commitment with a fault belongs to memory that did not return what was written. */
 export interface FillOutcome {
   readonly commitment: GpuCommitment | null;
+  /** How many bytes an earlier pass of the same task marked, or null if the order has no marker. */
+  readonly markedBytes: number | null;
   readonly fault: GpuFault | null;
   readonly message: string;
 }
@@ -36,7 +37,7 @@ const FAULT_OF_FAILURE: Readonly<Record<WorkFailure, GpuFault>> = {
   systemd_missing: "systemd_missing",
 };
 
-/** Why the agent stops following a worker. The worker goes on after it has committed, and is ended if it is too late. */
+/** Why the agent stops following a worker. A worker that has committed goes on. A worker that is too late is ended. */
 class Followed extends Error {
   override readonly name = "Followed";
   readonly why: "committed" | "too_late";
@@ -46,36 +47,70 @@ class Followed extends Error {
   }
 }
 
-/** Starts the worker of a GPU, or finds it, and follows it until it commits or ends. */
-export async function fillGpu(
-  system: System,
-  timing: FillTiming,
-  { input, gpu, number }: { readonly input: Input; readonly gpu: NvidiaGpu; readonly number: number },
-  run: TaskRun<"node.gpu_fill">,
-  tell: (step: string, bytes: number) => void,
-): Promise<FillOutcome> {
+interface Filling {
+  readonly system: System;
+  readonly timing: FillTiming;
+  readonly input: Input;
+  readonly gpu: NvidiaGpu;
+  readonly number: number;
+  readonly run: TaskRun<"node.gpu_fill">;
+  readonly tell: (step: string, bytes: number) => void;
+}
+
+/** Marks the memory of a GPU if the order has a marker, then overwrites the memory. The worker that overwrites goes on after its commitment. */
+export async function fillGpu(filling: Filling): Promise<FillOutcome> {
+  const { system, timing, input, gpu, run } = filling;
+  if (input.marker === null) return overwriteGpu(filling, null);
+  const end = await follow(filling, "mark", async () => false);
+  // The driver takes the marked memory back when the process ends, which is later than the process's result.
+  const left = await workerAfter(system, exchangeFolder(run.taskId, gpu.uuid), timing, run.signal);
+  if (end instanceof Followed || left !== null) return tooLate(filling, null);
+  return end.ok && end.result.end === "marked"
+    ? overwriteGpu(filling, end.result.bytes)
+    : { ...ofEnd(gpu.uuid, end), markedBytes: null };
+}
+
+async function overwriteGpu(filling: Filling, markedBytes: number | null): Promise<FillOutcome> {
+  const { system, run, gpu } = filling;
   const folder = exchangeFolder(run.taskId, gpu.uuid);
+  const committed = () => readExchange(system, folder, COMMITMENT_FILE, GpuCommitment);
+  const end = await follow(filling, "overwrite", async () => (await committed()) !== null);
+  const commitment = await committed();
+  if (commitment !== null) return { ...ofCommitment(commitment), markedBytes };
+  if (end instanceof Followed) return tooLate(filling, markedBytes);
+  return { ...ofEnd(gpu.uuid, end), markedBytes };
+}
+
+/**
+ * Starts the worker of a pass, or finds a running worker, and follows the worker until the worker ends, `isEnough` is true, or the deadline has
+ * passed.
+ */
+async function follow(
+  { system, timing, input, gpu, number, run, tell }: Filling,
+  pass: OverwriteOrder["pass"],
+  isEnough: () => Promise<boolean>,
+): Promise<WorkEnd<OverwriteResult> | Followed> {
   const order: OverwriteOrder = {
     fill_task_id: run.taskId,
-    folder: join(system.root, folder),
+    folder: join(system.root, exchangeFolder(run.taskId, gpu.uuid)),
     gpu: number,
     uuid: gpu.uuid,
     pci_address: gpu.pci_address,
     seed: input.seed,
     marker: input.marker,
+    pass,
     hold_seconds: input.hold_seconds,
   };
-  const follow = new AbortController();
-  const watched = new AbortController();
-  const committed = () => readExchange(system, folder, COMMITMENT_FILE, GpuCommitment);
+  const stop = new AbortController();
+  const ended = new AbortController();
   const work = system.workers
     .perform({
       taskId: run.taskId,
-      part: `gpu-${number}`,
+      part: `gpu-${number}-${pass}`,
       work: OVERWRITE_WORK,
       input: order,
       deadlineSeconds: input.deadline_seconds + input.hold_seconds + RELEASE_SECONDS,
-      signal: AbortSignal.any([run.signal, follow.signal]),
+      signal: AbortSignal.any([run.signal, stop.signal]),
       endsWith: (signal) => isCancelledByHub(signal) || isTooLate(signal.reason),
       progress: ({ step, bytes }) => tell(step, bytes),
     })
@@ -83,23 +118,21 @@ export async function fillGpu(
       if (error instanceof Followed) return error;
       throw error;
     })
-    .finally(() => watched.abort());
+    .finally(() => ended.abort());
   const until = performance.now() + input.deadline_seconds * 1000;
-  while (!watched.signal.aborted && !follow.signal.aborted) {
-    if ((await committed()) !== null) follow.abort(new Followed("committed"));
-    else if (performance.now() > until) follow.abort(new Followed("too_late"));
-    else await sleep(timing.lookEveryMs, undefined, { signal: watched.signal }).catch(() => undefined);
+  while (!ended.signal.aborted && !stop.signal.aborted) {
+    if (await isEnough()) stop.abort(new Followed("committed"));
+    else if (performance.now() > until) stop.abort(new Followed("too_late"));
+    else await sleep(timing.lookEveryMs, undefined, { signal: ended.signal }).catch(() => undefined);
   }
-  const end = await work;
-  const commitment = await committed();
-  if (commitment !== null) return ofCommitment(commitment);
-  if (end instanceof Followed) return tooLate(gpu.uuid, input.deadline_seconds, await aliveWorker(system, folder));
-  return ofEnd(gpu.uuid, end);
+  return work;
 }
 
 const isTooLate = (reason: unknown): boolean => reason instanceof Followed && reason.why === "too_late";
 
-function ofCommitment(commitment: GpuCommitment): FillOutcome {
+type Unmarked = Omit<FillOutcome, "markedBytes">;
+
+function ofCommitment(commitment: GpuCommitment): Unmarked {
   const { uuid, mismatched_blocks, allocated_bytes } = commitment;
   if (mismatched_blocks === 0)
     return {
@@ -111,14 +144,16 @@ function ofCommitment(commitment: GpuCommitment): FillOutcome {
   return { commitment, fault: "memory_mismatch", message };
 }
 
-function tooLate(uuid: string, seconds: number, alive: { readonly pid: number } | null): FillOutcome {
+/** A worker that is still there after SIGTERM and SIGKILL is blocked in the driver. */
+async function tooLate({ system, run, gpu, input }: Filling, markedBytes: number | null): Promise<FillOutcome> {
+  const alive = await aliveWorker(system, exchangeFolder(run.taskId, gpu.uuid));
   const fault = alive === null ? "deadline_passed" : "driver_wedged";
   const process = alive === null ? "" : ` Its process ${alive.pid} does not end.`;
-  const what = `The worker of GPU ${uuid} did not overwrite the memory within ${seconds} s.${process}`;
-  return { commitment: null, fault, message: `${what} ${GPU_FAULTS[fault]}` };
+  const what = `The worker of GPU ${gpu.uuid} did not overwrite the memory within ${input.deadline_seconds} s.${process}`;
+  return { commitment: null, markedBytes, fault, message: `${what} ${GPU_FAULTS[fault]}` };
 }
 
-function ofEnd(uuid: string, end: WorkEnd<OverwriteResult>): FillOutcome {
+function ofEnd(uuid: string, end: WorkEnd<OverwriteResult>): Unmarked {
   if (!end.ok) {
     const fault = FAULT_OF_FAILURE[end.code];
     return { commitment: null, fault, message: `GPU ${uuid}: ${end.message} ${GPU_FAULTS[fault]}` };

@@ -6,7 +6,7 @@ import type { GpuAnswers, GpuChallenge, OverwriteOrder, OverwriteResult } from "
 import { GpuFaultError } from "./faults.ts";
 import { type Allocation, allocateAll, bytesOf, piecesAt, type Slice, slicesOf } from "./range.ts";
 
-/** What the worker of a GPU says to the agent and hears from it. */
+/** The words between the worker of a GPU and the agent. */
 export interface Exchange {
   commit(commitment: GpuCommitment): Promise<void>;
   challenge(): Promise<GpuChallenge | null>;
@@ -98,11 +98,26 @@ export async function overwrite(
     fill_ms: fillMs,
     check_ms: checked.ms,
   });
-  // Memory that does not return what was written has failed already, so nothing is asked about it.
+  // Memory that does not return what was written has failed already, so the worker waits for no questions.
   const answerMs = checked.blocks === 0 ? await answered(order, passes.range, device, exchange, run) : null;
   const release = await released(passes, device, answerMs ?? 0);
   await exchange.release(release);
   return { end: answerMs === null ? "released" : "answered", release };
+}
+
+/**
+ * Writes the marker into all memory of one GPU, and does not zero the memory. The driver takes the memory back when the worker's process ends, and a
+ * driver that clears freed memory leaves no marker to the next process.
+ */
+export async function mark(
+  order: OverwriteOrder,
+  { device }: { readonly device: GpuDevice },
+  run: OverwriteRun,
+): Promise<OverwriteResult> {
+  const passes = new Passes(run);
+  await passes.allocate(device);
+  await passes.over("mark", ({ address, bytes }) => device.set(address, bytes, order.marker ?? 0));
+  return { end: "marked", bytes: bytesOf(passes.range) };
 }
 
 async function scanned(passes: Passes, device: GpuDevice, step: string, marker: number | null) {
@@ -155,7 +170,7 @@ async function answered(
 }
 
 async function released(passes: Passes, device: GpuDevice, answerMs: number): Promise<GpuRelease> {
-  const zeroMs = await passes.over("zero", ({ address, bytes }) => device.zero(address, bytes));
+  const zeroMs = await passes.over("zero", ({ address, bytes }) => device.set(address, bytes, 0));
   const after = await scanned(passes, device, "scan_after", null);
   for (const { address } of passes.range) device.free(address);
   return {

@@ -2,8 +2,8 @@ import { randomBytes, randomInt } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { drawBlocks } from "../../hub/gpu-memory/draw-blocks.ts";
 import { checkAnswers } from "../../hub/gpu-memory/expected-answers.ts";
+import { answersToCheck, challengeOf, evidenceOf } from "../../hub/gpu-memory/gpu-evidence.ts";
 import { gpuVerdict } from "../../hub/gpu-memory/verdict.ts";
 import type { TaskId } from "../../shared/ids.ts";
 import { TASKS, type TaskInput } from "../../shared/tasks/index.ts";
@@ -20,6 +20,9 @@ const MIB = 2 ** 20;
 const QUICK = { lookEveryMs: 20, endWithinMs: 20_000, tellEveryMs: 0 };
 const AMD = { vendor: "amd", pci_address: "0000:c1:00.0" } as const;
 const nvidia = (number: number) => ({ vendor: "nvidia", uuid: gpuUuid(number), pci_address: PCI_ADDRESS }) as const;
+
+/** A hook compiles the driver library, or waits for the end of a worker. */
+const HOOK_MS = 120_000;
 
 describe.skipIf(!hasCompiler)("node.gpu_fill and node.gpu_challenge (SKIPPED without gcc)", () => {
   let host: GpuHost;
@@ -42,13 +45,13 @@ describe.skipIf(!hasCompiler)("node.gpu_fill and node.gpu_challenge (SKIPPED wit
       deadline_seconds: 100,
       hold_seconds: 100,
     };
-  });
+  }, HOOK_MS);
   afterEach(async () => {
     for (const agent of agents) await agent.stop(0);
     for (const pid of workerPids()) process.kill(pid, "SIGKILL");
     await nothingHeld();
     host.remove();
-  });
+  }, HOOK_MS);
 
   const run = { progress: () => undefined };
   const fill = async (change: Partial<typeof input> = {}, id = taskId) => {
@@ -100,39 +103,41 @@ describe.skipIf(!hasCompiler)("node.gpu_fill and node.gpu_challenge (SKIPPED wit
     ]);
     expect(filled.result.faults).toEqual([{ target: AMD.pci_address, fault: "unsupported" }]);
     expect(host.heldBytes()).toBe(2 * 12 * MIB);
-    const asked = filled.result.commitments.map(({ uuid, allocated_bytes }) => ({
-      uuid,
-      blocks: drawBlocks(allocated_bytes, 64, randomInt),
-    }));
-    const nonce = randomBytes(16).toString("hex");
-    const { gpus: answered, steps } = await challenge(asked, { nonce });
-    expect(steps.map(({ outcome }) => outcome)).toEqual(["ok", "ok"]);
-    const checked = checkAnswers({
-      fill_task_id: taskId,
-      seed: input.seed,
-      nonce,
-      gpus: asked.map(({ uuid, blocks }, index) => ({
-        gpu: gpus.findIndex((gpu) => "uuid" in gpu && gpu.uuid === uuid),
-        uuid,
-        blocks,
-        answers: answered[index]?.answers ?? [],
-      })),
-    });
-    const verdicts = filled.result.commitments.map((commitment, index) =>
-      gpuVerdict({
-        uuid: commitment.uuid,
-        expectedBytes: null,
-        isReset: true,
-        commitment,
-        answers: checked[index] ?? null,
-        release: answered[index]?.release ?? null,
-      }),
-    );
+    const fillOf = { taskId, input: { ...input, gpus }, result: filled.result };
+    const asked = challengeOf(fillOf, randomBytes(16).toString("hex"), randomInt, 60) ?? expect.fail("no challenge");
+    const challenged = { input: asked, result: await challenge(asked.gpus, { nonce: asked.nonce }) };
+    expect(challenged.result.steps.map(({ outcome }) => outcome)).toEqual(["ok", "ok"]);
+    const checked = checkAnswers(answersToCheck(fillOf, challenged));
+    const expected = asked.gpus.map(({ uuid }) => ({ uuid, bytes: null, isReset: true }));
+    const verdicts = evidenceOf(expected, fillOf, challenged, checked).map(gpuVerdict);
     expect(verdicts.map(({ level, share }) => [level, share])).toEqual([
       ["challenge_verified", 10 / 15],
       ["challenge_verified", 10 / 15],
     ]);
     await nothingHeld();
+  });
+
+  it.each([
+    ["clears", "", 0],
+    ["does not clear", "dirty 171", (10 * MIB) / 16],
+  ])("shows by a marker that the driver %s freed memory", async (_does, control, units) => {
+    host.control(`memory ${12 * MIB}\n${control}`);
+    expect(await fill({ marker: 0xabababab })).toMatchObject({
+      result: {
+        steps: [{ outcome: "ok", evidence: { marked_bytes: 10 * MIB, prefill_marker_units: units } }],
+        commitments: [{ prefill_marker_units: units, mismatched_blocks: 0 }],
+      },
+    });
+    expect(starts()).toBe(2);
+    expect(host.heldBytes()).toBe(12 * MIB);
+  });
+
+  it("does not overwrite a GPU whose memory could not be marked", async () => {
+    host.control(`memory ${12 * MIB}\nfail cuMemsetD32Async 719`);
+    expect(await fill({ marker: 1 })).toMatchObject({
+      result: { commitments: [], faults: [{ fault: "memory_fault" }] },
+    });
+    expect(starts()).toBe(1);
   });
 
   it("with plan, changes nothing and says what it would do", async () => {

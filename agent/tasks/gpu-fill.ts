@@ -39,7 +39,7 @@ export const gpuFill =
         const outcome =
           gpu.vendor === "amd"
             ? unsupported(gpu.pci_address)
-            : await fillGpu(system, timing, { input, gpu, number }, run, told.of(gpu.uuid));
+            : await fillGpu({ system, timing, input, gpu, number, run, tell: told.of(gpu.uuid) });
         return { gpu, outcome };
       }),
     );
@@ -61,6 +61,7 @@ const nameOf = (gpu: Gpu): string => (gpu.vendor === "amd" ? gpu.pci_address : g
 
 const unsupported = (pciAddress: string): FillOutcome => ({
   commitment: null,
+  markedBytes: null,
   fault: "unsupported",
   message: `GPU ${pciAddress} is not overwritten. ${GPU_FAULTS.unsupported}`,
 });
@@ -76,9 +77,13 @@ const planned = (gpu: Gpu): Step => ({
   evidence: {},
 });
 
-function stepOf(gpu: Gpu, { commitment, fault, message }: FillOutcome): Step {
+function stepOf(gpu: Gpu, { commitment, markedBytes, fault, message }: FillOutcome): Step {
   const outcome = fault === null ? "ok" : fault === "unsupported" ? "unsupported" : "failed";
-  const evidence = { ...(fault === null ? {} : { fault }), ...(commitment === null ? {} : evidenceOf(commitment)) };
+  const evidence = {
+    ...(fault === null ? {} : { fault }),
+    ...(markedBytes === null ? {} : { marked_bytes: markedBytes }),
+    ...(commitment === null ? {} : evidenceOf(commitment)),
+  };
   return { step: "gpu_fill", target: nameOf(gpu), outcome, message: message.slice(0, 512), evidence };
 }
 
@@ -89,6 +94,7 @@ const evidenceOf = (one: GpuCommitment) => ({
   reserved_bytes: one.reserved_bytes,
   unreached_bytes: (one.total_bytes ?? one.visible_bytes) - one.allocated_bytes,
   prefill_nonzero_units: one.prefill_nonzero_units,
+  prefill_marker_units: one.prefill_marker_units,
   mismatched_blocks: one.mismatched_blocks,
   fill_bytes_per_second: perSecond(one.allocated_bytes, one.fill_ms),
   check_bytes_per_second: perSecond(one.allocated_bytes, one.check_ms),

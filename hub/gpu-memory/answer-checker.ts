@@ -51,7 +51,7 @@ export class AnswerChecker {
 
   #open(): Worker {
     if (this.#thread !== null) return this.#thread;
-    // The packaged hub consists of .js files, so the thread's file has the extension of this one.
+    // The packaged hub consists of .js files, so the extension of the thread's file is the extension of this module.
     const thread = new Worker(new URL(`./answers-thread${extname(import.meta.url)}`, import.meta.url));
     thread.on("message", (reply: Reply) => this.#settle(reply));
     thread.on("error", (error) => void this.#lost(thread, `The thread that checks answers failed: ${error.message}`));
@@ -70,7 +70,7 @@ export class AnswerChecker {
     this.#idle = setTimeout(() => void this.#end("The thread was idle."), this.#idleMs).unref();
   }
 
-  /** A thread that ended by itself takes its questions with it. The next challenge starts a new thread. */
+  /** If the thread ended by itself, its questions are lost and their callers get an error. The next challenge starts a new thread. */
   async #lost(thread: Worker, why: string): Promise<void> {
     if (this.#thread === thread) await this.#end(why);
   }

@@ -23,8 +23,8 @@ const NEVER_COVERED = [
 ];
 
 /**
- * The text of a claim about one GPU, for the sanitization record. The text says who reported what. It never says that anything is proven, certified
- * or securely erased, because a compromised host can compute every answer.
+ * The text of a claim about one GPU, for the sanitization record. The text says who reported what. The text never says that anything is proven,
+ * certified or securely erased, because a compromised host can compute every answer.
  */
 export function gpuClaim(host: ClaimingHost, evidence: GpuEvidence, verdict: GpuVerdict, seed: string): GpuClaim {
   const who = `At ${host.at.toISOString()}, Muster's agent ${host.agentVersion} (boot ${host.bootId}, image ${host.image ?? "unknown"}, Secure Boot ${host.secureBoot})`;

@@ -2,7 +2,7 @@ import { sampleBlocksIn } from "../../shared/gpu-memory.ts";
 
 /**
  * Draws `count` different sample blocks of a GPU, or all blocks if the GPU has fewer. The hub draws after the GPU's worker has committed, so the
- * worker could not know the blocks while it filled the memory. `below(n)` returns a random integer from 0 to n - 1.
+ * worker could not know the blocks during the fill. `below(n)` returns a random integer from 0 to n - 1.
  */
 export function drawBlocks(allocatedBytes: number, count: number, below: (limit: number) => number): number[] {
   const blocks = sampleBlocksIn(allocatedBytes);

@@ -7,13 +7,13 @@ import { defineTask } from "./define-task.ts";
 const GPU_FILL_STEPS = ["gpu_fill"] as const;
 
 /**
- * Overwrites the memory of the host's GPUs and holds it (decision C2). A worker for each GPU takes all memory, reads it, fills it with a stream that
- * the hub's seed determines, and compares it. The result is what each worker commits to. The workers hold the memory until `node.gpu_challenge` asks
- * about it, or until `hold_seconds` have passed. Then they zero and free it.
+ * Overwrites the memory of the host's GPUs and holds it (decision C2). A worker for each GPU takes all memory, reads the memory, fills it with a
+ * stream that the hub's seed determines, and compares. The result is what each worker commits to. The workers hold the memory until
+ * `node.gpu_challenge` asks about it, or until `hold_seconds` have passed. Then the workers zero and free the memory.
  *
- * The seed is no secret: it is made for one task, it protects nothing, and the host that computes with it knows it. The seed stays in the task's row,
- * so that an auditor can compute the stream again. A repetition with the same seed could find the bytes of the first run, so every error of the task
- * is final, and the hub repeats the work as another task with another seed.
+ * The seed is no secret: the hub makes a seed for one task, the seed protects nothing, and the host must know the seed. The seed stays in the task's
+ * row, so that an auditor can compute the stream again. A repetition with the same seed could find the bytes of the first run, so every error of the
+ * task is final, and the hub repeats the work as another task with another seed.
  */
 export const gpuFill = defineTask({
   type: "node.gpu_fill",
@@ -25,7 +25,10 @@ export const gpuFill = defineTask({
     plan: z.boolean(),
     /** 32 random bytes of the hub, for this task only. */
     seed: z.string().regex(/^[0-9a-f]{64}$/),
-    /** A word that an earlier pass wrote into all memory. The workers count how often it is still there. */
+    /**
+     * A random word of the hub. Before the overwrite, another worker writes the word into all memory and ends. The worker of the overwrite then
+     * counts how often the driver gives this word back. The count shows whether the driver clears freed memory. Null leaves this pass out.
+     */
     marker: z.int().min(1).max(0xffff_ffff).nullable(),
     /** The GPUs of the host by the inventory. The number of a GPU in this list is part of its stream. */
     gpus: z
@@ -49,7 +52,9 @@ export const gpuFill = defineTask({
     driver: z
       .strictObject({
         version: z.string().max(256),
-        /** Registry settings of the driver, which can turn off the driver's own clearing of memory. Both texts are empty on a host as it was deployed. */
+        /**
+         * Registry settings of the driver, which can turn off the driver's own clearing of memory. Both texts are empty on a host as it was deployed.
+         */
         registry: z.string().max(256),
         registry_per_device: z.string().max(256),
       })

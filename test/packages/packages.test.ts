@@ -180,6 +180,36 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     );
   });
 
+  it("contains the agent's way into a GPU driver, for the package's own C library only", async () => {
+    const home = homeOf(AGENT);
+    const library = join(home, "agent/system/gpu-memory/cuda-library.js");
+    const code = `const { openCuda } = await import(${JSON.stringify(library)});
+      try { openCuda("libc.so.6"); } catch (error) { console.log(error.fault, error.message); }`;
+    const run = await execa(join(home, "runtime/node"), ["--input-type=module", "--eval", code], {
+      cwd: "/",
+      extendEnv: false,
+    });
+    expect(run.stdout).toMatch(/^driver_too_old The library libc[.]so[.]6 has no cu/);
+    const binaries = (await filesBelow(home)).filter((file) => file.endsWith(".node"));
+    expect(binaries.map((file) => relative(home, dirname(file)))).toEqual([
+      expect.stringMatching(/^node_modules\/@koromix\/koffi-linux-(x64|arm64)\/linux_(x64|arm64)$/),
+    ]);
+  });
+
+  it("contains the hub's thread that checks the answers of GPUs", async () => {
+    const home = homeOf(HUB);
+    const code = `const { AnswerChecker } = await import(${JSON.stringify(join(home, "hub/gpu-memory/answer-checker.js"))});
+      const checker = new AnswerChecker();
+      const check = { fill_task_id: "x", seed: "00".repeat(32), nonce: "00".repeat(16) };
+      const gpus = [{ gpu: 0, uuid: "GPU-1", blocks: [0], answers: ["no"] }];
+      console.log(JSON.stringify(await checker.check({ ...check, gpus })));
+      await checker.close();`;
+    const script = join(folder, "check-answers.mjs");
+    writeFileSync(script, code);
+    const run = await execa(join(home, "runtime/node"), [script], { cwd: "/", extendEnv: false });
+    expect(JSON.parse(run.stdout)).toEqual([{ uuid: "GPU-1", asked: 1, correct: 0 }]);
+  });
+
   it("contains a hub that starts from its package alone, with its database, its page and its command line", async () => {
     const home = homeOf(HUB);
     const node = join(home, "runtime/node");

@@ -1,4 +1,7 @@
-/** A process that stands for an agent with one task: it fills the GPUs of a host folder and prints the reply. Arguments: root, task id, input. */
+/**
+ * A process that stands for an agent with one task. The process fills the GPUs of a host folder and prints the reply. Arguments: root, task id,
+ * input.
+ */
 import { join } from "node:path";
 import { systemAt } from "../../agent/system/system.ts";
 import { gpuFill } from "../../agent/tasks/gpu-fill.ts";

@@ -1,4 +1,5 @@
 import { ALLOCATION_STEP_BYTES, STREAM_BLOCK_BYTES } from "../../../shared/gpu-memory.ts";
+import { pciAddress } from "../../gpu/gpu-state.ts";
 import type { GpuDevice, GpuFacts } from "../../gpu-memory/device.ts";
 import type { OverwriteOrder } from "../../gpu-memory/exchange.ts";
 import { CudaError, GpuFaultError, OUT_OF_MEMORY } from "../../gpu-memory/faults.ts";
@@ -38,11 +39,11 @@ function factsOf(cuda: Cuda, number: number, order: OverwriteOrder, paths: Drive
   const uuid = `GPU-${bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-")}`;
   const text = Buffer.alloc(32);
   cuda.call("cuDeviceGetPCIBusId", [text, text.length, number]);
-  const pciAddress = text.toString("latin1").split("\0", 1)[0]?.toLowerCase() ?? "";
-  if (uuid !== order.uuid || !isSamePlace(pciAddress, order.pci_address))
+  const told = text.toString("latin1").split("\0", 1)[0] ?? "";
+  if (uuid !== order.uuid || pciAddress(told) !== pciAddress(order.pci_address))
     throw new GpuFaultError(
       "gpu_mismatch",
-      `GPU ${order.uuid} at ${order.pci_address} is ordered, and the driver opened ${uuid} at ${pciAddress}.`,
+      `GPU ${order.uuid} at ${order.pci_address} is ordered, and the driver opened ${uuid} at ${told}.`,
     );
   return {
     uuid,
@@ -52,9 +53,6 @@ function factsOf(cuda: Cuda, number: number, order: OverwriteOrder, paths: Drive
     memory: readNvmlMemory(paths.nvml, order.uuid),
   };
 }
-
-/** CUDA writes a PCI domain with four digits, and NVIDIA's other tools with eight. */
-const isSamePlace = (a: string, b: string): boolean => a.replace(/^0+(?=.{4}:)/, "") === b.replace(/^0+(?=.{4}:)/, "");
 
 function intOf(cuda: Cuda, name: "cuDeviceGetCount" | "cuDriverGetVersion" | "cuDeviceGet", ...args: number[]): number {
   const out = Buffer.alloc(4);
@@ -66,7 +64,7 @@ class CudaDevice implements GpuDevice {
   readonly #cuda: Cuda;
   readonly #key: readonly Buffer[];
   readonly #kernels: Readonly<Record<keyof typeof KERNEL_NAMES, bigint>>;
-  /** Memory for the two numbers that a kernel counts. The worker takes it before all other memory, so that it never lacks. */
+  /** Memory for the two numbers that a kernel counts. The worker takes this piece before all other memory. */
   readonly #found: bigint;
 
   constructor(cuda: Cuda, seed: string) {
@@ -105,8 +103,8 @@ class CudaDevice implements GpuDevice {
     return { nonzero: Number(found[0]), marked: Number(found[1]) };
   }
 
-  zero(address: bigint, bytes: number): void {
-    this.#cuda.call("cuMemsetD32Async", [address, 0, bytes / 4, ON_DEFAULT_STREAM]);
+  set(address: bigint, bytes: number, word: number): void {
+    this.#cuda.call("cuMemsetD32Async", [address, word, bytes / 4, ON_DEFAULT_STREAM]);
     this.#cuda.call("cuCtxSynchronize", []);
   }
 

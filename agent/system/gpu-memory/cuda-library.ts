@@ -70,7 +70,7 @@ function load<C extends string>(path: string, prototypes: Readonly<Record<C, str
   } catch (error) {
     throw new GpuFaultError("driver_missing", `The library ${path} cannot be loaded (${messageOf(error)}).`);
   }
-  // Each call is found by itself, so that the message names the call that an old driver does not have.
+  // The calls are found one by one, so that the message names the call that an old driver does not have.
   const find = (name: C) => {
     try {
       return library.func(prototypes[name]);

@@ -19,6 +19,9 @@ const UUID = gpuUuid(0);
 const MIB = 2 ** 20;
 const NONCE = randomBytes(16).toString("hex");
 
+/** A hook compiles the driver library, or waits for the end of a worker. */
+const HOOK_MS = 120_000;
+
 describe.skipIf(!hasCompiler)("the worker of a GPU (SKIPPED without gcc, which builds a driver library)", () => {
   let host: GpuHost;
   let order: OverwriteOrder;
@@ -34,14 +37,15 @@ describe.skipIf(!hasCompiler)("the worker of a GPU (SKIPPED without gcc, which b
       pci_address: PCI_ADDRESS,
       seed: randomBytes(32).toString("hex"),
       marker: null,
+      pass: "overwrite",
       hold_seconds: 60,
     };
-  });
+  }, HOOK_MS);
   afterEach(async () => {
     host.write("exchange/end.json", "{}");
     await until("no memory is held", () => (host.heldBytes() === 0 ? true : undefined));
     host.remove();
-  });
+  }, HOOK_MS);
 
   const start = async (deadlineSeconds = 120) => {
     const ended = await host.gpuSystem.workers.perform({

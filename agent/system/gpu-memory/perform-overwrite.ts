@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { driverVariables, foreignVariables } from "../../gpu-memory/environment.ts";
 import type { OverwriteOrder, OverwriteResult } from "../../gpu-memory/exchange.ts";
 import { asGpuFault, GpuFaultError } from "../../gpu-memory/faults.ts";
-import { type OverwriteRun, overwrite } from "../../gpu-memory/overwrite.ts";
+import { mark, type OverwriteRun, overwrite } from "../../gpu-memory/overwrite.ts";
 import { isPresent } from "../files.ts";
 import type { DriverPaths } from "./cuda-device.ts";
 import { exchangeIn } from "./exchange-files.ts";
@@ -21,7 +21,7 @@ async function driverPaths(root: string): Promise<DriverPaths> {
 }
 
 /**
- * The work of the worker of one GPU. It runs in a process of its own, because the driver may block, because a context of the driver belongs to one
+ * The work of the worker of one GPU. The worker is a process of its own, because the driver may block, because a context of the driver belongs to one
  * thread, and because only the end of the process surely gives the memory back.
  */
 export async function performOverwrite(
@@ -40,6 +40,7 @@ export async function performOverwrite(
     const { openGpu } = await import("./cuda-device.ts");
     const opened = openGpu(order, paths);
     const openMs = Math.round(performance.now() - began);
+    if (order.pass === "mark") return await mark(order, opened, run);
     return await overwrite(order, { ...opened, openMs }, exchange, run);
   } catch (error) {
     const fault = asGpuFault(error, order.uuid);

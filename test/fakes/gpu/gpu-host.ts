@@ -1,4 +1,5 @@
-import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { createHash, randomUUID } from "node:crypto";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { execaSync } from "execa";
 import { type System, systemAt } from "../../../agent/system/system.ts";
@@ -6,13 +7,14 @@ import { readProcess } from "../../../agent/system/workers/processes.ts";
 import { HostFolder, quietAgentLog } from "../hub/host-folder.ts";
 
 const SOURCE = join(import.meta.dirname, "libcuda.c");
+const BUILT = join(import.meta.dirname, "../../../.muster/gpu");
 const LIBRARY_FOLDER = "usr/lib/x86_64-linux-gnu";
 /** The agent's own program, which is also the program of its workers. */
 const AGENT_PROGRAM = [process.execPath, join(import.meta.dirname, "../../../agent/main.ts")];
 
 /**
- * A stand-in for systemd-run: it starts the program in a session of its own, as systemd does, and ends it at the deadline. As with systemd, the unit
- * outlives whoever asked for it.
+ * A stand-in for systemd-run, which starts the program in a session of its own, as systemd does, and ends the program at the deadline. As with
+ * systemd, the unit outlives whoever asked for it.
  */
 const SYSTEMD_RUN = `deadline=600
 while [ "$1" != -- ]; do
@@ -33,6 +35,19 @@ export const hasCompiler =
 export const gpuUuid = (number: number): string => `GPU-00112233-4455-6677-8899-${String(number).padStart(12, "0")}`;
 export const PCI_ADDRESS = "0000:3b:00.0";
 
+/** Compiles the stand-in once for each text of its source. Test files that compile at the same time do not disturb each other. */
+function compiled(undefinedSymbol: string): string {
+  const version = createHash("sha256").update(readFileSync(SOURCE)).digest("hex").slice(0, 16);
+  const library = join(BUILT, `libcuda-${version}${undefinedSymbol}.so`);
+  if (existsSync(library)) return library;
+  mkdirSync(BUILT, { recursive: true });
+  const without = undefinedSymbol === "" ? [] : [`-D${undefinedSymbol}=${undefinedSymbol}_newer`];
+  const fresh = `${library}.${randomUUID()}`;
+  execaSync("gcc", ["-shared", "-fPIC", "-O2", ...without, "-o", fresh, SOURCE]);
+  renameSync(fresh, library);
+  return library;
+}
+
 /** A folder that stands for a host with systemd and with GPUs, whose driver is a real shared library that `libcuda.c` is compiled to. */
 export class GpuHost extends HostFolder {
   readonly gpuSystem: System;
@@ -48,11 +63,9 @@ export class GpuHost extends HostFolder {
     this.install("libnvidia-ml.so.1");
   }
 
-  /** Compiles the stand-in. `undefined` names a symbol that the library shall not have, as in an old driver. */
+  /** Installs the stand-in. `undefinedSymbol` names a symbol that the library shall not have, as in an old driver. */
   install(name: string, undefinedSymbol = ""): void {
-    const without = undefinedSymbol === "" ? [] : [`-D${undefinedSymbol}=${undefinedSymbol}_newer`];
-    const output = this.path(join(LIBRARY_FOLDER, name));
-    execaSync("gcc", ["-shared", "-fPIC", "-O2", ...without, "-o", output, SOURCE]);
+    copyFileSync(compiled(undefinedSymbol), this.path(join(LIBRARY_FOLDER, name)));
   }
 
   /** Replaces the faults of the stand-in, for all GPUs or for one. */

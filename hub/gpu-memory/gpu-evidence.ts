@@ -1,0 +1,70 @@
+import type { TaskId } from "../../shared/ids.ts";
+import type { TaskInput, TaskResult } from "../../shared/tasks/index.ts";
+import { drawBlocks } from "./draw-blocks.ts";
+import type { AnswersToCheck, CheckedAnswers } from "./expected-answers.ts";
+import { type GpuEvidence, LEAST_QUESTIONS } from "./verdict.ts";
+
+/** A `node.gpu_fill` that has ended, as its task's row has it. */
+export interface Filled {
+  readonly taskId: TaskId;
+  readonly input: TaskInput<"node.gpu_fill">;
+  readonly result: TaskResult<"node.gpu_fill">;
+}
+export interface Challenged {
+  readonly input: TaskInput<"node.gpu_challenge">;
+  readonly result: TaskResult<"node.gpu_challenge">;
+}
+/** A GPU of the inventory, and whether its reset succeeded. */
+export interface ExpectedGpu {
+  readonly uuid: string;
+  readonly bytes: number | null;
+  readonly isReset: boolean;
+}
+
+/**
+ * The questions to the GPUs that have committed, or null if no GPU has. `below(n)` returns a random integer from 0 to n - 1, and `nonce` is 16 random
+ * bytes in hex.
+ */
+export function challengeOf(
+  { taskId, result }: Filled,
+  nonce: string,
+  below: (limit: number) => number,
+  deadlineSeconds: number,
+): TaskInput<"node.gpu_challenge"> | null {
+  const gpus = result.commitments
+    .filter(({ mismatched_blocks, allocated_bytes }) => mismatched_blocks === 0 && allocated_bytes > 0)
+    .map(({ uuid, allocated_bytes }) => ({ uuid, blocks: drawBlocks(allocated_bytes, LEAST_QUESTIONS, below) }));
+  return gpus.length === 0
+    ? null
+    : { plan: false, fill_task_id: taskId, nonce, gpus, deadline_seconds: deadlineSeconds };
+}
+
+/** What the hub computes again. A GPU is named by its number in the order of the fill, which the host cannot choose. */
+export const answersToCheck = (filled: Filled, challenged: Challenged): AnswersToCheck => ({
+  fill_task_id: filled.taskId,
+  seed: filled.input.seed,
+  nonce: challenged.input.nonce,
+  gpus: challenged.input.gpus.flatMap(({ uuid, blocks }) => {
+    const gpu = filled.input.gpus.findIndex((one) => one.vendor === "nvidia" && one.uuid === uuid);
+    const answers = challenged.result.gpus.find((one) => one.uuid === uuid)?.answers ?? [];
+    return gpu < 0 ? [] : [{ gpu, uuid, blocks, answers }];
+  }),
+});
+
+/** Puts together what is known of each expected GPU. A GPU that a task did not name has no evidence. */
+export const evidenceOf = (
+  expected: readonly ExpectedGpu[],
+  filled: Filled | null,
+  challenged: Challenged | null,
+  checked: readonly CheckedAnswers[],
+): GpuEvidence[] =>
+  expected.map(({ uuid, bytes, isReset }) => {
+    const commitment = filled?.result.commitments.find((one) => one.uuid === uuid) ?? null;
+    const wasAsked = challenged?.input.gpus.some((one) => one.uuid === uuid) === true;
+    const answered = challenged?.result.gpus.find((one) => one.uuid === uuid) ?? null;
+    const answers = wasAsked && answered !== null && answered.answers.length > 0 ? checkedOf(checked, uuid) : null;
+    return { uuid, expectedBytes: bytes, isReset, commitment, answers, release: answered?.release ?? null };
+  });
+
+const checkedOf = (checked: readonly CheckedAnswers[], uuid: string): CheckedAnswers | null =>
+  checked.find((one) => one.uuid === uuid) ?? null;
