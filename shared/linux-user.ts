@@ -1,7 +1,7 @@
 import { z } from "zod";
 
 /** The names of accounts and groups that a Linux distribution, its packages or an image owns. A tenant's account never gets one of these names. */
-const RESERVED_LOGIN_NAMES: ReadonlySet<string> = new Set([
+export const RESERVED_LOGIN_NAMES: ReadonlySet<string> = new Set([
   // Accounts and groups of Debian's `base-passwd` and of Red Hat's `setup`.
   ...[
     "root",
@@ -75,7 +75,7 @@ const RESERVED_PREFIXES = ["systemd", "muster", "maas", "weka", "nvidia", "nvsm"
 
 const PATTERN = /^[a-z][a-z0-9_-]{0,31}$/;
 
-const isReservedLoginName = (name: string): boolean =>
+export const isReservedLoginName = (name: string): boolean =>
   RESERVED_LOGIN_NAMES.has(name) || RESERVED_PREFIXES.some((prefix) => name.startsWith(prefix));
 
 /** The name of a tenant's account on a host. The name of a tenant's account is never the name of an account that the host's own software uses. */

@@ -2,8 +2,8 @@ import { z } from "zod";
 
 const MAX_LINE = 8_192;
 const MAX_COMMENT = 256;
-const MIN_RSA_BITS = 2_048;
-const MAX_RSA_BITS = 16_384;
+export const MIN_RSA_BITS = 2_048;
+export const MAX_RSA_BITS = 16_384;
 
 /** The fields of a public key of each accepted type, in the order of RFC 4253 6.6, RFC 5656 3.1, RFC 8709 4 and OpenSSH's PROTOCOL.u2f. */
 type Field =
@@ -27,13 +27,13 @@ const FIELDS: Readonly<Record<string, readonly Field[]>> = {
   "sk-ssh-ed25519@openssh.com": [{ kind: "bytes", length: 32 }, { kind: "application" }],
   "sk-ecdsa-sha2-nistp256@openssh.com": [...curve("nistp256", 65), { kind: "application" }],
 };
-const SSH_KEY_TYPES: readonly string[] = Object.keys(FIELDS);
+export const SSH_KEY_TYPES: readonly string[] = Object.keys(FIELDS);
 
 /**
  * Returns the reason why a line is not an accepted SSH public key, or null if the line is accepted. A line begins with the key's type, so options such
  * as `command=` have no place. The type inside the key must equal the type before the key.
  */
-function sshKeyFault(line: string): string | null {
+export function sshKeyFault(line: string): string | null {
   if (line.length > MAX_LINE) return `is longer than ${MAX_LINE} characters`;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the check is for control characters.
   if (/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/.test(line))

@@ -31,7 +31,7 @@ export interface Ended {
  * A process that has ended and that its parent has not yet collected runs nothing. If only the first thread of a process has ended, the process shows
  * the same state, and its other threads run.
  */
-const hasEnded = ({ state, threads }: HostProcess): boolean => state === "X" || (state === "Z" && threads <= 1);
+export const hasEnded = ({ state, threads }: HostProcess): boolean => state === "X" || (state === "Z" && threads <= 1);
 
 /** The processes of an owner that run. The agent and the processes above it are never among them. */
 export function runningOf(table: ProcessTable, isOwned: (process: HostProcess) => boolean): HostProcess[] {

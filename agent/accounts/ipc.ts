@@ -13,7 +13,7 @@ const KINDS = [
 const REMOVED_AT_ONCE = 200;
 
 /** The ids in a table of `/proc/sysvipc` whose owner or creator the tenant is. The table's first line names its columns. */
-function sysvIdsOf(table: string, idColumn: string, isOwned: (uid: number) => boolean): number[] {
+export function sysvIdsOf(table: string, idColumn: string, isOwned: (uid: number) => boolean): number[] {
   const [header = "", ...lines] = table.split("\n").map((line) => line.trim().split(/\s+/));
   const columns = Array.isArray(header) ? header : [header];
   const [id, uid, creator] = [idColumn, "uid", "cuid"].map((name) => columns.indexOf(name));
@@ -125,7 +125,7 @@ export async function clearKeyrings({ system, tenant, plan }: Revocation): Promi
 const EMPTY_KEYRINGS = 3;
 
 /** The number of keys of a uid in `/proc/key-users`, or null if the uid has none. A line is `uid: usage nkeys/nikeys qnkeys/max qnbytes/max`. */
-function keysOf(text: string | null, uid: number): number | null {
+export function keysOf(text: string | null, uid: number): number | null {
   const found = new RegExp(`^\\s*${uid}:\\s+\\d+\\s+(\\d+)/\\d+`, "m").exec(text ?? "")?.[1];
   return found === undefined ? null : Number(found);
 }

@@ -79,7 +79,7 @@ export async function endSessions({ system, tenant, plan }: Revocation): Promise
  * The processes of a tenant: those that have one of its uids in any role, those that a login of the tenant started even if they run as root now, and
  * those in the cgroup of the tenant's logins.
  */
-const isProcessOf =
+export const isProcessOf =
   (tenant: Tenant) =>
   (process: HostProcess): boolean =>
     process.uids.some((uid) => ownsUid(tenant, uid)) ||

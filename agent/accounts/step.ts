@@ -28,7 +28,7 @@ export function cleaningStep<S extends string>(
 }
 
 /** A text without control characters and without halves of surrogate pairs, cut to a length. */
-function plain(text: string, length: number): string {
+export function plain(text: string, length: number): string {
   const clean = text.toWellFormed().replace(/\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}/gu, "?");
   return clean.length <= length ? clean : `${clean.slice(0, length - 1).toWellFormed()}…`.slice(0, length);
 }

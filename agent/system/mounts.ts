@@ -8,7 +8,7 @@ export interface Mount {
 }
 
 /** The mounts that a text of `/proc/PID/mountinfo` lists. The kernel writes spaces and line ends in a path as octal numbers. */
-function parseMounts(text: string): Mount[] {
+export function parseMounts(text: string): Mount[] {
   return text.split("\n").flatMap((line) => {
     const fields = line.split(" ");
     const dash = fields.indexOf("-", 6);

@@ -70,7 +70,7 @@ export const revokeUser =
     if (account.outcome === "failed")
       return { ok: false, error: "account_remains", message: `${input.login_user}: ${account.message}` };
     steps.push(account);
-    if (!input.plan) await writeRecord(system, { ...record, state: "revoked" });
+    if (!input.plan && record.state !== "revoked") await writeRecord(system, { ...record, state: "revoked" });
     return { ok: true, result: { uid: record.uid, steps } };
   };
 

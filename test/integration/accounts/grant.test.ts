@@ -131,6 +131,19 @@ describe.skipIf(lacks !== null)(`a grant on a real host${lacks === null ? "" : `
     expect(await world.survey()).toBe(before);
   });
 
+  it("completes an account of which a killed useradd wrote only one file, in spite of its lock", async () => {
+    const input = order();
+    const uid = await granted(input);
+    const record = `/var/lib/muster/agent/allocations/${input.allocation_id}.json`;
+    await world.sh(`
+      sed -i 's/"granted"/"granting"/' ${record}
+      sed -i '/^${input.login_user}:/d' /etc/shadow
+      rm -r /home/${input.login_user}
+      printf '4194303\\0' > /etc/passwd.lock`);
+    expect(await granted(input)).toBe(uid);
+    expect(await stateOf(input)).toMatch(new RegExp(`^${input.login_user}:[*]:`, "m"));
+  });
+
   it("refuses the name that another allocation has, and a second name for an allocation", async () => {
     const input = order();
     await granted(input);
