@@ -15,6 +15,7 @@ import { Runner } from "./runner.ts";
 const nodeId = newNodeId();
 const signer = new OrderSigner();
 const DRAIN = { type: "node.drain", input: { reason: "test", deadline_seconds: 60, force: false } } as const;
+const CLEANUP = { scope: "local", temporary: true, scratch: [], shares: [], free_space: false, plan: false } as const;
 const CHECK = { type: "node.heartbeat_check", input: { nonce: "n" } } as const;
 const drained = { ok: true, result: { drained: true, sessions_closed: 0, remaining_users: [] as string[] } } as const;
 
@@ -50,6 +51,13 @@ const handlers: TaskHandlers = {
       starts.push(run.taskId);
       run.progress({ remaining_users: ["ann"] });
       release.push(() => resolve(drained));
+      run.signal.addEventListener("abort", () => reject(run.signal.reason));
+    }),
+  "node.storage_cleanup": (input, run) =>
+    new Promise((resolve, reject) => {
+      starts.push(run.taskId);
+      workersAt(folder, quietAgentLog).begin(run.taskId, input);
+      release.push(() => resolve({ ok: true, result: { steps: [] } }));
       run.signal.addEventListener("abort", () => reject(run.signal.reason));
     }),
   "node.uninstall": async () => ({ ok: true, result: { removes: [] } }),
@@ -163,6 +171,38 @@ describe("runner", () => {
     second.runner.resend();
     expect(errors().sort()).toEqual(["interrupted", "not_started"]);
     expect(starts).toHaveLength(1);
+  });
+
+  it("continues a task whose work runs outside the agent, after a stop and after a kill", async () => {
+    const clean = signer.sign(nodeId, { type: "node.storage_cleanup", input: CLEANUP });
+    const { runner: one, journal } = await runner();
+    await one.offer(clean);
+    await started(1);
+    await one.stop();
+    expect(results()).toEqual([]);
+    expect(journal.entries).toMatchObject([{ task_id: clean.task_id, state: "started" }]);
+    const { runner: two } = await runner();
+    await started(2);
+    await two.offer(clean);
+    expect(starts).toEqual([clean.task_id, clean.task_id]);
+    release.at(-1)?.();
+    await ended(1);
+    expect(errors()).toEqual(["ok"]);
+    expect(workersAt(folder, quietAgentLog).inputToContinue(clean.task_id)).toBeNull();
+  });
+
+  it("reports a task as interrupted if its work left nothing to continue", async () => {
+    const clean = signer.sign(nodeId, { type: "node.storage_cleanup", input: CLEANUP });
+    const { runner: one } = await runner();
+    await one.offer(clean);
+    await started(1);
+    await one.stop();
+    workersAt(folder, quietAgentLog).forget(clean.task_id);
+    await runner();
+    expect(errors()).toEqual([]);
+    const { runner: three } = await runner();
+    three.resend();
+    expect(errors()).toEqual(["interrupted"]);
   });
 
   it("ends running tasks as interrupted when the agent stops", async () => {

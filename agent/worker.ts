@@ -1,11 +1,16 @@
 import { GPU_PERFORMERS } from "./gpu/gpu-scrub-work.ts";
 import { OVERWRITE_WORK } from "./gpu-memory/overwrite-work.ts";
 import { performOverwrite } from "./system/gpu-memory/perform-overwrite.ts";
+import { STORAGE_PERFORMERS } from "./system/storage/performers.ts";
 import { type Performer, performer } from "./system/workers/define-work.ts";
 import { runWorkerProgram } from "./system/workers/worker-program.ts";
 
 /** The kinds of work that a worker performs. The list is closed, as the catalogue of tasks is. */
-const PERFORMERS: readonly Performer[] = [...GPU_PERFORMERS, performer(OVERWRITE_WORK, performOverwrite)];
+const PERFORMERS: readonly Performer[] = [
+  ...GPU_PERFORMERS,
+  performer(OVERWRITE_WORK, performOverwrite),
+  ...STORAGE_PERFORMERS,
+];
 
 /** The program of a worker, which returns its exit status. */
 export const runWorker = (args: readonly string[]): Promise<number> => runWorkerProgram(args, PERFORMERS);

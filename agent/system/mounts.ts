@@ -2,9 +2,15 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 export interface Mount {
+  /** The kernel's number of the mount. */
+  readonly id: string;
+  /** The device number of the file system, for example `259:1`. */
+  readonly device: string;
   /** The mount point, with each byte of its name as one character, because a name need not be UTF-8. */
   readonly path: string;
   readonly type: string;
+  /** The device or server that is mounted, with each byte as one character. */
+  readonly source: string;
 }
 
 /** The mounts that a text of `/proc/PID/mountinfo` lists. The kernel writes spaces and line ends in a path as octal numbers. */
@@ -14,12 +20,14 @@ export function parseMounts(text: string): Mount[] {
     const dash = fields.indexOf("-", 6);
     const path = fields[4];
     if (path === undefined || dash < 0) return [];
-    const plain = path.replace(/\\([0-7]{3})/g, (_all, octal: string) =>
-      String.fromCharCode(Number.parseInt(octal, 8)),
-    );
-    return [{ path: plain, type: fields[dash + 1] ?? "" }];
+    const [id = "", , device = ""] = fields;
+    const [type = "", source = ""] = fields.slice(dash + 1);
+    return [{ id, device, path: plain(path), type, source: plain(source) }];
   });
 }
+
+const plain = (text: string): string =>
+  text.replace(/\\([0-7]{3})/g, (_all, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
 /** The mounts of the mount namespace in which the agent runs. */
 export async function readMounts(root: string): Promise<Mount[]> {

@@ -9,6 +9,7 @@ import { gpuScrub } from "./gpu-scrub.ts";
 import { heartbeatCheck } from "./heartbeat-check.ts";
 import { hwSyncReseed } from "./hw-sync-reseed.ts";
 import { type RecordEvidence, signRecord } from "./sign-record.ts";
+import { storageCleanup } from "./storage-cleanup.ts";
 import { terminalClose } from "./terminal-close.ts";
 import { undrain } from "./undrain.ts";
 import { uninstall } from "./uninstall.ts";
@@ -29,4 +30,5 @@ export const handlersFor = (system: System, evidence: RecordEvidence): TaskHandl
   "node.gpu_scrub": gpuScrub(system),
   "node.gpu_fill": gpuFill(system),
   "node.gpu_challenge": gpuChallenge(system),
+  "node.storage_cleanup": storageCleanup(system),
 });

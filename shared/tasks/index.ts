@@ -9,6 +9,7 @@ import { gpuScrub } from "./gpu-scrub.ts";
 import { heartbeatCheck } from "./heartbeat-check.ts";
 import { hwSyncReseed } from "./hw-sync-reseed.ts";
 import { signRecord } from "./sign-record.ts";
+import { storageCleanup } from "./storage-cleanup.ts";
 import { terminalClose } from "./terminal-close.ts";
 import { undrain } from "./undrain.ts";
 import { uninstall } from "./uninstall.ts";
@@ -29,6 +30,7 @@ export const TASKS = {
   [gpuScrub.type]: gpuScrub,
   [gpuFill.type]: gpuFill,
   [gpuChallenge.type]: gpuChallenge,
+  [storageCleanup.type]: storageCleanup,
 } as const;
 
 export type TaskType = keyof typeof TASKS;

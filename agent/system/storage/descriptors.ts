@@ -1,0 +1,96 @@
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+
+/**
+ * Node.js has no call that takes a folder's descriptor and a name. A path through /proc/self/fd has the same effect: Linux resolves the descriptor to
+ * the very folder that was opened, wherever that folder was moved and whatever replaced it at its old path.
+ */
+export const entryPath = (folder: number, name: Buffer): Buffer => Buffer.concat([prefixOf(folder), name]);
+
+const PREFIXES: Buffer[] = [];
+function prefixOf(folder: number): Buffer {
+  PREFIXES[folder] ??= Buffer.from(`/proc/self/fd/${folder}/`);
+  return PREFIXES[folder];
+}
+
+const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+/** Linux's O_PATH: the descriptor names a folder, and the file system of the folder is not asked. Node.js has no constant for it. */
+const O_PATH = 0o10000000;
+const HERE = Buffer.from(".");
+const ABOVE = Buffer.from("..");
+
+/** What identifies a folder on the running host, also after it was moved or renamed. */
+export interface FolderIdentity {
+  readonly device: bigint;
+  readonly inode: bigint;
+  /** The kernel's number of the mount through which the folder was opened. It differs between two bind mounts of one file system. */
+  readonly mount: string;
+}
+
+export interface OpenFolder extends FolderIdentity {
+  readonly fd: number;
+}
+
+export const isSameFolder = (one: FolderIdentity, other: FolderIdentity): boolean =>
+  one.device === other.device && one.inode === other.inode && one.mount === other.mount;
+
+export function codeOf(error: unknown): string {
+  if (error instanceof Error && "code" in error && typeof error.code === "string") return error.code;
+  throw error;
+}
+
+/** The kernel's number of the mount of an open descriptor. The kernel answers without asking the file system, which may hang. */
+function mountOf(fd: number): string {
+  const mount = /^mnt_id:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "latin1"))?.[1];
+  if (mount === undefined) throw new Error("Linux does not tell the mount of an open folder (/proc/self/fdinfo).");
+  return mount;
+}
+
+/** Thrown when a name in a folder leads to another mount. */
+export class OtherMount extends Error {
+  override readonly name = "OtherMount";
+}
+
+/**
+ * Opens the folder `name` in the folder `parent`. A symbolic link is not followed. If `mount` is given and the name leads to another mount,
+ * `openFolderIn` throws `OtherMount` before it asks that mount's file system, which may hang.
+ */
+export function openFolderIn(parent: number, name: Buffer, mount?: string): OpenFolder {
+  const named = openSync(entryPath(parent, name), O_PATH | O_DIRECTORY | O_NOFOLLOW);
+  try {
+    const at = mountOf(named);
+    if (mount !== undefined && at !== mount) throw new OtherMount(`It is on mount ${at} and not on mount ${mount}.`);
+    return identified(openSync(entryPath(named, HERE), O_RDONLY | O_DIRECTORY), at);
+  } finally {
+    closeSync(named);
+  }
+}
+
+function identified(fd: number, mount: string): OpenFolder {
+  try {
+    const { dev, ino } = fstatSync(fd, { bigint: true });
+    return { fd, device: dev, inode: ino, mount };
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+export const openParentOf = (folder: OpenFolder): OpenFolder => openFolderIn(folder.fd, ABOVE, folder.mount);
+
+/**
+ * Opens a folder by its path below `root`, one name after the other. A symbolic link at any place of the path is refused, because whoever made the
+ * link would choose the folder.
+ */
+export function openFolderBelow(root: string, path: string): OpenFolder {
+  let fd = openSync(root, O_RDONLY | O_DIRECTORY);
+  let folder = identified(fd, mountOf(fd));
+  for (const name of path.split("/").filter((part) => part !== "")) {
+    try {
+      folder = openFolderIn(fd, Buffer.from(name));
+    } finally {
+      closeSync(fd);
+    }
+    fd = folder.fd;
+  }
+  return folder;
+}

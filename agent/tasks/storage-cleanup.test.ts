@@ -1,0 +1,116 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { TaskId } from "../../shared/ids.ts";
+import { TASKS, type TaskInput } from "../../shared/tasks/index.ts";
+import { HostFolder, quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
+import { newTaskId } from "../../test/fakes/hub/orders.ts";
+import { type System, systemAt } from "../system/system.ts";
+import { TaskCancelled } from "./cancelled.ts";
+import { storageCleanup } from "./storage-cleanup.ts";
+
+/** The agent's own program, of which the workers of the tests are processes. */
+const PROGRAM = [process.execPath, join(import.meta.dirname, "../main.ts")];
+
+let host: HostFolder;
+let system: System;
+let abort: AbortController;
+let taskId: TaskId;
+beforeEach(() => {
+  host = new HostFolder();
+  system = systemAt(host.root, quietAgentLog, PROGRAM);
+  abort = new AbortController();
+  taskId = newTaskId();
+  host.write("tmp/tenant/file", "secret");
+  host.write("var/tmp/file", "secret");
+  host.write("scratch/deep/file", "secret");
+  host.write("etc/passwd", "root");
+});
+afterEach(() => host.remove());
+
+const input = (more: Partial<TaskInput<"node.storage_cleanup">> = {}) => ({
+  scope: "local" as const,
+  temporary: true,
+  scratch: ["/scratch"],
+  shares: [],
+  free_space: false,
+  plan: false,
+  ...more,
+});
+const clean = (more: Partial<TaskInput<"node.storage_cleanup">> = {}) =>
+  storageCleanup(system)(input(more), { taskId, signal: abort.signal, progress: () => undefined });
+
+async function steps(more: Partial<TaskInput<"node.storage_cleanup">> = {}): Promise<string[]> {
+  const reply = await clean(more);
+  if (!reply.ok) throw new Error(reply.message);
+  const { steps } = TASKS["node.storage_cleanup"].result.parse(reply.result);
+  return steps.map(({ step, target, outcome }) => `${step} ${target} ${outcome}`);
+}
+
+describe("the storage cleanup", () => {
+  it("empties the temporary folders and the scratch folders, and nothing else", async () => {
+    expect(await steps()).toEqual(["temporary /tmp ok", "temporary /var/tmp ok", "scratch /scratch ok"]);
+    expect([host.has("tmp/tenant"), host.has("var/tmp/file"), host.has("scratch/deep")]).toEqual([false, false, false]);
+    expect([host.has("tmp"), host.has("var/tmp"), host.has("scratch"), host.has("etc/passwd")]).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
+  });
+
+  it("changes nothing if only the plan is asked for", async () => {
+    expect(await steps({ plan: true, shares: ["/share1"], free_space: true })).toEqual([
+      "temporary /tmp planned",
+      "temporary /var/tmp planned",
+      "scratch /scratch planned",
+      "share /share1 planned",
+      "free_space /tmp planned",
+      "free_space /var/tmp planned",
+      "free_space /scratch planned",
+      "free_space /share1 planned",
+    ]);
+    expect([host.has("tmp/tenant/file"), host.has("scratch/deep/file")]).toEqual([true, true]);
+    expect(host.has(`var/lib/muster/agent/work/${taskId}`)).toBe(false);
+  });
+
+  it("skips a scratch folder that the host lacks, and fails for a data disk that is not mounted", async () => {
+    host.write("share1/file", "of the system disk");
+    expect(
+      await steps({ temporary: false, scratch: ["/none"], shares: ["/share1", "/share2"], free_space: true }),
+    ).toEqual([
+      "scratch /none skipped",
+      "share /share1 failed",
+      "share /share2 failed",
+      "free_space /none skipped",
+      "free_space /share1 skipped",
+      "free_space /share2 skipped",
+    ]);
+    expect(host.has("share1/file")).toBe(true);
+  });
+
+  it("returns the results of ended steps after a restart of the agent, and does not run them again", async () => {
+    await steps({ temporary: false });
+    host.write("scratch/of-the-next-tenant", "");
+    system = systemAt(host.root, quietAgentLog, PROGRAM);
+    expect(system.workers.inputToContinue(taskId)).toEqual(input({ temporary: false }));
+    expect(await steps({ temporary: false })).toEqual(["scratch /scratch ok"]);
+    expect(host.has("scratch/of-the-next-tenant")).toBe(true);
+  });
+
+  it("never says that it cleaned a Weka client", async () => {
+    expect(await steps({ scope: "weka" })).toEqual(["weka_mounts wekafs unsupported"]);
+    expect(host.has("tmp/tenant/file")).toBe(true);
+  });
+
+  it("begins nothing after a cancel", async () => {
+    abort.abort(new TaskCancelled("cancelled", "Cancelled by the hub."));
+    await expect(clean()).rejects.toThrow("Cancelled by the hub.");
+    expect(host.has("tmp/tenant/file")).toBe(true);
+  });
+
+  it("changes nothing if its state cannot be written", async () => {
+    host.write("var/lib/muster/agent/work", "a file where the folder belongs");
+    expect(await clean()).toMatchObject({ ok: false, error: "not_recorded" });
+    expect(host.has("tmp/tenant/file")).toBe(true);
+  });
+});

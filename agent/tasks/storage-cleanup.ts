@@ -1,0 +1,118 @@
+import type { z } from "zod";
+import type { TaskHandlers, TaskInput, TaskResult, TaskRun } from "../../shared/tasks/index.ts";
+import { cleaningStep, messageOf } from "../accounts/step.ts";
+import { EMPTY_FOLDER, FILL_FREE_SPACE, type StepEnd } from "../system/storage/works.ts";
+import type { System } from "../system/system.ts";
+import type { WorkKind } from "../system/workers/define-work.ts";
+import { isCancelledByHub } from "./cancelled.ts";
+
+const TYPE = "node.storage_cleanup";
+type Input = TaskInput<typeof TYPE>;
+type Step = TaskResult<typeof TYPE>["steps"][number];
+
+const HOUR_S = 3_600;
+const EMPTY_WITHIN_S = 4 * HOUR_S;
+/** A data disk of 30 TB takes about half a day at 1 GB in a second. */
+const FILL_WITHIN_S = 24 * HOUR_S;
+const TEMPORARY_FOLDERS = ["/tmp", "/var/tmp"];
+
+/** One step of the cleanup: what it is called, what it works on, and the work that does it. */
+interface PlannedStep {
+  readonly step: Step["step"];
+  readonly target: string;
+  readonly intent: string;
+  readonly work: WorkKind<z.ZodType, typeof StepEnd>;
+  readonly input: unknown;
+  readonly deadlineSeconds: number;
+}
+
+/**
+ * Cleans the host's storage, one step after the other. Each step is a work outside the agent's process. After a restart of the agent the same steps
+ * are planned again from the same input: the works that have ended give their results, and the work that runs is followed.
+ */
+export const storageCleanup =
+  (system: System): TaskHandlers[typeof TYPE] =>
+  async (input, run) => {
+    const planned = stepsOf(input);
+    if (input.plan) return { ok: true, result: { steps: planned.map((one) => stepOf(one, "planned", one.intent)) } };
+    try {
+      system.workers.begin(run.taskId, input);
+    } catch (error) {
+      return {
+        ok: false,
+        error: "not_recorded",
+        message: `The agent could not write its state folder: ${messageOf(error)}. Nothing was cleaned.`,
+      };
+    }
+    const steps: Step[] = [];
+    for (const [index, one] of planned.entries())
+      steps.push(skippedFill(one, steps) ?? (await performStep(system, one, `step-${index}`, run)));
+    if (input.scope !== "local")
+      steps.push(cleaningStep("weka_mounts", "wekafs", "unsupported", "This agent cannot clean a Weka client."));
+    return { ok: true, result: { steps } };
+  };
+
+const stepOf = (one: PlannedStep, outcome: Step["outcome"], message: string, evidence: Step["evidence"] = {}): Step =>
+  cleaningStep(one.step, one.target, outcome, message, evidence);
+
+function stepsOf(input: Input): PlannedStep[] {
+  if (input.scope === "weka") return [];
+  const folders = [
+    ...(input.temporary ? TEMPORARY_FOLDERS : []).map((path) => emptyStep("temporary", path)),
+    ...input.scratch.map((path) => emptyStep("scratch", path)),
+    ...input.shares.map((path) => emptyStep("share", path)),
+  ];
+  return [...folders, ...(input.free_space ? folders : []).map(({ target }) => fillStep(target))];
+}
+
+const emptyStep = (step: "temporary" | "scratch" | "share", path: string): PlannedStep => ({
+  step,
+  target: path,
+  intent: "Everything in the folder would be removed, except what the running system needs.",
+  work: EMPTY_FOLDER,
+  input: { path, use: step === "temporary" ? "temporary" : "scratch", must_be_mount: step === "share" },
+  deadlineSeconds: EMPTY_WITHIN_S,
+});
+
+const fillStep = (path: string): PlannedStep => ({
+  step: "free_space",
+  target: path,
+  intent: "The free space of the folder's file system would be overwritten with zeros.",
+  work: FILL_FREE_SPACE,
+  input: { path },
+  deadlineSeconds: FILL_WITHIN_S,
+});
+
+/** A fill that is not needed, because the folder could not be opened or an earlier folder is on the same file system. Otherwise null. */
+function skippedFill(one: PlannedStep, earlier: readonly Step[]): Step | null {
+  if (one.step !== "free_space") return null;
+  const emptied = earlier.filter(({ step }) => step !== "free_space");
+  const device = emptied.find(({ target }) => target === one.target)?.evidence["device"];
+  if (device === undefined)
+    return stepOf(one, "skipped", "The folder was not opened, so its file system is not known.");
+  const first = emptied.find(({ evidence }) => evidence["device"] === device);
+  return first?.target === one.target
+    ? null
+    : stepOf(one, "skipped", `The free space of this file system is the work of the step for ${first?.target}.`);
+}
+
+async function performStep(system: System, one: PlannedStep, part: string, run: TaskRun<typeof TYPE>): Promise<Step> {
+  try {
+    const end = await system.workers.perform({
+      taskId: run.taskId,
+      part,
+      work: one.work,
+      input: one.input,
+      deadlineSeconds: one.deadlineSeconds,
+      signal: run.signal,
+      endsWith: isCancelledByHub,
+      progress: run.progress,
+    });
+    return end.ok
+      ? stepOf(one, end.result.outcome, end.result.message, end.result.evidence)
+      : stepOf(one, "failed", `${end.code}: ${end.message}`, { error: end.code, done: end.progress?.done ?? null });
+  } catch (error) {
+    if (run.signal.aborted) throw error;
+    return stepOf(one, "failed", `not_started: ${messageOf(error)}`, { error: "not_started" });
+  }
+}

@@ -1,0 +1,17 @@
+/** Empties a folder as a worker does and prints the step's end, for tests that need a mount namespace or a process of their own. Arguments: root, path, use. */
+import { emptyFolderStep } from "../../agent/system/storage/empty-folder-step.ts";
+
+const [root = "", path = "", use = ""] = process.argv.slice(2);
+const run = {
+  root,
+  signal: new AbortController().signal,
+  throwIfStopped: () => undefined,
+  progress: () => undefined,
+};
+process.stdout.write(`${JSON.stringify({ listening: path })}\n`);
+const end = await emptyFolderStep(
+  { path, use: use === "temporary" ? "temporary" : "scratch", must_be_mount: use === "share" },
+  run,
+  "working_folder",
+);
+process.stdout.write(`${JSON.stringify(end)}\n`);

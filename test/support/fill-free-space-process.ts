@@ -1,0 +1,12 @@
+/** Fills the free space of a folder's file system as a worker does, and prints the step's end. Arguments: the folder, the bytes that stay free. */
+import { fillFreeSpaceStep } from "../../agent/system/storage/free-space.ts";
+
+const [path = "", reserve = ""] = process.argv.slice(2);
+const run = {
+  root: "/",
+  signal: new AbortController().signal,
+  throwIfStopped: () => undefined,
+  progress: () => undefined,
+};
+const end = await fillFreeSpaceStep(path, run, () => Number(reserve));
+process.stdout.write(`${JSON.stringify(end)}\n`);
