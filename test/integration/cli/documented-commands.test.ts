@@ -23,6 +23,25 @@ import { GatewayRig } from "../../support/gateway-rig.ts";
  * call in `file`.
  */
 const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: string }>> = {
+  ...Object.fromEntries(
+    [
+      "npm run -s muster -- get-sanitization-record <id>",
+      "npm run -s muster -- print-sanitization-record <id>",
+      "npm run -s muster -- export-sanitization-record <id>",
+      "npm run -s muster -- verify-record record.json",
+      "printf -- '-----BEGIN PUBLIC KEY-----",
+      "jq -j .",
+      "jq -r .agent.signature record.json",
+      "jq -r .node.id record.txt",
+      "openssl x509 -in agent.pem",
+      "openssl dgst -sha256 -verify agent.pub",
+      "openssl pkeyutl -verify -pubin -inkey hub.pub",
+      "sha256sum record.txt",
+    ].map((command) => [
+      command,
+      { file: "test/integration/cli/verify-record.test.ts", has: 'file === "docs/sanitization.md"' },
+    ]),
+  ),
   "npm ci && npm run demo": { file: ".ci/run", has: "npm ci && timeout 300 npm run demo" },
   "npm ci && npm test": { file: ".ci/run", has: "step test npm test" },
   "openssl pkeyutl -verify": {

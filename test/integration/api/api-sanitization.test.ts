@@ -1,0 +1,97 @@
+import { createHash, randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { NodeId, SiteId } from "../../../shared/ids.ts";
+import { SanitizationDocument } from "../../../shared/sanitization-document.ts";
+import { addSchedulableNode } from "../../support/allocatable-node.ts";
+import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
+import { storeUnsignedRecord } from "../../support/unsigned-record.ts";
+
+const PATH = "/api/v1/admin/sanitization-records";
+const HOSTILE = `<script>alert("x")</script>&'\u001b[2J`;
+let api: ApiHarness;
+let url: string;
+let nodeId: NodeId;
+let recordId: string;
+beforeAll(async () => {
+  api = await startApi();
+  url = await api.listen();
+  const { siteId, skuId } = await seedApi(api, "dc1");
+  const host = { siteId: SiteId.parse(siteId), hostname: "c07u41", sku: skuId };
+  nodeId = NodeId.parse(await api.database.database.inTx((tx) => addSchedulableNode(tx, host)));
+  recordId = await storeUnsignedRecord(api.database, nodeId, {
+    allocation: { id: randomUUID(), tenant: HOSTILE, login_user: "ann", granted_root: true, from: null, to: null },
+    residue: { has_baseline: true, items: [{ item: "units", status: "found", names: [HOSTILE], reason: null }] },
+    unsigned_reason: HOSTILE,
+  });
+});
+afterAll(() => api.close());
+
+const print = async (id: string) =>
+  fetch(`${url}${PATH}/${id}/print`, { headers: { authorization: `Bearer ${api.viewer}` } });
+
+describe("a sanitization record", () => {
+  it("is read, listed and exported with the texts that were signed", async () => {
+    const { body } = await api.ask("GET", `${PATH}/${recordId}`);
+    expect(body).toMatchObject({
+      record_id: recordId,
+      node_id: nodeId,
+      sequence: 1,
+      verdict: "not_clean",
+      tenant: HOSTILE,
+      signed_by_agent: false,
+      record: { reasons: expect.arrayContaining([{ code: "residue_found", about: "units" }]) },
+    });
+    const document = SanitizationDocument.parse((await api.ask("GET", `${PATH}/${recordId}/export`)).body);
+    expect(document.agent).toBeNull();
+    expect(createHash("sha256").update(document.text).digest("hex")).toBe(body.record_sha256);
+    const listed = (await api.ask("GET", `${PATH}?tenant=${encodeURIComponent(HOSTILE)}`)).body.items;
+    expect(listed).toMatchObject([{ record_id: recordId, verdict: "not_clean" }]);
+  });
+
+  it("is listed newest first", async () => {
+    const later = [await storeUnsignedRecord(api.database, nodeId), await storeUnsignedRecord(api.database, nodeId)];
+    const { items } = (await api.ask("GET", `${PATH}?hostname=c07u41&limit=2`)).body;
+    expect(items.map((one: { record_id: string }) => one.record_id)).toEqual(later.toReversed());
+    expect(items.map((one: { sequence: number }) => one.sequence)).toEqual([3, 2]);
+  });
+
+  it("that does not exist is not found", async () => {
+    for (const path of ["", "/export", "/print"])
+      expect((await api.ask("GET", `${PATH}/${randomUUID()}${path}`)).status).toBe(404);
+    expect((await api.ask("GET", `${PATH}/no-id`)).status).toBe(400);
+  });
+
+  it("cannot be written or removed by the API", async () => {
+    for (const method of ["POST", "PATCH", "DELETE"] as const)
+      expect((await api.ask(method, `${PATH}/${recordId}`, {})).status).toBe(405);
+  });
+});
+
+describe("the page of a sanitization record", () => {
+  it("shows the texts of a hostile host as text, and has no script", async () => {
+    const answer = await print(recordId);
+    const text = await answer.text();
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("content-type")).toContain("text/html");
+    expect(text.match(/<script/gi)).toBeNull();
+    expect(text).toContain("&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&amp;&#39;?[2J");
+    expect(text).toContain("not_clean");
+    expect(text.match(/https?:/g)).toBeNull();
+  });
+
+  it("allows nothing but its own style, also when it was saved", async () => {
+    const answer = await print(recordId);
+    const text = await answer.text();
+    const style = /<style>([\s\S]*?)<\/style>/.exec(text)?.[1] ?? "";
+    const hash = createHash("sha256").update(style).digest("base64");
+    const policy = `default-src 'none'; style-src 'sha256-${hash}'; base-uri 'none'; form-action 'none'`;
+    expect(answer.headers.get("content-security-policy")).toBe(`${policy}; frame-ancestors 'none'`);
+    expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+    expect(text).toContain(`<meta http-equiv="Content-Security-Policy" content="${policy}">`);
+    expect(text.match(/ (style|on\w+)=/g)).toBeNull();
+  });
+
+  it("needs a token", async () => {
+    expect((await fetch(`${url}${PATH}/${recordId}/print`)).status).toBe(401);
+  });
+});
