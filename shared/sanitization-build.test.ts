@@ -10,6 +10,7 @@ import { FORBIDDEN } from "./sanitization-sentences.ts";
 /** Facts of the largest size that the schemas allow, made of a character that takes the most bytes. */
 function largest(character: string, outcome: "ok" | "failed" | "unsupported", tasks = MOST_RECORD_TASKS): RecordFacts {
   const text = (length: number): string => character.repeat(length);
+  const gpu = { level: null, share: 0, bytes_overwritten: 1, bytes_total: 1, required_level: null, required_share: 0 };
   const evidence = { [text(64)]: text(256), b: text(256) };
   return cleanFacts({
     required: Array.from({ length: 32 }, (_, n) => ({ type: `${"x".repeat(60)}${n}`, step: "y".repeat(64) })),
@@ -37,6 +38,7 @@ function largest(character: string, outcome: "ok" | "failed" | "unsupported", ta
       model: text(200),
       serial: `${text(190)}${n}`,
     })),
+    gpus: Array.from({ length: 64 }, (_, n) => ({ ...gpu, uuid: `GPU-${"u".repeat(36)}${n}` })),
     unconfirmed_tasks: [],
     operation: { ...cleanFacts().operation, reason: text(256), requested_by: text(256) },
   });
@@ -133,6 +135,38 @@ describe("the sentences of a record", () => {
       [null, "none"],
     ]);
     expect(record.not_covered).toContain("Not cleaned: disk (model PM9A3, serial number SER2).");
+  });
+
+  it("take the sentences about GPU memory from the hub's own judgement, and name each GPU once", () => {
+    const gpu = {
+      uuid: "GPU-1",
+      share: 0.97,
+      bytes_overwritten: 97,
+      bytes_total: 100,
+      required_level: null,
+      required_share: 0,
+    };
+    const statements = [{ claim: "It overwrote 97 of 100 bytes on GPU-1.", not_covered: ["caches of the GPU"] }];
+    const { record } = buildRecord(
+      cleanFacts({
+        gpus: [{ ...gpu, level: "overwritten" }],
+        statements,
+        known_media: [
+          { kind: "gpu_memory", model: "H200", serial: null },
+          { kind: "gpu_memory", model: "H200", serial: null },
+        ],
+      }),
+    );
+    expect(record.media.map(({ serial, method }) => [serial, method])).toEqual([
+      ["GPU-1", "clear"],
+      [null, "none"],
+    ]);
+    expect(record.claims).toContain("It overwrote 97 of 100 bytes on GPU-1.");
+    expect(record.not_covered).toContain("caches of the GPU");
+    const reset = buildRecord(cleanFacts({ gpus: [{ ...gpu, level: "reset_only" }], statements: [] })).record;
+    expect(reset.media).toMatchObject([{ serial: "GPU-1", method: "none", technique: "reset_only" }]);
+    const bold = [{ claim: "The GPU was proven clean.", not_covered: [] }];
+    expect(buildRecord(cleanFacts({ statements: bold })).record.claims.join()).not.toContain("proven");
   });
 
   it("claim nothing that no agent signed", () => {

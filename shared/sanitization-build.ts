@@ -1,7 +1,7 @@
 import { canonicalJson } from "./json.ts";
 import { MOST_RECORD_BYTES, RECORD_FORMAT } from "./sanitization-format.ts";
 import { bytesOf, MOST_RESIDUE_NAMES, type ResidueItem, SanitizationRecord } from "./sanitization-record.ts";
-import { claimsOf, type KnownMedium, mediaOf, notCoveredBy } from "./sanitization-sentences.ts";
+import { claimsOf, type KnownMedium, mediaOf, notCoveredBy, type Statement } from "./sanitization-sentences.ts";
 import { judge, residueVerdict } from "./sanitization-verdict.ts";
 import type { CleaningStep } from "./tasks/cleaning-step.ts";
 
@@ -21,12 +21,15 @@ export interface RecordFacts
     | "required"
     | "tasks"
     | "unconfirmed_tasks"
+    | "gpus"
     | "agent"
     | "hub"
   > {
   /** The comparison with the node's baseline; null if no task looked for residue. */
   readonly residue: { readonly has_baseline: boolean; readonly items: readonly ResidueItem[] } | null;
   readonly known_media: readonly KnownMedium[];
+  /** Sentences of other parts of the hub, e.g. about the memory of each GPU. */
+  readonly statements: readonly Statement[];
   /** Why no agent signs the record. Null if an agent is asked to sign. */
   readonly unsigned_reason: string | null;
 }
@@ -82,6 +85,7 @@ function limitSteps(steps: readonly CleaningStep[], limits: Limits): CleaningSte
 const limitItem = (one: ResidueItem, { names, reasonText }: Limits): ResidueItem => ({
   ...one,
   names: one.names.slice(0, names),
+  more: one.more + Math.max(0, one.names.length - names),
   reason: reasonText === 0 ? null : (one.reason?.slice(0, reasonText) ?? null),
 });
 
@@ -132,18 +136,23 @@ function cutOf(kept: SanitizationRecord, whole: SanitizationRecord): Sanitizatio
  * leaves the least important facts out and says how many.
  */
 export function buildRecord(facts: RecordFacts): { readonly record: SanitizationRecord; readonly text: string } {
-  const { residue, known_media, unsigned_reason, ...same } = facts;
+  const { residue, known_media, statements, unsigned_reason, ...same } = facts;
   const judged = {
     ...same,
     format: RECORD_FORMAT,
     signed_by_agent: unsigned_reason === null && same.agent !== null,
     unsigned_reason: unsigned_reason ?? (same.agent === null ? "the node has no agent with a certificate" : null),
     residue: residue && { verdict: residueVerdict(residue.has_baseline, residue.items), items: [...residue.items] },
-    media: mediaOf(same.tasks, known_media, same.node.hostname),
+    media: mediaOf(same, known_media, same.node.hostname),
   } as const;
   const { verdict, reasons } = judge(judged);
   const told = { ...judged, verdict, reasons: [...reasons] };
-  const whole: SanitizationRecord = { ...told, claims: claimsOf(told), not_covered: notCoveredBy(told), cut: [] };
+  const whole: SanitizationRecord = {
+    ...told,
+    claims: claimsOf(told, statements),
+    not_covered: notCoveredBy(told, statements),
+    cut: [],
+  };
   for (const limits of ALL_LIMITS) {
     const kept = limited(whole, limits);
     const record = { ...kept, cut: cutOf(kept, whole) };

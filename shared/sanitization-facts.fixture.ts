@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { NodeId, TaskId, WorkflowId } from "./ids.ts";
 import type { RecordFacts } from "./sanitization-build.ts";
-import { type RecordTask, type ResidueItem, TRUST_LEVELS } from "./sanitization-record.ts";
+import { GPU_LEVELS, type RecordTask, type ResidueItem, TRUST_LEVELS } from "./sanitization-record.ts";
 import { CleaningOutcome, type CleaningStep } from "./tasks/cleaning-step.ts";
 
 const HEX = "a".repeat(64);
@@ -29,6 +29,7 @@ export const item = (more: Partial<ResidueItem> = {}): ResidueItem => ({
   item: "accounts",
   status: "clean",
   names: [],
+  more: 0,
   reason: null,
   ...more,
 });
@@ -63,7 +64,9 @@ export const cleanFacts = (more: Partial<RecordFacts> = {}): RecordFacts => ({
   agent: { version: "0.2.0", boot_id: randomUUID(), certificate_serial: "1f", public_key_sha256: HEX },
   hub: { version: "0.2.0" },
   residue: { has_baseline: true, items: [item()] },
+  gpus: [],
   known_media: [],
+  statements: [],
   unsigned_reason: null,
   ...more,
 });
@@ -102,11 +105,24 @@ export const anyFacts: fc.Arbitrary<RecordFacts> = fc
             item: fc.constantFrom("accounts", "units"),
             status: fc.constantFrom("clean", "found", "unreadable"),
             names: fc.array(fc.string({ maxLength: 10 }), { maxLength: 3 }),
+            more: fc.constant(0),
             reason: fc.constant(null),
           }),
           { maxLength: 3 },
         ),
       }),
+    ),
+    gpus: fc.array(
+      fc.record({
+        uuid: fc.constantFrom("GPU-1", "GPU-2"),
+        level: fc.option(fc.constantFrom(...GPU_LEVELS)),
+        share: fc.constantFrom(0, 0.5, 1),
+        bytes_overwritten: fc.constant(null),
+        bytes_total: fc.constant(null),
+        required_level: fc.option(fc.constantFrom(...GPU_LEVELS)),
+        required_share: fc.constantFrom(0, 0.5, 1),
+      }),
+      { maxLength: 2 },
     ),
     trust: fc.constantFrom(...TRUST_LEVELS),
     unsigned_reason: fc.option(fc.constant("the agent is gone")),

@@ -17,6 +17,7 @@ export const VERDICT_REASONS = {
   required_missing: "not_clean",
   required_not_ok: "not_clean",
   residue_found: "not_clean",
+  gpu_below_required: "not_clean",
   nothing_required: "incomplete",
   only_planned: "incomplete",
   residue_missing: "incomplete",
@@ -54,6 +55,8 @@ const ResidueItem = z.strictObject({
   item: Code,
   status: z.enum(["clean", "found", "unreadable"]),
   names: z.array(Short).max(MOST_RESIDUE_NAMES),
+  /** The number of findings beyond those that are named. */
+  more: z.int().min(0),
   /** Why the item is unreadable. */
   reason: Short.nullable(),
 });
@@ -63,6 +66,22 @@ const Residue = z.strictObject({
   items: z.array(ResidueItem).max(128),
 });
 export type Residue = z.output<typeof Residue>;
+
+/** The levels of a claim about GPU memory, from the lowest to the highest (decision C2). */
+export const GPU_LEVELS = ["reset_only", "overwritten", "challenge_verified"] as const;
+const Share = z.number().min(0).max(1);
+/** What the hub concludes about the memory of one GPU, and what the node's profile requires. */
+const RecordGpu = z.strictObject({
+  uuid: Short,
+  /** Null means that nothing can be claimed about the GPU. */
+  level: z.enum(GPU_LEVELS).nullable(),
+  share: Share,
+  bytes_overwritten: z.number().nullable(),
+  bytes_total: z.number().nullable(),
+  required_level: z.enum(GPU_LEVELS).nullable(),
+  required_share: Share,
+});
+export type RecordGpu = z.output<typeof RecordGpu>;
 
 /** A medium of the host, with the fields of a certificate of NIST SP 800-88. A field that nobody reported is null. */
 const Medium = z.strictObject({
@@ -96,7 +115,7 @@ const CUT_PARTS = [
   "not_covered",
 ] as const;
 
-const Sentence = z.string().min(1).max(1_024);
+const Sentence = z.string().min(1).max(2_048);
 
 /**
  * The record of one turnover (architecture 14.5, decision C1). The canonical JSON of the record is what agent and hub sign. The format is fixed: a
@@ -136,6 +155,7 @@ export const SanitizationRecord = z.strictObject({
   /** Tasks whose results the agent's journal does not have, so that the agent cannot confirm them. */
   unconfirmed_tasks: z.array(TaskId).max(MOST_RECORD_TASKS),
   residue: Residue.nullable(),
+  gpus: z.array(RecordGpu).max(64),
   media: z.array(Medium).max(512),
   verdict: z.enum(RECORD_VERDICTS),
   reasons: z.array(z.strictObject({ code: z.enum(REASON_CODES), about: z.string().max(400) })).max(512),

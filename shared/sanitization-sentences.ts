@@ -1,4 +1,4 @@
-import type { Medium, SanitizationRecord } from "./sanitization-record.ts";
+import type { Medium, RecordGpu, SanitizationRecord } from "./sanitization-record.ts";
 import { type Done, lastSteps } from "./sanitization-verdict.ts";
 import type { CleaningStep } from "./tasks/cleaning-step.ts";
 
@@ -53,12 +53,38 @@ const NOTHING_DONE = {
   verification_result: null,
 } as const;
 
-/** The media of a host: those that steps worked on, and those that the inventory names and no step worked on. */
-export function mediaOf(tasks: SanitizationRecord["tasks"], known: readonly KnownMedium[], source: string): Medium[] {
-  const treated = lastSteps(tasks).flatMap((done) => mediumOf(done, source) ?? []);
+/** The memory of a GPU as a medium. A reset alone is no method, because it does not overwrite the memory. */
+const gpuMedium = ({ uuid, level, bytes_overwritten, bytes_total }: RecordGpu, source: string): Medium => ({
+  ...NOTHING_DONE,
+  kind: "gpu_memory",
+  model: null,
+  serial: uuid,
+  source,
+  method: level === "overwritten" || level === "challenge_verified" ? "clear" : "none",
+  technique: level,
+  tool: "muster-agent",
+  bytes_treated: bytes_overwritten,
+  bytes_total,
+  verification: level === "challenge_verified" ? "questions of the hub about random blocks" : null,
+  verification_result: level === "challenge_verified" ? "answered correctly" : null,
+});
+
+/**
+ * The media of a host: those that steps worked on, the memory of each GPU that the hub judged, and those that the inventory names and nothing worked
+ * on.
+ */
+export function mediaOf(
+  { tasks, gpus }: Pick<SanitizationRecord, "tasks" | "gpus">,
+  known: readonly KnownMedium[],
+  source: string,
+): Medium[] {
+  const treated = [
+    ...lastSteps(tasks).flatMap((done) => mediumOf(done, source) ?? []),
+    ...gpus.map((gpu) => gpuMedium(gpu, source)),
+  ];
   const serials = new Set(treated.flatMap(({ serial }) => serial ?? []));
   const kinds = new Map<string, number>();
-  for (const { kind, serial } of treated) if (serial === null) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
+  for (const { kind } of treated) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
   const left = known.filter(({ kind, serial }) => {
     if (serial !== null) return !serials.has(serial);
     // A medium without a serial number, such as a GPU in the inventory, is matched by number.
@@ -102,8 +128,14 @@ const TRUST_CLAIMS = {
   ],
 } as const satisfies Record<SanitizationRecord["trust"], readonly string[]>;
 
+/** Sentences that another part of the hub makes about its own cleaning, e.g. about the memory of a GPU. */
+export interface Statement {
+  readonly claim: string;
+  readonly not_covered: readonly string[];
+}
+
 /** The exact sentences that the record claims. A record that no agent signed claims nothing. */
-export function claimsOf(record: Told): string[] {
+export function claimsOf(record: Told, statements: readonly Statement[]): string[] {
   const { agent, tasks, media, residue, trust } = record;
   if (!record.signed_by_agent || agent === null) return [];
   const steps = lastSteps(tasks);
@@ -115,7 +147,8 @@ export function claimsOf(record: Told): string[] {
   };
   return [
     ...types.map(ofType),
-    ...media.filter(({ method }) => method !== "none").map(mediumClaim),
+    ...media.filter(({ kind, method }) => method !== "none" && kind !== "gpu_memory").map(mediumClaim),
+    ...statements.map(({ claim }) => claim).filter((claim) => !FORBIDDEN.test(claim)),
     ...(residue?.verdict === "clean"
       ? [
           `The agent compared ${residue.items.length} kinds of host state with the node's baseline and found nothing that a tenant left.`,
@@ -141,7 +174,7 @@ const notPossible = ({ step, type, target }: Done): string =>
   `The step ${told(step)} of ${told(type)} on ${told(target)} was not possible on this host.`;
 
 /** The exact sentences about what the record does not cover. */
-export function notCoveredBy(record: Told): string[] {
+export function notCoveredBy(record: Told, statements: readonly Statement[]): string[] {
   const { trust, allocation, media, tasks } = record;
   const hasGpu = media.some(({ kind }) => kind.startsWith("gpu"));
   return [
@@ -152,6 +185,7 @@ export function notCoveredBy(record: Told): string[] {
       : []),
     trust === "reimaged_cold" ? COLD_MEMORY : MEMORY,
     ...(hasGpu ? [GPU_REST] : []),
+    ...new Set(statements.flatMap(({ not_covered }) => not_covered)),
     ...media.filter(({ method }) => method === "none").map((medium) => `Not cleaned: ${nameOf(medium)}.`),
     ...lastSteps(tasks)
       .filter(({ outcome }) => outcome === "unsupported")

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { buildRecord } from "./sanitization-build.ts";
 import { anyFacts, cleanFacts, item, step, task } from "./sanitization-facts.fixture.ts";
-import { VERDICT_REASONS } from "./sanitization-record.ts";
+import { GPU_LEVELS, VERDICT_REASONS } from "./sanitization-record.ts";
 import { judge, lastSteps } from "./sanitization-verdict.ts";
 
 const recordOf = (more: Parameters<typeof cleanFacts>[0]) => buildRecord(cleanFacts(more)).record;
@@ -74,6 +74,28 @@ describe("the verdict", () => {
     expect(recordOf({ tasks, unconfirmed_tasks: [other.task_id] }).verdict).toBe("clean");
   });
 
+  it.each([
+    ["overwritten", 1, "challenge_verified", 0.9, ["gpu_below_required"]],
+    ["challenge_verified", 0.5, "overwritten", 0.9, ["gpu_below_required"]],
+    [null, 1, "reset_only", 0, ["gpu_below_required"]],
+    ["challenge_verified", 0.97, "overwritten", 0.9, []],
+    [null, 0, null, 0, []],
+  ] as const)(
+    "of a GPU with %s of %d, when %s of %d is required, has the reasons %j",
+    (level, share, required_level, required_share, expected) => {
+      const one = {
+        uuid: "GPU-1",
+        level,
+        share,
+        bytes_overwritten: null,
+        bytes_total: null,
+        required_level,
+        required_share,
+      };
+      expect(codes({ gpus: [one] })).toEqual(expected);
+    },
+  );
+
   it("counts the repetition of a failed step, and a failed step that nobody repeated", () => {
     const again = gpu("ok");
     expect(recordOf({ required: [GPU], tasks: [gpu("failed"), again] }).verdict).toBe("clean");
@@ -104,6 +126,11 @@ describe("the verdict", () => {
           expect(own.some(({ outcome }) => outcome === "ok")).toBe(true);
           expect(own.filter(({ outcome }) => outcome !== "ok" && (name !== null || outcome !== "skipped"))).toEqual([]);
           expect(own.filter(({ taskId }) => facts.unconfirmed_tasks.some((id) => id === taskId))).toEqual([]);
+        }
+        for (const { level, share, required_level, required_share } of facts.gpus) {
+          if (required_level === null) continue;
+          expect(GPU_LEVELS.indexOf(level ?? "reset_only")).toBeGreaterThanOrEqual(GPU_LEVELS.indexOf(required_level));
+          expect([level === null, share < required_share]).toEqual([false, false]);
         }
         if (facts.residue === null) expect(facts.trust).not.toBe("in_place");
         else expect(facts.residue).toMatchObject({ has_baseline: true });

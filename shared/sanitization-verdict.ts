@@ -1,4 +1,6 @@
 import {
+  GPU_LEVELS,
+  type RecordGpu,
   type RecordTask,
   type RecordVerdict,
   type Requirement,
@@ -16,7 +18,7 @@ export interface Reason {
 }
 export type Judged = Pick<
   SanitizationRecord,
-  "required" | "tasks" | "unconfirmed_tasks" | "residue" | "trust" | "signed_by_agent" | "unsigned_reason"
+  "required" | "tasks" | "unconfirmed_tasks" | "residue" | "gpus" | "trust" | "signed_by_agent" | "unsigned_reason"
 >;
 
 /** A step of a task with the task's type and id. */
@@ -86,6 +88,17 @@ function residueReasons({ residue, trust }: Judged): Reason[] {
   return [{ code, about: (named.join(", ") || "the node has no baseline, or nothing was looked at").slice(0, 400) }];
 }
 
+/** Whether the level and the overwritten share of a GPU's memory are lower than the profile requires. */
+const isBelow = ({ level, share, required_level, required_share }: RecordGpu): boolean =>
+  required_level !== null &&
+  (level === null || GPU_LEVELS.indexOf(level) < GPU_LEVELS.indexOf(required_level) || share < required_share);
+
+const gpuReasons = ({ gpus }: Judged): Reason[] =>
+  gpus.filter(isBelow).map(({ uuid, level, share, required_level, required_share }) => ({
+    code: "gpu_below_required",
+    about: `${told(uuid)}: ${level ?? "nothing"} of a share of ${share}, and ${required_level} of ${required_share} is required`,
+  }));
+
 /** Whether a requirement rests on a result that the agent could not confirm. */
 const restsOn = (record: Judged, taskId: string): boolean =>
   lastSteps(record.tasks).some(
@@ -107,6 +120,7 @@ export function judge(record: Judged): { readonly verdict: RecordVerdict; readon
       .map(({ type, error }) => ({ code: "task_failed", about: `${type}: ${error ?? "no result"}` }) as const),
     ...record.required.flatMap((requirement) => faultOf(requirement, steps) ?? []),
     ...residueReasons(record),
+    ...gpuReasons(record),
     ...(record.required.length === 0
       ? [{ code: "nothing_required", about: "no cleaning step is required" } as const]
       : []),

@@ -1,8 +1,9 @@
 import type { GpuCommitment, GpuRelease } from "../../shared/gpu-memory.ts";
+import { GPU_LEVELS } from "../../shared/sanitization-record.ts";
 import type { CheckedAnswers } from "./expected-answers.ts";
 
 /** The levels of a claim about GPU memory, from the lowest to the highest (decision C2). */
-export const GPU_CLAIM_LEVELS = ["reset_only", "overwritten", "challenge_verified"] as const;
+export const GPU_CLAIM_LEVELS = GPU_LEVELS;
 export type GpuClaimLevel = (typeof GPU_CLAIM_LEVELS)[number];
 
 /** What the hub knows of one GPU of a host after the GPU's cleaning. */

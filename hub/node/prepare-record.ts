@@ -17,7 +17,10 @@ export const sha256Of = (text: string): string => createHash("sha256").update(te
 
 /** The facts of a turnover that the workflow knows. The functions of this file read the rest from the database. */
 export interface Turnover
-  extends Pick<RecordFacts, "allocation" | "operation" | "trust" | "required" | "residue" | "unsigned_reason"> {
+  extends Pick<
+    RecordFacts,
+    "allocation" | "operation" | "trust" | "required" | "residue" | "gpus" | "statements" | "unsigned_reason"
+  > {
   readonly nodeId: NodeId;
   readonly startedAt: Date;
   /** The operation's tasks on the host, in the order in which they were queued. */

@@ -86,6 +86,9 @@ const mediumRows = ({ media }: SanitizationRecord): Cell[][] =>
     [one.verification, one.verification_result].filter((part) => part !== null).join(": "),
   ]);
 
+const namesOf = ({ names, more }: { readonly names: readonly string[]; readonly more: number }): string =>
+  [...names, ...(more === 0 ? [] : [`${more} more`])].join(", ");
+
 /** The signed parts of a stored record. */
 interface Signatures {
   readonly recordSha256: string;
@@ -150,10 +153,17 @@ ${section(
   ),
 )}
 ${section(
+  "GPU memory",
+  tableOf(
+    ["GPU", "Level", "Share", "Required level", "Required share"],
+    record.gpus.map((one) => [one.uuid, one.level, one.share, one.required_level, one.required_share]),
+  ),
+)}
+${section(
   `Residue: ${residue?.verdict ?? "not looked for"}`,
   tableOf(
     ["Item", "Status", "Names", "Reason"],
-    (residue?.items ?? []).map((one) => [one.item, one.status, one.names.join(", "), one.reason]),
+    (residue?.items ?? []).map((one) => [one.item, one.status, namesOf(one), one.reason]),
   ),
 )}
 ${section(

@@ -86,7 +86,9 @@ export class TurnoverHost {
       },
       trust: "in_place",
       required: [{ type: "terminal.close", step: "terminals" }],
-      residue: { has_baseline: true, items: [{ item: "accounts", status: "clean", names: [], reason: null }] },
+      residue: { has_baseline: true, items: [{ item: "accounts", status: "clean", names: [], more: 0, reason: null }] },
+      gpus: [],
+      statements: [],
       unsigned_reason: null,
       ...more,
     };

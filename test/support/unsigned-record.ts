@@ -36,6 +36,8 @@ export async function storeUnsignedRecord(
       trust: "in_place",
       required: [],
       residue: null,
+      gpus: [],
+      statements: [],
       unsigned_reason: "the agent did not answer",
       ...more,
     });

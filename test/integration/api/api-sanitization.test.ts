@@ -20,7 +20,10 @@ beforeAll(async () => {
   nodeId = NodeId.parse(await api.database.database.inTx((tx) => addSchedulableNode(tx, host)));
   recordId = await storeUnsignedRecord(api.database, nodeId, {
     allocation: { id: randomUUID(), tenant: HOSTILE, login_user: "ann", granted_root: true, from: null, to: null },
-    residue: { has_baseline: true, items: [{ item: "units", status: "found", names: [HOSTILE], reason: null }] },
+    residue: {
+      has_baseline: true,
+      items: [{ item: "units", status: "found", names: [HOSTILE], more: 0, reason: null }],
+    },
     unsigned_reason: HOSTILE,
   });
 });
