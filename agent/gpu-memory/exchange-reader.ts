@@ -2,10 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { z } from "zod";
 import { isWorkerAlive } from "../system/gpu-memory/exchange-files.ts";
 import type { System } from "../system/system.ts";
-import { END_FILE, EXCHANGE_FOLDER, WORKER_FILE, WorkerProcess } from "./exchange.ts";
+import { END_FILE, EXCHANGE_FOLDER, type OverwriteOrder, WORKER_FILE, WorkerProcess } from "./exchange.ts";
 
-/** The folder of the exchange with the worker of a GPU, as the host names it. */
-export const exchangeFolder = (fillTaskId: string, uuid: string): string => `${EXCHANGE_FOLDER}/${fillTaskId}/${uuid}`;
+/** The host's path of the folder in which the agent and the worker of a GPU exchange files. Each pass over a GPU has its own folder. */
+export const exchangeFolder = (fillTaskId: string, uuid: string, pass: OverwriteOrder["pass"] = "overwrite"): string =>
+  `${EXCHANGE_FOLDER}/${fillTaskId}/${uuid}${pass === "mark" ? "-mark" : ""}`;
 
 /** Reads a file of an exchange, or null if the worker has not written it. */
 export async function readExchange<T>(

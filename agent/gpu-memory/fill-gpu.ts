@@ -63,8 +63,8 @@ export async function fillGpu(filling: Filling): Promise<FillOutcome> {
   if (input.marker === null) return overwriteGpu(filling, null);
   const end = await follow(filling, "mark", async () => false);
   // The driver takes the marked memory back when the process ends, which is later than the process's result.
-  const left = await workerAfter(system, exchangeFolder(run.taskId, gpu.uuid), timing, run.signal);
-  if (end instanceof Followed || left !== null) return tooLate(filling, null);
+  const left = await workerAfter(system, exchangeFolder(run.taskId, gpu.uuid, "mark"), timing, run.signal);
+  if (end instanceof Followed || left !== null) return tooLate(filling, "mark", null);
   return end.ok && end.result.end === "marked"
     ? overwriteGpu(filling, end.result.bytes)
     : { ...ofEnd(gpu.uuid, end), markedBytes: null };
@@ -77,7 +77,7 @@ async function overwriteGpu(filling: Filling, markedBytes: number | null): Promi
   const end = await follow(filling, "overwrite", async () => (await committed()) !== null);
   const commitment = await committed();
   if (commitment !== null) return { ...ofCommitment(commitment), markedBytes };
-  if (end instanceof Followed) return tooLate(filling, markedBytes);
+  if (end instanceof Followed) return tooLate(filling, "overwrite", markedBytes);
   return { ...ofEnd(gpu.uuid, end), markedBytes };
 }
 
@@ -92,7 +92,7 @@ async function follow(
 ): Promise<WorkEnd<OverwriteResult> | Followed> {
   const order: OverwriteOrder = {
     fill_task_id: run.taskId,
-    folder: join(system.root, exchangeFolder(run.taskId, gpu.uuid)),
+    folder: join(system.root, exchangeFolder(run.taskId, gpu.uuid, pass)),
     gpu: number,
     uuid: gpu.uuid,
     pci_address: gpu.pci_address,
@@ -145,8 +145,12 @@ function ofCommitment(commitment: GpuCommitment): Unmarked {
 }
 
 /** A worker that is still there after SIGTERM and SIGKILL is blocked in the driver. */
-async function tooLate({ system, run, gpu, input }: Filling, markedBytes: number | null): Promise<FillOutcome> {
-  const alive = await aliveWorker(system, exchangeFolder(run.taskId, gpu.uuid));
+async function tooLate(
+  { system, run, gpu, input }: Filling,
+  pass: OverwriteOrder["pass"],
+  markedBytes: number | null,
+): Promise<FillOutcome> {
+  const alive = await aliveWorker(system, exchangeFolder(run.taskId, gpu.uuid, pass));
   const fault = alive === null ? "deadline_passed" : "driver_wedged";
   const process = alive === null ? "" : ` Its process ${alive.pid} does not end.`;
   const what = `The worker of GPU ${gpu.uuid} did not overwrite the memory within ${input.deadline_seconds} s.${process}`;

@@ -231,9 +231,16 @@ describe.skipIf(!hasCompiler)("node.gpu_fill and node.gpu_challenge (SKIPPED wit
     await nothingHeld();
   });
 
-  it.each(["hang cuInit", "hang cuLaunchKernel 8", ""])(
-    "goes on after kill -9 of the agent with the same worker, at '%s'",
-    async (control) => {
+  it.each([
+    ["hang cuInit", null],
+    ["hang cuLaunchKernel 8", null],
+    ["", null],
+    ["hang cuLaunchKernel 8", 7],
+    ["", 7],
+  ])(
+    "goes on after kill -9 of the agent with the same worker, at '%s' and with the marker %j",
+    async (control, marker) => {
+      input = { ...input, marker };
       host.control(`memory ${12 * MIB}\n${control}`);
       const agent = startChild({
         name: "agent",
@@ -249,7 +256,7 @@ describe.skipIf(!hasCompiler)("node.gpu_fill and node.gpu_challenge (SKIPPED wit
       await agent.gone;
       host.control(`memory ${12 * MIB}`);
       expect(await fill()).toMatchObject({ ok: true, result: { steps: [{ outcome: "ok" }] } });
-      expect([starts(), await workerPid()]).toEqual([1, pid]);
+      expect([starts(), await workerPid()]).toEqual([marker === null ? 1 : 2, pid]);
       const { gpus } = await challenge([{ uuid: gpuUuid(0), blocks: [3] }]);
       expect(gpus).toMatchObject([{ fault: null, release: { nonzero_units: 0 } }]);
     },

@@ -4,7 +4,7 @@ import { TaskId } from "../../shared/ids.ts";
 import { WireReply } from "../../shared/protocol/frames.ts";
 import { TASKS, type TaskResult } from "../../shared/tasks/index.ts";
 import { checkAnswers } from "./expected-answers.ts";
-import { answersToCheck, type Challenged, challengeOf, evidenceOf, type Filled } from "./gpu-evidence.ts";
+import { answersToCheck, type Challenged, challengeOf, evidenceOf, type Filled, gpusOfScrub } from "./gpu-evidence.ts";
 import { gpuVerdict } from "./verdict.ts";
 
 const uuid = (number: number): string => `GPU-00112233-4455-6677-8899-${String(number).padStart(12, "0")}`;
@@ -48,6 +48,35 @@ const filled = (commitments: TaskResult<"node.gpu_fill">["commitments"]): Filled
   result: { steps: [], commitments, faults: [], driver: null, library: { package: null, is_unchanged: null } },
 });
 const nonce = "0a".repeat(16);
+
+describe("gpusOfScrub", () => {
+  const verify = (target: string, evidence: Record<string, string | number | null>, outcome: "ok" | "failed" = "ok") =>
+    ({ step: "gpu_verify", target, outcome, message: "", evidence }) as const;
+
+  it("takes each GPU that the reset named, whether its reset succeeded or not", () => {
+    const scrub = {
+      needs: "none",
+      boot_id: "b1",
+      steps: [
+        { step: "gpu_reset", target: "0000:3b:00.0", outcome: "ok", message: "", evidence: {} },
+        verify("0000:3b:00.0", { uuid: uuid(1), memory_total_mib: 143_771 }),
+        verify("0000:5e:00.0", { uuid: uuid(2), memory_total_mib: null }, "failed"),
+        verify("0000:86:00.0", { uuid: null }),
+        verify("host", { on_bus: 7 }, "failed"),
+      ],
+    } as const;
+    const { order, expected, unnamed } = gpusOfScrub(TASKS["node.gpu_scrub"].result.parse(scrub));
+    expect(order).toEqual([
+      { vendor: "nvidia", uuid: uuid(1), pci_address: "0000:3b:00.0" },
+      { vendor: "nvidia", uuid: uuid(2), pci_address: "0000:5e:00.0" },
+    ]);
+    expect(expected).toEqual([
+      { uuid: uuid(1), bytes: 143_771 * 2 ** 20, isReset: true },
+      { uuid: uuid(2), bytes: null, isReset: false },
+    ]);
+    expect(unnamed).toEqual(["0000:86:00.0", "host"]);
+  });
+});
 
 describe("challengeOf", () => {
   it("asks each GPU that committed without a mismatch, and nobody if none did", () => {

@@ -1,3 +1,4 @@
+import { GpuUuid, PciAddress } from "../../shared/gpu-memory.ts";
 import type { TaskId } from "../../shared/ids.ts";
 import type { TaskInput, TaskResult } from "../../shared/tasks/index.ts";
 import { drawBlocks } from "./draw-blocks.ts";
@@ -19,6 +20,37 @@ export interface ExpectedGpu {
   readonly uuid: string;
   readonly bytes: number | null;
   readonly isReset: boolean;
+}
+
+/**
+ * The NVIDIA GPUs of a host as the reset reported them. The order of a fill names them, and the verdict expects each of them. A GPU whose UUID the reset
+ * did not report cannot be overwritten, and stays in `unnamed`.
+ */
+export function gpusOfScrub({ steps }: TaskResult<"node.gpu_scrub">): {
+  readonly order: TaskInput<"node.gpu_fill">["gpus"];
+  readonly expected: ExpectedGpu[];
+  readonly unnamed: string[];
+} {
+  const order: TaskInput<"node.gpu_fill">["gpus"] = [];
+  const expected: ExpectedGpu[] = [];
+  const unnamed: string[] = [];
+  for (const { step, target, outcome, evidence } of steps) {
+    if (step !== "gpu_verify") continue;
+    const uuid = GpuUuid.safeParse(evidence["uuid"]);
+    const address = PciAddress.safeParse(target);
+    if (!uuid.success || !address.success) {
+      unnamed.push(target);
+      continue;
+    }
+    const mib = evidence["memory_total_mib"];
+    order.push({ vendor: "nvidia", uuid: uuid.data, pci_address: address.data });
+    expected.push({
+      uuid: uuid.data,
+      bytes: typeof mib === "number" ? mib * 2 ** 20 : null,
+      isReset: outcome === "ok",
+    });
+  }
+  return { order, expected, unnamed };
 }
 
 /**
