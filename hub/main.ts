@@ -17,6 +17,7 @@ import { ensureAdminToken } from "./http/admin-token.ts";
 import { TlsFilesError } from "./http/tls-files.ts";
 import type { MaasPort } from "./maas/port.ts";
 import { SiteClients } from "./maas/site-clients.ts";
+import { startBaselineSweep } from "./node/baseline-sweep.ts";
 import { startConditionSweep } from "./node/condition-sweep.ts";
 import { startOfflineSweep } from "./node/offline-sweep.ts";
 import { offlineBreaker } from "./reconciler/offline-breaker.ts";
@@ -211,6 +212,8 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
     listens: () => parts.identity.isOpen,
   });
   closers.push(() => conditions.close());
+  const baselines = startBaselineSweep({ inTx, log: log.with({ part: "baselines" }) });
+  closers.push(() => baselines.close());
   const days = { records: config.retentionDays, history: config.historyDays };
   const retention = startRetention({ db, log: log.with({ part: "retention" }), days });
   closers.push(() => retention.close());

@@ -5,6 +5,7 @@ import { NodeStatus } from "../node-status.ts";
 import { ConditionStatus } from "../readiness.ts";
 import { heartbeatCheck } from "../tasks/heartbeat-check.ts";
 import { NodeAllocation } from "./allocations.ts";
+import { BaselineState } from "./baselines.ts";
 import { Reason } from "./decommissions.ts";
 import { Hostname, Timestamp } from "./values.ts";
 
@@ -61,6 +62,8 @@ export const NodeDetail = z.strictObject({
   ...NodeSummary.shape,
   conditions: z.array(NodeCondition),
   inventory: Inventory.nullable(),
+  /** The snapshot of the host from before the first tenant. Without it no turnover can find the node clean. */
+  baseline: BaselineState,
   maas: z
     .strictObject({
       status: z.string(),

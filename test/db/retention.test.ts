@@ -331,7 +331,7 @@ it("reads no table completely when there is nothing to remove", async () => {
     if (scans.length > 0) scanned.push(rule.table);
   }
   // The listed tables have only one row for each node, or for each workflow or batch of existing nodes, so a full scan of them is cheap.
-  const ofTheFleet = ["node_conditions", "node_inventories", "agent_sessions", "node_identity_bars"];
+  const ofTheFleet = ["node_conditions", "node_inventories", "node_baselines", "agent_sessions", "node_identity_bars"];
   const ofOperations = ["node_onboardings", "node_decommissions", "onboarding_batches"];
   expect(scanned.filter((table) => ![...ofTheFleet, ...ofOperations].includes(table))).toEqual([]);
 });

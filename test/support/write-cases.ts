@@ -111,6 +111,7 @@ const NODES: Readonly<Record<string, Prepare>> = {
     const { node_id: id } = await world.make(`/nodes/${await world.node()}/cordon`, REASON);
     return { params: { id }, body: REASON };
   },
+  takeNodeBaseline: async (world) => ({ params: { id: await world.node() }, body: REASON }),
   clearNodeReports: async (world) => ({ params: { id: await world.node() }, body: REASON }),
   postReadinessSignal: async (world) => {
     const said = { status: "True", reason: "Checked", message: "", observed_at: new Date().toISOString() };

@@ -91,6 +91,7 @@ export const RETENTION: readonly RetentionRule[] = [
       or ${ofGoneNode(cutoff)}`,
   },
   { table: "node_inventories", age: "records", outdated: ofGoneNode },
+  { table: "node_baselines", age: "records", outdated: ofGoneNode },
   { table: "agent_sessions", age: "records", outdated: ofGoneNode },
   { table: "node_identity_bars", age: "records", outdated: ofGoneNode },
   { table: "idempotency_keys", age: "day", outdated: (cutoff) => sql`t.created_at < ${cutoff}` },

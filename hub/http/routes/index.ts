@@ -7,6 +7,7 @@ import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
 import { maasSiteRoutes } from "./maas-sites.ts";
 import { manualNodeRoutes } from "./manual-nodes.ts";
+import { nodeBaselineRoutes } from "./node-baselines.ts";
 import { nodeOperationRoutes } from "./node-operations.ts";
 import { nodeRoutes } from "./nodes.ts";
 import { onboardingBatchRoutes } from "./onboarding-batches.ts";
@@ -40,6 +41,7 @@ export const ROUTES: readonly Route[] = [
   ...nodeRoutes,
   ...manualNodeRoutes,
   ...nodeOperationRoutes,
+  ...nodeBaselineRoutes,
   ...authorityRoutes,
   ...readinessRoutes,
   ...reconciliationRoutes,

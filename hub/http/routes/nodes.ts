@@ -11,6 +11,7 @@ import { Json } from "../../../shared/json.ts";
 import { NodeStatus } from "../../../shared/node-status.ts";
 import { TASK_STATES } from "../../../shared/task-state.ts";
 import { KEPT_OF_A_NODE } from "../../db/kept.ts";
+import { readBaseline } from "../../db/queries/node-baselines.ts";
 import { listNodeRows, type NodeRow, readNodeDetails } from "../../db/queries/node-reads.ts";
 import { countOpenTasks, listTasks, readTask } from "../../db/queries/task-reads.ts";
 import { cancelTask, enqueueTask } from "../../db/queries/tasks.ts";
@@ -19,6 +20,7 @@ import type { Db } from "../../db/tx.ts";
 import { schedulability } from "../../node/schedulable.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
+import { toBaselineState } from "./baseline-rows.ts";
 
 const NodeParams = z.strictObject({ id: NodeId });
 const tag = "nodes";
@@ -120,6 +122,7 @@ const getNode = readRoute({
         observed_at: condition.observedAt.toISOString(),
         expires_at: condition.expiresAt?.toISOString() ?? null,
       })),
+      baseline: toBaselineState(row.node.generation, await readBaseline(deps.db, row.node.id, row.node.generation)),
       // An older hub may have stored an inventory that this version cannot parse.
       inventory: Inventory.safeParse(inventory).data ?? null,
       maas:

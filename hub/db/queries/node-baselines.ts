@@ -1,0 +1,173 @@
+import type { NodeId, TaskId } from "../../../shared/ids.ts";
+import type { ResidueSnapshot } from "../../../shared/residue/snapshot.ts";
+import { and, eq, lt, sql } from "../orm.ts";
+import {
+  agentSessions,
+  allocations,
+  type NodeBaseline,
+  nodeBaselines,
+  nodes,
+  type Task,
+  tasks,
+  workflows,
+} from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+
+/** A baseline with the newest task that was queued for it. The task is null when retention has removed it. */
+export interface BaselineWithTask {
+  readonly baseline: NodeBaseline;
+  readonly task: Pick<Task, "state" | "errorCode" | "errorMessage"> | null;
+}
+
+export async function readBaseline(db: Db | Tx, nodeId: NodeId, generation: number): Promise<BaselineWithTask | null> {
+  const [row] = await db
+    .select({
+      baseline: nodeBaselines,
+      task: { state: tasks.state, errorCode: tasks.errorCode, errorMessage: tasks.errorMessage },
+    })
+    .from(nodeBaselines)
+    .leftJoin(tasks, eq(tasks.id, nodeBaselines.taskId))
+    .where(and(eq(nodeBaselines.nodeId, nodeId), eq(nodeBaselines.generation, generation)));
+  return row ?? null;
+}
+
+/** What is known of the tenants that had the node in this generation. */
+export interface Tenancy {
+  /** True if an allocation of the node has not ended. */
+  readonly open: boolean;
+  /** The number of allocations of the generation. */
+  readonly count: number;
+  /** The number of ended allocations whose turnover did not complete, so that nothing proves that the host is clean. */
+  readonly unclean: number;
+}
+
+export async function readTenancy(db: Db | Tx, nodeId: NodeId, generation: number): Promise<Tenancy> {
+  const [row] = await db
+    .select({
+      open: sql<boolean>`coalesce(bool_or(${allocations.status} <> 'ended'), false)`,
+      count: sql<number>`count(*)::int`,
+      unclean: sql<number>`(count(*) filter (where ${allocations.status} = 'ended'
+        and (${allocations.endForced} or ${workflows.status} is distinct from 'completed')))::int`,
+    })
+    .from(allocations)
+    .leftJoin(workflows, eq(workflows.id, allocations.decommissionId))
+    .where(and(eq(allocations.nodeId, nodeId), eq(allocations.generation, generation)));
+  return row ?? { open: false, count: 0, unclean: 0 };
+}
+
+/** The allocations of a generation of the node. */
+const tenancyOf = sql`select 1 from allocations a where a.node_id = n.id and a.generation = n.generation`;
+
+/**
+ * Active nodes with a connected agent of their generation that have no baseline of it and never had a tenant in it. The rows of the nodes are locked,
+ * and nodes that another hub has locked are left out.
+ */
+export async function lockNodesWithoutBaseline(tx: Tx, limit: number): Promise<{ id: NodeId; generation: number }[]> {
+  const { rows } = await tx.execute<{ id: NodeId; generation: number }>(sql`
+    select n.id, n.generation from nodes n
+    join agent_sessions s on s.node_id = n.id and s.state = 'open' and s.generation = n.generation
+    where n.status = 'active'
+      and not exists (select 1 from node_baselines b where b.node_id = n.id and b.generation = n.generation)
+      and not exists (${tenancyOf})
+    order by n.id limit ${limit} for update of n skip locked`);
+  return rows;
+}
+
+/** Baselines without a snapshot whose newest task ended without success more than `afterSeconds` ago. */
+export async function lockFailedBaselines(
+  tx: Tx,
+  afterSeconds: number,
+  limit: number,
+): Promise<{ id: NodeId; generation: number }[]> {
+  const { rows } = await tx.execute<{ id: NodeId; generation: number }>(sql`
+    select n.id, n.generation from node_baselines b
+    join nodes n on n.id = b.node_id and n.generation = b.generation and n.status = 'active'
+    join agent_sessions s on s.node_id = n.id and s.state = 'open' and s.generation = n.generation
+    left join tasks t on t.id = b.task_id
+    where b.snapshot is null and not exists (${tenancyOf})
+      and (t.id is null or t.finished_at < now() - make_interval(secs => ${afterSeconds}))
+      and (t.id is null or t.state <> 'succeeded' or b.problem is not null)
+    order by n.id limit ${limit} for update of b skip locked`);
+  return rows;
+}
+
+export interface BaselineRequest {
+  readonly nodeId: NodeId;
+  readonly generation: number;
+  readonly taskId: TaskId;
+  readonly requestedBy: string;
+  readonly reason: string;
+}
+
+/** Records that a task was queued for the baseline, and removes the baselines of the node's earlier generations. An earlier snapshot stays. */
+export async function requestBaselineRow(tx: Tx, request: BaselineRequest): Promise<void> {
+  const { nodeId, generation, ...asked } = request;
+  await tx
+    .insert(nodeBaselines)
+    .values(request)
+    .onConflictDoUpdate({
+      target: [nodeBaselines.nodeId, nodeBaselines.generation],
+      set: { ...asked, requestedAt: sql`now()`, problem: null },
+    });
+  await tx.delete(nodeBaselines).where(and(eq(nodeBaselines.nodeId, nodeId), lt(nodeBaselines.generation, generation)));
+}
+
+/** A baseline whose newest task has succeeded, and whose result is not stored yet. */
+export interface BaselineResult {
+  readonly nodeId: NodeId;
+  readonly generation: number;
+  readonly taskId: TaskId;
+  readonly result: unknown;
+  readonly finishedAt: Date | null;
+  readonly agentVersion: string | null;
+  /**
+   * True if a tenant may have had an account on the host between the order and the result. An allocation whose account the agent made only after the
+   * result left nothing in the snapshot.
+   */
+  readonly allocated: boolean;
+}
+
+export async function lockBaselineResults(tx: Tx, limit: number): Promise<BaselineResult[]> {
+  return tx
+    .select({
+      nodeId: nodeBaselines.nodeId,
+      generation: nodeBaselines.generation,
+      taskId: nodeBaselines.taskId,
+      result: tasks.result,
+      finishedAt: tasks.finishedAt,
+      agentVersion: agentSessions.agentVersion,
+      allocated: sql<boolean>`exists (select 1 from ${allocations} a
+        join ${tasks} g on g.node_id = a.node_id and g.type = 'allocation.grant_user' and g.created_at >= a.created_at
+        where a.node_id = ${nodeBaselines.nodeId} and a.generation = ${nodeBaselines.generation}
+        and coalesce(a.ended_at >= ${tasks.createdAt}, true) and g.started_at <= ${tasks.finishedAt})`,
+    })
+    .from(nodeBaselines)
+    .innerJoin(nodes, and(eq(nodes.id, nodeBaselines.nodeId), eq(nodes.generation, nodeBaselines.generation)))
+    .innerJoin(tasks, and(eq(tasks.id, nodeBaselines.taskId), eq(tasks.state, "succeeded")))
+    .leftJoin(agentSessions, eq(agentSessions.nodeId, nodeBaselines.nodeId))
+    .where(
+      and(
+        sql`${nodeBaselines.takenTaskId} is distinct from ${nodeBaselines.taskId}`,
+        sql`${nodeBaselines.problem} is null`,
+      ),
+    )
+    .limit(limit)
+    .for("update", { of: nodeBaselines, skipLocked: true });
+}
+
+type BaselineKey = Pick<BaselineResult, "nodeId" | "generation">;
+const isRow = ({ nodeId, generation }: BaselineKey) =>
+  and(eq(nodeBaselines.nodeId, nodeId), eq(nodeBaselines.generation, generation));
+
+export async function storeBaseline(
+  tx: Tx,
+  { taskId, finishedAt, agentVersion, ...key }: Omit<BaselineResult, "result" | "allocated">,
+  { bootId, snapshot }: { readonly bootId: string; readonly snapshot: ResidueSnapshot },
+): Promise<void> {
+  const taken = { takenAt: finishedAt, takenTaskId: taskId, agentVersion, bootId, snapshot };
+  await tx.update(nodeBaselines).set(taken).where(isRow(key));
+}
+
+export async function refuseBaseline(tx: Tx, key: BaselineKey, problem: string): Promise<void> {
+  await tx.update(nodeBaselines).set({ problem }).where(isRow(key));
+}

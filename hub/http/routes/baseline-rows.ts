@@ -1,0 +1,44 @@
+import type { BaselineState } from "../../../shared/api/baselines.ts";
+import { ResidueSnapshot } from "../../../shared/residue/snapshot.ts";
+import type { BaselineWithTask } from "../../db/queries/node-baselines.ts";
+import { isoOrNull } from "../../db/queries/workflow-views.ts";
+
+const MISSING: Omit<BaselineState, "generation"> = {
+  state: "missing",
+  taken_at: null,
+  boot_id: null,
+  agent_version: null,
+  unreadable: [],
+  requested_at: null,
+  requested_by: null,
+  reason: null,
+  problem: null,
+};
+
+/** The stored snapshot. An older hub may have stored one that this version cannot parse, which counts as none. */
+export const snapshotOf = (row: BaselineWithTask | null): ResidueSnapshot | null =>
+  ResidueSnapshot.safeParse(row?.baseline.snapshot ?? null).data ?? null;
+
+export function toBaselineState(generation: number, row: BaselineWithTask | null): BaselineState {
+  if (row === null) return { ...MISSING, generation };
+  const { baseline, task } = row;
+  const snapshot = snapshotOf(row);
+  const problem =
+    baseline.problem ?? (task === null || task.errorCode === null ? null : (task.errorMessage ?? task.errorCode));
+  const isOpen = task !== null && ["queued", "offered", "running", "cancelling", "succeeded"].includes(task.state);
+  const waits = baseline.problem === null && isOpen && baseline.takenTaskId !== baseline.taskId;
+  return {
+    state: snapshot !== null ? "taken" : waits ? "requested" : "failed",
+    generation,
+    taken_at: isoOrNull(baseline.takenAt),
+    boot_id: baseline.bootId,
+    agent_version: baseline.agentVersion,
+    unreadable: Object.entries(snapshot ?? {}).flatMap(([item, reading]) =>
+      reading !== undefined && "unreadable" in reading ? [{ item, reason: reading.unreadable }] : [],
+    ),
+    requested_at: baseline.requestedAt.toISOString(),
+    requested_by: baseline.requestedBy,
+    reason: baseline.reason,
+    problem,
+  };
+}

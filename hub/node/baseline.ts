@@ -1,0 +1,88 @@
+import { randomUUID } from "node:crypto";
+import { ApiError } from "../../shared/api/errors.ts";
+import { validateClean } from "../../shared/tasks/validate-clean.ts";
+import {
+  lockBaselineResults,
+  lockFailedBaselines,
+  lockNodesWithoutBaseline,
+  readTenancy,
+  refuseBaseline,
+  requestBaselineRow,
+  storeBaseline,
+} from "../db/queries/node-baselines.ts";
+import { enqueueTask } from "../db/queries/tasks.ts";
+import type { Node } from "../db/schema/index.ts";
+import type { Tx } from "../db/tx.ts";
+
+/** How many baselines one transaction handles. A snapshot has up to 320 KiB. */
+const AT_ONCE = 20;
+/** The pause before the hub orders a baseline again whose task has failed. */
+const AGAIN_AFTER_SECONDS = 3_600;
+/** After this time without a result the task expires, and the hub orders the baseline again. */
+const DEADLINE_SECONDS = 86_400;
+const BY_HUB = { requestedBy: "hub", reason: "the generation has no baseline" } as const;
+
+type Generation = Pick<Node, "id" | "generation">;
+
+/** Queues the task that takes a baseline of the node's generation. */
+async function orderBaseline(
+  tx: Tx,
+  { id: nodeId, generation }: Generation,
+  request: { readonly requestedBy: string; readonly reason: string },
+): Promise<void> {
+  const { task } = await enqueueTask(tx, {
+    nodeId,
+    type: "node.validate_clean",
+    input: { allocation: null, plan: false },
+    idempotencyKey: `baseline/${generation}/${randomUUID()}`,
+    deadlineSeconds: DEADLINE_SECONDS,
+  });
+  await requestBaselineRow(tx, { nodeId, generation, taskId: task.id, ...request });
+}
+
+/** One turn of the sweep: orders missing baselines, orders failed ones again after a pause, and stores results. Returns what it did. */
+export async function sweepBaselines(
+  tx: Tx,
+  againAfterSeconds = AGAIN_AFTER_SECONDS,
+): Promise<{ ordered: number; taken: number; refused: number }> {
+  const due = [
+    ...(await lockNodesWithoutBaseline(tx, AT_ONCE)),
+    ...(await lockFailedBaselines(tx, againAfterSeconds, AT_ONCE)),
+  ];
+  for (const node of due) await orderBaseline(tx, node, BY_HUB);
+  let [taken, refused] = [0, 0];
+  for (const { result, allocated, ...row } of await lockBaselineResults(tx, AT_ONCE)) {
+    const parsed = validateClean.result.safeParse(result);
+    if (parsed.success && !allocated) {
+      await storeBaseline(tx, row, { bootId: parsed.data.boot_id, snapshot: parsed.data.snapshot });
+      taken += 1;
+      continue;
+    }
+    const problem = allocated
+      ? "A tenant had the node while the baseline was taken, so the snapshot may contain the tenant's traces."
+      : "The stored result of the task is not a snapshot that this hub can read.";
+    await refuseBaseline(tx, row, problem);
+    refused += 1;
+  }
+  return { ordered: due.length, taken, refused };
+}
+
+/**
+ * Orders a new baseline for an operator. A host with a tenant, or with an earlier tenant whose turnover did not complete, gets no new baseline, because
+ * the traces of the tenant would count as clean from then on.
+ */
+export async function requestNewBaseline(tx: Tx, node: Node, requestedBy: string, reason: string): Promise<void> {
+  const refuse = (why: string): ApiError =>
+    new ApiError("conflict", `No baseline of node ${node.hostname} can be taken: ${why}`, {
+      context: { node_id: node.id, node_status: node.status },
+    });
+  if (node.status !== "active" && node.status !== "quarantined")
+    throw refuse(`the node is ${node.status}. Bring the node into service first.`);
+  const tenancy = await readTenancy(tx, node.id, node.generation);
+  if (tenancy.open) throw refuse("the node has an allocation. Release the allocation and wait for its turnover.");
+  if (tenancy.unclean > 0)
+    throw refuse(
+      `the turnover of ${tenancy.unclean} of its ${tenancy.count} allocations did not complete, so traces of a tenant may be left. Reimage the node.`,
+    );
+  await orderBaseline(tx, node, { requestedBy, reason });
+}
