@@ -39,8 +39,17 @@ const fileOf = (allocationId: string): string => `${FOLDER}/${allocationId}.json
 
 /** Reads the record of an allocation. A damaged record is an error, because "no record" would mean that the account is not Muster's. */
 export async function readRecord(system: System, allocationId: string): Promise<AllocationRecord | null> {
-  const text = await system.read(fileOf(allocationId));
-  return text === null ? null : AllocationRecord.parse(JSON.parse(text));
+  return readJson(system, fileOf(allocationId), AllocationRecord);
+}
+
+async function readJson<T>(system: System, file: string, schema: z.ZodType<T>): Promise<T | null> {
+  const text = await system.read(file);
+  if (text === null) return null;
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch (error) {
+    throw new Error(`${file} is damaged. Repair the file, or reimage the host.`, { cause: error });
+  }
 }
 
 export async function writeRecord(system: System, record: AllocationRecord): Promise<void> {
@@ -52,8 +61,7 @@ export async function writeRecord(system: System, record: AllocationRecord): Pro
  * killed agent loses a uid and never gives it twice.
  */
 export async function takeUid(system: System): Promise<number> {
-  const text = await system.read(NEXT_UID);
-  const start = text === null ? FIRST_UID : NextUid.parse(JSON.parse(text)).next_uid;
+  const start = (await readJson(system, NEXT_UID, NextUid))?.next_uid ?? FIRST_UID;
   const records = await Promise.all(
     (await system.list(FOLDER))
       .filter((name) => name.endsWith(".json"))

@@ -1,3 +1,4 @@
+import { unfinishedHome } from "../system/home.ts";
 import { parseAccounts, parseGroups } from "./account-files.ts";
 import { tool } from "./logins.ts";
 import { removalLimits } from "./removal.ts";
@@ -16,6 +17,8 @@ export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
     const warning = mounts.length === 0 ? "" : ` These mounts would prevent it: ${mounted}.`;
     return cleaningStep("home", home, "planned", `${message}${warning}`, { mounts: mounts.length });
   }
+  // A grant that was killed may have left a home that it was making.
+  await system.removeConfined(unfinishedHome(home), removalLimits(revocation));
   const removal = await system.removeConfined(home, removalLimits(revocation));
   const evidence = {
     removed: removal.removed,

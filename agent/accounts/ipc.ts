@@ -67,7 +67,8 @@ export async function removePosixIpc(revocation: Revocation): Promise<RevokeStep
   if (plan) return cleaningStep("posix_ipc", target, "planned", `${found.length} objects would be removed.`, evidence);
   const left: string[] = [];
   for (const path of found) {
-    const removal = await system.removeConfined(path, removalLimits(revocation));
+    const mayRemove = (uid: number): boolean => ownsUid(tenant, uid);
+    const removal = await system.removeConfined(path, { ...removalLimits(revocation), mayRemove });
     left.push(...removal.left.map((one) => `${one.path}: ${one.reason}`));
   }
   return left.length === 0

@@ -3,7 +3,7 @@ import type { System } from "../system/system.ts";
 import { parseAccounts } from "./account-files.ts";
 import { type Ended, type EndTiming, endProcesses, runningOf, survivorText } from "./end-processes.ts";
 import { cleaningStep, messageOf, namesIn } from "./step.ts";
-import { sudoersFile } from "./sudoers.ts";
+import { CUT_WRITE, SUDOERS_FOLDER, sudoersFile, uncheckedSudoersFile } from "./sudoers.ts";
 import { ownsUid, type Revocation, type RevokeStep, type Tenant } from "./tenant.ts";
 
 const TOOL_TIMEOUT_MS = 30_000;
@@ -25,9 +25,12 @@ export async function lockAccount({ system, tenant, plan }: Revocation): Promise
 
 export async function removeSudo({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const file = sudoersFile(tenant.allocationId);
+  const left = (await system.list(SUDOERS_FOLDER)).filter((name) => CUT_WRITE.test(name));
+  // A grant that was killed may have left the file that it was checking.
+  const others = [uncheckedSudoersFile(tenant.allocationId), ...left.map((name) => `${SUDOERS_FOLDER}/${name}`)];
   const has = (await system.entry(file)) !== null;
   if (plan) return cleaningStep("sudo", file, "planned", has ? "The file would be removed." : "There is no such file.");
-  await system.remove(file);
+  for (const path of [file, ...others]) await system.remove(path);
   return cleaningStep("sudo", file, "ok", has ? "The sudo rights were removed." : "There were no sudo rights.");
 }
 

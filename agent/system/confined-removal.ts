@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { opendir, rename, rmdir, unlink } from "node:fs/promises";
+import { lstat, opendir, rename, rmdir, unlink } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { OpenFolder, realParent } from "./confined.ts";
 import { isMissing } from "./files.ts";
@@ -19,6 +19,8 @@ export interface RemovalLimits {
   readonly signal: AbortSignal;
   /** When the removal gives up, as `Date.now()` counts. */
   readonly deadline: number;
+  /** Whether the entry at the path may be removed, by the uid of its owner. Every entry may be removed without this rule. */
+  readonly mayRemove?: (uid: number) => boolean;
   /** Called again and again while the removal goes on. */
   readonly onProgress: (removed: number) => void;
 }
@@ -50,8 +52,12 @@ export async function removeConfined(
   try {
     const mounts = new Map((await readMounts("/")).map((mount) => [mount.path, mount.type]));
     const run = new ConfinedRemoval(limits, unlock, mounts, await folder.mountId());
+    const name = Buffer.from(basename(path));
+    // The owner is read by way of the descriptor, so it is the owner of the entry that is removed.
+    if (limits.mayRemove !== undefined && !(await isAllowed(folder.entry(name), limits.mayRemove)))
+      return { removed: 0, unlocked: 0, left: [], leftCount: 0 };
     const real = Buffer.from(join(parent, basename(path))).toString("latin1");
-    await run.removeEntry(folder, Buffer.from(basename(path)), real, 0);
+    await run.removeEntry(folder, name, real, 0);
     return run.result();
   } finally {
     await folder.close();
@@ -201,6 +207,15 @@ class ConfinedRemoval {
   #leave(path: string, reason: string): false {
     if (this.#left.size < MOST_LEFT) this.#left.set(path, reason);
     return false;
+  }
+}
+
+async function isAllowed(entry: Buffer, mayRemove: (uid: number) => boolean): Promise<boolean> {
+  try {
+    return mayRemove((await lstat(entry)).uid);
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
   }
 }
 

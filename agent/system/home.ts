@@ -1,9 +1,12 @@
 import { chmod, cp, lchown, mkdir, open, readdir, rename, rm } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { realParent } from "./confined.ts";
 import { isPresent } from "./files.ts";
 
 const SKELETON = "etc/skel";
+
+/** The path at which a home is made before it has its final name. */
+export const unfinishedHome = (home: string): string => join(dirname(home), `.muster-home-${basename(home)}`);
 
 /**
  * Makes a home with the host's usual first files, owned by its user and closed to others. The home is made under another name and renamed when it is
@@ -12,7 +15,7 @@ const SKELETON = "etc/skel";
 export async function makeHome(root: string, path: string, uid: number, gid: number): Promise<void> {
   const parent = await realParent(root, path);
   if (parent === null) throw new Error(`There is no folder for ${path}.`);
-  const staging = join(parent, `.muster-home-${basename(path)}`);
+  const staging = join(parent, basename(unfinishedHome(path)));
   await rm(staging, { recursive: true, force: true });
   await mkdir(staging, { mode: 0o700 });
   const skeleton = join(root, SKELETON);

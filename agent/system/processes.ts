@@ -1,5 +1,4 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -67,8 +66,12 @@ export function processTableOf(root: string): ProcessTable {
         timeout: KILL_TIMEOUT_MS,
         killSignal: "SIGKILL",
       });
-      // The status tells nothing new: it is 1 when no process is left, and the caller reads the processes again.
-      await once(child, "exit");
+      // How the child ended tells nothing new, because the caller reads the processes again and kills the rest one by one. The event "error" comes
+      // where there is no such tool.
+      await new Promise<void>((resolve) => {
+        child.once("exit", () => resolve());
+        child.once("error", () => resolve());
+      });
     },
     killSlice(uid) {
       refuse();

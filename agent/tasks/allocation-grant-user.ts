@@ -3,7 +3,7 @@ import type { TaskHandlers, TaskInput, TaskReply } from "../../shared/tasks/inde
 import { type Account, parseAccounts, parseGroups, passwordField } from "../accounts/account-files.ts";
 import { type AllocationRecord, isNamed, readRecord, takeUid, writeRecord } from "../accounts/allocation-record.ts";
 import { cleaningStep, messageOf } from "../accounts/step.ts";
-import { SUDOERS_FOLDER, sudoersFile, sudoersText } from "../accounts/sudoers.ts";
+import { sudoersFile, sudoersText, uncheckedSudoersFile } from "../accounts/sudoers.ts";
 import type { System } from "../system/system.ts";
 
 type Type = "allocation.grant_user";
@@ -183,7 +183,7 @@ async function writeKeys(system: System, { home, uid }: AllocationRecord, input:
   return cleaningStep("keys", `${home}/.ssh/authorized_keys`, "ok", `The file has ${count} keys.`, { keys: count });
 }
 
-/** `sudo` ignores a file whose name contains a dot, so the new file counts only after `visudo` has checked it and it has its final name. */
+/** The new file counts only after `visudo` has checked it and it has its final name. */
 async function setSudo(system: System, record: AllocationRecord, root: boolean): Promise<Step> {
   const file = sudoersFile(record.allocation_id);
   if (!root) {
@@ -192,7 +192,7 @@ async function setSudo(system: System, record: AllocationRecord, root: boolean):
     const message = had ? "The sudo rights were removed." : "The account gets no sudo rights.";
     return cleaningStep("sudo", file, "skipped", message);
   }
-  const checked = `${SUDOERS_FOLDER}/.muster-${record.allocation_id}.new`;
+  const checked = uncheckedSudoersFile(record.allocation_id);
   await system.write(checked, sudoersText(record.login_user), 0o440);
   try {
     await tool(system, "visudo", ["--check", "--strict", "--file", checked]);

@@ -237,6 +237,21 @@ print("ready", flush=True)`);
       });
     });
 
+    it("also after a grant that was killed before any of its changes", { timeout: 600_000 }, async () => {
+      for (let kills = 0; ; kills += 1) {
+        const order = grantOrder({ root: true });
+        if (!(await world.killedTask("allocation.grant_user", order, kills + 1))) {
+          expect(kills).toBeGreaterThan(8);
+          break;
+        }
+        const reply = await revoke(order);
+        expect(reply, `after a kill before change ${kills + 1}`).toMatchObject({ ok: true });
+        const uid = reply.ok ? reply.result.uid : null;
+        if (uid !== null) expect(await traces(order, uid), `after a kill before change ${kills + 1}`).toBe("");
+        expect(await world.sh("ls -A /home /etc/sudoers.d | grep -e '^[.]' || true")).toBe("");
+      }
+    });
+
     it("and ends in the same state when it was killed before any of its changes", { timeout: 600_000 }, async () => {
       let kills = 0;
       for (;;) {
