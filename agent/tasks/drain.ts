@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import type { TaskHandlers, TaskInput, TaskReply } from "../../shared/tasks/index.ts";
+import { END_TIMING, endProcesses } from "../accounts/end-processes.ts";
+import { holdsTerminalOf, isHuman, openTerminals } from "../accounts/terminals.ts";
 import type { System } from "../system/system.ts";
 import { isCancelledByHub } from "./cancelled.ts";
 
@@ -8,8 +10,6 @@ const MARK = "/var/lib/muster/agent/drain.json";
 /** While the file /etc/nologin exists, only root can log in (pam_nologin). */
 export const NOLOGIN = "/etc/nologin";
 export const NOLOGIN_START = "This host is being drained by Muster";
-const FIRST_HUMAN_UID = 1000;
-const NOBODY = 65534;
 const TOOL_TIMEOUT_MS = 15_000;
 /**
  * How many user names a drain's report contains at most, so that it fits into a frame. The drain waits for all users, also for those that its report
@@ -30,13 +30,15 @@ const Mark = z.object({ task_id: z.string(), deadline_at: z.iso.datetime() });
 type Handler = TaskHandlers["node.drain"];
 type Run = Parameters<Handler>[1];
 interface LoginSession {
-  readonly id: string;
+  /** The login manager's id of the session, or null for a terminal that the login manager does not list. */
+  readonly id: string | null;
+  readonly uid: number;
   readonly user: string;
 }
 
 /**
  * The drain task prevents new logins and waits until the last login session has ended or the deadline has passed. With `force` the drain task then
- * ends the remaining login sessions. The drain task is idempotent: a second run keeps the first run's deadline and reads the login sessions anew. A
+ * ends the remaining login sessions, also those that the login manager does not list. The drain task is idempotent: a second run keeps the first run's deadline and reads the login sessions anew. A
  * cancelled drain allows logins again.
  */
 export const drain =
@@ -91,7 +93,8 @@ async function empty(
   deadline: Date,
   run: Run,
 ): Promise<TaskReply<"node.drain">> {
-  const left = await waitForSessions(system, timing, deadline, run);
+  const read = input.force ? readAllSessions : readSessions;
+  const left = await waitForSessions(system, read, timing, deadline, run);
   if (left.length === 0) return { ok: true, result: { drained: true, sessions_closed: 0, remaining_users: [] } };
   if (!input.force)
     return {
@@ -99,8 +102,10 @@ async function empty(
       error: "deadline_passed",
       message: `Sessions of ${usersOf(left).join(", ")} are still open after ${input.deadline_seconds} s. Ask them to log out, or drain with force.`,
     };
-  for (const session of left) await system.run("loginctl", ["terminate-session", session.id], TOOL_TIMEOUT_MS);
-  const survivors = await waitForSessions(system, timing, new Date(Date.now() + timing.endWithinMs), run);
+  for (const { id } of left) if (id !== null) await system.run("loginctl", ["terminate-session", id], TOOL_TIMEOUT_MS);
+  const ownership = { owns: holdsTerminalOf(isHuman), isOwnUid: () => false, slice: null };
+  await endProcesses(system.processes, ownership, run.signal, { ...END_TIMING, killMs: timing.endWithinMs });
+  const survivors = await waitForSessions(system, read, timing, new Date(Date.now() + timing.endWithinMs), run);
   if (survivors.length > 0)
     return {
       ok: false,
@@ -113,6 +118,7 @@ async function empty(
 /** Waits until no login session is open or the drain's deadline has passed, and returns the sessions that are still open. */
 async function waitForSessions(
   system: System,
+  read: (system: System) => Promise<LoginSession[]>,
   timing: DrainTiming,
   deadline: Date,
   run: Run,
@@ -120,7 +126,7 @@ async function waitForSessions(
   let told = "";
   let toldAt = 0;
   for (;;) {
-    const sessions = await readSessions(system);
+    const sessions = await read(system);
     if (sessions.length === 0 || Date.now() >= deadline.getTime()) return sessions;
     const users = usersOf(sessions);
     if (users.join() !== told || performance.now() - toldAt >= timing.progressEveryMs) {
@@ -142,8 +148,19 @@ async function readSessions(system: System): Promise<LoginSession[]> {
   return ran.stdout.split("\n").flatMap((line) => {
     const [id, uid, user] = line.trim().split(/\s+/);
     const number = Number(uid);
-    return id && user && number >= FIRST_HUMAN_UID && number !== NOBODY ? [{ id, user }] : [];
+    return id && user && isHuman(number) ? [{ id, uid: number, user }] : [];
   });
+}
+
+/**
+ * The login sessions and the terminals of users without a listed session. Such a terminal is for example one of `screen`, which stays open after its
+ * user has logged out. Only a drain with force waits for these terminals and ends them.
+ */
+async function readAllSessions(system: System): Promise<LoginSession[]> {
+  const listed = await readSessions(system);
+  const isUnlisted = (uid: number): boolean => isHuman(uid) && !listed.some((session) => session.uid === uid);
+  const terminals = await openTerminals(system, isUnlisted);
+  return [...listed, ...terminals.map(({ uid, user }) => ({ id: null, uid, user }))];
 }
 
 const usersOf = (sessions: readonly LoginSession[]): string[] =>

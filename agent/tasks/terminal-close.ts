@@ -5,12 +5,11 @@ import { parseAccounts } from "../accounts/account-files.ts";
 import { END_TIMING, type EndTiming, endProcesses, runningOf, survivorText } from "../accounts/end-processes.ts";
 import { isSystemdRunning, toolFault } from "../accounts/logins.ts";
 import { cleaningStep, namesIn } from "../accounts/step.ts";
+import { holdsTerminalOf, isHuman } from "../accounts/terminals.ts";
 import type { HostProcess } from "../system/processes.ts";
 import type { System } from "../system/system.ts";
 
 type Step = CleaningStep & { readonly step: (typeof TERMINAL_STEPS)[number] };
-const FIRST_HUMAN_UID = 1000;
-const NOBODY = 65_534;
 const TOOL_TIMEOUT_MS = 15_000;
 
 /**
@@ -21,12 +20,10 @@ export const terminalClose =
   (system: System, timing: EndTiming = END_TIMING): TaskHandlers["terminal.close"] =>
   async ({ login_user, plan }, run) => {
     const account = parseAccounts(await system.read("/etc/passwd")).find(({ name }) => name === login_user);
-    const isTheirs = (uid: number): boolean =>
-      login_user === null ? uid >= FIRST_HUMAN_UID && uid !== NOBODY : uid === account?.uid;
+    const isTheirs = (uid: number): boolean => (login_user === null ? isHuman(uid) : uid === account?.uid);
     const target = login_user ?? "all users";
     const sessions = await sessionsOf(system, isTheirs);
-    const onTerminal = ({ terminal, uids, loginUid }: HostProcess): boolean =>
-      terminal !== 0 && (uids.some(isTheirs) || (loginUid !== null && isTheirs(loginUid)));
+    const onTerminal = holdsTerminalOf(isTheirs);
     const first = runningOf(system.processes, onTerminal);
     if (plan) return { ok: true, result: { sessions_closed: 0, steps: planned(target, sessions, first) } };
     const faults: string[] = [];

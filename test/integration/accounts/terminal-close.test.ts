@@ -65,6 +65,39 @@ while True: time.sleep(1000)`);
     expect(await running(65_534)).toBe(true);
   });
 
+  describe("at a drain", () => {
+    const drain = (force: boolean, deadline_seconds: number) =>
+      world.task("node.drain", { reason: "repair", deadline_seconds, force });
+    beforeAll(async () => {
+      // No login manager runs in the world. This one says what a login manager says that knows of no session.
+      await world.sh(
+        `printf '#!/bin/sh\nexit 0\n' > $W/loginctl; chmod 755 $W/loginctl; mount --bind $W/loginctl $(command -v loginctl)`,
+      );
+    });
+
+    it("with force ends terminals that the login manager does not list, after the deadline", async () => {
+      const order = grantOrder();
+      const uid = await granted(world, order);
+      await onTerminal(uid, "(1, 15)");
+      await onTerminal(999);
+      const began = Date.now();
+      expect(await drain(true, 3)).toEqual({
+        ok: true,
+        result: { drained: true, sessions_closed: 1, remaining_users: [] },
+      });
+      expect(Date.now() - began).toBeGreaterThanOrEqual(3_000);
+      expect(await running(uid)).toBe(false);
+      expect(await running(999)).toBe(true);
+    });
+
+    it("without force leaves them", async () => {
+      const uid = await granted(world, grantOrder());
+      await onTerminal(uid);
+      expect(await drain(false, 0)).toMatchObject({ ok: true, result: { sessions_closed: 0 } });
+      expect(await running(uid)).toBe(true);
+    });
+  });
+
   it("has nothing to do for a user without an account", async () => {
     expect(await close("mtst-nobody")).toMatchObject({ ok: true, result: { sessions_closed: 0 } });
   });

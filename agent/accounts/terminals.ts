@@ -1,0 +1,39 @@
+import type { HostProcess } from "../system/processes.ts";
+import type { System } from "../system/system.ts";
+import { parseAccounts } from "./account-files.ts";
+import { runningOf } from "./end-processes.ts";
+
+const FIRST_HUMAN_UID = 1000;
+const NOBODY = 65_534;
+
+export const isHuman = (uid: number): boolean => uid >= FIRST_HUMAN_UID && uid !== NOBODY;
+
+/** A terminal that a user's process holds. The login manager does not list every such terminal, for example not one of `screen` or of `ssh` without PAM. */
+export interface OpenTerminal {
+  readonly uid: number;
+  readonly user: string;
+  readonly terminal: number;
+}
+
+/** Whether a process on a terminal belongs to one of certain users, also if it runs as root after `sudo`. */
+export const holdsTerminalOf =
+  (isTheirs: (uid: number) => boolean) =>
+  (process: HostProcess): boolean =>
+    process.terminal !== 0 && ownerOf(process, isTheirs) !== null;
+
+/** The terminals that processes of certain users hold, each once. */
+export async function openTerminals(system: System, isTheirs: (uid: number) => boolean): Promise<OpenTerminal[]> {
+  const names = new Map(parseAccounts(await system.read("/etc/passwd")).map(({ uid, name }) => [uid, name]));
+  const found = new Map<string, OpenTerminal>();
+  for (const process of runningOf(system.processes, holdsTerminalOf(isTheirs))) {
+    const uid = ownerOf(process, isTheirs);
+    if (uid === null) continue;
+    const { terminal } = process;
+    found.set(`${uid}/${terminal}`, { uid, user: names.get(uid) ?? `uid ${uid}`, terminal });
+  }
+  return [...found.values()];
+}
+
+function ownerOf({ uids, loginUid }: HostProcess, isTheirs: (uid: number) => boolean): number | null {
+  return uids.find(isTheirs) ?? (loginUid !== null && isTheirs(loginUid) ? loginUid : null);
+}
