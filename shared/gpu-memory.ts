@@ -62,6 +62,8 @@ export const GpuCommitment = z.strictObject({
   reserved_bytes: Bytes.nullable(),
   /** The memory that the CUDA driver reports. The driver reports less than the management library. */
   visible_bytes: Bytes,
+  /** Why the GPU did not compute, so that the host filled and compared the memory by copies. Null if the GPU computed. */
+  kernels_error: z.string().max(256).nullable(),
   /** How many units of 16 bytes were not zero before the worker wrote anything. */
   prefill_nonzero_units: Count,
   /** How many units consisted of the marker of an earlier pass. Null if the order has no marker. */

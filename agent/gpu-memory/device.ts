@@ -1,5 +1,7 @@
 /** The calls by which the passes use one GPU. Each call returns when the GPU has done the work, and throws `CudaError` if the driver refuses. */
 export interface GpuDevice {
+  /** The most memory that one call works on, so that a call ends within a second. */
+  readonly sliceBytes: number;
   /** Reserves memory. Null means that the driver has no piece of that size left. */
   allocate(bytes: number): bigint | null;
   free(address: bigint): void;
@@ -22,4 +24,11 @@ export interface GpuFacts {
   readonly visibleBytes: number;
   /** What NVIDIA's management library says, or null if the library did not answer. */
   readonly memory: { readonly totalBytes: number; readonly reservedBytes: number } | null;
+}
+
+export interface OpenedGpu {
+  readonly device: GpuDevice;
+  readonly facts: GpuFacts;
+  /** Why the driver did not compile the kernels, so that the host computes in their place. Null means that the GPU computes. */
+  readonly kernelsError: string | null;
 }

@@ -1,7 +1,7 @@
 import { setImmediate as breathe, setTimeout as sleep } from "node:timers/promises";
 import { chunkNonce, type GpuCommitment, type GpuRelease, sampleBlocksIn } from "../../shared/gpu-memory.ts";
 import { answersTo } from "./answers.ts";
-import type { GpuDevice, GpuFacts } from "./device.ts";
+import type { GpuDevice, OpenedGpu } from "./device.ts";
 import type { GpuAnswers, GpuChallenge, OverwriteOrder, OverwriteResult } from "./exchange.ts";
 import { GpuFaultError } from "./faults.ts";
 import { type Allocation, allocateAll, bytesOf, piecesAt, type Slice, slicesOf } from "./range.ts";
@@ -24,15 +24,17 @@ const HEAR_EVERY_MS = 100;
 
 /** Passes over a GPU's memory, slice by slice. Between two slices the worker hears whether it must stop. */
 class Passes {
+  readonly #device: GpuDevice;
   readonly #run: OverwriteRun;
   readonly range: Allocation[] = [];
-  constructor(run: OverwriteRun) {
+  constructor(device: GpuDevice, run: OverwriteRun) {
+    this.#device = device;
     this.#run = run;
   }
 
-  async allocate(device: GpuDevice): Promise<number> {
+  async allocate(): Promise<number> {
     return timed(async () => {
-      for (const allocation of allocateAll((bytes) => device.allocate(bytes))) {
+      for (const allocation of allocateAll((bytes) => this.#device.allocate(bytes))) {
         this.range.push(allocation);
         await this.#pause("allocate", bytesOf(this.range));
       }
@@ -41,7 +43,7 @@ class Passes {
 
   async over(step: string, work: (slice: Slice) => void): Promise<number> {
     return timed(async () => {
-      for (const slice of slicesOf(this.range)) {
+      for (const slice of slicesOf(this.range, this.#device.sliceBytes)) {
         work(slice);
         await this.#pause(step, slice.offset + slice.bytes);
       }
@@ -67,12 +69,12 @@ async function timed(work: () => Promise<void>): Promise<number> {
  */
 export async function overwrite(
   order: OverwriteOrder,
-  { device, facts, openMs }: { readonly device: GpuDevice; readonly facts: GpuFacts; readonly openMs: number },
+  { device, facts, kernelsError, openMs }: OpenedGpu & { readonly openMs: number },
   exchange: Exchange,
   run: OverwriteRun,
 ): Promise<OverwriteResult> {
-  const passes = new Passes(run);
-  const allocateMs = await passes.allocate(device);
+  const passes = new Passes(device, run);
+  const allocateMs = await passes.allocate();
   if (passes.range.length === 0)
     throw new GpuFaultError("gpu_busy", `GPU ${order.uuid}: the driver gave no memory to the worker.`);
   const before = await scanned(passes, device, "scan_before", order.marker);
@@ -88,6 +90,7 @@ export async function overwrite(
     total_bytes: facts.memory?.totalBytes ?? null,
     reserved_bytes: facts.memory?.reservedBytes ?? null,
     visible_bytes: facts.visibleBytes,
+    kernels_error: kernelsError,
     prefill_nonzero_units: before.nonzero,
     prefill_marker_units: order.marker === null ? null : before.marked,
     mismatched_blocks: checked.blocks,
@@ -109,13 +112,9 @@ export async function overwrite(
  * Writes the marker into all memory of one GPU, and does not zero the memory. The driver takes the memory back when the worker's process ends, and a
  * driver that clears freed memory leaves no marker to the next process.
  */
-export async function mark(
-  order: OverwriteOrder,
-  { device }: { readonly device: GpuDevice },
-  run: OverwriteRun,
-): Promise<OverwriteResult> {
-  const passes = new Passes(run);
-  await passes.allocate(device);
+export async function mark(order: OverwriteOrder, { device }: OpenedGpu, run: OverwriteRun): Promise<OverwriteResult> {
+  const passes = new Passes(device, run);
+  await passes.allocate();
   await passes.over("mark", ({ address, bytes }) => device.set(address, bytes, order.marker ?? 0));
   return { end: "marked", bytes: bytesOf(passes.range) };
 }

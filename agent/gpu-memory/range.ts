@@ -4,8 +4,6 @@ const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 /** One piece of 4 GiB is safe on every driver. A larger piece can exceed the driver's own time limit for clearing memory. */
 export const ALLOCATION_SIZES = [4 * GIB, GIB, 256 * MIB, 64 * MIB, 16 * MIB, ALLOCATION_STEP_BYTES] as const;
-/** The most memory that one launch works on, so that a launch ends within a fraction of a second. */
-const SLICE_BYTES = 256 * MIB;
 
 export interface Allocation {
   readonly address: bigint;
@@ -34,7 +32,7 @@ export function* allocateAll(
 
 export const bytesOf = (range: readonly Allocation[]): number => range.reduce((sum, { bytes }) => sum + bytes, 0);
 
-export function* slicesOf(range: readonly Allocation[], most: number = SLICE_BYTES): Generator<Slice> {
+export function* slicesOf(range: readonly Allocation[], most: number): Generator<Slice> {
   let offset = 0;
   for (const { address, bytes } of range)
     for (let done = 0; done < bytes; ) {

@@ -96,6 +96,7 @@ const evidenceOf = (one: GpuCommitment) => ({
   prefill_nonzero_units: one.prefill_nonzero_units,
   prefill_marker_units: one.prefill_marker_units,
   mismatched_blocks: one.mismatched_blocks,
+  kernels_error: one.kernels_error,
   fill_bytes_per_second: perSecond(one.allocated_bytes, one.fill_ms),
   check_bytes_per_second: perSecond(one.allocated_bytes, one.check_ms),
 });

@@ -43,9 +43,10 @@ export function gpuClaim(host: ClaimingHost, evidence: GpuEvidence, verdict: Gpu
     verdict.level === "challenge_verified"
       ? ` It answered ${evidence.answers?.correct ?? 0} questions about random blocks correctly, which the hub chose after the overwrite.`
       : "";
+  const where = commitment.kernels_error === null ? "on the device" : "in copies that the host read back";
   const unreached = verdict.ofBytes - commitment.allocated_bytes;
   return {
-    text: `${who} reported that it overwrote ${commitment.allocated_bytes} of ${verdict.ofBytes} bytes on GPU ${evidence.uuid} with data derived from seed ${seed}, which was issued for this task. It found ${commitment.mismatched_blocks} mismatches on the device.${answered} It zeroed these bytes and found them zero. ${RELIANCE}`,
+    text: `${who} reported that it overwrote ${commitment.allocated_bytes} of ${verdict.ofBytes} bytes on GPU ${evidence.uuid} with data derived from seed ${seed}, which was issued for this task. It found ${commitment.mismatched_blocks} mismatches ${where}.${answered} It zeroed these bytes and found them zero. ${RELIANCE}`,
     not_covered: [
       `${unreached} bytes of the GPU's memory that the driver does not give to a process`,
       ...NEVER_COVERED,

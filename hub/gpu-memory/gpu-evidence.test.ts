@@ -19,6 +19,7 @@ const commitment = (number: number, change: object = {}) => ({
   total_bytes: 140 * GIB,
   reserved_bytes: GIB,
   visible_bytes: 140 * GIB,
+  kernels_error: null,
   prefill_nonzero_units: 0,
   prefill_marker_units: null,
   mismatched_blocks: 0,
@@ -133,7 +134,9 @@ describe("the largest results", () => {
         target: uuid(number),
         evidence: figures(Array.from({ length: 12 }, (_, index) => `figure_of_a_name_${index}`)),
       })),
-      commitments: numbers.map((number) => commitment(number, { first_mismatch: 139 * GIB, prefill_marker_units: 1 })),
+      commitments: numbers.map((number) =>
+        commitment(number, { first_mismatch: 139 * GIB, prefill_marker_units: 1, kernels_error: "k".repeat(256) }),
+      ),
       faults: numbers.map((number) => ({ target: uuid(number), fault: "memory_mismatch" })),
       driver: { version: "v".repeat(256), registry: "r".repeat(256), registry_per_device: "d".repeat(256) },
       library: { package: "p".repeat(128), is_unchanged: false },

@@ -22,6 +22,7 @@ const COMMITMENT: GpuCommitment = {
   total_bytes: TOTAL,
   reserved_bytes: 5_000,
   visible_bytes: 995_000,
+  kernels_error: null,
   prefill_nonzero_units: 12,
   prefill_marker_units: null,
   mismatched_blocks: 0,
@@ -184,6 +185,8 @@ describe("gpuClaim", () => {
       `At 2026-11-23T07:00:00.000Z, Muster's agent 0.2.0 (boot b1, image noble, Secure Boot on) reported that it overwrote 990000 of 1000000 bytes on GPU ${UUID} with data derived from seed ab12, which was issued for this task. It found 0 mismatches on the device. It answered 64 questions about random blocks correctly, which the hub chose after the overwrite. It zeroed these bytes and found them zero. It does not show that no copy exists elsewhere, and it relies on the integrity of the host software named above.`,
     );
     expect(verified.not_covered[0]).toMatch(/^10000 bytes/);
+    const copied = { ...GOOD, commitment: { ...COMMITMENT, kernels_error: "cuModuleLoadDataEx returned 221." } };
+    expect(claimOf(copied).text).toMatch(/0 mismatches in copies that the host read back[.]/);
     expect(claimOf({ ...GOOD, answers: null }).text).not.toMatch(/questions/);
     expect(claimOf({ ...GOOD, commitment: null }).text).toMatch(/was reset[.] Muster did not overwrite/);
     expect(claimOf({ ...GOOD, commitment: null }).not_covered[0]).toBe("the whole memory of the GPU");

@@ -93,6 +93,7 @@ describe.skipIf(!hasCompiler)("the worker of a GPU (SKIPPED without gcc, which b
       reserved_bytes: MIB,
       prefill_nonzero_units: 0,
       prefill_marker_units: null,
+      kernels_error: null,
       mismatched_blocks: 0,
       first_mismatch: null,
     });
@@ -147,7 +148,7 @@ describe.skipIf(!hasCompiler)("the worker of a GPU (SKIPPED without gcc, which b
     ["fail cuInit 803", "driver_mismatch"],
     ["fail cuInit 999", "driver_refused"],
     ["fail cuDevicePrimaryCtxRetain 46", "gpu_busy"],
-    ["fail cuModuleLoadDataEx 222", "kernels_refused"],
+    ["fail cuLaunchKernel 209 1", "kernels_refused"],
     ["fail cuMemAlloc_v2 2", "gpu_busy"],
     ["fail cuMemAlloc_v2 2 1", "gpu_busy"],
     ["fail cuLaunchKernel 700 4", "memory_fault"],
@@ -163,10 +164,26 @@ describe.skipIf(!hasCompiler)("the worker of a GPU (SKIPPED without gcc, which b
     expect(end.ok && end.result.end === "fault" ? end.result.message : "").toContain(UUID);
   });
 
-  it("tells the words of the driver's compiler", async () => {
-    host.control("fail cuModuleLoadDataEx 218");
-    expect(await start()).toMatchObject({ result: { message: expect.stringContaining("ptxas fatal") } });
-  });
+  it.each(["fail cuModuleLoadDataEx 221", "fail cuModuleLoadDataEx 222"])(
+    "fills and compares by copies when the driver does not compile the kernels: %s",
+    async (control) => {
+      host.control(`memory ${40 * MIB}\n${control}\ndirty 171`);
+      order = { ...order, marker: 0xabababab };
+      const end = start();
+      const committed = await commitment();
+      expect(committed).toMatchObject({
+        kernels_error: expect.stringContaining("ptxas fatal"),
+        allocated_bytes: 40 * MIB,
+        prefill_nonzero_units: (40 * MIB) / 16,
+        prefill_marker_units: (40 * MIB) / 16,
+        mismatched_blocks: 0,
+      });
+      const blocks = [0, 255, 256, 639];
+      challenge(blocks);
+      expect(await end).toMatchObject({ result: { end: "answered", release: { nonzero_units: 0 } } });
+      expect(correct(blocks)).toBe(blocks.length);
+    },
+  );
 
   it("names a missing library and a missing call", async () => {
     host.install("libcuda.so.1", "cuMemsetD32Async");
