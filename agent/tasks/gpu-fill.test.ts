@@ -11,6 +11,7 @@ import { GpuHost, gpuUuid, hasCompiler, PCI_ADDRESS } from "../../test/fakes/gpu
 import { newTaskId } from "../../test/fakes/hub/orders.ts";
 import { type Child, startChild } from "../../test/support/child.ts";
 import { until } from "../../test/support/until.ts";
+import { markWedged } from "../gpu/scrub-journal.ts";
 import { WorkerProcess } from "../gpu-memory/exchange.ts";
 import { TaskCancelled } from "./cancelled.ts";
 import { gpuChallenge } from "./gpu-challenge.ts";
@@ -138,6 +139,21 @@ describe.skipIf(!hasCompiler)("node.gpu_fill and node.gpu_challenge (SKIPPED wit
       result: { commitments: [], faults: [{ fault: "memory_fault" }] },
     });
     expect(starts()).toBe(1);
+  });
+
+  it("starts no worker after the driver has hung, until the next boot", async () => {
+    await markWedged(host.gpuSystem, new Error("nvidia-smi did not answer"));
+    expect(await fill()).toMatchObject({
+      ok: true,
+      result: {
+        commitments: [],
+        faults: [{ fault: "driver_wedged" }],
+        steps: [{ message: "nvidia-smi did not answer" }],
+      },
+    });
+    expect(starts()).toBe(0);
+    host.write("proc/sys/kernel/random/boot_id", "5f0c1a52-0000-4000-8000-000000000009\n");
+    expect(await fill({}, newTaskId())).toMatchObject({ ok: true, result: { faults: [] } });
   });
 
   it("with plan, changes nothing and says what it would do", async () => {

@@ -2,6 +2,7 @@ import { GPU_FAULTS } from "../../shared/gpu-faults.ts";
 import type { GpuCommitment } from "../../shared/gpu-memory.ts";
 import { Json } from "../../shared/json.ts";
 import type { TaskHandlers, TaskInput, TaskProgress, TaskResult } from "../../shared/tasks/index.ts";
+import { markWedged, wedgedInThisBoot } from "../gpu/scrub-journal.ts";
 import { driverEvidence, libraryEvidence } from "../gpu-memory/driver-evidence.ts";
 import { endEarlierWorkers } from "../gpu-memory/earlier-workers.ts";
 import { type FillOutcome, type FillTiming, fillGpu } from "../gpu-memory/fill-gpu.ts";
@@ -34,15 +35,20 @@ export const gpuFill =
         message: `Process ${left.pid} of task ${left.taskId} still holds GPU memory. ${GPU_FAULTS.driver_wedged}`,
       };
     const told = new ToldGpus(run.progress, timing.tellEveryMs);
+    const blocked = await wedgedInThisBoot(system);
     const ends = await Promise.all(
       input.gpus.map(async (gpu, number): Promise<{ gpu: Gpu; outcome: FillOutcome }> => {
         const outcome =
           gpu.vendor === "amd"
             ? unsupported(gpu.pci_address)
-            : await fillGpu({ system, timing, input, gpu, number, run, tell: told.of(gpu.uuid) });
+            : blocked !== null
+              ? wedged(blocked)
+              : await fillGpu({ system, timing, input, gpu, number, run, tell: told.of(gpu.uuid) });
         return { gpu, outcome };
       }),
     );
+    const hung = ends.find(({ outcome }) => outcome.fault === "driver_wedged");
+    if (hung !== undefined && blocked === null) await markWedged(system, new Error(hung.outcome.message));
     return {
       ok: true,
       result: {
@@ -64,6 +70,14 @@ const unsupported = (pciAddress: string): FillOutcome => ({
   markedBytes: null,
   fault: "unsupported",
   message: `GPU ${pciAddress} is not overwritten. ${GPU_FAULTS.unsupported}`,
+});
+
+/** The driver has already hung since the host's last boot, so no further worker is started. */
+const wedged = (message: string): FillOutcome => ({
+  commitment: null,
+  fault: "driver_wedged",
+  message,
+  markedBytes: null,
 });
 
 const planned = (gpu: Gpu): Step => ({

@@ -1,14 +1,14 @@
 import type { CleaningStep } from "../../shared/tasks/cleaning-step.ts";
 import type { GpuStepName } from "../../shared/tasks/gpu-scrub.ts";
 
-export interface GpuRequirement {
+export interface GpuResetRequirement {
   /** How many GPUs the node has by its SKU. */
   readonly gpus: number;
   /** Whether the local memory and registers of every GPU must be cleared too, which only AMD's driver offers. */
   readonly cleanerShader: boolean;
 }
 
-export interface GpuVerdict {
+export interface GpuResetVerdict {
   readonly isClean: boolean;
   /** Why the GPUs are not clean, for an operator. The list is empty for clean GPUs. */
   readonly reasons: readonly string[];
@@ -22,7 +22,7 @@ const SHADER: GpuStepName = "gpu_cleaner_shader";
  * Judges the steps of a task `node.gpu_scrub` (decision C2, level `reset_only`). Every GPU that the node must have needs a successful reset and a
  * successful comparison. A missing step is a reason, because only evidence makes a GPU clean.
  */
-export function gpuVerdict(steps: readonly CleaningStep[], required: GpuRequirement): GpuVerdict {
+export function gpuResetVerdict(steps: readonly CleaningStep[], required: GpuResetRequirement): GpuResetVerdict {
   const succeeded = (name: GpuStepName): ReadonlySet<string> =>
     new Set(steps.filter(({ step, outcome }) => step === name && outcome === "ok").map(({ target }) => target));
   const reset = succeeded("gpu_reset");

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { CleaningOutcome, type CleaningStep } from "../../shared/tasks/cleaning-step.ts";
-import { gpuVerdict } from "./gpu-verdict.ts";
+import { gpuResetVerdict } from "./gpu-reset-verdict.ts";
 
 const step = (name: string, target: string, outcome: CleaningStep["outcome"] = "ok"): CleaningStep => ({
   step: name,
@@ -13,17 +13,17 @@ const HOST = [step("gpu_services_stop", "host"), step("gpu_holders", "host"), st
 const gpu = (pci: string): CleaningStep[] => [step("gpu_reset", pci), step("gpu_verify", pci)];
 const CLEAN = [step("gpu_switches", "host"), ...HOST, ...gpu("a"), ...gpu("b")];
 const TWO = { gpus: 2, cleanerShader: false };
-const isClean = (steps: readonly CleaningStep[], required = TWO): boolean => gpuVerdict(steps, required).isClean;
+const isClean = (steps: readonly CleaningStep[], required = TWO): boolean => gpuResetVerdict(steps, required).isClean;
 
 describe("the verdict about GPUs", () => {
   it("is clean if every step succeeded for as many GPUs as the node has", () => {
-    expect(gpuVerdict(CLEAN, TWO)).toEqual({ isClean: true, reasons: [] });
+    expect(gpuResetVerdict(CLEAN, TWO)).toEqual({ isClean: true, reasons: [] });
     expect(isClean(CLEAN, { ...TWO, gpus: 1 })).toBe(true);
   });
 
   it("is not clean if any one step is missing, except the switches, which AMD does not have", () => {
     for (const left of CLEAN) {
-      const verdict = gpuVerdict(
+      const verdict = gpuResetVerdict(
         CLEAN.filter((one) => one !== left),
         TWO,
       );
@@ -36,7 +36,7 @@ describe("the verdict about GPUs", () => {
   it("is not clean if any one step has any other outcome than success", () => {
     for (const outcome of CleaningOutcome.options.filter((one) => one !== "ok"))
       for (const bad of CLEAN) {
-        const verdict = gpuVerdict(
+        const verdict = gpuResetVerdict(
           CLEAN.map((one) => (one === bad ? { ...one, outcome } : one)),
           TWO,
         );
@@ -47,7 +47,7 @@ describe("the verdict about GPUs", () => {
 
   it("is not clean without steps, with fewer GPUs than the node has, or with the same GPU twice", () => {
     expect(isClean([])).toBe(false);
-    expect(gpuVerdict(CLEAN, { ...TWO, gpus: 3 }).reasons).toEqual(["2 of 3 GPUs were reset and found healthy."]);
+    expect(gpuResetVerdict(CLEAN, { ...TWO, gpus: 3 }).reasons).toEqual(["2 of 3 GPUs were reset and found healthy."]);
     expect(isClean([...HOST, ...gpu("a"), ...gpu("a")])).toBe(false);
     expect(
       isClean([
