@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sql } from "../../../hub/db/orm.ts";
 import { revokeCertificates } from "../../../hub/db/queries/node-certificates.ts";
@@ -136,6 +137,41 @@ describe("a turnover with a real agent", () => {
     const signing = await host.ended(task);
     expect(signing).toMatchObject({ state: "succeeded", errorCode: null });
     expect(await host.store(text, signing)).toMatchObject({ stored: { verdict: "clean" } });
+  });
+
+  it("is signed once and rightly, however often the agent is killed while it has the task", async () => {
+    const { text, record } = await host.prepare([await host.clean()]);
+    const task = await host.queue("node.sign_record", { text });
+    // The kills fall before, into and after the task, and each of them leaves a task that still ends well.
+    for (const pauseMs of [0, 20, 60, 150]) {
+      await sleep(pauseMs);
+      host.agent.kill("SIGKILL");
+      await host.agent.gone;
+      host.restart();
+    }
+    const signing = await host.ended(task);
+    expect(signing).toMatchObject({ state: "succeeded" });
+    expect(await host.store(text, signing)).toMatchObject({
+      stored: { recordId: record.record_id, sequence: record.sequence },
+    });
+  });
+
+  it("can have a record of the largest size", async () => {
+    const item = (n: number) => ({
+      item: `item_${n}`,
+      status: "found" as const,
+      names: Array.from({ length: 100 }, (_, name) => `"\\ file ${name}`),
+      more: 0,
+      reason: null,
+    });
+    const items = Array.from({ length: 128 }, (_, n) => item(n));
+    const { text, record } = await host.prepare([await host.clean()], { residue: { has_baseline: true, items } });
+    expect(Buffer.byteLength(text)).toBeGreaterThan(32 * 1024);
+    expect(record.cut).toMatchObject([{ what: "residue_names", of: 12_800 }]);
+    const named = record.residue?.items.flatMap(({ names }) => names).length ?? 0;
+    const unnamed = record.residue?.items.reduce((sum, { more }) => sum + more, 0) ?? 0;
+    expect(named + unnamed).toBe(12_800);
+    expect(await host.store(text, await host.sign(text))).toMatchObject({ stored: { verdict: "not_clean" } });
   });
 
   it("still confirms its results after it was killed between the tasks", async () => {
