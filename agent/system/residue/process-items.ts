@@ -86,9 +86,10 @@ export function readFakeKernelThreads(reading: Reading): Promise<ResidueEntry[]>
         one.pid !== 1 &&
         (one.args.length === 0 || one.args[0]?.startsWith("[") === true || KERNEL_NAME.test(one.comm)),
     );
+    const shown = ({ args, comm }: Process): string => (args[0]?.startsWith("[") === true ? args[0] : comm);
     return presences(
       reading,
-      fakes.map((one) => `${one.comm}: ${one.exe ?? "no program"} (pid ${one.pid}, started ${one.startedAt})`),
+      fakes.map((one) => `${shown(one)}: ${one.exe ?? "no program"} (pid ${one.pid}, started ${one.startedAt})`),
     );
   });
 }
