@@ -199,7 +199,9 @@ export const EVENTS = {
     data: z.strictObject({
       node_id: z.string(),
       hostname: z.string(),
-      onboarding_id: z.string(),
+      /** The onboarding or the reimage that provisioned the node. One of the two ids is null. */
+      onboarding_id: z.string().nullable(),
+      decommission_id: z.string().nullable(),
       assignments: z.int(),
       applied: z.int(),
       problems: z.array(z.string()),

@@ -109,6 +109,7 @@ export const FAILURES = {
       "deploy_place_timeout",
       "drain_failed",
       "uninstall_failed",
+      "cleaning_failed",
       "release_timeout",
       "erase_failed",
     ],
@@ -147,6 +148,13 @@ export const FAILURES = {
         endsAs: "failed_manual_intervention",
         nextVerb: "resume",
         nextAction: "Read the agent's log on the host and mend what it complains of, then resume; or cancel the drain.",
+      },
+      // A host that could not be cleaned stays out of the pool until a person has looked at it (decision C1).
+      cleaning_failed: {
+        endsAs: "failed_manual_intervention",
+        nextVerb: "resume",
+        nextAction:
+          "Read which steps failed and why, correct the cause on the host, then resume; or cancel, which quarantines the node.",
       },
       uninstall_failed: {
         nextVerb: "resume",

@@ -76,22 +76,35 @@ export type OnboardingStage = (typeof ONBOARDING_STAGES)[number];
 
 /**
  * The modes of a decommission (lifecycle 5.1). The mode `drain` takes a node to `retired`. The mode `remove` takes a retired node to `deleted`. The
- * mode `release` returns the machine of a retired node to MAAS and powers it off (lifecycle 6.4). Each mode of a decommission is a list of stages.
+ * mode `release` returns the machine of a retired node to MAAS and powers it off (lifecycle 6.4). The mode `soft_reset` cleans a node for the next
+ * tenant and keeps its system. The mode `reimage` gives the node a new system. Each mode of a
+ * decommission is a list of stages.
  */
-export const DECOMMISSION_MODES = ["drain", "remove", "release"] as const;
+export const DECOMMISSION_MODES = ["drain", "remove", "release", "soft_reset", "reimage"] as const;
 export type DecommissionMode = (typeof DECOMMISSION_MODES)[number];
+
+/** The modes that clean a node between two tenants (architecture 14.2). */
+export const TURNOVER_MODES = ["soft_reset", "reimage"] as const satisfies readonly DecommissionMode[];
 
 /** The stages of each mode of a decommission, in order, with the names of state model 5.2. */
 export const STAGES_OF_MODE = {
   drain: ["disable_node", "drain_node", "retire_gpuaas_node"],
   release: ["release_maas_node", "power_off_maas_node"],
   remove: ["remove_gpuaas_node_record"],
+  soft_reset: ["disable_node", "drain_node", "revoke_users", "enable_node"],
+  reimage: [
+    "disable_node",
+    "drain_node",
+    "load_site_config",
+    "release_maas_node",
+    ...PROVISIONING_STAGES,
+    "enable_node",
+  ],
 } as const satisfies Readonly<Record<DecommissionMode, readonly [string, ...string[]]>>;
-
-/** All stages of decommissions, in any mode. Each mode of a decommission uses some of these stages. */
-export const DECOMMISSION_STAGES = [
-  ...STAGES_OF_MODE.drain,
-  ...STAGES_OF_MODE.release,
-  ...STAGES_OF_MODE.remove,
-] as const satisfies readonly (typeof STAGES_OF_MODE)[DecommissionMode][number][];
 export type DecommissionStage = (typeof STAGES_OF_MODE)[DecommissionMode][number];
+
+/** All stages of decommissions, in any mode, each once. Each mode of a decommission uses some of these stages. */
+export const DECOMMISSION_STAGES = [...new Set(Object.values(STAGES_OF_MODE).flat())] as [
+  DecommissionStage,
+  ...DecommissionStage[],
+];

@@ -186,6 +186,7 @@ const PLANTED = [
   ["hub/workflows/decommission/stages/erase.ts", 'import "../../../maas/client.ts";', "stage-imports"],
   ["hub/workflows/onboarding/clean.ts", 'import "../decommission/drain.ts";', "workflows-stand-alone"],
   ["hub/workflows/decommission/retire.ts", 'import "../onboarding/deploy.ts";', "decommission-stands-alone"],
+  ["hub/workflows/reimage/again.ts", 'import "../onboarding/deploy.ts";', "reimage-knows-no-onboarding"],
   ["hub/workflows/provisioning/place.ts", 'import "../onboarding/deploy.ts";', "provisioning-knows-no-workflow"],
   ["hub/workflows/machine/judge.ts", 'import "../onboarding/deploy.ts";', "machine-knows-no-workflow"],
   ["hub/http/machines.ts", 'import "../maas/client.ts";', "http-imports"],

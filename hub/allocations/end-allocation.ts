@@ -54,7 +54,7 @@ export async function continueEnding(tx: Tx, allocation: AllocationRow, by: Endi
   if (isFree && (node?.status === "active" || node?.status === "offline" || node?.status === "quarantined")) {
     const forced = allocation.endForced || by.forced;
     const ending = { reason: allocation.endReason ?? by.reason, forced, actor: by.actor };
-    const decommissionId = await startTurnover(tx, node.id, ending);
+    const decommissionId = await startTurnover(tx, node, allocation, ending);
     await setTurnover(tx, allocation.id, { decommissionId, endForced: forced });
   }
   return (await readAllocation(tx, allocation.id)) ?? allocation;

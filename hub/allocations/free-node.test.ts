@@ -22,6 +22,7 @@ const NODE: Node = {
   generation: 1,
   cordonReason: null,
   cordonOwner: null,
+  quarantinedBy: null,
   operationId: null,
   lastAgentContactAt: null,
   createdAt: new Date(0),
@@ -48,7 +49,7 @@ const candidate = (node: Partial<Node> = {}, more: Partial<Candidate> = {}): Can
     allocation: null,
   },
   heldBy: null,
-  softResetAfterRoot: false,
+  policy: null,
   ...more,
 });
 const kinds = (one: Candidate, root = false) => obstaclesToAllocation(one, root).map(({ kind }) => kind);
@@ -61,7 +62,7 @@ describe("what keeps a node from an allocation", () => {
   it("is first its tenant, then the operation that holds it, then everything else", () => {
     const { row } = candidate({ status: "offline", cordonReason: "checked" });
     const taken = { ...row, allocation: { id, nodeId, tenant: "acme", status: "active" as const } };
-    expect(kinds({ row: taken, heldBy, softResetAfterRoot: false }, true)).toEqual([
+    expect(kinds({ row: taken, heldBy, policy: null }, true)).toEqual([
       "allocated",
       "held_by_operation",
       "offline",
@@ -70,9 +71,11 @@ describe("what keeps a node from an allocation", () => {
     ]);
   });
 
-  it("is root only if the tenant gets root and the profile does not allow it", () => {
+  it("is root only if nothing can clean the node after a tenant with root", () => {
+    const policy = { turnoverMode: "soft_reset", softResetAfterRoot: false } as const;
     expect(kinds(candidate(), true)).toEqual(["root_not_allowed"]);
-    expect(kinds(candidate({}, { softResetAfterRoot: true }), true)).toEqual([]);
-    expect(kinds(candidate({}, { softResetAfterRoot: true }))).toEqual([]);
+    expect(kinds(candidate({ onboardingMode: "manual" }, { policy }), true)).toEqual(["root_not_allowed"]);
+    expect(kinds(candidate({ onboardingMode: "maas" }, { policy }), true)).toEqual([]);
+    expect(kinds(candidate(), false)).toEqual([]);
   });
 });

@@ -79,6 +79,57 @@ export async function leaveDraining(
   return true;
 }
 
+/**
+ * Takes the node back to `enrolling` before its system is released, so that nothing judges the node by the system that it loses (decision N2). A node
+ * that is `enrolling` already stays so.
+ */
+export async function enterReimage(tx: Tx, nodeId: NodeId, reason: string): Promise<void> {
+  const node = await lockNode(tx, nodeId);
+  if (node?.status !== "active" && node?.status !== "offline" && node?.status !== "quarantined") return;
+  await moveNode(tx, nodeId, { from: node.status, to: "enrolling", owner: "reimage" }, reason);
+}
+
+/** Ends a cancelled reimage. A node without a system of its own is quarantined, because nobody may put work on it. */
+export async function leaveReimage(tx: Tx, nodeId: NodeId, reason: string): Promise<void> {
+  const node = await lockNode(tx, nodeId);
+  if (node?.status !== "enrolling") return;
+  const why = `${reason}. Reimage the node again, or drain and remove it`;
+  await moveNode(tx, nodeId, { from: "enrolling", to: "quarantined", owner: "reimage" }, why);
+}
+
+/**
+ * Ends the cordon of the operation that cleaned the node. A quarantine that a cleanup set ends too, because its cause is proven gone (decision N4).
+ * A quarantine of another owner stays.
+ */
+export async function returnCleanNode(tx: Tx, nodeId: NodeId, reason: string): Promise<Step> {
+  const node = await lockNode(tx, nodeId);
+  if (node?.status !== "active" && node?.status !== "offline" && node?.status !== "quarantined")
+    return { kind: "refused", actual: node?.status ?? null };
+  await uncordonOfOperation(tx, nodeId, reason);
+  if (node.status !== "quarantined" || node.quarantinedBy !== "cleanup")
+    return { kind: "adopted", status: node.status };
+  await moveNode(tx, nodeId, { from: "quarantined", to: "active", owner: "cleanup" }, "The host was found clean");
+  return { kind: "moved", status: "active" };
+}
+
+/**
+ * Ends a cleaning that was cancelled. If the cleaning had begun, nobody knows whether the host is clean, so the node is quarantined until a person
+ * decides or a later cleaning succeeds.
+ */
+export async function leaveCleaning(tx: Tx, nodeId: NodeId, begun: boolean, reason: string): Promise<void> {
+  const node = await lockNode(tx, nodeId);
+  if (begun && (node?.status === "active" || node?.status === "offline"))
+    await quarantineUnclean(tx, nodeId, `${reason}, so it is not known whether the host is clean`);
+  await uncordonOfOperation(tx, nodeId, reason);
+}
+
+/** Quarantines a node in service whose host is not proven clean. A node that is quarantined already keeps the owner of its quarantine. */
+async function quarantineUnclean(tx: Tx, nodeId: NodeId, reason: string): Promise<void> {
+  const node = await lockNode(tx, nodeId);
+  if (node?.status !== "active" && node?.status !== "offline") return;
+  await moveNode(tx, nodeId, { from: node.status, to: "quarantined", owner: "cleanup" }, reason);
+}
+
 /** Returns a retired node to service. After a node's return to service, the sweep for silent agents decides whether the node is offline. */
 export async function activate(tx: Tx, nodeId: NodeId, reason: string): Promise<Step> {
   const node = await lockNode(tx, nodeId);

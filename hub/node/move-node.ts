@@ -24,7 +24,7 @@ export async function moveNode(
   message: string,
 ): Promise<TransitionResult> {
   const operationId = "operationId" in move ? move.operationId : null;
-  const node = await setNodeStatus(tx, nodeId, { from: move.from, to: move.to, operationId });
+  const node = await setNodeStatus(tx, nodeId, { from: move.from, to: move.to, operationId, owner: move.owner });
   if (node === null) return { moved: false, actual: (await readNode(tx, nodeId))?.status ?? null };
   const [fromStatus, toStatus] = [move.from, move.to];
   await recordNodeEvent(tx, { nodeId, type: "status_changed", fromStatus, toStatus, owner: move.owner, message });

@@ -9,18 +9,20 @@ import { NODE_TRANSITIONS, type NodeTransition, transitionsDiagram } from "./tra
  */
 const EXPECTED: Record<NodeStatus, Record<NodeStatus, string>> = {
   bootstrap_issued: row({ enrolling: "admin_api onboarding", retired: "operator" }),
-  enrolling: row({ active: "onboarding", quarantined: "onboarding operator" }),
+  enrolling: row({ active: "onboarding reimage", quarantined: "onboarding operator reimage" }),
   active: row({
     offline: "heartbeat reconciler",
     quarantined: "reconciler cleanup identity operator",
     draining: "admin_api",
+    enrolling: "reimage",
   }),
   offline: row({
     active: "heartbeat reconciler",
     quarantined: "reconciler cleanup identity operator",
     draining: "admin_api",
+    enrolling: "reimage",
   }),
-  quarantined: row({ active: "operator reconciler identity", draining: "admin_api" }),
+  quarantined: row({ active: "operator reconciler identity cleanup", draining: "admin_api", enrolling: "reimage" }),
   draining: row({ retired: "drain", offline: "drain operator" }),
   retired: row({ active: "operator", removing: "remove" }),
   removing: row({ retired: "remove", deleted: "remove" }),

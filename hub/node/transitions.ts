@@ -10,6 +10,7 @@ export const TRANSITION_OWNERS = [
   "drain",
   "remove",
   "identity",
+  "reimage",
 ] as const;
 export type TransitionOwner = (typeof TRANSITION_OWNERS)[number];
 
@@ -20,18 +21,24 @@ export type TransitionOwner = (typeof TRANSITION_OWNERS)[number];
  */
 export const NODE_TRANSITIONS = {
   bootstrap_issued: { enrolling: ["admin_api", "onboarding"], retired: ["operator"] },
-  enrolling: { active: ["onboarding"], quarantined: ["onboarding", "operator"] },
+  enrolling: { active: ["onboarding", "reimage"], quarantined: ["onboarding", "operator", "reimage"] },
   active: {
     offline: ["heartbeat", "reconciler"],
     quarantined: ["reconciler", "cleanup", "identity", "operator"],
     draining: ["admin_api"],
+    enrolling: ["reimage"],
   },
   offline: {
     active: ["heartbeat", "reconciler"],
     quarantined: ["reconciler", "cleanup", "identity", "operator"],
     draining: ["admin_api"],
+    enrolling: ["reimage"],
   },
-  quarantined: { active: ["operator", "reconciler", "identity"], draining: ["admin_api"] },
+  quarantined: {
+    active: ["operator", "reconciler", "identity", "cleanup"],
+    draining: ["admin_api"],
+    enrolling: ["reimage"],
+  },
   draining: { retired: ["drain"], offline: ["drain", "operator"] },
   retired: { active: ["operator"], removing: ["remove"] },
   removing: { retired: ["remove"], deleted: ["remove"] },

@@ -5,6 +5,7 @@ import { isHostReleased } from "../db/queries/machine-releases.ts";
 import { hasLiveCertificate } from "../db/queries/node-certificates.ts";
 import { disownQuarantine } from "../db/queries/node-identity-bars.ts";
 import { writeDrift } from "../db/queries/node-machines.ts";
+import { ownQuarantine } from "../db/queries/nodes.ts";
 import { onboardingOfHost, operationOfNode } from "../db/queries/workflow-subjects.ts";
 import type { Tx } from "../db/tx.ts";
 import { moveNode } from "../node/move-node.ts";
@@ -40,6 +41,7 @@ export async function quarantineNode(tx: Tx, nodeId: NodeId, reason: string): Pr
     throw conflict(node, `is ${status} and cannot be quarantined: ${INSTEAD[status]}`);
   if (status !== "quarantined")
     await moveNode(tx, nodeId, { from: status, to: "quarantined", owner: "operator" }, reason);
+  await ownQuarantine(tx, nodeId);
   await lockDriftStates(tx, [nodeId]);
   await writeDrift(tx, nodeId, { quarantined: false });
   await disownQuarantine(tx, nodeId);

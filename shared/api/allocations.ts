@@ -44,7 +44,9 @@ export const AllocationCreate = z
     ssh_keys: z.array(SshPublicKey).min(1).max(32).describe("Public keys for the account, e.g. @id_ed25519.pub"),
     root: z
       .boolean()
-      .describe("The account may run every command as root; its profile must allow it (soft_reset_after_root)")
+      .describe(
+        "The account may run every command as root; the node is then reimaged after the tenant, unless its profile has soft_reset_after_root",
+      )
       .default(false),
     labels: Labels.describe('Your own notes, e.g. {"order": "4711"}').default({}),
     ends_at: Timestamp.nullable()

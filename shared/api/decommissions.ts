@@ -35,6 +35,24 @@ export type RemoveCreate = z.output<typeof RemoveCreate>;
 export const ReleaseCreate = z.strictObject({ reason: Reason });
 export type ReleaseCreate = z.output<typeof ReleaseCreate>;
 
+/** How MAAS erases the disks when it releases the machine (lifecycle 5.3). */
+const Erase = z.enum(["none", "quick", "secure"]);
+/** The request that prepares a node for the next tenant, by mode (lifecycle 5.1). */
+export const DecommissionCreate = z.discriminatedUnion("mode", [
+  z.strictObject({
+    mode: z.literal("soft_reset").describe("Clean the node and keep its system"),
+    reason: Reason,
+    agent_wait_seconds,
+  }),
+  z.strictObject({
+    mode: z.literal("reimage").describe("Release the node's machine and deploy it again"),
+    erase: Erase.describe("How MAAS erases the disks before the new deploy").default("secure"),
+    reason: Reason,
+    agent_wait_seconds,
+  }),
+]);
+export type DecommissionCreate = z.output<typeof DecommissionCreate>;
+
 export const DecommissionCreated = z.strictObject({
   decommission_id: WorkflowId,
   node_id: NodeId,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ProfileId, SiteId } from "../ids.ts";
+import { TURNOVER_MODES } from "../workflow-status.ts";
 import { Activation, siteFields } from "./sites.ts";
 import { InterfaceName, Seconds, Timestamp } from "./values.ts";
 
@@ -78,6 +79,10 @@ const profileFields = {
       "Regular expression that matches model, name or id_path of one disk, ignoring case; the system is installed on this disk",
     )
     .default("boss|boot optimized|m\\.2"),
+  turnover_mode: z
+    .enum(TURNOVER_MODES)
+    .describe("How a node is cleaned after a tenant without root: in place, or by a new deploy")
+    .default("soft_reset"),
   soft_reset_after_root: z
     .boolean()
     .describe("Clean a node in place even after a tenant with root, who may have changed its kernel (decision C4)")

@@ -194,7 +194,7 @@ export default {
     ),
     only(
       "stage-imports",
-      "^hub/workflows/(onboarding|provisioning|decommission)/stages/",
+      "^hub/workflows/(onboarding|provisioning|decommission|reimage)/stages/",
       [
         "^hub/workflows/(engine|machine)/",
         "^hub/workflows/provisioning/[^/]+[.]ts$", // Code that all workflows which deploy a machine share.
@@ -225,25 +225,31 @@ export default {
     never(
       "workflows-stand-alone",
       "^hub/workflows/onboarding/",
-      "^hub/workflows/(decommission/|registry[.]ts$)",
+      "^hub/workflows/((decommission|reimage)/|registry[.]ts$)",
       "Workflows share the engine, `machine/` and the files beside them; one that needs another cannot change alone.",
     ),
     never(
       "decommission-stands-alone",
       "^hub/workflows/decommission/",
-      "^hub/workflows/((onboarding|provisioning)/|registry[.]ts$)",
+      "^hub/workflows/((onboarding|provisioning|reimage)/|registry[.]ts$)",
       "The same, the other way.",
+    ),
+    never(
+      "reimage-knows-no-onboarding",
+      "^hub/workflows/reimage/",
+      "^hub/workflows/(onboarding/|registry[.]ts$)",
+      "A reimage is a decommission that provisions its host again; it needs both of them and no onboarding.",
     ),
     never(
       "provisioning-knows-no-workflow",
       "^hub/workflows/provisioning/",
-      "^hub/workflows/((onboarding|decommission)/|registry[.]ts$)",
+      "^hub/workflows/((onboarding|decommission|reimage)/|registry[.]ts$)",
       "Its stages work on a host, whichever workflow provisions the host; what one workflow knows comes by the context.",
     ),
     never(
       "machine-knows-no-workflow",
       "^hub/workflows/machine/",
-      "^hub/workflows/((onboarding|provisioning|decommission)/|registry[.]ts$)",
+      "^hub/workflows/((onboarding|provisioning|decommission|reimage)/|registry[.]ts$)",
       "What a machine's state means is asked by every workflow.",
     ),
     only(

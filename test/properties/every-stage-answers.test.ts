@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FailureClass } from "../../shared/failures.ts";
 import type { FaultKind } from "../fakes/maas/http/faults.ts";
 import { expectConverged, expectExplained, recover, runWithTrouble, Tally, type Trouble } from "./converge.ts";
-import { countedOf, STAGE_CASES, type Stagecraft, setStage } from "./scenarios.ts";
+import { countedOf, FAULT_CASES, type Stagecraft, setStage } from "./scenarios.ts";
 
 /**
  * Each request that a stage makes to MAAS is answered wrongly once. In the first run the fault hits the stage's first request, in the next run the
@@ -37,7 +37,7 @@ const MOST_REQUESTS = 40;
 let craft: Stagecraft;
 const tally = new Tally();
 beforeAll(async () => {
-  craft = await setStage(1200);
+  craft = await setStage(1600);
 });
 afterAll(async () => {
   tally.print("answers");
@@ -57,7 +57,7 @@ const once = ({ endsIn, ...fault }: Answer, after: number): Trouble => ({
   },
 });
 
-describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => {
+describe.each(FAULT_CASES)("$stage of $scenario.name", ({ scenario, stage }) => {
   it.each(Object.entries(ANSWERS))("converges whichever request is answered by %s", async (_name, answer) => {
     for (let request = 0; ; request += 1) {
       expect(request).toBeLessThan(MOST_REQUESTS);

@@ -15,10 +15,10 @@ import {
 import { plainly } from "./drive.ts";
 import {
   countedOf,
+  FAULT_CASES,
   machineOf,
   type Outside,
   type Scenario,
-  STAGE_CASES,
   type Stagecraft,
   setStage,
 } from "./scenarios.ts";
@@ -27,7 +27,7 @@ import {
 let craft: Stagecraft;
 const tally = new Tally();
 beforeAll(async () => {
-  craft = await setStage(500);
+  craft = await setStage(800);
 });
 afterAll(async () => {
   tally.print("changes");
@@ -166,7 +166,7 @@ async function expectTroubleOver(scenario: Scenario, told: Told, trouble: Troubl
   await expectConverged(craft, scenario, told, await recover(told), "by others too");
 }
 
-describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => {
+describe.each(FAULT_CASES)("$stage of $scenario.name", ({ scenario, stage }) => {
   it.each([
     ["MAAS is away", away],
     ["the secret store is away once", () => sealed(1)],

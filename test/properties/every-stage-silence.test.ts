@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { expectConverged, recover, runWithTrouble, Tally, type Trouble } from "./converge.ts";
-import { countedOf, STAGE_CASES, type Stagecraft, setStage } from "./scenarios.ts";
+import { countedOf, FAULT_CASES, type Stagecraft, setStage } from "./scenarios.ts";
 
 /**
  * The tests let each request that a stage makes to MAAS stay unanswered once. Either the request is lost, or MAAS carries the request out and the
@@ -17,7 +17,7 @@ const PATIENCE = { quickMs: 300, slowMs: 300 };
 let craft: Stagecraft;
 const tally = new Tally();
 beforeAll(async () => {
-  craft = await setStage(400);
+  craft = await setStage(600);
 });
 afterAll(async () => {
   tally.print("silences");
@@ -39,7 +39,7 @@ const once = (kind: (typeof SILENCES)[keyof typeof SILENCES], after: number): Tr
   },
 });
 
-describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => {
+describe.each(FAULT_CASES)("$stage of $scenario.name", ({ scenario, stage }) => {
   it.each(Object.entries(SILENCES))("converges whichever request %s", async (_name, kind) => {
     for (let request = 0; ; request += 1) {
       expect(request).toBeLessThan(MOST_REQUESTS);

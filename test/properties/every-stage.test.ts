@@ -15,7 +15,7 @@ import { countedOf, SCENARIOS, STAGE_CASES, type Stagecraft, setStage } from "./
 let craft: Stagecraft;
 const tally = new Tally();
 beforeAll(async () => {
-  craft = await setStage(250);
+  craft = await setStage(500);
 });
 afterAll(async () => {
   tally.print("interruptions");

@@ -15,7 +15,7 @@ import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { STATUS } from "../fakes/maas/state/statuses.ts";
 import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
-import { type RetiredHost, retiredHost, startRelease } from "../support/release-world.ts";
+import { type DeployedHost, retiredHost, startRelease } from "../support/release-world.ts";
 import { nextVerbOf } from "./converge.ts";
 import { Driver } from "./drive.ts";
 
@@ -31,11 +31,11 @@ afterAll(() => rig?.close());
 
 const db = () => rig.test.database.db;
 const region = () => rig.maas.sim.region;
-const anotherHost = (): Promise<RetiredHost> => {
+const anotherHost = (): Promise<DeployedHost> => {
   boxes += 1;
   return retiredHost(rig, boxes);
 };
-const countsOf = ({ machine }: RetiredHost) => region().state.counters[machine.systemId];
+const countsOf = ({ machine }: DeployedHost) => region().state.counters[machine.systemId];
 const nodeOf = async (id: NodeId) => (await db().select().from(nodes).where(eq(nodes.id, id)))[0];
 const isGone = async (id: NodeId): Promise<boolean> => {
   const node = await nodeOf(id);
@@ -70,31 +70,31 @@ describe("the release of a retired node's machine", () => {
   });
 
   it.each([
-    ["another user's", "machine_owned_by_other", ({ machine }: RetiredHost) => region().setOwner(machine, "somebody")],
+    ["another user's", "machine_owned_by_other", ({ machine }: DeployedHost) => region().setOwner(machine, "somebody")],
     [
       "locked",
       "machine_locked",
-      ({ machine }: RetiredHost) => {
+      ({ machine }: DeployedHost) => {
         machine.locked = true;
       },
     ],
-    ["broken", "unexpected_maas_status", ({ machine }: RetiredHost) => region().forceStatus(machine, STATUS.broken)],
+    ["broken", "unexpected_maas_status", ({ machine }: DeployedHost) => region().forceStatus(machine, STATUS.broken)],
     [
       "deleted from MAAS",
       "bound_machine_vanished",
-      ({ machine }: RetiredHost) => {
+      ({ machine }: DeployedHost) => {
         region().state.machines = region().state.machines.filter((one) => one !== machine);
       },
     ],
     [
       "no longer bound to the node",
       "node_state_conflict",
-      ({ nodeId }: RetiredHost) => db().delete(nodeMaasState).where(eq(nodeMaasState.nodeId, nodeId)),
+      ({ nodeId }: DeployedHost) => db().delete(nodeMaasState).where(eq(nodeMaasState.nodeId, nodeId)),
     ],
     [
       "of a node that is no longer retired",
       "node_state_conflict",
-      ({ nodeId }: RetiredHost) => db().update(nodes).set({ status: "active" }).where(eq(nodes.id, nodeId)),
+      ({ nodeId }: DeployedHost) => db().update(nodes).set({ status: "active" }).where(eq(nodes.id, nodeId)),
     ],
   ] as const)(
     "does nothing to a machine that is %s, and a cancel changes nothing either",

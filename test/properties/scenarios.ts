@@ -1,6 +1,10 @@
 import { expect } from "vitest";
 import { and, eq, isNull } from "../../hub/db/orm.ts";
+import { closedHosts } from "../../hub/db/queries/closed-hosts.ts";
+import { readDecommissionRows } from "../../hub/db/queries/decommissions.ts";
 import { isHostReleased } from "../../hub/db/queries/machine-releases.ts";
+import { hasLiveCertificate } from "../../hub/db/queries/node-certificates.ts";
+import { hasTaskOf } from "../../hub/db/queries/task-reads.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import {
   enrollmentTokens,
@@ -10,15 +14,17 @@ import {
   type Workflow as WorkflowRow,
 } from "../../hub/db/schema/index.ts";
 import { openHost } from "../../hub/node/open-host.ts";
+import { CLEANING_TASKS } from "../../hub/workflows/decommission/cleaning-tasks.ts";
 import { ONBOARD } from "../../hub/workflows/onboarding/onboard.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { WorkflowServices } from "../../hub/workflows/services.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
+import { PROVISIONING_STAGES } from "../../shared/workflow-status.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
-import { decommission, playDecommissionedAgent } from "../support/decommission-world.ts";
-import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
-import { retiredHost, startRelease } from "../support/release-world.ts";
+import { clean, decommission, playDecommissionedAgent } from "../support/decommission-world.ts";
+import { type OnboardingRig, playAgentOn, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { hostInService, retiredHost, startReimage, startRelease } from "../support/release-world.ts";
 import { Driver } from "./drive.ts";
 
 /** The workflow that a test drives, with its node and host. */
@@ -179,6 +185,78 @@ const removing: Scenario = {
   expectCancelled: (rig, subject) => expectNode(rig, subject, "retired"),
 };
 
+const resetting: Scenario = {
+  ...draining,
+  kind: "soft_reset",
+  name: "a soft reset",
+  stages: stagesOf("soft_reset"),
+  start: (rig, n) => clean(rig, "soft_reset", `reset-${n}`),
+  expectEnd: expectReturned,
+  // A cancelled cleaning quarantines a node of which nobody knows whether it is clean.
+  expectCancelled: async (rig, { id, nodeId }) => {
+    const { db } = rig.test.database;
+    const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
+    const begun = await hasTaskOf(db, id, CLEANING_TASKS);
+    expect(begun ? ["quarantined"] : ["active", "offline"]).toContain(node?.status);
+    expect(node).toMatchObject({ operationId: null, cordonReason: null });
+  },
+};
+
+/** Expects that the node is in service again, without a cordon, and that users can log in to its host. */
+async function expectReturned(rig: OnboardingRig, { nodeId }: Subject): Promise<void> {
+  const { db } = rig.test.database;
+  const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
+  expect(node).toMatchObject({ status: "active", operationId: null, cordonReason: null });
+  expect(await closedHosts(db, [nodeId])).toEqual(new Set());
+}
+
+/** Before the release the agent of the old system answers, and after the deploy the agent of the new system. */
+async function playReimagedAgent(rig: OnboardingRig, id: WorkflowId): Promise<void> {
+  const rows = await rig.test.database.inTx((tx) => readDecommissionRows(tx, id));
+  const systemId = GIVEN_MACHINES.get(id);
+  if (rows === null || systemId === undefined) return;
+  const { node } = rows;
+  await playAgentOn(rig.test, rig.maas, { nodeId: node.id, generation: node.generation, systemId });
+  await playDecommissionedAgent(rig, id);
+}
+
+const reimaging: Scenario = {
+  kind: "reimage",
+  name: "a reimage",
+  stages: stagesOf("reimage", AFTER_A_FAILED_DEPLOY),
+  outside: { commission: 1, deploy: 2, release: 1, abort: 0, powerOff: 1 },
+  start: async (rig, n) => {
+    const host = await hostInService(rig, n, `reimaged-${n}`);
+    return { ...(await startReimage(rig, host)), systemId: host.machine.systemId };
+  },
+  play: playReimagedAgent,
+  cannotReplaceMachine: true,
+  expectEnd: expectReturned,
+  expectCancelled: async (rig, { nodeId, systemId }) => {
+    const { db } = rig.test.database;
+    const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
+    // A node in service has a system, and its agent has a certificate of that system.
+    const runs =
+      rig.maas.sim.region.findMachine(systemId ?? "")?.status === 6 &&
+      (await rig.test.database.inTx((tx) => hasLiveCertificate(tx, nodeId, node?.generation ?? -1)));
+    expect(runs ? ["active", "offline", "quarantined"] : ["quarantined"]).toContain(node?.status);
+    expect(node).toMatchObject({ operationId: null, cordonReason: null });
+  },
+};
+
+const reimagingAgain: Scenario = {
+  ...reimaging,
+  name: "a reimage whose first deploy does not reach its datasource",
+  stages: AFTER_A_FAILED_DEPLOY,
+  outside: { commission: 1, deploy: 3, release: 2, abort: 0, powerOff: 2 },
+  async play(rig, id) {
+    const { plans } = rig.maas.sim.region.state;
+    const systemId = GIVEN_MACHINES.get(id);
+    if (systemId !== undefined) plans[systemId] ??= { commission: [], deploy: ["datasource_failure"] };
+    await playReimagedAgent(rig, id);
+  },
+};
+
 /** If `gone` is true, expects that the host has no valid certificate and no waiting task. If false, expects one of each. */
 async function expectHostGone(rig: OnboardingRig, nodeId: NodeId, gone: boolean): Promise<void> {
   const { db } = rig.test.database;
@@ -247,10 +325,21 @@ export const SCENARIOS: readonly Scenario[] = [
   removing,
   releasing,
   withPowerOn,
+  resetting,
+  reimaging,
+  reimagingAgain,
 ];
 
 /** Pairs every stage of every kind with the scenario that exercises the stage. */
 export const STAGE_CASES = SCENARIOS.flatMap((scenario) => scenario.stages.map((stage) => ({ scenario, stage })));
+
+/**
+ * The stages whose faults of MAAS the suites try one by one. The provisioning stages of a reimage are the same code as those of an onboarding, so
+ * these suites leave them out. `every-stage.test.ts` kills, cancels and repeats them in a reimage too.
+ */
+export const FAULT_CASES = STAGE_CASES.filter(
+  ({ scenario, stage }) => scenario.kind !== "reimage" || !PROVISIONING_STAGES.some((name) => name === stage),
+);
 
 /** Holds a database and a simulated region, and makes a driver for each workflow. Workflows are numbered across all scenarios. */
 export interface Stagecraft {

@@ -10,8 +10,8 @@ import type { DecommissionMode } from "../../shared/workflow-status.ts";
 import { nodeInService } from "./node-in-service.ts";
 import type { OnboardingRig } from "./onboarding-rig.ts";
 
-/** The modes of a decommission in which the agent gets a task: all except `release`. */
-export type AgentMode = Exclude<DecommissionMode, "release">;
+/** The modes of a decommission that take a node out of service with the agent's help. */
+export type AgentMode = Extract<DecommissionMode, "drain" | "remove">;
 
 export interface StartedDecommission {
   readonly id: WorkflowId;
@@ -38,6 +38,14 @@ export async function decommission(
       ? ({ mode, ...knobs, deadline_seconds: 60, force: false } as const)
       : ({ mode, ...knobs } as const);
   const created = await inTx((tx) => startDecommission(tx, nodeId, request, "ann"));
+  return { id: created.decommission_id, nodeId, hostname };
+}
+
+/** Starts the cleaning of a node in service. */
+export async function clean(rig: OnboardingRig, mode: "soft_reset", hostname: string): Promise<StartedDecommission> {
+  const nodeId = await nodeInService(rig, hostname);
+  const request = { mode, reason: "next tenant", agent_wait_seconds: 900 } as const;
+  const created = await rig.test.database.inTx((tx) => startDecommission(tx, nodeId, request, "ann"));
   return { id: created.decommission_id, nodeId, hostname };
 }
 

@@ -9,7 +9,7 @@ import type { StartedDecommission } from "./decommission-world.ts";
 import { nodeInService, recordOnboarding } from "./node-in-service.ts";
 import type { OnboardingRig } from "./onboarding-rig.ts";
 
-export interface RetiredHost {
+export interface DeployedHost {
   readonly nodeId: NodeId;
   readonly hostname: string;
   readonly machine: Machine;
@@ -34,25 +34,48 @@ async function deployedMachine(rig: OnboardingRig, n: number, hostname: string):
   return region.machine(systemId);
 }
 
-/** A node whose host is the n-th box, as an onboarding, a time in service and a drain leave it. */
-export async function retiredHost(rig: OnboardingRig, n: number, profileId = rig.profileId): Promise<RetiredHost> {
-  const hostname = `retired-${n}`;
+/** An active node whose host is the n-th box, as an onboarding leaves it. */
+export async function hostInService(
+  rig: OnboardingRig,
+  n: number,
+  hostname: string,
+  profileId = rig.profileId,
+): Promise<DeployedHost> {
   const machine = await deployedMachine(rig, n, hostname);
   const box = rig.maas.sim.region.hardwareOf(machine);
   if (box === undefined) throw new Error(`no box ${n}`);
   const nodeId = await nodeInService(rig, hostname);
   const host = { nodeId, hostname, ipmiIp: box.bmcAddress, maasSystemId: machine.systemId };
   await recordOnboarding(rig, host, profileId);
+  return { nodeId, hostname, machine, box };
+}
+
+/** A node whose host is the n-th box, as an onboarding, a time in service and a drain leave it. */
+export async function retiredHost(rig: OnboardingRig, n: number, profileId = rig.profileId): Promise<DeployedHost> {
+  const host = await hostInService(rig, n, `retired-${n}`, profileId);
+  const { nodeId } = host;
   await rig.test.database.inTx(async (tx) => {
     await enterDraining(tx, nodeId, randomUUID(), "drained before");
     await retire(tx, nodeId, "drained before");
   });
-  return { nodeId, hostname, machine, box };
+  return host;
 }
 
 /** Starts a release of the machine of a node that was drained before. */
-export async function startRelease(rig: OnboardingRig, host: RetiredHost): Promise<StartedDecommission> {
+export async function startRelease(rig: OnboardingRig, host: DeployedHost): Promise<StartedDecommission> {
   const request = { mode: "release", reason: "no longer needed" } as const;
   const created = await rig.test.database.inTx((tx) => startDecommission(tx, host.nodeId, request, "reconciler"));
+  return { id: created.decommission_id, nodeId: host.nodeId, hostname: host.hostname };
+}
+
+/** Starts a reimage of an active node whose host is the n-th box. */
+export async function startReimage(rig: OnboardingRig, host: DeployedHost): Promise<StartedDecommission> {
+  const request = {
+    mode: "reimage",
+    reason: "next tenant",
+    erase: "none",
+    agent_wait_seconds: 900,
+  } as const;
+  const created = await rig.test.database.inTx((tx) => startDecommission(tx, host.nodeId, request, "ann"));
   return { id: created.decommission_id, nodeId: host.nodeId, hostname: host.hostname };
 }

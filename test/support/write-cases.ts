@@ -87,6 +87,10 @@ const WORKFLOWS: Readonly<Record<string, Prepare>> = {
   drainNode: async (world) => ({ params: { id: await world.node() }, body: REASON }),
   removeNode: async (world) => ({ params: { id: await world.retiredNode() }, body: REASON }),
   releaseNode: async (world) => ({ params: { id: await world.onboardedRetiredNode() }, body: REASON }),
+  decommissionNode: async (world) => ({
+    params: { id: await world.node() },
+    body: { ...REASON, mode: "soft_reset" },
+  }),
   ...verbsOf("Decommission", (world) => world.failedDrain()),
   forceDecommission: async (world) => ({ params: { id: await world.drain() }, body: REASON }),
 };

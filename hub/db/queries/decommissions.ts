@@ -125,7 +125,7 @@ export async function readDecommissionRows(db: Db | Tx, id: WorkflowId): Promise
 }
 
 /** SQL for the profile of the node's last onboarding. */
-const profileOf = (nodeId: SQLWrapper): SQL => sql`(
+export const profileOf = (nodeId: SQLWrapper): SQL => sql`(
   select o.profile_id from node_onboardings o where o.node_id = ${nodeId} order by o.created_at desc limit 1)`;
 
 export async function hasProfile(db: Db | Tx, nodeId: NodeId): Promise<boolean> {

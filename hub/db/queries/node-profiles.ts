@@ -1,22 +1,25 @@
 import type { NodeId } from "../../../shared/ids.ts";
 import { sql } from "../orm.ts";
-import { maasSiteProfiles, nodeOnboardings } from "../schema/index.ts";
+import { type MaasSiteProfile, maasSiteProfiles, nodeOnboardings } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
+type Policy = Pick<MaasSiteProfile, "turnoverMode" | "softResetAfterRoot">;
+
 /**
- * Those of the given nodes whose profile allows a soft reset after a tenant with root (decision C4). A node's profile is the profile of its last
- * onboarding. A node of manual mode has no profile, so nothing allows the soft reset.
+ * How the given nodes are cleaned between two tenants (decision C4), as their profiles say. A node's profile is the profile of its last onboarding. A
+ * node of manual mode has no profile and no entry.
  */
-export async function softResetAfterRootNodes(db: Db | Tx, nodeIds: readonly NodeId[]): Promise<ReadonlySet<NodeId>> {
-  if (nodeIds.length === 0) return new Set();
+export async function turnoverPolicies(db: Db | Tx, nodeIds: readonly NodeId[]): Promise<ReadonlyMap<NodeId, Policy>> {
+  if (nodeIds.length === 0) return new Map();
   const last = await db
     .selectDistinctOn([nodeOnboardings.nodeId], {
       nodeId: nodeOnboardings.nodeId,
-      allowed: maasSiteProfiles.softResetAfterRoot,
+      turnoverMode: maasSiteProfiles.turnoverMode,
+      softResetAfterRoot: maasSiteProfiles.softResetAfterRoot,
     })
     .from(nodeOnboardings)
     .innerJoin(maasSiteProfiles, sql`${maasSiteProfiles.id} = ${nodeOnboardings.profileId}`)
     .where(sql`${nodeOnboardings.nodeId} = any(${sql.param([...nodeIds])}::uuid[])`)
     .orderBy(nodeOnboardings.nodeId, sql`${nodeOnboardings.createdAt} desc`);
-  return new Set(last.flatMap(({ nodeId, allowed }) => (allowed ? [nodeId] : [])));
+  return new Map(last.map(({ nodeId, ...policy }) => [nodeId, policy]));
 }

@@ -28,11 +28,21 @@ export async function insertNode(tx: Tx, node: typeof nodes.$inferInsert): Promi
 export async function setNodeStatus(
   tx: Tx,
   nodeId: NodeId,
-  move: { readonly from: NodeStatus; readonly to: NodeStatus; readonly operationId: string | null },
+  move: {
+    readonly from: NodeStatus;
+    readonly to: NodeStatus;
+    readonly operationId: string | null;
+    readonly owner: string;
+  },
 ): Promise<Node | null> {
   const [row] = await tx
     .update(nodes)
-    .set({ status: move.to, operationId: move.operationId, updatedAt: sql`now()` })
+    .set({
+      status: move.to,
+      operationId: move.operationId,
+      quarantinedBy: move.to === "quarantined" ? move.owner : null,
+      updatedAt: sql`now()`,
+    })
     .where(and(eq(nodes.id, nodeId), eq(nodes.status, move.from)))
     .returning();
   return row ?? null;
@@ -44,6 +54,14 @@ export async function setNodeOperation(tx: Tx, nodeId: NodeId, operationId: stri
     .update(nodes)
     .set({ operationId })
     .where(and(eq(nodes.id, nodeId), inArray(nodes.status, ["draining", "removing"])));
+}
+
+/** Records that a person answers for the node's quarantine now, whoever quarantined the node (decision N4). */
+export async function ownQuarantine(tx: Tx, nodeId: NodeId): Promise<void> {
+  await tx
+    .update(nodes)
+    .set({ quarantinedBy: "operator" })
+    .where(and(eq(nodes.id, nodeId), eq(nodes.status, "quarantined")));
 }
 
 /** Sets or lifts the cordon of a node that meets the condition `where`. `setNodeCordon` is null if the node does not meet the condition. */

@@ -101,3 +101,8 @@ export async function wasQueuedWithin(tx: Tx, nodeId: NodeId, keyBegins: string,
     .limit(1);
   return found !== undefined;
 }
+
+/** True if the workflow has queued a task of one of the given types. */
+export async function hasTaskOf(db: Db | Tx, workflowId: WorkflowId, types: readonly TaskType[]): Promise<boolean> {
+  return (await newestTaskOf(db, workflowId, types)) !== null;
+}

@@ -1,4 +1,5 @@
 import type { ProfileId, SiteId } from "../../../shared/ids.ts";
+import { TURNOVER_MODES } from "../../../shared/workflow-status.ts";
 import { boolean, check, integer, pgTable, sql, text, unique, uuid } from "../orm.ts";
 import { createdAt, oneOf, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
@@ -35,6 +36,7 @@ export const maasSiteProfiles = pgTable(
     initializeExtraDisks: boolean("initialize_extra_disks").notNull(),
     eraseUnexpectedSignatures: boolean("erase_unexpected_signatures").notNull(),
     bootDiskPattern: text("boot_disk_pattern").notNull(),
+    turnoverMode: text("turnover_mode", { enum: TURNOVER_MODES }).notNull().default("soft_reset"),
     softResetAfterRoot: boolean("soft_reset_after_root").notNull().default(false),
     enrollmentTokenTtlSeconds: integer("enrollment_token_ttl_seconds").notNull(),
     preflightTimeoutSeconds: integer("preflight_timeout_seconds").notNull(),
@@ -59,6 +61,7 @@ export const maasSiteProfiles = pgTable(
     updatedAt: updatedAt(),
   },
   (t) => [
+    check("maas_site_profiles_turnover_mode_check", oneOf("turnover_mode", TURNOVER_MODES)),
     unique("maas_site_profiles_name_key").on(t.siteId, t.name),
     check("maas_site_profiles_status_check", oneOf("status", ["active", "disabled"])),
   ],

@@ -32,6 +32,8 @@ export const nodes = pgTable(
     generation: integer("generation").notNull().default(0),
     cordonReason: text("cordon_reason"),
     cordonOwner: text("cordon_owner"),
+    /** The owner of the move to `quarantined`, or `operator` if a person took the quarantine over. Null while the node is not quarantined. */
+    quarantinedBy: text("quarantined_by"),
     /** The decommission that owns the node while its status is draining or removing (decision N3). */
     operationId: uuid("operation_id"),
     lastAgentContactAt: at("last_agent_contact_at"),

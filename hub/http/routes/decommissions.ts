@@ -1,6 +1,7 @@
 import { z } from "zod";
 import {
   Decommission,
+  DecommissionCreate,
   DecommissionCreated,
   DecommissionDetail,
   DecommissionId,
@@ -38,10 +39,13 @@ async function mustFindDecommission(db: Db | Tx, id: WorkflowId): Promise<Decomm
 }
 
 /** The status of a node after each kind of decommission has completed; null if the node's status does not change. */
-const NODE_BECOMES = { drain: "retired", remove: "deleted", release: null } as const satisfies Record<
-  DecommissionMode,
-  NodeStatus | null
->;
+const NODE_BECOMES = {
+  drain: "retired",
+  remove: "deleted",
+  release: null,
+  soft_reset: null,
+  reimage: "active",
+} as const satisfies Record<DecommissionMode, NodeStatus | null>;
 
 const auditOf = (created: z.output<typeof DecommissionCreated>, prior: NodeStatus | null, reason: string) => ({
   target: `nodes/${created.node_id}`,
@@ -100,6 +104,24 @@ const releaseNode = writeRoute({
   write: async ({ params, body, actor }, tx) => {
     const node = await readNode(tx, params.id);
     const created = await startDecommission(tx, params.id, { mode: "release", ...body }, actor.name);
+    return { body: created, audit: auditOf(created, node?.status ?? null, body.reason) };
+  },
+});
+
+const decommissionNode = writeRoute({
+  operationId: "decommissionNode",
+  method: "POST",
+  path: "/api/v1/admin/nodes/{id}/decommission",
+  tag,
+  summary: "Prepare a node for the next tenant: clean it, or deploy it again",
+  permission: "write",
+  params: NodeParams,
+  body: DecommissionCreate,
+  status: 202,
+  response: DecommissionCreated,
+  write: async ({ params, body, actor }, tx) => {
+    const node = await readNode(tx, params.id);
+    const created = await startDecommission(tx, params.id, body, actor.name);
     return { body: created, audit: auditOf(created, node?.status ?? null, body.reason) };
   },
 });
@@ -226,6 +248,7 @@ export const decommissionRoutes = [
   drainNode,
   removeNode,
   releaseNode,
+  decommissionNode,
   listAllDecommissions,
   getDecommission,
   ...VERBS.map(verbRoute),

@@ -27,6 +27,7 @@ const COLUMNS = {
   initialize_extra_disks: "initializeExtraDisks",
   erase_unexpected_signatures: "eraseUnexpectedSignatures",
   boot_disk_pattern: "bootDiskPattern",
+  turnover_mode: "turnoverMode",
   soft_reset_after_root: "softResetAfterRoot",
   enrollment_token_ttl_seconds: "enrollmentTokenTtlSeconds",
   preflight_timeout_seconds: "preflightTimeoutSeconds",

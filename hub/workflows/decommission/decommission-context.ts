@@ -4,6 +4,7 @@ import { NodeId, TaskId } from "../../../shared/ids.ts";
 import type { DecommissionStage } from "../../../shared/workflow-status.ts";
 import { readOpenSession } from "../../db/queries/agent-sessions.ts";
 import { type DecommissionRows, readDecommissionRows } from "../../db/queries/decommissions.ts";
+import { readTenancy, type Tenancy } from "../../db/queries/tenancies.ts";
 import type { AgentSession } from "../../db/schema/index.ts";
 import type { Stage, StageRun, StagesOf } from "../engine/stage.ts";
 import type { WorkflowServices } from "../services.ts";
@@ -21,6 +22,7 @@ export const DecommissionInput = z.object({
   deadline_seconds: z.number().default(0),
   agent_wait_seconds: z.number().default(0),
   force: z.boolean().default(false),
+  erase: z.enum(["none", "quick", "secure"]).default("none"),
 });
 export type DecommissionInput = z.output<typeof DecommissionInput>;
 
@@ -46,6 +48,8 @@ export type DecommissionState = z.output<typeof DecommissionState>;
 
 export interface DecommissionContext extends StageRun<DecommissionInput, DecommissionState>, DecommissionRows {
   readonly services: DecommissionServices;
+  /** The tenant's use of the node that this operation ends, or null if the node had no tenant. */
+  readonly tenancy: Tenancy | null;
   /** The open session of the node's agent, of the node's present generation. */
   readonly session: AgentSession | null;
 }
@@ -70,7 +74,8 @@ export async function buildDecommissionContext(
     throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message));
   }
   const session = await readOpenSession(services.db, rows.node.id, rows.node.generation);
-  return { ...run, ...rows, session, services };
+  const tenancy = await readTenancy(services.db, run.workflowId);
+  return { ...run, ...rows, session, tenancy, services };
 }
 
 /** Retry policy for stages that write only the node's record and touch nothing outside the hub: three attempts (lifecycle 5.8). */

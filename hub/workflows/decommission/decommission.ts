@@ -7,13 +7,15 @@ import {
 } from "../../../shared/workflow-status.ts";
 import { readDecommissionRows } from "../../db/queries/decommissions.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
+import { hasTaskOf } from "../../db/queries/task-reads.ts";
 import { isTerminal } from "../../db/queries/workflows.ts";
 import type { Node, NodeDecommission, Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
-import { deleteNode, leaveDraining, leaveRemoving } from "../../node/lifecycle.ts";
+import { deleteNode, leaveCleaning, leaveDraining, leaveReimage, leaveRemoving } from "../../node/lifecycle.ts";
 import { ending } from "../engine/ending.ts";
-import { defineWorkflow, type Workflow } from "../engine/workflow.ts";
+import { defineWorkflow, type Workflow, type WorkflowHooks } from "../engine/workflow.ts";
 import { cancelWork } from "./agent-work.ts";
+import { CLEANING_TASKS } from "./cleaning-tasks.ts";
 import {
   buildDecommissionContext,
   DecommissionInput,
@@ -22,28 +24,35 @@ import {
   DecommissionState,
 } from "./decommission-context.ts";
 import { undoDrain } from "./drain-work.ts";
+import { endTenancy } from "./end-tenancy.ts";
+import { KEEPS_STATUS } from "./keeps-status.ts";
 import { observedMachine } from "./release-machine.ts";
 import { disableNode } from "./stages/disable-node.ts";
 import { drainNode } from "./stages/drain-node.ts";
+import { enableNode } from "./stages/enable-node.ts";
 import { powerOffMaasNode } from "./stages/power-off-maas-node.ts";
 import { releaseMaasNode } from "./stages/release-maas-node.ts";
 import { removeGpuaasNodeRecord } from "./stages/remove-gpuaas-node-record.ts";
 import { retireGpuaasNode } from "./stages/retire-gpuaas-node.ts";
+import { revokeUsers } from "./stages/revoke-users.ts";
 import { UNINSTALL } from "./uninstall-work.ts";
 
-/** Each mode of a decommission is a separate workflow kind, with the stages of state model 5.2. */
-const MODES: { readonly [Mode in DecommissionMode]: DecommissionStages<(typeof STAGES_OF_MODE)[Mode]> } = {
+/** Each mode of a decommission is a separate workflow kind, with the stages of state model 5.2. The reimage deploys too, so it has its own folder. */
+const MODES: {
+  readonly [Mode in Exclude<DecommissionMode, "reimage">]: DecommissionStages<(typeof STAGES_OF_MODE)[Mode]>;
+} = {
   drain: [disableNode, drainNode, retireGpuaasNode],
   release: [releaseMaasNode, powerOffMaasNode],
   remove: [removeGpuaasNodeRecord],
+  soft_reset: [disableNode, drainNode, revokeUsers, enableNode],
 };
 
 export const firstStageOf = (mode: DecommissionMode): DecommissionStage => STAGES_OF_MODE[mode][0];
 
 export const decommissionWorkflows = (services: DecommissionServices): readonly Workflow[] =>
-  (Object.keys(MODES) as DecommissionMode[]).map((mode) => decommissionWorkflow(services, mode));
+  (Object.keys(MODES) as (keyof typeof MODES)[]).map((mode) => decommissionWorkflow(services, mode));
 
-const decommissionWorkflow = (services: DecommissionServices, mode: DecommissionMode): Workflow =>
+const decommissionWorkflow = (services: DecommissionServices, mode: keyof typeof MODES): Workflow =>
   defineWorkflow({
     kind: mode,
     stages: MODES[mode],
@@ -53,19 +62,23 @@ const decommissionWorkflow = (services: DecommissionServices, mode: Decommission
     buildContext: (run) => buildDecommissionContext(services, run),
     observedEvidence: observedMachine,
     forgottenOnRecovery: ["power_off_asked"],
-    hooks: {
-      onStarted: async (tx, row) =>
-        recordDomainEvent(tx, { type: "node.decommission.started", ...about(row), data: nodeOf(row, mode) }),
-      onEnded: async (tx, row, end) => {
-        const { status } = end;
-        const rows = await readDecommissionRows(tx, row.id);
-        if (rows !== null) await settleNode(tx, row, status, rows);
-        if (!isEnding(status)) return;
-        const data = { ...nodeOf(row, mode), ...ending(row, end) };
-        await recordDomainEvent(tx, { type: EVENTS[status], ...about(row), data });
-      },
-    },
+    hooks: decommissionHooks(mode),
   });
+
+/** The events of a decommission, and the node's status after its end. Every mode has the same hooks. */
+export const decommissionHooks = (mode: DecommissionMode) =>
+  ({
+    onStarted: async (tx, row) =>
+      recordDomainEvent(tx, { type: "node.decommission.started", ...about(row), data: nodeOf(row, mode) }),
+    onEnded: async (tx, row, end) => {
+      const { status } = end;
+      const rows = await readDecommissionRows(tx, row.id);
+      if (rows !== null) await settleNode(tx, row, status, rows);
+      if (!isEnding(status)) return;
+      const data = { ...nodeOf(row, mode), ...ending(row, end) };
+      await recordDomainEvent(tx, { type: EVENTS[status], ...about(row), data });
+    },
+  }) satisfies WorkflowHooks;
 
 /**
  * Gives the node, at the end of an operation that did not complete, a status for which somebody is responsible (decision N3). After a failed drain
@@ -79,11 +92,17 @@ async function settleNode(
   status: WorkflowStatus,
   { decommission, node }: { decommission: NodeDecommission; node: Node },
 ): Promise<void> {
-  if (status === "completed" || status === "reconciled") return;
+  if (status === "completed" || status === "reconciled") {
+    if (KEEPS_STATUS[decommission.mode]) await endTenancy(tx, row.id, row.kind);
+    return;
+  }
   const { nodeId } = decommission;
   if (isTerminal(status)) {
-    await undoDrain(tx, row.id, nodeId, "The drain was given up");
+    await undoDrain(tx, row.id, decommission, "The drain was given up");
     await leaveDraining(tx, nodeId, row.id, decommission.priorStatus, "The operation was cancelled");
+    if (decommission.mode === "reimage") await leaveReimage(tx, nodeId, "The reimage was cancelled");
+    if (KEEPS_STATUS[decommission.mode])
+      await leaveCleaning(tx, nodeId, await hasTaskOf(tx, row.id, CLEANING_TASKS), `The ${row.kind} was cancelled`);
   }
   if (node.status !== "removing") return;
   const uninstall = await cancelWork(tx, row.id, UNINSTALL);

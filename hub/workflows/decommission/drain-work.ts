@@ -1,16 +1,19 @@
 import { failure } from "../../../shared/failures.ts";
-import type { NodeId, WorkflowId } from "../../../shared/ids.ts";
+import type { WorkflowId } from "../../../shared/ids.ts";
 import { TASKS } from "../../../shared/tasks/index.ts";
 import { closedHosts } from "../../db/queries/closed-hosts.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
-import type { Task } from "../../db/schema/index.ts";
+import type { NodeDecommission, Task } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { AGENT_MAY_RETURN_SECONDS, openHost } from "../../node/open-host.ts";
 import { type AgentWork, cancelWork } from "./agent-work.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
+import { KEEPS_STATUS } from "./keeps-status.ts";
 
 /** A drain task's deadline is this many seconds after the deadline for user sessions, because deliveries of the task may be lost and repeated. */
 const DRAIN_MARGIN_SECONDS = 1_800;
+
+type Drained = Pick<NodeDecommission, "nodeId" | "mode">;
 
 const isForced = (context: DecommissionContext): boolean => context.decommission.forcedAt !== null;
 
@@ -56,13 +59,14 @@ function remainingUsers(task: Task): readonly string[] {
 }
 
 /**
- * Reverses the drain: cancels its open task, and reopens a host that may be closed to users as soon as its agent connects. `undoDrain` changes a node
- * only while the operation owns the node's `draining` status.
+ * Reverses the drain: cancels its open task, and reopens a host that may be closed to users as soon as its agent connects. In a mode with the status
+ * `draining`, `undoDrain` changes a node only while the operation owns this status.
  */
-export async function undoDrain(tx: Tx, workflowId: WorkflowId, nodeId: NodeId, reason: string): Promise<void> {
+export async function undoDrain(tx: Tx, workflowId: WorkflowId, drained: Drained, reason: string): Promise<void> {
   await cancelWork(tx, workflowId, DRAIN);
+  const { nodeId, mode } = drained;
   const node = await lockNode(tx, nodeId);
-  if (node?.status !== "draining" || node.operationId !== workflowId) return;
+  if (!KEEPS_STATUS[mode] && (node?.status !== "draining" || node.operationId !== workflowId)) return;
   const closed = await closedHosts(tx, [nodeId]);
   if (closed.has(nodeId)) await openHost(tx, { nodeId, workflowId, reason });
 }

@@ -10,6 +10,7 @@ import { cancelAllTasks } from "../../db/queries/tasks.ts";
 import type { MaasMachineRow, MaasSiteProfile, Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import type { MaasMachine, MaasPort } from "../../maas/port.ts";
+import { enterReimage } from "../../node/lifecycle.ts";
 import type { Wait } from "../engine/stage.ts";
 import {
   type MachineWatch,
@@ -31,6 +32,8 @@ const RELEASED_WHILE: Readonly<Record<DecommissionMode, readonly NodeStatus[]>> 
   drain: [],
   remove: [],
   release: ["retired", "deleted"],
+  soft_reset: [],
+  reimage: ["active", "offline", "quarantined", "enrolling"],
 };
 
 /** The machine to which the node was bound when the operation was requested. */
@@ -142,6 +145,7 @@ export const hostIsGone =
   async (tx: Tx): Promise<void> => {
     const { decommission, node } = context;
     if (decommission.releasedGeneration === node.generation) return;
+    if (decommission.mode === "reimage") await enterReimage(tx, node.id, decommission.reason);
     const reason = "Its machine was released in MAAS";
     await revokeCertificates(tx, node.id, "all", reason);
     await revokeEnrollmentTokens(tx, node.id);

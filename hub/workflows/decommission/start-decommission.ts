@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type {
+  DecommissionCreate,
   DecommissionCreated,
   DrainCreate,
   ReleaseCreate,
@@ -25,7 +26,20 @@ import { staysDeployed } from "./uninstall-work.ts";
 export type DecommissionRequest =
   | ({ readonly mode: "drain" } & DrainCreate)
   | ({ readonly mode: "remove" } & RemoveCreate)
-  | ({ readonly mode: "release" } & ReleaseCreate);
+  | ({ readonly mode: "release" } & ReleaseCreate)
+  | DecommissionCreate;
+
+const CLEANED_IN_SERVICE: Readonly<Record<NodeStatus, true | string>> = {
+  bootstrap_issued: "Its host has not enrolled, so no agent can clean it.",
+  enrolling: "It is not in service yet: wait until it is active.",
+  active: true,
+  offline: true,
+  quarantined: true,
+  draining: "It is being drained: wait until it is retired, then activate it, or cancel the drain.",
+  retired: "It is out of service: activate it first.",
+  removing: "It is being removed.",
+  deleted: "A deleted node is never used again.",
+};
 
 /**
  * The table that says in which node status each mode of a decommission may begin. A text in the table is the reason of a refusal, with the next step.
@@ -68,6 +82,8 @@ const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, t
     // The machine of a deleted node may be released, so that the host can be onboarded again.
     deleted: true,
   },
+  soft_reset: CLEANED_IN_SERVICE,
+  reimage: CLEANED_IN_SERVICE,
 };
 
 /** Locks the node's row and returns the node. Throws `not_found` if the node does not exist. */
@@ -96,7 +112,7 @@ export async function startDecommission(
   await mustNotTakeFromTenant(tx, node, request, requestedBy);
   const removed = node.status === "deleted";
   const maasSystemId = removed ? await takeLeftMachine(tx, node, id) : await readMaasSystemId(tx, nodeId);
-  if (mode === "release") await mustHaveMachine(tx, node, maasSystemId);
+  if (mode === "release" || mode === "reimage") await mustHaveMachine(tx, node, maasSystemId, mode);
   const priorStatus = await priorStatusOf(tx, node, request.reason);
   const input = inputOf(nodeId, request);
   await insertWorkflows(tx, [{ id, kind: mode, siteId: node.siteId, stage: firstStageOf(mode), input, requestedBy }]);
@@ -118,14 +134,20 @@ export async function startDecommission(
  * Throws unless MAAS has a machine to release. A node whose host was installed by hand (manual mode) has no machine in MAAS; another node may have
  * lost its binding to a machine.
  */
-async function mustHaveMachine(tx: Tx, node: Node, maasSystemId: string | null): Promise<void> {
+async function mustHaveMachine(
+  tx: Tx,
+  node: Node,
+  maasSystemId: string | null,
+  mode: "release" | "reimage",
+): Promise<void> {
+  const todo = mode === "release" ? "released" : "deployed again";
   const refuse = (why: string) =>
-    new ApiError("conflict", `No machine can be released for node ${node.hostname}: ${why}`, {
+    new ApiError("conflict", `No machine can be ${todo} for node ${node.hostname}: ${why}`, {
       context: { node_id: node.id },
     });
-  if (node.onboardingMode === "manual") throw refuse("it was installed by hand, so no MAAS manages it. Remove it.");
+  if (node.onboardingMode === "manual") throw refuse("it was installed by hand, so no MAAS manages it.");
   if (maasSystemId === null || !(await hasProfile(tx, node.id)))
-    throw refuse("it is bound to no machine in MAAS. Release the machine there, then remove the node.");
+    throw refuse("it is bound to no machine in MAAS. Find the machine there, or drain and remove the node.");
 }
 
 /**
@@ -170,6 +192,9 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
   node_id: nodeId,
   ...(request.mode === "release" ? {} : { agent_wait_seconds: request.agent_wait_seconds }),
   ...(request.mode === "drain" ? { deadline_seconds: request.deadline_seconds, force: request.force } : {}),
+  // A soft reset ends the sessions of the tenant at once, because the tenancy is over.
+  ...(request.mode === "soft_reset" || request.mode === "reimage" ? { force: true } : {}),
+  ...(request.mode === "reimage" ? { erase: request.erase } : {}),
 });
 
 /** Holds the node for the operation, because a node has at most one operation. A failed operation holds the node too, because it can be resumed. */

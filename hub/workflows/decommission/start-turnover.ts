@@ -1,18 +1,27 @@
-import type { NodeId, WorkflowId } from "../../../shared/ids.ts";
+import type { WorkflowId } from "../../../shared/ids.ts";
+import { turnoverPolicies } from "../../db/queries/node-profiles.ts";
+import type { AllocationRow, Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import type { Ending } from "../../node/allocation-moves.ts";
+import { turnoverMode } from "../../node/turnover-mode.ts";
 import { startDecommission } from "./start-decommission.ts";
 
 const AGENT_WAIT_SECONDS = 900;
 
 /**
- * Begins the operation that clears a node of the tenant whose allocation ends (architecture 14.2). While no soft reset is built, this operation is a
- * drain that ends all login sessions. The allocation then ends when MAAS releases the node's machine, or when the node is removed. A forced turnover
- * does not wait for an agent that is not connected.
+ * Begins the operation that cleans a node after the tenant whose allocation ends (architecture 14.2). The node's profile and the tenant's rights decide
+ * between a soft reset and a reimage. A forced turnover does not wait for an agent that is not connected: it fails at once, and a person decides.
  */
-export async function startTurnover(tx: Tx, nodeId: NodeId, { reason, forced, actor }: Ending): Promise<WorkflowId> {
-  const agent_wait_seconds = forced ? 0 : AGENT_WAIT_SECONDS;
-  const drain = { mode: "drain", reason, deadline_seconds: 0, force: true, agent_wait_seconds } as const;
-  const created = await startDecommission(tx, nodeId, drain, actor);
+export async function startTurnover(
+  tx: Tx,
+  node: Node,
+  { grantsRoot }: Pick<AllocationRow, "grantsRoot">,
+  { reason, forced, actor }: Ending,
+): Promise<WorkflowId> {
+  const policy = (await turnoverPolicies(tx, [node.id])).get(node.id) ?? null;
+  const mode = turnoverMode({ grantsRoot, onboardingMode: node.onboardingMode, policy });
+  const asked = { reason, agent_wait_seconds: forced ? 0 : AGENT_WAIT_SECONDS };
+  const request = mode === "reimage" ? ({ mode, erase: "secure", ...asked } as const) : ({ mode, ...asked } as const);
+  const created = await startDecommission(tx, node.id, request, actor);
   return created.decommission_id;
 }

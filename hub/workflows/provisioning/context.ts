@@ -28,7 +28,7 @@ export interface ProvisionContext<Input = unknown, State extends ProvisionState 
   readonly profile: MaasSiteProfile;
   readonly sku: Sku;
   /** The workflow's name in messages, and as the owner of the status changes that it makes to the node (state model 3.3). */
-  readonly operation: "onboarding";
+  readonly operation: "onboarding" | "reimage";
 }
 export type ProvisionStage<Name extends ProvisioningStage = ProvisioningStage> = Stage<
   ProvisionContext,

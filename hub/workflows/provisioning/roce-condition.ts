@@ -25,14 +25,14 @@ function roceWord(state: ProvisionContext["state"], required: boolean): RoceWord
   return {
     status: "False",
     reason: required ? "AddressesMissing" : MISSING_BUT_ALLOWED,
-    message: `${set} Not set: ${list(warnings)}. Correct the rows, the wiring or MAAS; the next onboarding of the host sets them.${others}`,
+    message: `${set} Not set: ${list(warnings)}. Correct the rows, the wiring or MAAS; the next onboarding or reimage of the host sets them.${others}`,
   };
 }
 
 /** Writes the condition `network.roce` for the node's new provisioning attempt, because the condition of the previous attempt no longer applies. */
 export async function tellRoce(
   tx: Tx,
-  { state, profile, host, workflowId }: ProvisionContext,
+  { state, profile, host, workflowId, operation }: ProvisionContext,
   node: Parameters<typeof writeOwnCondition>[1],
 ): Promise<void> {
   const word = roceWord(state, profile.roceRequired);
@@ -48,7 +48,8 @@ export async function tellRoce(
     data: {
       node_id: node.id,
       hostname: host.hostname,
-      onboarding_id: workflowId,
+      onboarding_id: operation === "onboarding" ? workflowId : null,
+      decommission_id: operation === "reimage" ? workflowId : null,
       assignments: state.roce_assigned ?? 0,
       applied: state.roce_applied ?? 0,
       problems: (state.roce_warnings ?? []).slice(0, 32),

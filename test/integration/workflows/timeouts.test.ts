@@ -12,7 +12,7 @@ import type { DecommissionStage, OnboardingStage } from "../../../shared/workflo
 import type { Machine, Plan } from "../../fakes/maas/state/model.ts";
 import { STATUS } from "../../fakes/maas/state/statuses.ts";
 import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding-rig.ts";
-import { type RetiredHost, retiredHost, startRelease } from "../../support/release-world.ts";
+import { type DeployedHost, retiredHost, startRelease } from "../../support/release-world.ts";
 import { startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
@@ -37,7 +37,7 @@ interface Case {
     machine: Machine | undefined,
   ) => Promise<void> | void;
   /** Set in a case that releases the machine of a retired node: the function prepares that machine. */
-  readonly released?: (rig: OnboardingRig, host: RetiredHost) => void;
+  readonly released?: (rig: OnboardingRig, host: DeployedHost) => void;
   /**
    * Makes every request to MAAS whose path contains `path` fail from the start. A case with `away` runs alone, because the fault would hit other
    * cases.

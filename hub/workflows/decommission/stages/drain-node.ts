@@ -8,12 +8,19 @@ import {
   stateConflict,
 } from "../decommission-context.ts";
 import { DRAIN, drainSeconds, undoDrain } from "../drain-work.ts";
+import { hasLostSystem, isCleanable, KEEPS_STATUS } from "../keeps-status.ts";
+
+const GONE = { kind: "skipped", message: "The drained system is gone" } as const;
 
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
   const { node, decommission, session } = context;
   if (node.status === "retired" || node.status === "removing" || node.status === "deleted")
     return { kind: "skipped", message: `The node is ${node.status} already` };
-  if (node.status !== "draining") return { kind: "failed", failure: stateConflict(context, node.status, "drained") };
+  if (hasLostSystem(decommission.mode, node.status))
+    return { kind: "skipped", message: "The system that was drained is gone" };
+  const keeps = KEEPS_STATUS[decommission.mode];
+  if (keeps ? !isCleanable(node.status) : node.status !== "draining")
+    return { kind: "failed", failure: stateConflict(context, node.status, "drained") };
   const task = await settledTask(context, DRAIN);
   if (task?.state === "succeeded")
     return { kind: "done", message: "The agent has drained the host", details: { task_id: task.id } };
@@ -55,9 +62,13 @@ export const drainNode: DecommissionStageOf<"drain_node"> = {
   // connect, a person must find the cause.
   overrides: { post_deploy_connectivity_failure: { retry: "never" } },
   run: (context) => startWork(context, DRAIN),
-  compensate: async (context) => ({
-    kind: "done",
-    message: "If the drain had closed the host to users, the agent opens it again",
-    commit: (tx) => undoDrain(tx, context.workflowId, context.node.id, "The drain was given up"),
-  }),
+  // A failed deploy of a reimage is undone too, but the drained system is gone then.
+  compensate: async (context, cause) =>
+    cause === "failure"
+      ? GONE
+      : {
+          kind: "done",
+          message: "If the drain had closed the host to users, the agent opens it again",
+          commit: (tx) => undoDrain(tx, context.workflowId, context.decommission, "The drain was given up"),
+        },
 };

@@ -1,6 +1,8 @@
 import { failure } from "../../../../shared/failures.ts";
 import { MAAS_STATUS } from "../../../../shared/maas-status.ts";
+import type { Tx } from "../../../db/tx.ts";
 import { MaasError, type MaasErrorCode } from "../../../maas/port.ts";
+import { enterReimage } from "../../../node/lifecycle.ts";
 import type { Compensation, CompensationCause, Observation, Outcome } from "../../engine/stage.ts";
 import { machineEvidence } from "../../machine/verdict-table.ts";
 import { UNHEARD_CALL_SECONDS, WAIT_RETRY } from "../../services.ts";
@@ -56,6 +58,10 @@ export const releaseMaasNode: DecommissionStageOf<"release_maas_node"> = {
 
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
   mustStandForRelease(context, context.node, context.boundSystemId);
+  // A reimage has deployed the host again since it released the old system.
+  const { releasedGeneration } = context.decommission;
+  if (releasedGeneration !== null && releasedGeneration < context.node.generation)
+    return { kind: "skipped", message: "The machine was released before, and is deployed again" };
   const machine = await watchedMachine(context, "release_maas_node");
   const gone = hostIsGone(context);
   if (machine === null) return { ...waitForMachine(context, REASON), commit: gone };
@@ -75,15 +81,20 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
 }
 
 async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {
-  const { node, workflowId, state } = context;
+  const { node, workflowId, state, decommission } = context;
   if (state.release_intent !== node.generation) {
     const wait = waitForMachine(context, "The release call to MAAS");
-    return { ...wait, seconds: 0, patch: { release_intent: node.generation } };
+    const commit = async (tx: Tx) => {
+      if (decommission.mode === "reimage") await enterReimage(tx, node.id, decommission.reason);
+    };
+    return { ...wait, seconds: 0, patch: { release_intent: node.generation }, commit };
   }
   await mustStillStand(context);
   try {
     const comment = `muster decommission ${workflowId}`;
-    await (await maasOf(context)).release(machineOf(context).systemId, { comment });
+    const { erase } = context.input;
+    const how = erase === "none" ? { comment } : { comment, erase };
+    await (await maasOf(context)).release(machineOf(context).systemId, how);
   } catch (error) {
     if (!(error instanceof MaasError) || !LOOK_AGAIN.includes(error.code)) throw error;
     const seen = await look(context);
@@ -97,6 +108,11 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
   };
 }
 
+const nodeAfter = ({ node, decommission }: DecommissionContext): string =>
+  decommission.mode === "reimage"
+    ? `Node ${node.hostname} is quarantined; reimage it again, or drain and remove it.`
+    : `Node ${node.hostname} stays retired and cannot be activated again; remove it.`;
+
 /**
  * The compensation of a release does not change the node's status. A release that MAAS has accepted cannot be undone. If MAAS has not accepted the
  * release yet, the compensation has nothing to undo.
@@ -106,7 +122,8 @@ async function compensate(
   cause: CompensationCause,
 ): Promise<Compensation<DecommissionState>> {
   const { state, node, decommission } = context;
-  if (cause === "restart") return { kind: "skipped", message: "The restarted release observes the machine again" };
+  if (cause !== "cancel")
+    return { kind: "skipped", message: "The released machine is observed again before anything is done to it" };
   const asked = state.release_intent === node.generation;
   const released = decommission.releasedGeneration === node.generation;
   if (!asked && !released)
@@ -122,7 +139,7 @@ async function compensate(
   }
   const now = machine === null ? "not in MAAS any more" : `'${machine.statusName}' in MAAS`;
   const removed = node.status === "deleted";
-  const then = removed ? "" : ` Node ${node.hostname} stays retired and cannot be activated again; remove it.`;
+  const then = removed ? "" : ` ${nodeAfter(context)}`;
   const message = `A release cannot be undone: machine ${systemId} is ${now}.${then} The host may be onboarded again.`;
   return {
     kind: "skipped",

@@ -1,0 +1,34 @@
+import type { AllocationId, WorkflowId } from "../../../shared/ids.ts";
+import { TASKS } from "../../../shared/tasks/index.ts";
+import { eq } from "../orm.ts";
+import { type AllocationRow, allocations, tasks } from "../schema/index.ts";
+import type { Db, Tx } from "../tx.ts";
+
+/** The tenant's use of the node that an operation ends. */
+export interface Tenancy {
+  readonly allocationId: AllocationId;
+  readonly tenant: string;
+  readonly loginUser: string;
+  readonly grantsRoot: boolean;
+  /** The uid that the agent gave the tenant's account. Null if no result of the agent says that it made the account. */
+  readonly uid: number | null;
+}
+
+/** The allocation whose turnover the operation is, or null if no allocation ended. */
+export async function readTenancy(db: Db, operation: WorkflowId): Promise<Tenancy | null> {
+  const [row] = await db
+    .select({ allocation: allocations, result: tasks.result })
+    .from(allocations)
+    .leftJoin(tasks, eq(tasks.id, allocations.grantTaskId))
+    .where(eq(allocations.decommissionId, operation));
+  if (row === undefined) return null;
+  const { id, tenant, loginUser, grantsRoot } = row.allocation;
+  const granted = TASKS["allocation.grant_user"].result.safeParse(row.result);
+  return { allocationId: id, tenant, loginUser, grantsRoot, uid: granted.success ? granted.data.uid : null };
+}
+
+/** Locks the allocation whose turnover the operation is. */
+export async function lockAllocationOfOperation(tx: Tx, operation: WorkflowId): Promise<AllocationRow | null> {
+  const [row] = await tx.select().from(allocations).where(eq(allocations.decommissionId, operation)).for("update");
+  return row ?? null;
+}

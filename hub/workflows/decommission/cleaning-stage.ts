@@ -1,0 +1,84 @@
+import { failure } from "../../../shared/failures.ts";
+import type { TaskResult, TaskType } from "../../../shared/tasks/index.ts";
+import { TASKS } from "../../../shared/tasks/index.ts";
+import type { DecommissionStage } from "../../../shared/workflow-status.ts";
+import type { Task } from "../../db/schema/index.ts";
+import type { Observation, Outcome } from "../engine/stage.ts";
+import { type AgentWork, cancelWork, judgeTask, settledTask, startWork } from "./agent-work.ts";
+import {
+  type DecommissionContext,
+  type DecommissionStageOf,
+  type DecommissionState,
+  stateConflict,
+} from "./decommission-context.ts";
+import { isCleanable } from "./keeps-status.ts";
+
+type Verdict = Extract<Outcome<DecommissionState>, { readonly kind: "done" | "failed" }>;
+
+/** A stage that has the agent carry out one task of a turnover, and decides from the task's result. */
+interface CleaningStage<Name extends DecommissionStage, T extends TaskType> {
+  readonly name: Name;
+  readonly title: string;
+  readonly work: AgentWork<T>;
+  /** Why the stage has nothing to do, or null if it has work. */
+  readonly nothingToDo: (context: DecommissionContext) => string | null;
+  /** Decides from the result of the finished task. A result with a failed step must not end as `done`. */
+  readonly decide: (context: DecommissionContext, result: TaskResult<T>, task: Task) => Verdict | Promise<Verdict>;
+}
+
+/**
+ * Makes a cleaning stage. A task that finished before the stage was entered proves nothing about the host's present state, so a stage that an operator
+ * runs again queues a new task.
+ */
+export function cleaningStage<Name extends DecommissionStage, T extends TaskType>(
+  spec: CleaningStage<Name, T>,
+): DecommissionStageOf<Name> {
+  const { work } = spec;
+  return {
+    name: spec.name,
+    title: spec.title,
+    reentry: { rule: "observe_first", observe: (context) => observe(context, spec) },
+    timeout: {
+      seconds: (context) => context.input.agent_wait_seconds + work.deadlineSeconds(context),
+      failure: (context) =>
+        failure(
+          "upstream_transient",
+          "cleaning_failed",
+          `The agent of ${context.node.hostname} did not end the task ${work.type} in time.`,
+          { node_id: context.node.id, agent_connected: context.session !== null, task_type: work.type },
+        ),
+    },
+    retry: { maxAttempts: 2, baseSeconds: 5, maxSeconds: 60 },
+    overrides: { post_deploy_connectivity_failure: { retry: "never" } },
+    run: (context) => startWork(context, work),
+    compensate: async (context) => ({
+      kind: "done",
+      message: `The task ${work.type} is cancelled if the agent had not ended it`,
+      commit: async (tx) => void (await cancelWork(tx, context.workflowId, work)),
+    }),
+  };
+}
+
+async function observe<Name extends DecommissionStage, T extends TaskType>(
+  context: DecommissionContext,
+  spec: CleaningStage<Name, T>,
+): Promise<Observation<DecommissionState>> {
+  const { node } = context;
+  if (!isCleanable(node.status)) return { kind: "failed", failure: stateConflict(context, node.status, "cleaned") };
+  const nothing = spec.nothingToDo(context);
+  if (nothing !== null) return { kind: "skipped", message: nothing };
+  const task = await settledTask(context, spec.work);
+  if (task?.state !== "succeeded") return judgeTask(context, spec.work, task) ?? { kind: "not_started" };
+  if (task.id === context.state.failed_task_id || isOlder(context, task)) return { kind: "not_started" };
+  const result = TASKS[spec.work.type].result.safeParse(task.result);
+  if (!result.success) {
+    const message = `The result of the task ${spec.work.type} of ${node.hostname} cannot be read, so the host does not count as clean. Resume.`;
+    const unread = failure("upstream_transient", "cleaning_failed", message, { node_id: node.id, task_id: task.id });
+    return { kind: "failed", failure: unread, patch: { failed_task_id: task.id } };
+  }
+  const verdict = await spec.decide(context, result.data as TaskResult<T>, task);
+  return verdict.kind === "failed" ? { ...verdict, patch: { ...verdict.patch, failed_task_id: task.id } } : verdict;
+}
+
+const isOlder = (context: DecommissionContext, task: Task): boolean =>
+  task.finishedAt !== null && task.finishedAt < context.enteredAt;

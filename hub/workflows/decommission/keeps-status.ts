@@ -1,0 +1,22 @@
+import type { NodeStatus } from "../../../shared/node-status.ts";
+import type { DecommissionMode } from "../../../shared/workflow-status.ts";
+
+/**
+ * True for the modes after which the node is in service again. Such a mode cordons its node and does not make it `draining`, because the state model
+ * has no way back from `draining` to `active` (decision N1).
+ */
+export const KEEPS_STATUS: Readonly<Record<DecommissionMode, boolean>> = {
+  drain: false,
+  release: false,
+  remove: false,
+  soft_reset: true,
+  reimage: true,
+};
+
+/** The statuses of a node with a system that can be cleaned. */
+const CLEANABLE: readonly NodeStatus[] = ["active", "offline", "quarantined"];
+export const isCleanable = (status: NodeStatus): boolean => CLEANABLE.includes(status);
+
+/** True if a node with this status has lost the system that the mode would drain: a reimage makes its node `enrolling` before the release. */
+export const hasLostSystem = (mode: DecommissionMode, status: NodeStatus): boolean =>
+  mode === "reimage" && status === "enrolling";

@@ -1,0 +1,22 @@
+import { failure } from "../../../shared/failures.ts";
+import type { AgentWork } from "./agent-work.ts";
+
+/** How long the agent has to reopen the host after a turnover. The task itself takes seconds. */
+const UNDRAIN_SECONDS = 900;
+
+/** The undrain at the end of a turnover. A later drain of the same operation makes the undrain outdated. */
+export const UNDRAIN: AgentWork<"node.undrain"> = {
+  type: "node.undrain",
+  undoneBy: "node.drain",
+  input: (context) => ({ reason: context.decommission.reason }),
+  deadlineSeconds: () => UNDRAIN_SECONDS,
+  isAskedFor: () => true,
+  failed: (context, task, evidence) =>
+    failure(
+      "upstream_transient",
+      "drain_failed",
+      `Host ${context.node.hostname} was not opened again: ${task.errorMessage ?? `the task is ${task.state}`}`,
+      evidence,
+    ),
+  waitsFor: () => "The agent to let users log in again",
+};

@@ -1,0 +1,94 @@
+import type { ProvisioningStage, STAGES_OF_MODE } from "../../../shared/workflow-status.ts";
+import { releaseDeploySlot } from "../../db/queries/deploy-slots.ts";
+import { decommissionHooks } from "../decommission/decommission.ts";
+import { DecommissionInput } from "../decommission/decommission-context.ts";
+import { observedMachine } from "../decommission/release-machine.ts";
+import { disableNode } from "../decommission/stages/disable-node.ts";
+import { drainNode } from "../decommission/stages/drain-node.ts";
+import { enableNode } from "../decommission/stages/enable-node.ts";
+import { releaseMaasNode } from "../decommission/stages/release-maas-node.ts";
+import { defineWorkflow, type Workflow } from "../engine/workflow.ts";
+import type { ProvisionStage } from "../provisioning/context.ts";
+import { PROVISION_COUNTERS, PROVISION_RESTART, PROVISION_STAGES } from "../provisioning/provisioning.ts";
+import type { WorkflowServices } from "../services.ts";
+import {
+  buildReimageContext,
+  type ReimageContext,
+  type ReimageStage,
+  type ReimageStages,
+  ReimageState,
+} from "./context.ts";
+import { loadSiteConfig } from "./stages/load-site-config.ts";
+
+type ReimageStageName = (typeof STAGES_OF_MODE)["reimage"][number];
+
+/**
+ * A provisioning stage of a reimage. Once the node is in service again, later stages of the reimage may be cancelled without an undo of the deploy:
+ * the new system stays.
+ */
+const provisioning = <Name extends ProvisioningStage>(stage: ProvisionStage<Name>): ReimageStage<Name> => {
+  const undo = stage.compensate;
+  if (undo === undefined) return stage;
+  return {
+    ...stage,
+    compensate: async (context, cause) =>
+      context.node.status === "enrolling"
+        ? undo(context, cause)
+        : { kind: "skipped", message: `The node is ${context.node.status}, so nothing was provisioned that is undone` },
+  };
+};
+
+/** The reimage of lifecycle 5.3: takes the host out of use, releases its machine, deploys it again and returns the node to service. */
+const REIMAGE_STAGES: ReimageStages<(typeof STAGES_OF_MODE)["reimage"]> = [
+  disableNode,
+  drainNode,
+  loadSiteConfig,
+  releaseMaasNode,
+  // `map` keeps the number, the order and the names of the stages, which its type does not say.
+  ...(PROVISION_STAGES.map((stage) => provisioning(stage as ProvisionStage)) as unknown as typeof PROVISION_STAGES),
+  enableNode,
+];
+
+/**
+ * For a failed stage, the stage at which `resume` begins again. Stages that configure the released machine begin again at the release, which adopts a
+ * machine that is Ready.
+ */
+const RESUME_AT: Readonly<Record<ReimageStageName, ReimageStageName>> = {
+  disable_node: "disable_node",
+  drain_node: "drain_node",
+  load_site_config: "load_site_config",
+  release_maas_node: "release_maas_node",
+  configure_storage: "load_site_config",
+  apply_roce_phase2: "load_site_config",
+  ensure_pxe_interface_auto: "load_site_config",
+  render_cloud_init: "load_site_config",
+  ...PROVISION_RESTART.resume,
+  enable_node: "enable_node",
+};
+
+export function reimageWorkflow(services: WorkflowServices): Workflow {
+  const restart: Readonly<Record<"retry" | "resume", Readonly<Partial<Record<string, ReimageStageName>>>>> = {
+    retry: PROVISION_RESTART.retry,
+    resume: RESUME_AT,
+  };
+  const hooks = decommissionHooks("reimage");
+  return defineWorkflow<ReimageContext, DecommissionInput, ReimageState>({
+    kind: "reimage",
+    stages: REIMAGE_STAGES,
+    input: DecommissionInput,
+    state: ReimageState.partial(),
+    renamed: {},
+    buildContext: (run) => buildReimageContext(services, run),
+    observedEvidence: observedMachine,
+    hooks: {
+      ...hooks,
+      onEnded: async (tx, row, end) => {
+        await releaseDeploySlot(tx, row.id);
+        await hooks.onEnded(tx, row, end);
+      },
+    },
+    restartPoint: (verb, stage) => restart[verb][stage] ?? stage,
+    forgottenOnRerun: ["deploy_failure"],
+    forgottenOnRecovery: [...PROVISION_COUNTERS],
+  });
+}
