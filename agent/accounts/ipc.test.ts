@@ -37,7 +37,7 @@ describe("tables of the kernel", () => {
   it("list mounts with the characters that the kernel writes as numbers", () => {
     const text =
       "36 35 98:0 /mnt /home/a\\040b\\012c\\134 rw,noatime master:1 shared:2 - ext3 /dev/root rw\n\nbroken\n";
-    expect(parseMounts(text)).toEqual([{ path: "/home/a b\nc\\", type: "ext3" }]);
+    expect(parseMounts(text)).toMatchObject([{ path: "/home/a b\nc\\", type: "ext3" }]);
     expect(parseMounts(readFileSync("/proc/self/mountinfo", "latin1")).map(({ path }) => path)).toContain("/");
   });
 });
