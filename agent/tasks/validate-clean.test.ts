@@ -231,6 +231,18 @@ const entriesOf = (one: ResidueSnapshot, item: ResidueItem) => {
   return reading !== undefined && "entries" in reading ? reading.entries : [];
 };
 
+describe("the loaded kernel modules", () => {
+  it("are no finding if they are files of the host's modules, also when a driver is loaded later", async () => {
+    host.write("proc/sys/kernel/osrelease", "6.8.0-1-generic\n");
+    host.write("usr/lib/modules/6.8.0-1-generic/modules.dep", "updates/dkms/nvidia-uvm.ko.zst: kernel/x.ko\n");
+    const baseline = await snapshot();
+    host.write("proc/modules", "nvidia_uvm 1 0 - Live 0x0 (POE)\nnbd 1 0 - Live 0x0\n");
+    expect(foundIn(baseline, await snapshot(), "kernel_modules")).toEqual(["clean"]);
+    host.write("proc/modules", "nvidia_uvn 1 0 - Live 0x0 (POE)\n");
+    expect(foundIn(baseline, await snapshot(), "kernel_modules")).toEqual(["added module nvidia_uvn (POE)"]);
+  });
+});
+
 describe.skipIf(!isRoot)("validate_clean, as root, on files of other users", () => {
   it("finds files of the tenant, files without an account, setuid programs and their changes", async () => {
     for (const name of ["ping", "su", "mount"]) {

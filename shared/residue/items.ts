@@ -144,9 +144,9 @@ export const RESIDUE_ITEMS = {
   },
   package_sources: { title: "Sources of packages", rule: "same", reads: "/etc/apt" },
   kernel_modules: {
-    title: "Kernel modules from outside the kernel",
+    title: "Kernel modules without a file on the host",
     rule: "no_more",
-    reads: "/proc/modules, /proc/sys/kernel/tainted",
+    reads: "/proc/modules, modules.dep, /proc/sys/kernel/tainted",
   },
   module_config: {
     title: "Configuration of kernel modules",

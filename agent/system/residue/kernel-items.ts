@@ -6,31 +6,39 @@ import { openFilesOf, pidsOf } from "./processes.ts";
 import { linesOf, namesIn, presence, presences, type Reading, settled, textOf, valued } from "./reading.ts";
 import { describeFile, readTrees } from "./trees.ts";
 
-/** Marks of the kernel that come from modules and from tampering. The other marks come from faults of hardware and kernel. */
+/**
+ * Marks of the kernel that come from tampering. Faults of hardware and kernel set other marks, and so does every driver from outside the kernel.
+ */
 const TAINT_BITS: Readonly<Record<number, string>> = {
-  0: "proprietary module",
   1: "module loaded by force",
   3: "module removed by force",
   8: "ACPI table replaced",
-  12: "module from outside the kernel",
-  13: "module without a signature",
   15: "kernel patched while it runs",
 };
 
 /**
- * Modules from outside the kernel's own package. The kernel loads its own modules by itself, for example for a new mount, so they are no entries. The
- * last column of /proc/modules shows the marks of a module in parentheses.
+ * Modules from outside the kernel that no file of the host's modules explains. A driver of the host may be loaded at its first use, and the items
+ * `module_config` and `package_files` compare the files of drivers. The last column of /proc/modules shows the marks of a module in parentheses.
  */
 export async function readKernelModules(reading: Reading): Promise<ResidueEntry[]> {
+  const installed = await installedModules(reading);
   const modules = linesOf(await readText(join(reading.root, "proc/modules"))).flatMap((line) => {
     const marks = /\(([A-Z]+)[+-]?\)$/.exec(line)?.[1];
-    return marks === undefined ? [] : [`module ${line.split(" ")[0]} (${marks})`];
+    const name = line.split(" ", 1)[0] ?? "";
+    return marks === undefined || installed.has(name) ? [] : [`module ${name} (${marks})`];
   });
   const taint = Number((await textOf(reading, "/proc/sys/kernel/tainted")) || "0");
   const marks = Object.entries(TAINT_BITS).flatMap(([bit, word]) =>
     Math.floor(taint / 2 ** Number(bit)) % 2 === 1 ? [`kernel mark: ${word}`] : [],
   );
   return presences(reading, [...modules, ...marks]);
+}
+
+/** The names of the modules that the running kernel can load, from lines such as `updates/dkms/nvidia-uvm.ko.zst: kernel/x.ko`. */
+async function installedModules(reading: Reading): Promise<ReadonlySet<string>> {
+  const kernel = await textOf(reading, "/proc/sys/kernel/osrelease");
+  const lines = linesOf(await readText(join(reading.root, "usr/lib/modules", kernel, "modules.dep")));
+  return new Set(lines.map((line) => /([^/:]+)[.]ko[^/:]*:/.exec(line)?.[1]?.replaceAll("-", "_") ?? ""));
 }
 
 /** The configuration of modules, and the folders of each kernel's modules to which other packages and people add. */
