@@ -1,0 +1,152 @@
+/** The whole way of a node from one tenant to the next: allocation, release, turnover by the workflow engine, and the next allocation. */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createAllocation } from "../../../hub/allocations/create-allocation.ts";
+import { releaseAllocation } from "../../../hub/allocations/end-allocation.ts";
+import { sweepAllocations } from "../../../hub/allocations/sweep.ts";
+import { and, eq, inArray, sql } from "../../../hub/db/orm.ts";
+import { readAllocation } from "../../../hub/db/queries/allocations.ts";
+import { waitKey, wakeWorkflows } from "../../../hub/db/queries/workflow-wakes.ts";
+import { domainEvents, nodeDecommissions, nodes, tasks } from "../../../hub/db/schema/index.ts";
+import type { WorkflowRunner } from "../../../hub/workflows/engine/runner.ts";
+import { workflowsOf } from "../../../hub/workflows/registry.ts";
+import { AllocationCreate } from "../../../shared/api/allocations.ts";
+import type { AllocationId, NodeId } from "../../../shared/ids.ts";
+import { makeSchedulable, SSH_KEY } from "../../support/allocatable-node.ts";
+import { quietLog } from "../../support/log.ts";
+import { nodeInService } from "../../support/node-in-service.ts";
+import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding-rig.ts";
+import { hostInService } from "../../support/release-world.ts";
+import { startRunner } from "../../support/rig-hub.ts";
+import { until } from "../../support/until.ts";
+
+let rig: OnboardingRig;
+let runner: WorkflowRunner;
+beforeAll(async () => {
+  rig = await startOnboardingRig({ machines: 2 });
+  runner = startRunner(rig);
+});
+afterAll(async () => {
+  await runner?.close();
+  await rig?.close();
+});
+
+const db = () => rig.services.db;
+const { kinds, by } = {
+  kinds: () => workflowsOf(rig.services),
+  by: { reason: "the order is over", actor: "ann", role: "admin", requestId: "r" },
+};
+const step = (name: string, outcome: string) => ({ step: name, target: "alice", outcome, message: "", evidence: {} });
+/** The result of each task that an agent reports when all its work went well. */
+const RESULTS: Readonly<Record<string, object>> = {
+  "allocation.grant_user": { uid: 30_001, steps: [step("account", "ok")] },
+  "allocation.revoke_user": { uid: 30_001, steps: [step("account", "ok")] },
+  "node.drain": { drained: true, sessions_closed: 0, remaining_users: [] },
+  "node.undrain": { was_draining: true },
+};
+/** Plays the node's agent once: each task that waits ends well, or as `more` says for its type. */
+async function playAgent(nodeId: NodeId, more: Readonly<Record<string, object>> = {}): Promise<void> {
+  const waiting = await db()
+    .select()
+    .from(tasks)
+    .where(and(eq(tasks.nodeId, nodeId), inArray(tasks.state, ["queued", "offered"])));
+  for (const { id, type } of waiting)
+    await rig.services.inTx(async (tx) => {
+      const end = {
+        state: "succeeded",
+        attempts: 1,
+        result: RESULTS[type],
+        finishedAt: sql`clock_timestamp()`,
+      } as const;
+      await tx
+        .update(tasks)
+        .set({ ...end, leaseUntil: null, ...more[type] })
+        .where(eq(tasks.id, id));
+      await wakeWorkflows(tx, [waitKey.task(id)]);
+    });
+  await sweepAllocations({ ...rig.services, log: quietLog });
+}
+const request = (nodeId: NodeId, root = false) =>
+  AllocationCreate.parse({ node_id: nodeId, tenant: "acme", login_user: "alice", ssh_keys: [SSH_KEY], root });
+async function allocate(nodeId: NodeId, root = false): Promise<AllocationId> {
+  const { id } = await rig.services.inTx((tx) => createAllocation(tx, request(nodeId, root), "ann"));
+  await playAgent(nodeId);
+  expect((await readAllocation(db(), id))?.status).toBe("active");
+  return id;
+}
+const release = (id: AllocationId) =>
+  rig.services.inTx((tx) => releaseAllocation(tx, kinds(), id, { ...by, forced: false }));
+const modeOf = async (id: AllocationId) => {
+  const row = await readAllocation(db(), id);
+  if (row?.decommissionId == null) throw new Error("no turnover has begun");
+  const found = await db()
+    .select()
+    .from(nodeDecommissions)
+    .where(eq(nodeDecommissions.decommissionId, row.decommissionId));
+  return found[0]?.mode;
+};
+
+describe("after a tenant without root", () => {
+  it("the node is cleaned in place, and the next tenant gets it", async () => {
+    const nodeId = await nodeInService(rig, "turn-1");
+    await rig.services.inTx((tx) => makeSchedulable(tx, nodeId));
+    const id = await allocate(nodeId);
+    await release(id);
+    expect(await modeOf(id)).toBe("soft_reset");
+    const ended = await until("the allocation has ended", async () => {
+      await playAgent(nodeId);
+      const row = await readAllocation(db(), id);
+      return row?.status === "ended" ? row : undefined;
+    });
+    expect(ended).toMatchObject({ endReason: by.reason, endForced: false });
+    const [revoked] = await db()
+      .select()
+      .from(tasks)
+      .where(and(eq(tasks.nodeId, nodeId), eq(tasks.type, "allocation.revoke_user")));
+    expect(revoked).toMatchObject({
+      state: "succeeded",
+      input: { allocation_id: id, login_user: "alice", plan: false },
+    });
+    const [node] = await db().select().from(nodes).where(eq(nodes.id, nodeId));
+    expect(node).toMatchObject({ status: "active", cordonReason: null });
+    expect(await allocate(nodeId)).not.toBe(id);
+    const told = await db()
+      .select()
+      .from(domainEvents)
+      .where(eq(domainEvents.subject, `allocations/${id}`))
+      .orderBy(domainEvents.seq);
+    expect(told.map(({ type }) => type.split(".").at(-1))).toEqual(["started", "active", "ending", "ended"]);
+  });
+
+  it("the node stays out of the pool while the account is still on the host", async () => {
+    const nodeId = await nodeInService(rig, "turn-2");
+    await rig.services.inTx((tx) => makeSchedulable(tx, nodeId));
+    const id = await allocate(nodeId);
+    await release(id);
+    const refused = { result: { uid: 30_001, steps: [step("home", "failed")] } };
+    await until("the turnover has failed", async () => {
+      await playAgent(nodeId, { "allocation.revoke_user": refused });
+      const row = await readAllocation(db(), id);
+      const { rows } = await db().execute<{ status: string }>(
+        sql`select status from workflows where id = ${row?.decommissionId ?? null}`,
+      );
+      return rows[0]?.status.startsWith("failed") === true ? true : undefined;
+    });
+    expect((await readAllocation(db(), id))?.status).toBe("ending");
+    await expect(rig.services.inTx((tx) => createAllocation(tx, request(nodeId), "bob"))).rejects.toMatchObject({
+      code: "allocation_exists",
+    });
+  });
+});
+
+describe("after a tenant with root", () => {
+  it("the node is reimaged, unless its profile allows a soft reset", async () => {
+    const { nodeId } = await hostInService(rig, 1, "turn-3");
+    const lenient = await rig.addProfile("lenient", { soft_reset_after_root: true });
+    const kept = await hostInService(rig, 2, "turn-4", lenient);
+    for (const id of [nodeId, kept.nodeId]) await rig.services.inTx((tx) => makeSchedulable(tx, id));
+    await runner.close();
+    const [gone, stays] = [await allocate(nodeId, true), await allocate(kept.nodeId, true)];
+    for (const id of [gone, stays]) await release(id);
+    expect([await modeOf(gone), await modeOf(stays)]).toEqual(["reimage", "soft_reset"]);
+  });
+});
