@@ -15,7 +15,15 @@ import { Runner } from "./runner.ts";
 const nodeId = newNodeId();
 const signer = new OrderSigner();
 const DRAIN = { type: "node.drain", input: { reason: "test", deadline_seconds: 60, force: false } } as const;
-const CLEANUP = { scope: "local", temporary: true, scratch: [], shares: [], free_space: false, plan: false } as const;
+const CLEANUP = {
+  scope: "local",
+  temporary: true,
+  scratch: [],
+  shares: [],
+  free_space: false,
+  weka_prefixes: [],
+  plan: false,
+} as const;
 const CHECK = { type: "node.heartbeat_check", input: { nonce: "n" } } as const;
 const drained = { ok: true, result: { drained: true, sessions_closed: 0, remaining_users: [] as string[] } } as const;
 

@@ -33,6 +33,7 @@ const input = (more: Partial<TaskInput<"node.storage_cleanup">> = {}) => ({
   scratch: ["/scratch"],
   shares: [],
   free_space: false,
+  weka_prefixes: ["/mnt/weka"],
   plan: false,
   ...more,
 });
@@ -97,9 +98,25 @@ describe("the storage cleanup", () => {
     expect(host.has("scratch/of-the-next-tenant")).toBe(true);
   });
 
-  it("never says that it cleaned a Weka client", async () => {
-    expect(await steps({ scope: "weka" })).toEqual(["weka_mounts wekafs unsupported"]);
+  it("skips the Weka client on a host without one, and cleans tokens and fstab all the same", async () => {
+    host.write("etc/passwd", "root:x:0:0:root:/root:/bin/sh\nada:x:1000:1000::/home/ada:/bin/sh\n");
+    host.write("home/ada/.weka/auth-token.json", "{}");
+    host.write("etc/fstab", "UUID=1 / ext4 defaults 0 1\nweka/fs /mnt/weka/a wekafs net=x 0 0\n");
+    host.write("proc/self/mountinfo", "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
+    expect(await steps({ scope: "weka" })).toEqual([
+      "weka_mounts wekafs skipped",
+      "weka_tokens ~/.weka/auth-token.json ok",
+      "weka_fstab /etc/fstab ok",
+    ]);
+    expect(host.has("home/ada/.weka/auth-token.json")).toBe(false);
+    expect(host.read("etc/fstab")).toBe("UUID=1 / ext4 defaults 0 1\n");
     expect(host.has("tmp/tenant/file")).toBe(true);
+  });
+
+  it("never says that it unmounted Weka where no systemd enforces a deadline", async () => {
+    host.write("proc/self/mountinfo", "30 21 0:50 / /mnt/weka rw - wekafs weka/fs rw\n");
+    const [mounts] = await steps({ scope: "weka" });
+    expect(mounts).toBe("weka_mounts wekafs failed");
   });
 
   it("begins nothing after a cancel", async () => {

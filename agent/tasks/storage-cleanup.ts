@@ -1,10 +1,17 @@
 import type { z } from "zod";
 import type { TaskHandlers, TaskInput, TaskResult, TaskRun } from "../../shared/tasks/index.ts";
 import { cleaningStep, messageOf } from "../accounts/step.ts";
-import { EMPTY_FOLDER, FILL_FREE_SPACE, type StepEnd } from "../system/storage/works.ts";
+import {
+  EMPTY_FOLDER,
+  FILL_FREE_SPACE,
+  LEAVE_WEKA,
+  REMOVE_WEKA_TOKENS,
+  type StepEnd,
+} from "../system/storage/works.ts";
 import type { System } from "../system/system.ts";
 import type { WorkKind } from "../system/workers/define-work.ts";
 import { isCancelledByHub } from "./cancelled.ts";
+import { withoutWekaLines } from "./weka-fstab.ts";
 
 const TYPE = "node.storage_cleanup";
 type Input = TaskInput<typeof TYPE>;
@@ -14,6 +21,8 @@ const HOUR_S = 3_600;
 const EMPTY_WITHIN_S = 4 * HOUR_S;
 /** A data disk of 30 TB takes about half a day at 1 GB in a second. */
 const FILL_WITHIN_S = 24 * HOUR_S;
+const WEKA_WITHIN_S = 900;
+const FSTAB = "/etc/fstab";
 const TEMPORARY_FOLDERS = ["/tmp", "/var/tmp"];
 
 /** One step of the cleanup: what it is called, what it works on, and the work that does it. */
@@ -33,8 +42,8 @@ interface PlannedStep {
 export const storageCleanup =
   (system: System): TaskHandlers[typeof TYPE] =>
   async (input, run) => {
+    if (input.plan) return { ok: true, result: { steps: plannedSteps(input) } };
     const planned = stepsOf(input);
-    if (input.plan) return { ok: true, result: { steps: planned.map((one) => stepOf(one, "planned", one.intent)) } };
     try {
       system.workers.begin(run.taskId, input);
     } catch (error) {
@@ -46,24 +55,54 @@ export const storageCleanup =
     }
     const steps: Step[] = [];
     for (const [index, one] of planned.entries())
-      steps.push(skippedFill(one, steps) ?? (await performStep(system, one, `step-${index}`, run)));
-    if (input.scope !== "local")
-      steps.push(cleaningStep("weka_mounts", "wekafs", "unsupported", "This agent cannot clean a Weka client."));
+      steps.push(
+        skippedFill(one, steps) ??
+          (await skippedWeka(system, one)) ??
+          (await performStep(system, one, `step-${index}`, run)),
+      );
+    if (input.scope !== "local") steps.push(await cleanFstab(system, input.weka_prefixes));
     return { ok: true, result: { steps } };
   };
+
+function plannedSteps(input: Input): Step[] {
+  const steps = stepsOf(input).map((one) => stepOf(one, "planned", one.intent));
+  const intent = "The lines of the tenant's Weka file systems would be removed.";
+  return input.scope === "local" ? steps : [...steps, cleaningStep("weka_fstab", FSTAB, "planned", intent)];
+}
 
 const stepOf = (one: PlannedStep, outcome: Step["outcome"], message: string, evidence: Step["evidence"] = {}): Step =>
   cleaningStep(one.step, one.target, outcome, message, evidence);
 
 function stepsOf(input: Input): PlannedStep[] {
-  if (input.scope === "weka") return [];
+  const weka = input.scope === "local" ? [] : WEKA_STEPS;
+  if (input.scope === "weka") return [...weka];
   const folders = [
     ...(input.temporary ? TEMPORARY_FOLDERS : []).map((path) => emptyStep("temporary", path)),
     ...input.scratch.map((path) => emptyStep("scratch", path)),
     ...input.shares.map((path) => emptyStep("share", path)),
   ];
-  return [...folders, ...(input.free_space ? folders : []).map(({ target }) => fillStep(target))];
+  return [...weka, ...folders, ...(input.free_space ? folders : []).map(({ target }) => fillStep(target))];
 }
+
+const WEKA_STEPS: readonly PlannedStep[] = [
+  {
+    step: "weka_mounts",
+    target: "wekafs",
+    intent:
+      "Each Weka file system would be unmounted, and the containers of the client removed. The client stays installed.",
+    work: LEAVE_WEKA,
+    input: {},
+    deadlineSeconds: WEKA_WITHIN_S,
+  },
+  {
+    step: "weka_tokens",
+    target: "~/.weka/auth-token.json",
+    intent: "The login tokens of Weka would be removed from the homes of all accounts.",
+    work: REMOVE_WEKA_TOKENS,
+    input: {},
+    deadlineSeconds: WEKA_WITHIN_S,
+  },
+];
 
 const emptyStep = (step: "temporary" | "scratch" | "share", path: string): PlannedStep => ({
   step,
@@ -94,6 +133,30 @@ function skippedFill(one: PlannedStep, earlier: readonly Step[]): Step | null {
   return first?.target === one.target
     ? null
     : stepOf(one, "skipped", `The free space of this file system is the work of the step for ${first?.target}.`);
+}
+
+/** The step of the Weka client on a host that has none. Otherwise null. An installed client stays, so the answer is the same after a restart. */
+async function skippedWeka(system: System, one: PlannedStep): Promise<Step | null> {
+  if (one.step !== "weka_mounts") return null;
+  const isPresent = await Promise.all(["/opt/weka", "/proc/wekafs"].map((path) => system.isPresent(path)));
+  if (isPresent.includes(true) || (await system.mounts()).some(({ type }) => type === "wekafs")) return null;
+  return stepOf(one, "skipped", "This host has no Weka client and no Weka file system.");
+}
+
+/** Removes the tenant's Weka lines from /etc/fstab. The edit changes nothing when it is repeated, so it needs no work of its own. */
+async function cleanFstab(system: System, prefixes: readonly string[]): Promise<Step> {
+  const step = (outcome: Step["outcome"], message: string, evidence: Step["evidence"] = {}): Step =>
+    cleaningStep("weka_fstab", FSTAB, outcome, message, evidence);
+  try {
+    const before = await system.read(FSTAB);
+    if (before === null) return step("skipped", "This host has no such file.");
+    const { text, removed, kept } = withoutWekaLines(before, prefixes);
+    if (removed > 0) await system.write(FSTAB, text, 0o644);
+    const message = `${removed} lines of Weka were removed; ${kept} others are outside the tenant's folders and stay.`;
+    return step("ok", message, { lines_removed: removed, lines_kept: kept });
+  } catch (error) {
+    return step("failed", `The file could not be changed: ${messageOf(error)}`);
+  }
 }
 
 async function performStep(system: System, one: PlannedStep, part: string, run: TaskRun<typeof TYPE>): Promise<Step> {

@@ -3,7 +3,15 @@ import { isScratchPath } from "../scratch-path.ts";
 import { cleaningStepsNamed } from "./cleaning-step.ts";
 import { defineTask } from "./define-task.ts";
 
-const STORAGE_STEPS = ["temporary", "scratch", "share", "free_space", "weka_mounts"] as const;
+const STORAGE_STEPS = [
+  "temporary",
+  "scratch",
+  "share",
+  "free_space",
+  "weka_mounts",
+  "weka_fstab",
+  "weka_tokens",
+] as const;
 
 const ScratchPath = z
   .string()
@@ -31,6 +39,8 @@ export const storageCleanup = defineTask({
     shares: z.array(z.string().regex(/^[/]share\d{1,3}$/)).max(64),
     /** Whether the task overwrites the free space of the file systems of the emptied folders with zeros. */
     free_space: z.boolean(),
+    /** The folders below which a tenant's Weka file systems are mounted. Their lines in /etc/fstab are removed, and no other line. */
+    weka_prefixes: z.array(ScratchPath).max(16),
     plan: z.boolean(),
   }),
   result: z.strictObject({ steps: cleaningStepsNamed(STORAGE_STEPS) }),

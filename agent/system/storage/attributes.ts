@@ -8,7 +8,7 @@ export const MOST_INODES = 200;
 const TOOL_FOLDERS = ["usr/bin", "usr/sbin", "bin", "sbin"];
 
 /** The path of a tool of the host, or null if the host has no such tool. */
-const toolPath = (root: string, tool: string): string | null =>
+export const toolPath = (root: string, tool: string): string | null =>
   TOOL_FOLDERS.map((folder) => join(root, folder, tool)).find((path) => existsSync(path)) ?? null;
 
 /** Clears the attributes of files in an open folder, and returns whether that succeeded. */

@@ -1,10 +1,14 @@
 import { type Performer, performer } from "../workers/define-work.ts";
 import { emptyFolderStep } from "./empty-folder-step.ts";
 import { fillFreeSpaceStep } from "./free-space.ts";
-import { EMPTY_FOLDER, FILL_FREE_SPACE } from "./works.ts";
+import { leaveWeka } from "./leave-weka.ts";
+import { removeWekaTokens } from "./weka-tokens.ts";
+import { EMPTY_FOLDER, FILL_FREE_SPACE, LEAVE_WEKA, REMOVE_WEKA_TOKENS } from "./works.ts";
 
 /** The works of a storage cleanup. Only a worker's process loads them. */
 export const STORAGE_PERFORMERS: readonly Performer[] = [
   performer(EMPTY_FOLDER, (input, run) => emptyFolderStep(input, run, "working_folder")),
   performer(FILL_FREE_SPACE, ({ path }, run) => fillFreeSpaceStep(path, run)),
+  performer(LEAVE_WEKA, (_input, run) => leaveWeka(run)),
+  performer(REMOVE_WEKA_TOKENS, async (_input, run) => removeWekaTokens(run.root)),
 ];

@@ -32,3 +32,21 @@ export const FILL_FREE_SPACE = defineWork({
   memoryMax: "512M",
   mayBlock: false,
 });
+
+/** Unmounts the Weka file systems and removes the containers of the Weka client. An unmount may block in the kernel, where no signal ends it. */
+export const LEAVE_WEKA = defineWork({
+  kind: "storage.leave_weka",
+  input: z.strictObject({}),
+  result: StepEnd,
+  memoryMax: "512M",
+  mayBlock: true,
+});
+
+/** Removes the login tokens of Weka from the homes. */
+export const REMOVE_WEKA_TOKENS = defineWork({
+  kind: "storage.remove_weka_tokens",
+  input: z.strictObject({}),
+  result: StepEnd,
+  memoryMax: "512M",
+  mayBlock: false,
+});

@@ -1,0 +1,153 @@
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { z } from "zod";
+import { toolsOf } from "../exec.ts";
+import { type Mount, parseMounts } from "../mounts.ts";
+import type { WorkRun } from "../workers/define-work.ts";
+import { toolPath } from "./attributes.ts";
+import { codeOf } from "./descriptors.ts";
+import type { StepEnd } from "./works.ts";
+
+const WEKA_FILE_SYSTEM = "wekafs";
+/** The file exists while the Weka client runs. Without a running client, each call to a Weka mount waits for ever. */
+const INTERFACE = "proc/wekafs/interface";
+const UNMOUNT_TIMEOUT_MS = 120_000;
+const WEKA_TIMEOUT_MS = 120_000;
+const GONE_WITHIN_MS = 30_000;
+const LOOK_EVERY_MS = 200;
+const MOST_NAMED = 5;
+
+/** What `weka local ps -J` tells of a container of the client, as far as the cleanup needs it. */
+const Containers = z
+  .array(z.looseObject({ name: z.string().regex(/^[\w.-]{1,64}$/), type: z.string().optional() }))
+  .max(64);
+
+/**
+ * The cleaning step that ends a host's use of Weka: it unmounts the Weka file systems, checks that no process still has one mounted, and removes the
+ * containers of the client. The installed client stays (decision C7).
+ */
+export async function leaveWeka(run: WorkRun, goneWithinMs = GONE_WITHIN_MS): Promise<StepEnd> {
+  const mounts = wekaMounts(mountinfoOf(run.root, "self"));
+  const evidence: StepEnd["evidence"] = { mounts: mounts.length, client_running: isClientRunning(run.root) };
+  if (mounts.length > 0 && !evidence["client_running"])
+    return failed(
+      "The Weka client does not run, so an unmount would wait for ever. Start the client, or reboot the host.",
+      evidence,
+    );
+  const faults = await unmountAll(run, mounts);
+  const left = await waitUntilGone(run, goneWithinMs);
+  if (left.length > 0) faults.push(`Still mounted: ${named(left.map(({ path }) => path))}.`);
+  const elsewhere = processesWithWeka(run.root);
+  if (elsewhere.length > 0)
+    faults.push(`Processes ${named(elsewhere)} have a Weka file system mounted in a mount namespace of their own.`);
+  evidence["still_mounted"] = left.length;
+  evidence["other_namespaces"] = elsewhere.length;
+  if (faults.length === 0) faults.push(...(await removeContainers(run, evidence)));
+  if (mounts.length > 0 && faults.length === 0) {
+    writeFileSync(join(run.root, "proc/sys/vm/drop_caches"), "3\n");
+    evidence["caches_dropped"] = true;
+  }
+  return faults.length > 0
+    ? failed(faults.join(" "), evidence)
+    : { outcome: "ok", message: `No Weka file system is mounted; ${mounts.length} were unmounted.`, evidence };
+}
+
+const failed = (message: string, evidence: StepEnd["evidence"]): StepEnd => ({ outcome: "failed", message, evidence });
+
+const named = (names: readonly string[]): string =>
+  names.length <= MOST_NAMED
+    ? names.join(", ")
+    : `${names.slice(0, MOST_NAMED).join(", ")} and ${names.length - MOST_NAMED} more`;
+
+/** The mounts of Weka, and what is mounted in them, with the innermost mount first. */
+export function wekaMounts(mounts: readonly Mount[]): Mount[] {
+  const weka = mounts.filter(({ type }) => type === WEKA_FILE_SYSTEM).map(({ path }) => path);
+  // The kernel lists a mount before the mounts in it.
+  return mounts.filter(({ path }) => weka.some((one) => path === one || path.startsWith(`${one}/`))).reverse();
+}
+
+async function unmountAll(run: WorkRun, mounts: readonly Mount[]): Promise<string[]> {
+  const tool = toolsOf(run.root);
+  const faults: string[] = [];
+  for (const [done, { path }] of mounts.entries()) {
+    run.throwIfStopped();
+    run.progress({ step: "weka_mounts", done, bytes: 0 });
+    // A mount point whose name is not plain text cannot be given to the tool. It stays in the list of mounts, and the step fails.
+    const { exitCode, stderr } = await tool("umount", ["--", path], UNMOUNT_TIMEOUT_MS);
+    if (exitCode !== 0) faults.push(`umount ${path} ended with status ${exitCode}: ${stderr.slice(-200).trim()}.`);
+  }
+  return faults;
+}
+
+/** The command `umount` may report success while the mount is still listed, so the list of mounts decides. */
+async function waitUntilGone(run: WorkRun, withinMs: number): Promise<Mount[]> {
+  const until = performance.now() + withinMs;
+  for (;;) {
+    const left = wekaMounts(mountinfoOf(run.root, "self"));
+    if (left.length === 0 || performance.now() > until) return left;
+    run.throwIfStopped();
+    await sleep(LOOK_EVERY_MS);
+  }
+}
+
+/** The processes in whose mount namespace a Weka file system is still mounted, for example processes in containers. */
+function processesWithWeka(root: string): string[] {
+  const pids = readdirSync(join(root, "proc")).filter((name) => /^\d+$/.test(name));
+  return pids.filter((pid) => mountinfoOf(root, pid).some(({ type }) => type === WEKA_FILE_SYSTEM));
+}
+
+function mountinfoOf(root: string, process: string): Mount[] {
+  try {
+    return parseMounts(readFileSync(join(root, "proc", process, "mountinfo"), "latin1"));
+  } catch (error) {
+    // The process has ended meanwhile. The own process does not end.
+    if (process !== "self" && ["ENOENT", "ESRCH", "EINVAL"].includes(codeOf(error))) return [];
+    throw error;
+  }
+}
+
+function isClientRunning(root: string): boolean {
+  try {
+    readFileSync(join(root, INTERFACE));
+    return true;
+  } catch (error) {
+    // A file that exists but cannot be read also tells that the client runs.
+    return codeOf(error) !== "ENOENT";
+  }
+}
+
+/** Removes the client's containers that are left, so that the host leaves the Weka cluster. A container of another type is never removed. */
+async function removeContainers(run: WorkRun, evidence: StepEnd["evidence"]): Promise<string[]> {
+  if (toolPath(run.root, "weka") === null) return [];
+  const weka = async (...args: string[]): Promise<string> => {
+    const { exitCode, stdout, stderr } = await toolsOf(run.root)("weka", ["local", ...args], WEKA_TIMEOUT_MS);
+    if (exitCode !== 0)
+      throw new Error(`weka local ${args[0]} ended with status ${exitCode}: ${stderr.slice(-200).trim()}.`);
+    return stdout;
+  };
+  try {
+    const containers = containersIn(await weka("ps", "-J"));
+    if (containers === null) return ["The list of the Weka client's containers could not be read."];
+    const others = containers.filter(({ type }) => type !== "client").map(({ name }) => name);
+    if (others.length > 0) return [`The containers ${named(others)} are not a client's and are not removed.`];
+    for (const { name } of containers) {
+      await weka("stop", name);
+      await weka("rm", name, "-f");
+    }
+    evidence["containers_removed"] = containers.length;
+    const left = containersIn(await weka("ps", "-J"));
+    return left?.length === 0 ? [] : ["Containers of the Weka client are left after their removal."];
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)];
+  }
+}
+
+function containersIn(text: string): z.output<typeof Containers> | null {
+  try {
+    return Containers.safeParse(JSON.parse(text)).data ?? null;
+  } catch {
+    // The tool printed no JSON, so its containers are unknown, and unknown does not count as none.
+    return null;
+  }
+}
