@@ -22,6 +22,7 @@ const CLEANUP = {
   shares: [],
   free_space: false,
   weka_prefixes: [],
+  disks: [],
   plan: false,
 } as const;
 const CHECK = { type: "node.heartbeat_check", input: { nonce: "n" } } as const;

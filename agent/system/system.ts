@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Inventory } from "../../shared/inventory.ts";
 import type { ResidueSnapshot } from "../../shared/residue/snapshot.ts";
 import type { Log } from "../log.ts";
+import type { DiskPicture } from "../storage/disk-rules.ts";
 import { type AttemptTool, attemptsBelow } from "./attempt.ts";
 import { type Entry, entryAt, type OwnedFile, writeOwned } from "./confined.ts";
 import { type Removal, type RemovalLimits, removeConfined } from "./confined-removal.ts";
@@ -23,6 +24,7 @@ import { readInventory } from "./inventory.ts";
 import { type Mount, readMounts } from "./mounts.ts";
 import { type ProcessTable, processTableOf } from "./processes.ts";
 import type { ResidueOrder } from "./residue.ts";
+import { readDiskPicture } from "./storage/block-devices.ts";
 import { launcherFor, ownProgram } from "./workers/launch.ts";
 import { Workers } from "./workers/workers.ts";
 
@@ -60,6 +62,8 @@ export interface System {
   /** Removes a file or folder without following symbolic links and without entering mounts, and says what is left. */
   removeConfined(path: string, limits: RemovalLimits): Promise<Removal>;
   mounts(): Promise<readonly Mount[]>;
+  /** The host's block devices, and what uses them. */
+  disks(): DiskPicture;
   readonly processes: ProcessTable;
   freeBytes(path: string): Promise<number>;
   bootId(): Promise<string>;
@@ -101,6 +105,7 @@ export function systemAt(root: string, log: Log, program: readonly string[] = ow
         await run("xargs", ["-0", "chattr", "-f", "-i", "-a", "--"], UNLOCK_TIMEOUT_MS, paths);
       }),
     mounts: () => readMounts(root),
+    disks: () => readDiskPicture(root),
     processes: processTableOf(root),
     freeBytes: (path) => freeBytes(at(path)),
     bootId,

@@ -1,3 +1,4 @@
+import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { TaskId } from "../../shared/ids.ts";
@@ -34,6 +35,7 @@ const input = (more: Partial<TaskInput<"node.storage_cleanup">> = {}) => ({
   shares: [],
   free_space: false,
   weka_prefixes: ["/mnt/weka"],
+  disks: [],
   plan: false,
   ...more,
 });
@@ -117,6 +119,25 @@ describe("the storage cleanup", () => {
     host.write("proc/self/mountinfo", "30 21 0:50 / /mnt/weka rw - wekafs weka/fs rw\n");
     const [mounts] = await steps({ scope: "weka" });
     expect(mounts).toBe("weka_mounts wekafs failed");
+  });
+
+  it("never says that it erased a disk", async () => {
+    host.write("sys/devices/pci0/sdb/serial", "S-1\n");
+    host.write("sys/devices/pci0/sdb/ro", "0\n");
+    mkdirSync(host.path("sys/class/block"), { recursive: true });
+    symlinkSync(host.path("sys/devices/pci0/sdb"), host.path("sys/class/block/sdb"));
+    host.write("proc/self/mountinfo", "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n");
+    const disks = [
+      { serial: "S-1", wwn: null },
+      { serial: "S-2", wwn: null },
+    ];
+    expect(await steps({ temporary: false, scratch: [], disks })).toEqual(["disk S-1 unsupported", "disk S-2 failed"]);
+    expect(await steps({ temporary: false, scratch: [], disks, plan: true })).toEqual([
+      "disk S-1 planned",
+      "disk S-2 planned",
+    ]);
+    host.write("proc/self/mountinfo", "21 1 8:16 / / rw - ext4 /dev/sdb rw\n");
+    expect(await steps({ temporary: false, scratch: [], disks: disks.slice(0, 1) })).toEqual(["disk S-1 failed"]);
   });
 
   it("begins nothing after a cancel", async () => {

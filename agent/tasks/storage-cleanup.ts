@@ -1,6 +1,8 @@
 import type { z } from "zod";
 import type { TaskHandlers, TaskInput, TaskResult, TaskRun } from "../../shared/tasks/index.ts";
 import { cleaningStep, messageOf } from "../accounts/step.ts";
+import { judgeDisk } from "../storage/disk-rules.ts";
+import { withoutWekaLines } from "../storage/weka-fstab.ts";
 import {
   EMPTY_FOLDER,
   FILL_FREE_SPACE,
@@ -11,7 +13,6 @@ import {
 import type { System } from "../system/system.ts";
 import type { WorkKind } from "../system/workers/define-work.ts";
 import { isCancelledByHub } from "./cancelled.ts";
-import { withoutWekaLines } from "./weka-fstab.ts";
 
 const TYPE = "node.storage_cleanup";
 type Input = TaskInput<typeof TYPE>;
@@ -61,13 +62,17 @@ export const storageCleanup =
           (await performStep(system, one, `step-${index}`, run)),
       );
     if (input.scope !== "local") steps.push(await cleanFstab(system, input.weka_prefixes));
+    if (input.scope !== "weka") steps.push(...diskSteps(system, input.disks));
     return { ok: true, result: { steps } };
   };
 
 function plannedSteps(input: Input): Step[] {
   const steps = stepsOf(input).map((one) => stepOf(one, "planned", one.intent));
   const intent = "The lines of the tenant's Weka file systems would be removed.";
-  return input.scope === "local" ? steps : [...steps, cleaningStep("weka_fstab", FSTAB, "planned", intent)];
+  if (input.scope !== "local") steps.push(cleaningStep("weka_fstab", FSTAB, "planned", intent));
+  const disks = input.scope === "weka" ? [] : input.disks;
+  const erase = "The disk would be erased, if it is a free data disk.";
+  return [...steps, ...disks.map(({ serial }) => cleaningStep("disk", serial, "planned", erase))];
 }
 
 const stepOf = (one: PlannedStep, outcome: Step["outcome"], message: string, evidence: Step["evidence"] = {}): Step =>
@@ -157,6 +162,23 @@ async function cleanFstab(system: System, prefixes: readonly string[]): Promise<
   } catch (error) {
     return step("failed", `The file could not be changed: ${messageOf(error)}`);
   }
+}
+
+/**
+ * The step of each disk that the order names. This agent has no method to erase a disk yet, so a disk that may be erased is `unsupported`. A disk that
+ * must not be erased is `failed`, with the reason.
+ */
+function diskSteps(system: System, disks: Input["disks"]): Step[] {
+  if (disks.length === 0) return [];
+  const picture = system.disks();
+  return disks.map((ordered) => {
+    const verdict = judgeDisk(picture, ordered);
+    return verdict.mayErase
+      ? cleaningStep("disk", ordered.serial, "unsupported", "This agent cannot erase disks.", {
+          device: verdict.device.name,
+        })
+      : cleaningStep("disk", ordered.serial, "failed", verdict.detail, { reason: verdict.reason });
+  });
 }
 
 async function performStep(system: System, one: PlannedStep, part: string, run: TaskRun<typeof TYPE>): Promise<Step> {

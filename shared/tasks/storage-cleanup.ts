@@ -11,6 +11,7 @@ const STORAGE_STEPS = [
   "weka_mounts",
   "weka_fstab",
   "weka_tokens",
+  "disk",
 ] as const;
 
 const ScratchPath = z
@@ -41,6 +42,10 @@ export const storageCleanup = defineTask({
     free_space: z.boolean(),
     /** The folders below which a tenant's Weka file systems are mounted. Their lines in /etc/fstab are removed, and no other line. */
     weka_prefixes: z.array(ScratchPath).max(16),
+    /** The data disks that the task may erase, by the serial number and WWN of the hub's inventory. No other disk is ever erased. */
+    disks: z
+      .array(z.strictObject({ serial: z.string().min(1).max(64), wwn: z.string().min(1).max(64).nullable() }))
+      .max(64),
     plan: z.boolean(),
   }),
   result: z.strictObject({ steps: cleaningStepsNamed(STORAGE_STEPS) }),

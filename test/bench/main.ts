@@ -5,6 +5,7 @@ import { freePort } from "../support/free-port.ts";
 import { removeHubState } from "../support/hub-state.ts";
 import { measureAgentIdle } from "./agent-idle.ts";
 import { measureAgentMemory } from "./agent-memory.ts";
+import { measureEmptyFolder } from "./empty-folder.ts";
 import { isHeld, printFigure } from "./figure.ts";
 import { measureGpuAnswers } from "./gpu-answers.ts";
 import { measureHostile } from "./hostile.ts";
@@ -33,6 +34,7 @@ for (const measure of [
     ).flat(),
   () => measureWaitingRequests(join(stateDir, "waiting")),
   () => measureSweep(join(stateDir, "sweep")),
+  async () => measureEmptyFolder(join(stateDir, "empty")),
   async () => measureHostile(join(stateDir, "hostile"), await freePort()),
   async () => measureAgentMemory(join(stateDir, "memory"), await freePort()),
   async () => measureAgentIdle(join(stateDir, "idle"), await freePort()),

@@ -1,0 +1,79 @@
+import { describe, expect, it } from "vitest";
+import { type BlockDevice, type DiskPicture, judgeDisk } from "./disk-rules.ts";
+
+const disk = (name: string, more: Partial<BlockDevice> = {}): BlockDevice => ({
+  name,
+  number: `259:${name.length}`,
+  partitionOf: null,
+  serial: `S-${name}`,
+  wwn: `eui.${name}`,
+  model: "SAMSUNG MZQL23T8",
+  readOnly: false,
+  removable: false,
+  isVirtual: false,
+  holders: [],
+  subsystem: null,
+  ...more,
+});
+const picture = (devices: BlockDevice[], more: Partial<DiskPicture> = {}): DiskPicture => ({
+  devices,
+  mounted: new Set(),
+  swap: new Set(),
+  hasZfs: false,
+  ...more,
+});
+const judge = (devices: BlockDevice[], more: Partial<DiskPicture> = {}, wwn: string | null = "eui.a"): string => {
+  const verdict = judgeDisk(picture(devices, more), { serial: "S-a", wwn });
+  return verdict.mayErase ? `erase ${verdict.device.name}` : verdict.reason;
+};
+const part = (name: string, of: string, holders: string[] = []) =>
+  disk(name, { partitionOf: of, serial: null, holders });
+const volume = (name: string, holders: string[] = []) => disk(name, { serial: null, isVirtual: true, holders });
+
+describe("whether a disk may be erased", () => {
+  it("only a free disk with the serial number and the WWN of the order", () => {
+    expect(judge([disk("a"), disk("b")])).toBe("erase a");
+    expect(judge([disk("a"), part("a1", "a")])).toBe("erase a");
+    expect(judge([disk("a")], {}, null)).toBe("erase a");
+    expect(judge([disk("a"), disk("b")], { mounted: new Set(["b"]), swap: new Set(["b"]) })).toBe("erase a");
+  });
+
+  it.each<[string, string, BlockDevice[], Partial<DiskPicture>?]>([
+    ["not_found", "no disk has the serial number", [disk("b")]],
+    ["not_found", "only a partition has the serial number", [disk("p", { partitionOf: "b", serial: "S-a" })]],
+    ["ambiguous", "two namespaces or paths have it", [disk("a"), disk("b", { serial: "S-a" })]],
+    ["other_wwn", "the WWN differs", [disk("a", { wwn: "eui.x" })]],
+    ["other_wwn", "the WWN is unknown", [disk("a", { wwn: null })]],
+    ["not_a_disk", "a device without hardware", [disk("a", { isVirtual: true })]],
+    ["read_only", "a write-protected disk", [disk("a", { readOnly: true })]],
+    ["removable", "virtual media", [disk("a", { removable: true })]],
+    ["raid_volume", "a volume of a boot controller", [disk("a", { model: "DELLBOSS VD boss" })]],
+    ["raid_volume", "a volume of a RAID controller", [disk("a", { model: "PERC H755" })]],
+    ["mounted", "the disk is mounted", [disk("a")], { mounted: new Set(["a"]) }],
+    ["mounted", "a partition is mounted", [disk("a"), part("a1", "a")], { mounted: new Set(["a1"]) }],
+    [
+      "mounted",
+      "a volume on a partition is mounted",
+      [disk("a"), part("a1", "a", ["dm-0"]), volume("dm-0")],
+      { mounted: new Set(["dm-0"]) },
+    ],
+    [
+      "mounted",
+      "a volume on encryption on RAID is mounted",
+      [disk("a", { holders: ["md0"] }), volume("md0", ["dm-0"]), volume("dm-0", ["dm-1"]), volume("dm-1")],
+      { mounted: new Set(["dm-1"]) },
+    ],
+    ["swap", "a partition is swap space", [disk("a"), part("a2", "a")], { swap: new Set(["a2"]) }],
+    ["in_use", "a volume uses it, though nothing is mounted", [disk("a", { holders: ["bcache0"] }), volume("bcache0")]],
+    ["in_use", "the volume itself is not listed", [disk("a", { holders: ["dm-9"] })]],
+    [
+      "mounted",
+      "another namespace of the NVMe subsystem is mounted",
+      [disk("a", { subsystem: "nqn" }), disk("b", { subsystem: "nqn" })],
+      { mounted: new Set(["b"]) },
+    ],
+    ["zfs", "a ZFS pool is in use", [disk("a")], { hasZfs: true }],
+  ])("%s: %s", (reason, _what, devices, more) => {
+    expect(judge(devices, more)).toBe(reason);
+  });
+});

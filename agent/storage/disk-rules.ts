@@ -1,0 +1,111 @@
+/** One block device of the host, as sysfs shows it. */
+export interface BlockDevice {
+  readonly name: string;
+  /** The device number, for example `259:0`. */
+  readonly number: string;
+  /** The name of the disk of which the device is a partition, or null. */
+  readonly partitionOf: string | null;
+  readonly serial: string | null;
+  readonly wwn: string | null;
+  readonly model: string;
+  readonly readOnly: boolean;
+  readonly removable: boolean;
+  /** Whether the device has no hardware of its own, for example a loop device or memory. */
+  readonly isVirtual: boolean;
+  /** The devices that use this device: volumes of LVM, RAID, encryption or a cache. */
+  readonly holders: readonly string[];
+  /** The NVMe controllers or the subsystem that the device shares with other namespaces, or null. */
+  readonly subsystem: string | null;
+}
+
+/** What the host tells about its block devices at one moment. */
+export interface DiskPicture {
+  readonly devices: readonly BlockDevice[];
+  /** The names of devices that are mounted, by their device number or their path. */
+  readonly mounted: ReadonlySet<string>;
+  readonly swap: ReadonlySet<string>;
+  /** Whether a ZFS pool is in use. Linux does not show which disks a pool uses. */
+  readonly hasZfs: boolean;
+}
+
+/** A disk that an order allows to erase, by the names that its maker gave it. */
+export interface OrderedDisk {
+  readonly serial: string;
+  readonly wwn: string | null;
+}
+
+export type DiskVerdict =
+  | { readonly mayErase: true; readonly device: BlockDevice }
+  | { readonly mayErase: false; readonly reason: DiskRefusal; readonly detail: string };
+
+/** Why a disk must not be erased. Each code is stable. */
+export type DiskRefusal =
+  | "not_found"
+  | "ambiguous"
+  | "other_wwn"
+  | "not_a_disk"
+  | "read_only"
+  | "removable"
+  | "raid_volume"
+  | "mounted"
+  | "swap"
+  | "in_use"
+  | "zfs";
+
+/** Models of virtual media of a BMC, and of volumes that a RAID controller makes. The controller, not the host, erases the disks of such a volume. */
+const NOT_ONE_DISK = /\b(virtual|boss|perc|megaraid|smart array|logical volume|raid|iscsi|lun)\b/i;
+
+/** Whether a disk may be erased. Everything that is not known to be a free data disk of the order is refused. */
+export function judgeDisk(picture: DiskPicture, ordered: OrderedDisk): DiskVerdict {
+  const refuse = (reason: DiskRefusal, detail: string): DiskVerdict => ({ mayErase: false, reason, detail });
+  const found = picture.devices.filter((one) => one.partitionOf === null && one.serial === ordered.serial);
+  const [device] = found;
+  if (device === undefined) return refuse("not_found", "No disk of this host has the serial number.");
+  // Several namespaces of one NVMe controller, and several paths to one disk, have the same serial number.
+  if (found.length > 1) return refuse("ambiguous", `The devices ${namesOf(found)} have this serial number.`);
+  if (ordered.wwn !== null && ordered.wwn !== device.wwn)
+    return refuse("other_wwn", `${device.name} has another WWN than the order names.`);
+  if (device.isVirtual) return refuse("not_a_disk", `${device.name} is no disk.`);
+  if (device.readOnly)
+    return refuse("read_only", `${device.name} is write-protected, so an erase would fail or be refused.`);
+  if (device.removable) return refuse("removable", `${device.name} is removable, as the virtual media of a BMC are.`);
+  if (NOT_ONE_DISK.test(device.model))
+    return refuse("raid_volume", `${device.name} is a volume of a controller (${device.model}).`);
+  return judgeUse(picture, device);
+}
+
+function judgeUse(picture: DiskPicture, device: BlockDevice): DiskVerdict {
+  const refuse = (reason: DiskRefusal, detail: string): DiskVerdict => ({ mayErase: false, reason, detail });
+  const siblings = picture.devices.filter(
+    (one) =>
+      one.partitionOf === null && (one === device || (device.subsystem !== null && one.subsystem === device.subsystem)),
+  );
+  const users = siblings.flatMap((one) => withUsers(picture, one));
+  const mounted = users.filter(({ name }) => picture.mounted.has(name));
+  if (mounted.length > 0) return refuse("mounted", `${namesOf(mounted)} is mounted. Unmount it first.`);
+  const swap = users.filter(({ name }) => picture.swap.has(name));
+  if (swap.length > 0) return refuse("swap", `${namesOf(swap)} is swap space.`);
+  const volumes = users.flatMap(({ holders }) => holders);
+  if (volumes.length > 0) return refuse("in_use", `The volumes ${volumes.slice(0, 5).join(", ")} use ${device.name}.`);
+  if (picture.hasZfs) return refuse("zfs", "A ZFS pool is in use, and Linux does not show whether it uses this disk.");
+  return { mayErase: true, device };
+}
+
+/** A device with its partitions and with everything that is built on them. */
+function withUsers(picture: DiskPicture, device: BlockDevice): BlockDevice[] {
+  const reached = new Map<string, BlockDevice>();
+  const open = [device];
+  for (let one = open.pop(); one !== undefined; one = open.pop()) {
+    if (reached.has(one.name)) continue;
+    reached.set(one.name, one);
+    const { name, holders } = one;
+    open.push(...picture.devices.filter((other) => other.partitionOf === name || holders.includes(other.name)));
+  }
+  return [...reached.values()];
+}
+
+const namesOf = (devices: readonly BlockDevice[]): string =>
+  devices
+    .slice(0, 5)
+    .map(({ name }) => name)
+    .join(", ");

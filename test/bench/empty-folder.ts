@@ -1,0 +1,78 @@
+import { execFileSync } from "node:child_process";
+import { closeSync, mkdirSync, openSync, rmSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { mayMountLoop } from "../support/mount-namespace.ts";
+import type { Figure } from "./figure.ts";
+
+const FILES = 200_000;
+const FILES_IN_A_FOLDER = 100;
+/** The goal speaks of 10 GB. A removal frees the blocks of a file without reading them, so smaller files cost about the same, and the disk may be small. */
+const BYTES = 4_096;
+const PAIRS = 3;
+const PROGRAM = join(import.meta.dirname, "../support/empty-folder-process.ts");
+/** An ext4 file system in memory, so that the processor and not the disk of this machine decides the figure. */
+const ON_EXT4_IN_MEMORY = `mount -t tmpfs -o size=4g none "$0"; truncate -s 3G "$0/image"; mkfs.ext4 -q -N 400000 "$0/image"
+mkdir "$0/disk"; mount -o loop "$0/image" "$0/disk"; exec "$1" "$2" "$0/disk"`;
+
+/** The time in which a worker empties a folder, as a ratio to the time of `rm -rf` of the same tree. The median of several pairs counts. */
+export async function measureEmptyFolder(stateDir: string): Promise<Figure[]> {
+  mkdirSync(stateDir, { recursive: true });
+  const where = mayMountLoop ? "ext4 in memory" : "the disk of this machine";
+  const printed = mayMountLoop
+    ? execFileSync(
+        "unshare",
+        ["-m", "sh", "-ec", ON_EXT4_IN_MEMORY, stateDir, process.execPath, import.meta.filename],
+        { encoding: "utf8" },
+      )
+    : execFileSync(process.execPath, [import.meta.filename, stateDir], { encoding: "utf8" });
+  const pairs: { readonly own: number; readonly rm: number }[] = JSON.parse(printed);
+  const own = median(pairs.map((pair) => pair.own));
+  const rm = median(pairs.map((pair) => pair.rm));
+  const note = `${FILES} files of ${BYTES} bytes, ${where}, median of ${PAIRS}`;
+  return [
+    { name: "emptying a folder, with the start of the worker", value: own, unit: "s", note },
+    { name: "rm -rf of the same tree", value: rm, unit: "s", note },
+    { name: "emptying a folder, ratio to rm -rf", value: own / rm, unit: "", note, atMost: 1.2 },
+  ];
+}
+
+const median = (values: readonly number[]): number =>
+  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+function makeTree(root: string): void {
+  const bytes = Buffer.alloc(BYTES, 1);
+  for (let folder = 0; folder < FILES / FILES_IN_A_FOLDER; folder += 1) {
+    const path = join(root, `a${folder % 10}`, `b${folder}`);
+    mkdirSync(path, { recursive: true });
+    for (let file = 0; file < FILES_IN_A_FOLDER; file += 1) {
+      const handle = openSync(join(path, `f${file}`), "w");
+      writeSync(handle, bytes);
+      closeSync(handle);
+    }
+  }
+}
+
+function secondsOf(work: () => void): number {
+  const began = performance.now();
+  work();
+  return (performance.now() - began) / 1000;
+}
+
+/** Measures in the folder that the argument names: in turns the worker's program and `rm -rf`, each on a new tree. */
+function measurePairs(folder: string): void {
+  const tree = join(folder, "tree");
+  const remove = (command: string, args: readonly string[]): number => {
+    rmSync(tree, { recursive: true, force: true });
+    makeTree(tree);
+    execFileSync("sync");
+    return secondsOf(() => execFileSync(command, [...args], { stdio: "ignore" }));
+  };
+  const pairs = Array.from({ length: PAIRS }, () => ({
+    own: remove(process.execPath, [PROGRAM, folder, "/tree", "scratch"]),
+    rm: remove("rm", ["-rf", tree]),
+  }));
+  process.stdout.write(JSON.stringify(pairs));
+}
+
+const [folder] = process.argv.slice(2);
+if (process.argv[1] === import.meta.filename && folder !== undefined) measurePairs(folder);
