@@ -282,6 +282,7 @@ export const FAILURES = {
       "node_state_conflict",
       "stopped_by_operator",
       "drain_incomplete",
+      "residue_found",
       "uninstall_accepted",
     ],
     exceptions: {
@@ -289,6 +290,11 @@ export const FAILURES = {
         nextVerb: "resume",
         nextAction:
           "See to it that whoever is still logged in leaves, then resume; or force, which ends their sessions.",
+      },
+      residue_found: {
+        nextVerb: "resume",
+        nextAction:
+          "Look on the host at each thing that the evidence names. Remove what a tenant left, then resume: the host is read again. Or rerun, which cleans the host again.",
       },
       uninstall_accepted: {
         nextVerb: "resume",

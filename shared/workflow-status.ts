@@ -91,7 +91,15 @@ export const STAGES_OF_MODE = {
   drain: ["disable_node", "drain_node", "retire_gpuaas_node"],
   release: ["release_maas_node", "power_off_maas_node"],
   remove: ["remove_gpuaas_node_record"],
-  soft_reset: ["disable_node", "drain_node", "revoke_users", "enable_node"],
+  soft_reset: [
+    "disable_node",
+    "drain_node",
+    "revoke_users",
+    "cleanup_storage",
+    "scrub_gpu",
+    "validate_clean_node",
+    "enable_node",
+  ],
   reimage: [
     "disable_node",
     "drain_node",

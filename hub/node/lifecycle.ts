@@ -124,7 +124,7 @@ export async function leaveCleaning(tx: Tx, nodeId: NodeId, begun: boolean, reas
 }
 
 /** Quarantines a node in service whose host is not proven clean. A node that is quarantined already keeps the owner of its quarantine. */
-async function quarantineUnclean(tx: Tx, nodeId: NodeId, reason: string): Promise<void> {
+export async function quarantineUnclean(tx: Tx, nodeId: NodeId, reason: string): Promise<void> {
   const node = await lockNode(tx, nodeId);
   if (node?.status !== "active" && node?.status !== "offline") return;
   await moveNode(tx, nodeId, { from: node.status, to: "quarantined", owner: "cleanup" }, reason);

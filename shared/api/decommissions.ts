@@ -35,12 +35,17 @@ export type RemoveCreate = z.output<typeof RemoveCreate>;
 export const ReleaseCreate = z.strictObject({ reason: Reason });
 export type ReleaseCreate = z.output<typeof ReleaseCreate>;
 
+/** Which storage a soft reset cleans (lifecycle 5.5): local folders, tenants' Weka mounts, or both. */
+const StorageScope = z.enum(["none", "local", "weka", "all"]);
 /** How MAAS erases the disks when it releases the machine (lifecycle 5.3). */
 const Erase = z.enum(["none", "quick", "secure"]);
 /** The request that prepares a node for the next tenant, by mode (lifecycle 5.1). */
 export const DecommissionCreate = z.discriminatedUnion("mode", [
   z.strictObject({
     mode: z.literal("soft_reset").describe("Clean the node and keep its system"),
+    storage_cleanup: StorageScope.describe("Which storage is cleaned: local folders, Weka mounts, or both").default(
+      "all",
+    ),
     reason: Reason,
     agent_wait_seconds,
   }),

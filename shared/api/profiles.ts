@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ProfileId, SiteId } from "../ids.ts";
+import { DataShare, ScratchFolder } from "../tasks/storage-cleanup.ts";
 import { TURNOVER_MODES } from "../workflow-status.ts";
 import { Activation, siteFields } from "./sites.ts";
 import { InterfaceName, Seconds, Timestamp } from "./values.ts";
@@ -83,6 +84,25 @@ const profileFields = {
     .enum(TURNOVER_MODES)
     .describe("How a node is cleaned after a tenant without root: in place, or by a new deploy")
     .default("soft_reset"),
+  scratch_folders: z
+    .array(ScratchFolder)
+    .max(16)
+    .describe("Folders besides /tmp and /var/tmp that a soft reset empties; a missing folder is skipped")
+    .default([]),
+  data_shares: z
+    .array(DataShare)
+    .max(64)
+    .describe("Mount points of data disks that a soft reset empties, as /share1; a share without a mount fails")
+    .default([]),
+  weka_prefixes: z
+    .array(ScratchFolder)
+    .max(16)
+    .describe("Folders below which tenants mount Weka file systems; a soft reset removes their lines in /etc/fstab")
+    .default([]),
+  clear_free_space: z
+    .boolean()
+    .describe("Overwrite the free space of the emptied file systems with zeros, which may take hours")
+    .default(false),
   soft_reset_after_root: z
     .boolean()
     .describe("Clean a node in place even after a tenant with root, who may have changed its kernel (decision C4)")

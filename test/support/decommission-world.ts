@@ -2,11 +2,12 @@ import { randomUUID } from "node:crypto";
 import { and, eq, inArray, sql } from "../../hub/db/orm.ts";
 import { readDecommissionRows } from "../../hub/db/queries/decommissions.ts";
 import { waitKey, wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
-import { agentSessions, tasks } from "../../hub/db/schema/index.ts";
+import { agentSessions, nodeBaselines, tasks } from "../../hub/db/schema/index.ts";
 import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
 import { startDecommission } from "../../hub/workflows/decommission/start-decommission.ts";
-import type { NodeId, WorkflowId } from "../../shared/ids.ts";
+import { type NodeId, TaskId, type WorkflowId } from "../../shared/ids.ts";
 import type { DecommissionMode } from "../../shared/workflow-status.ts";
+import { EMPTY_SNAPSHOT, resultOnCleanHost } from "./agent-results.ts";
 import { nodeInService } from "./node-in-service.ts";
 import type { OnboardingRig } from "./onboarding-rig.ts";
 
@@ -41,10 +42,25 @@ export async function decommission(
   return { id: created.decommission_id, nodeId, hostname };
 }
 
+/** Writes the baseline of a node in service, as the agent of a clean host reports it. */
+export async function recordBaseline(rig: OnboardingRig, nodeId: NodeId): Promise<void> {
+  await rig.services.db.insert(nodeBaselines).values({
+    nodeId,
+    generation: 0,
+    taskId: TaskId.parse(randomUUID()),
+    requestedBy: "hub",
+    reason: "a test",
+    snapshot: EMPTY_SNAPSHOT,
+    takenAt: new Date(),
+    bootId: "boot",
+  });
+}
+
 /** Starts the cleaning of a node in service. */
 export async function clean(rig: OnboardingRig, mode: "soft_reset", hostname: string): Promise<StartedDecommission> {
   const nodeId = await nodeInService(rig, hostname);
-  const request = { mode, reason: "next tenant", agent_wait_seconds: 900 } as const;
+  await recordBaseline(rig, nodeId);
+  const request = { mode, reason: "next tenant", storage_cleanup: "all", agent_wait_seconds: 900 } as const;
   const created = await rig.test.database.inTx((tx) => startDecommission(tx, nodeId, request, "ann"));
   return { id: created.decommission_id, nodeId, hostname };
 }
@@ -58,19 +74,24 @@ export async function playDecommissionedAgent(rig: OnboardingRig, id: WorkflowId
   await inTx(async (tx) => {
     const [session] = await tx.select().from(agentSessions).where(eq(agentSessions.nodeId, node.id));
     if (session?.state !== "open") return;
-    const done = await tx
-      .update(tasks)
-      .set({
-        state: "succeeded",
-        attempts: sql`${tasks.attempts} + 1`,
-        finishedAt: sql`clock_timestamp()`,
-        leaseUntil: null,
-      })
-      .where(and(eq(tasks.nodeId, node.id), inArray(tasks.state, ["queued", "offered"])))
-      .returning({ id: tasks.id });
+    const due = await tx
+      .select({ id: tasks.id, type: tasks.type })
+      .from(tasks)
+      .where(and(eq(tasks.nodeId, node.id), inArray(tasks.state, ["queued", "offered"])));
+    for (const { id: task, type } of due)
+      await tx
+        .update(tasks)
+        .set({
+          state: "succeeded",
+          attempts: sql`${tasks.attempts} + 1`,
+          finishedAt: sql`clock_timestamp()`,
+          leaseUntil: null,
+          result: resultOnCleanHost(type),
+        })
+        .where(eq(tasks.id, task));
     await wakeWorkflows(
       tx,
-      done.map((task) => waitKey.task(task.id)),
+      due.map((task) => waitKey.task(task.id)),
     );
   });
 }

@@ -12,6 +12,8 @@ import {
   nodeMaasState,
   nodeOnboardings,
   nodes,
+  type Sku,
+  skus,
   type Workflow,
   workflows,
 } from "../schema/index.ts";
@@ -105,6 +107,8 @@ export interface DecommissionRows {
   readonly boundSystemId: string | null;
   /** The profile of the node's last onboarding, or null for a node of manual mode. */
   readonly profile: MaasSiteProfile | null;
+  /** The vendor of the GPUs of the node's SKU, or null if the SKU does not exist any more. */
+  readonly gpuVendor: Sku["gpuVendor"] | null;
 }
 
 /** The rows that the stages of a decommission need, which one SQL statement reads. */
@@ -115,11 +119,13 @@ export async function readDecommissionRows(db: Db | Tx, id: WorkflowId): Promise
       node: nodes,
       boundSystemId: nodeMaasState.maasSystemId,
       profile: maasSiteProfiles,
+      gpuVendor: skus.gpuVendor,
     })
     .from(nodeDecommissions)
     .innerJoin(nodes, eq(nodes.id, nodeDecommissions.nodeId))
     .leftJoin(nodeMaasState, eq(nodeMaasState.nodeId, nodes.id))
     .leftJoin(maasSiteProfiles, eq(maasSiteProfiles.id, profileOf(nodes.id)))
+    .leftJoin(skus, eq(skus.id, nodes.sku))
     .where(eq(nodeDecommissions.decommissionId, id));
   return rows ?? null;
 }

@@ -22,6 +22,7 @@ export const DecommissionInput = z.object({
   deadline_seconds: z.number().default(0),
   agent_wait_seconds: z.number().default(0),
   force: z.boolean().default(false),
+  storage_cleanup: z.enum(["none", "local", "weka", "all"]).default("none"),
   erase: z.enum(["none", "quick", "secure"]).default("none"),
 });
 export type DecommissionInput = z.output<typeof DecommissionInput>;

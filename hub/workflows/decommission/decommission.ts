@@ -27,6 +27,7 @@ import { undoDrain } from "./drain-work.ts";
 import { endTenancy } from "./end-tenancy.ts";
 import { KEEPS_STATUS } from "./keeps-status.ts";
 import { observedMachine } from "./release-machine.ts";
+import { cleanupStorage } from "./stages/cleanup-storage.ts";
 import { disableNode } from "./stages/disable-node.ts";
 import { drainNode } from "./stages/drain-node.ts";
 import { enableNode } from "./stages/enable-node.ts";
@@ -35,6 +36,8 @@ import { releaseMaasNode } from "./stages/release-maas-node.ts";
 import { removeGpuaasNodeRecord } from "./stages/remove-gpuaas-node-record.ts";
 import { retireGpuaasNode } from "./stages/retire-gpuaas-node.ts";
 import { revokeUsers } from "./stages/revoke-users.ts";
+import { scrubGpu } from "./stages/scrub-gpu.ts";
+import { validateCleanNode } from "./stages/validate-clean-node.ts";
 import { UNINSTALL } from "./uninstall-work.ts";
 
 /** Each mode of a decommission is a separate workflow kind, with the stages of state model 5.2. The reimage deploys too, so it has its own folder. */
@@ -44,7 +47,7 @@ const MODES: {
   drain: [disableNode, drainNode, retireGpuaasNode],
   release: [releaseMaasNode, powerOffMaasNode],
   remove: [removeGpuaasNodeRecord],
-  soft_reset: [disableNode, drainNode, revokeUsers, enableNode],
+  soft_reset: [disableNode, drainNode, revokeUsers, cleanupStorage, scrubGpu, validateCleanNode, enableNode],
 };
 
 export const firstStageOf = (mode: DecommissionMode): DecommissionStage => STAGES_OF_MODE[mode][0];

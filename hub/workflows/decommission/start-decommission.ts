@@ -194,6 +194,7 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
   ...(request.mode === "drain" ? { deadline_seconds: request.deadline_seconds, force: request.force } : {}),
   // A soft reset ends the sessions of the tenant at once, because the tenancy is over.
   ...(request.mode === "soft_reset" || request.mode === "reimage" ? { force: true } : {}),
+  ...(request.mode === "soft_reset" ? { storage_cleanup: request.storage_cleanup } : {}),
   ...(request.mode === "reimage" ? { erase: request.erase } : {}),
 });
 

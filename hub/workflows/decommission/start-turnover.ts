@@ -21,7 +21,10 @@ export async function startTurnover(
   const policy = (await turnoverPolicies(tx, [node.id])).get(node.id) ?? null;
   const mode = turnoverMode({ grantsRoot, onboardingMode: node.onboardingMode, policy });
   const asked = { reason, agent_wait_seconds: forced ? 0 : AGENT_WAIT_SECONDS };
-  const request = mode === "reimage" ? ({ mode, erase: "secure", ...asked } as const) : ({ mode, ...asked } as const);
+  const request =
+    mode === "reimage"
+      ? ({ mode, erase: "secure", ...asked } as const)
+      : ({ mode, storage_cleanup: "all", ...asked } as const);
   const created = await startDecommission(tx, node.id, request, actor);
   return created.decommission_id;
 }

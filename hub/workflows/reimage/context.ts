@@ -30,7 +30,10 @@ export async function buildReimageContext(
   services: WorkflowServices,
   run: StageRun<DecommissionInput, ReimageState>,
 ): Promise<ReimageContext> {
-  const { node, decommission, boundSystemId, session, tenancy } = await buildDecommissionContext(services, run);
+  const { node, decommission, boundSystemId, session, tenancy, gpuVendor } = await buildDecommissionContext(
+    services,
+    run,
+  );
   const rows = await readReimagedHost(services.db, node.id);
   if (rows === null) {
     const message = `The site, profile or SKU of node ${node.hostname} does not exist any more, so no system can be deployed. Cancel the reimage.`;
@@ -49,5 +52,6 @@ export async function buildReimageContext(
     boundSystemId,
     session,
     tenancy,
+    gpuVendor,
   };
 }

@@ -6,12 +6,16 @@ import { sweepAllocations } from "../../../hub/allocations/sweep.ts";
 import { and, eq, inArray, sql } from "../../../hub/db/orm.ts";
 import { readAllocation } from "../../../hub/db/queries/allocations.ts";
 import { waitKey, wakeWorkflows } from "../../../hub/db/queries/workflow-wakes.ts";
+import { readWorkflow } from "../../../hub/db/queries/workflows.ts";
 import { domainEvents, nodeDecommissions, nodes, tasks } from "../../../hub/db/schema/index.ts";
+import { applyVerb } from "../../../hub/workflows/engine/apply-verb.ts";
 import type { WorkflowRunner } from "../../../hub/workflows/engine/runner.ts";
 import { workflowsOf } from "../../../hub/workflows/registry.ts";
 import { AllocationCreate } from "../../../shared/api/allocations.ts";
 import type { AllocationId, NodeId } from "../../../shared/ids.ts";
+import { EMPTY_SNAPSHOT, resultOnCleanHost } from "../../support/agent-results.ts";
 import { makeSchedulable, SSH_KEY } from "../../support/allocatable-node.ts";
+import { recordBaseline } from "../../support/decommission-world.ts";
 import { quietLog } from "../../support/log.ts";
 import { nodeInService } from "../../support/node-in-service.ts";
 import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding-rig.ts";
@@ -54,7 +58,7 @@ async function playAgent(nodeId: NodeId, more: Readonly<Record<string, object>> 
       const end = {
         state: "succeeded",
         attempts: 1,
-        result: RESULTS[type],
+        result: RESULTS[type] ?? resultOnCleanHost(type),
         finishedAt: sql`clock_timestamp()`,
       } as const;
       await tx
@@ -88,6 +92,7 @@ const modeOf = async (id: AllocationId) => {
 describe("after a tenant without root", () => {
   it("the node is cleaned in place, and the next tenant gets it", async () => {
     const nodeId = await nodeInService(rig, "turn-1");
+    await recordBaseline(rig, nodeId);
     await rig.services.inTx((tx) => makeSchedulable(tx, nodeId));
     const id = await allocate(nodeId);
     await release(id);
@@ -135,6 +140,52 @@ describe("after a tenant without root", () => {
     await expect(rig.services.inTx((tx) => createAllocation(tx, request(nodeId), "bob"))).rejects.toMatchObject({
       code: "allocation_exists",
     });
+  });
+});
+
+describe("a thing that a tenant left on the host", () => {
+  const LEFT = { entries: [{ name: "/usr/local/bin/door", digest: "AAAAAAAAAAAAAAAA" }] };
+  const found = { result: { boot_id: "boot", snapshot: { ...EMPTY_SNAPSHOT, setuid_files: LEFT } } };
+  const workflowOf = async (id: AllocationId) => {
+    const operation = (await readAllocation(db(), id))?.decommissionId;
+    return operation == null ? null : readWorkflow(db(), operation);
+  };
+
+  it("quarantines the node by name, until the host is found clean", async () => {
+    const nodeId = await nodeInService(rig, "turn-5");
+    await recordBaseline(rig, nodeId);
+    await rig.services.inTx((tx) => makeSchedulable(tx, nodeId));
+    const id = await allocate(nodeId);
+    await release(id);
+    const failed = await until("the turnover has failed", async () => {
+      await playAgent(nodeId, { "node.validate_clean": found });
+      const row = await workflowOf(id);
+      return row?.status.startsWith("failed") === true ? row : undefined;
+    });
+    expect(failed).toMatchObject({ failureClass: "state_ambiguity", failureCode: "residue_found" });
+    expect(failed.failureMessage).toContain("setuid_files: added /usr/local/bin/door");
+    const nodeNow = async () => (await db().select().from(nodes).where(eq(nodes.id, nodeId)))[0];
+    expect(await nodeNow()).toMatchObject({ status: "quarantined", quarantinedBy: "cleanup" });
+    await rig.services.inTx((tx) => applyVerb(tx, kinds(), { ...by, workflowId: failed.id, verb: "resume" }));
+    await until("the allocation has ended", async () => {
+      await playAgent(nodeId);
+      return (await readAllocation(db(), id))?.status === "ended" ? true : undefined;
+    });
+    expect(await nodeNow()).toMatchObject({ status: "active", quarantinedBy: null, cordonReason: null });
+  });
+
+  it("counts as left if the node has no baseline to compare with", async () => {
+    const nodeId = await nodeInService(rig, "turn-6");
+    await rig.services.inTx((tx) => makeSchedulable(tx, nodeId));
+    const id = await allocate(nodeId);
+    await release(id);
+    const failed = await until("the turnover has failed", async () => {
+      await playAgent(nodeId);
+      const row = await workflowOf(id);
+      return row?.status.startsWith("failed") === true ? row : undefined;
+    });
+    expect(failed.failureCode).toBe("residue_found");
+    expect(failed.failureMessage).toContain("unreadable, The node has no baseline");
   });
 });
 

@@ -1,0 +1,47 @@
+import { failure } from "../../../../shared/failures.ts";
+import type { AgentWork } from "../agent-work.ts";
+import { cleaningStage } from "../cleaning-stage.ts";
+import { failedSteps, tally } from "../cleaning-steps.ts";
+import type { DecommissionStageOf } from "../decommission-context.ts";
+
+/** How long the agent has to empty and overwrite storage. Overwriting the free space of large disks takes hours. */
+const CLEANUP_SECONDS = 6 * 3_600;
+
+const CLEANUP: AgentWork<"node.storage_cleanup"> = {
+  type: "node.storage_cleanup",
+  undoneBy: null,
+  input: ({ input, profile }) => ({
+    scope: input.storage_cleanup === "none" ? "all" : input.storage_cleanup,
+    temporary: true,
+    scratch: profile?.scratchFolders ?? [],
+    shares: profile?.dataShares ?? [],
+    free_space: profile?.clearFreeSpace ?? false,
+    weka_prefixes: profile?.wekaPrefixes ?? [],
+    // A soft reset empties disks and erases none. A reimage erases them by MAAS.
+    disks: [],
+    plan: false,
+  }),
+  deadlineSeconds: () => CLEANUP_SECONDS,
+  isAskedFor: () => true,
+  failed: (context, task, evidence) =>
+    failure(
+      "upstream_transient",
+      "cleaning_failed",
+      `The storage of ${context.node.hostname} was not cleaned: ${task.errorMessage ?? `the task is ${task.state}`}`,
+      evidence,
+    ),
+  waitsFor: () => "The agent to clean the storage",
+};
+
+/** Empties the folders that tenants write to, and unmounts tenants' Weka file systems (lifecycle 5.5). */
+export const cleanupStorage: DecommissionStageOf<"cleanup_storage"> = cleaningStage({
+  name: "cleanup_storage",
+  title: "Have the agent clean the storage that tenants write to",
+  work: CLEANUP,
+  nothingToDo: ({ input }) => (input.storage_cleanup === "none" ? "The request asks for no storage cleanup" : null),
+  decide: (context, { steps }, task) => {
+    const failed = failedSteps(context, steps, task);
+    if (failed !== null) return { kind: "failed", failure: failed };
+    return { kind: "done", message: `The storage is clean: ${tally(steps)}`, details: { task_id: task.id } };
+  },
+});
