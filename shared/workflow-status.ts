@@ -98,6 +98,7 @@ export const STAGES_OF_MODE = {
     "cleanup_storage",
     "scrub_gpu",
     "validate_clean_node",
+    "record_sanitization",
     "enable_node",
   ],
   reimage: [

@@ -2,8 +2,9 @@ import type { NodeId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import { revokeEnrollmentTokens } from "../db/queries/enrollment-tokens.ts";
 import { revokeCertificates } from "../db/queries/node-certificates.ts";
-import { unbindNode } from "../db/queries/node-machines.ts";
-import { lockNode, setNodeOperation } from "../db/queries/nodes.ts";
+import { disownQuarantine } from "../db/queries/node-identity-bars.ts";
+import { unbindNode, writeDrift } from "../db/queries/node-machines.ts";
+import { lockNode, ownQuarantine, setNodeOperation } from "../db/queries/nodes.ts";
 import type { Tx } from "../db/tx.ts";
 import { cordonForOperation, uncordonOfOperation } from "./cordon.ts";
 import { moveNode } from "./move-node.ts";
@@ -75,6 +76,8 @@ export async function leaveDraining(
       { from: "offline", to: "quarantined", owner: "cleanup" },
       "Back to its status before the drain",
     );
+  // Nobody knows any more who had quarantined the node, so a person answers for the quarantine (decision N4).
+  if (prior === "quarantined") await ownQuarantine(tx, nodeId);
   await uncordonOfOperation(tx, nodeId, reason);
   return true;
 }
@@ -87,6 +90,14 @@ export async function enterReimage(tx: Tx, nodeId: NodeId, reason: string): Prom
   const node = await lockNode(tx, nodeId);
   if (node?.status !== "active" && node?.status !== "offline" && node?.status !== "quarantined") return;
   await moveNode(tx, nodeId, { from: node.status, to: "enrolling", owner: "reimage" }, reason);
+}
+
+/** Restores a person's quarantine after a reimage, because only a person lifts a person's quarantine (decision N4). */
+export async function quarantineAgain(tx: Tx, nodeId: NodeId): Promise<void> {
+  const node = await lockNode(tx, nodeId);
+  if (node?.status !== "active" && node?.status !== "offline") return;
+  const why = "A person had quarantined the node before its reimage";
+  await moveNode(tx, nodeId, { from: node.status, to: "quarantined", owner: "operator" }, why);
 }
 
 /** Ends a cancelled reimage. A node without a system of its own is quarantined, because nobody may put work on it. */
@@ -117,15 +128,21 @@ export async function returnCleanNode(tx: Tx, nodeId: NodeId, reason: string): P
  * decides or a later cleaning succeeds.
  */
 export async function leaveCleaning(tx: Tx, nodeId: NodeId, begun: boolean, reason: string): Promise<void> {
-  const node = await lockNode(tx, nodeId);
-  if (begun && (node?.status === "active" || node?.status === "offline"))
-    await quarantineUnclean(tx, nodeId, `${reason}, so it is not known whether the host is clean`);
+  if (begun) await quarantineUnclean(tx, nodeId, `${reason}, so it is not known whether the host is clean`);
   await uncordonOfOperation(tx, nodeId, reason);
 }
 
-/** Quarantines a node in service whose host is not proven clean. A node that is quarantined already keeps the owner of its quarantine. */
+/**
+ * Quarantines a node in service whose host is not proven clean. A quarantine that another part of the hub set becomes the cleanup's, so that only a
+ * clean host ends it. A person's quarantine stays the person's.
+ */
 export async function quarantineUnclean(tx: Tx, nodeId: NodeId, reason: string): Promise<void> {
   const node = await lockNode(tx, nodeId);
+  if (node?.status === "quarantined" && node.quarantinedBy !== "operator") {
+    await ownQuarantine(tx, nodeId, "cleanup");
+    await writeDrift(tx, nodeId, { quarantined: false });
+    await disownQuarantine(tx, nodeId);
+  }
   if (node?.status !== "active" && node?.status !== "offline") return;
   await moveNode(tx, nodeId, { from: node.status, to: "quarantined", owner: "cleanup" }, reason);
 }

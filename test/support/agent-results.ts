@@ -1,6 +1,8 @@
+import type { Task } from "../../hub/db/schema/index.ts";
 import { RESIDUE_ITEM_NAMES } from "../../shared/residue/items.ts";
 import type { ResidueSnapshot } from "../../shared/residue/snapshot.ts";
-import type { TaskResult, TaskType } from "../../shared/tasks/index.ts";
+import type { TaskInput, TaskResult, TaskType } from "../../shared/tasks/index.ts";
+import { signed } from "./signing-agent.ts";
 
 /** A host on which no item has an entry. */
 export const EMPTY_SNAPSHOT: ResidueSnapshot = Object.fromEntries(
@@ -18,5 +20,8 @@ const RESULTS: { readonly [T in TaskType]?: TaskResult<T> } = {
   "node.validate_clean": { boot_id: "boot", snapshot: EMPTY_SNAPSHOT },
 };
 
-/** The result of a task of the type on a clean host, or null for a task whose result no stage reads. */
-export const resultOnCleanHost = (type: string): unknown => RESULTS[type as TaskType] ?? null;
+/** The result of a task on a clean host, or null for a task whose result no stage reads. */
+export const resultOnCleanHost = ({ type, nodeId, input }: Pick<Task, "type" | "nodeId" | "input">): unknown =>
+  type === "node.sign_record"
+    ? signed(nodeId, input as TaskInput<"node.sign_record">)
+    : (RESULTS[type as TaskType] ?? null);

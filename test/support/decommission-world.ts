@@ -10,6 +10,7 @@ import type { DecommissionMode } from "../../shared/workflow-status.ts";
 import { EMPTY_SNAPSHOT, resultOnCleanHost } from "./agent-results.ts";
 import { nodeInService } from "./node-in-service.ts";
 import type { OnboardingRig } from "./onboarding-rig.ts";
+import { certify } from "./signing-agent.ts";
 
 /** The modes of a decommission that take a node out of service with the agent's help. */
 export type AgentMode = Extract<DecommissionMode, "drain" | "remove">;
@@ -42,8 +43,9 @@ export async function decommission(
   return { id: created.decommission_id, nodeId, hostname };
 }
 
-/** Writes the baseline of a node in service, as the agent of a clean host reports it. */
+/** Writes the baseline of a node in service, as the agent of a clean host reports it, and a certificate with which the agent can sign. */
 export async function recordBaseline(rig: OnboardingRig, nodeId: NodeId): Promise<void> {
+  await rig.services.inTx((tx) => certify(tx, nodeId));
   await rig.services.db.insert(nodeBaselines).values({
     nodeId,
     generation: 0,
@@ -75,10 +77,10 @@ export async function playDecommissionedAgent(rig: OnboardingRig, id: WorkflowId
     const [session] = await tx.select().from(agentSessions).where(eq(agentSessions.nodeId, node.id));
     if (session?.state !== "open") return;
     const due = await tx
-      .select({ id: tasks.id, type: tasks.type })
+      .select()
       .from(tasks)
       .where(and(eq(tasks.nodeId, node.id), inArray(tasks.state, ["queued", "offered"])));
-    for (const { id: task, type } of due)
+    for (const task of due)
       await tx
         .update(tasks)
         .set({
@@ -86,9 +88,10 @@ export async function playDecommissionedAgent(rig: OnboardingRig, id: WorkflowId
           attempts: sql`${tasks.attempts} + 1`,
           finishedAt: sql`clock_timestamp()`,
           leaseUntil: null,
-          result: resultOnCleanHost(type),
+          epoch: task.epoch + 1,
+          result: resultOnCleanHost(task),
         })
-        .where(eq(tasks.id, task));
+        .where(eq(tasks.id, task.id));
     await wakeWorkflows(
       tx,
       due.map((task) => waitKey.task(task.id)),

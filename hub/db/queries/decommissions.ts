@@ -151,6 +151,15 @@ export async function readMaasSystemId(db: Db | Tx, nodeId: NodeId): Promise<str
   return row?.id ?? null;
 }
 
+/** The address of the BMC of the node's machine, or null if the node is bound to no machine. */
+export async function readBmcAddress(tx: Tx, nodeId: NodeId): Promise<string | null> {
+  const [row] = await tx
+    .select({ ipmiIp: nodeMaasState.ipmiIp })
+    .from(nodeMaasState)
+    .where(eq(nodeMaasState.nodeId, nodeId));
+  return row?.ipmiIp ?? null;
+}
+
 /** The node's status at the time when its last drain was requested. `readPriorStatus` is null if the node has had no drain. */
 export async function readPriorStatus(tx: Tx, nodeId: NodeId): Promise<NodeStatus | null> {
   const [row] = await tx

@@ -55,8 +55,14 @@ export async function readTenancy(db: Db | Tx, nodeId: NodeId, generation: numbe
   return row ?? { open: false, count: 0, unclean: 0 };
 }
 
-/** The allocations of a generation of the node. */
-const tenancyOf = sql`select 1 from allocations a where a.node_id = n.id and a.generation = n.generation`;
+/**
+ * True for an allocation `a` whose tenant used the system that the node runs now: MAAS has not released a system since. A generation does not tell
+ * this, because a person can enroll an installed system again.
+ */
+const ofInstalledSystem = sql`a.generation > coalesce((
+  select max(d.released_generation) from node_decommissions d where d.node_id = a.node_id), -1)`;
+/** The allocations of the system that the node runs now. */
+const tenancyOf = sql`select 1 from allocations a where a.node_id = n.id and (a.status <> 'ended' or ${ofInstalledSystem})`;
 
 /**
  * Active nodes with a connected agent of their generation that have no baseline of it and never had a tenant in it. The rows of the nodes are locked,
@@ -138,7 +144,7 @@ export async function lockBaselineResults(tx: Tx, limit: number): Promise<Baseli
       agentVersion: agentSessions.agentVersion,
       allocated: sql<boolean>`exists (select 1 from ${allocations} a
         join ${tasks} g on g.node_id = a.node_id and g.type = 'allocation.grant_user' and g.created_at >= a.created_at
-        where a.node_id = ${nodeBaselines.nodeId} and a.generation = ${nodeBaselines.generation}
+        where a.node_id = ${nodeBaselines.nodeId} and (a.status <> 'ended' or ${ofInstalledSystem})
         and coalesce(a.ended_at >= ${tasks.createdAt}, true) and g.started_at <= ${tasks.finishedAt})`,
     })
     .from(nodeBaselines)

@@ -56,11 +56,11 @@ export async function setNodeOperation(tx: Tx, nodeId: NodeId, operationId: stri
     .where(and(eq(nodes.id, nodeId), inArray(nodes.status, ["draining", "removing"])));
 }
 
-/** Records that a person answers for the node's quarantine now, whoever quarantined the node (decision N4). */
-export async function ownQuarantine(tx: Tx, nodeId: NodeId): Promise<void> {
+/** Records who answers for the node's quarantine now, whoever quarantined the node (decision N4). */
+export async function ownQuarantine(tx: Tx, nodeId: NodeId, owner: "operator" | "cleanup" = "operator"): Promise<void> {
   await tx
     .update(nodes)
-    .set({ quarantinedBy: "operator" })
+    .set({ quarantinedBy: owner })
     .where(and(eq(nodes.id, nodeId), eq(nodes.status, "quarantined")));
 }
 

@@ -106,3 +106,17 @@ export async function wasQueuedWithin(tx: Tx, nodeId: NodeId, keyBegins: string,
 export async function hasTaskOf(db: Db | Tx, workflowId: WorkflowId, types: readonly TaskType[]): Promise<boolean> {
   return (await newestTaskOf(db, workflowId, types)) !== null;
 }
+
+/** The workflow's newest task of each of the given types, in the order in which the tasks were queued. */
+export async function newestOfEachType(
+  db: Db | Tx,
+  workflowId: WorkflowId,
+  types: readonly TaskType[],
+): Promise<Task[]> {
+  const rows = await db
+    .selectDistinctOn([tasks.type])
+    .from(tasks)
+    .where(and(eq(tasks.workflowId, workflowId), inArray(tasks.type, [...types])))
+    .orderBy(tasks.type, desc(tasks.createdAt), desc(tasks.id));
+  return rows.sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
+}

@@ -10,6 +10,8 @@ export interface Tenancy {
   readonly tenant: string;
   readonly loginUser: string;
   readonly grantsRoot: boolean;
+  /** When the tenant could log in first. Null if the account was never ready. */
+  readonly activeAt: Date | null;
   /** The uid that the agent gave the tenant's account. Null if no result of the agent says that it made the account. */
   readonly uid: number | null;
 }
@@ -22,9 +24,9 @@ export async function readTenancy(db: Db, operation: WorkflowId): Promise<Tenanc
     .leftJoin(tasks, eq(tasks.id, allocations.grantTaskId))
     .where(eq(allocations.decommissionId, operation));
   if (row === undefined) return null;
-  const { id, tenant, loginUser, grantsRoot } = row.allocation;
+  const { id, tenant, loginUser, grantsRoot, activeAt } = row.allocation;
   const granted = TASKS["allocation.grant_user"].result.safeParse(row.result);
-  return { allocationId: id, tenant, loginUser, grantsRoot, uid: granted.success ? granted.data.uid : null };
+  return { allocationId: id, tenant, loginUser, grantsRoot, activeAt, uid: granted.success ? granted.data.uid : null };
 }
 
 /** Locks the allocation whose turnover the operation is. */

@@ -28,6 +28,8 @@ export const nodeDecommissions = pgTable(
      * quarantined node back into service.
      */
     priorStatus: text("prior_status", { enum: NODE_STATUSES }).notNull(),
+    /** Who had quarantined the node when the decommission was requested. A reimage restores a person's quarantine (decision N4). */
+    priorQuarantinedBy: text("prior_quarantined_by"),
     /**
      * When an operator forced the decommission to continue without the agent's answer (lifecycle 5.8). `forced_at` is null until an operator forces
      * the decommission.

@@ -1,9 +1,12 @@
 import { ApiError } from "../../../shared/api/errors.ts";
+import type { WorkflowId } from "../../../shared/ids.ts";
 import type { DecommissionMode } from "../../../shared/workflow-status.ts";
-import { lockOpenAllocation } from "../../db/queries/allocations.ts";
-import type { Node } from "../../db/schema/index.ts";
+import { lockOpenAllocation, setTurnover } from "../../db/queries/allocations.ts";
+import { turnoverPolicies } from "../../db/queries/node-profiles.ts";
+import type { AllocationRow, Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { beginEnding } from "../../node/allocation-moves.ts";
+import { turnoverMode } from "../../node/turnover-mode.ts";
 
 interface Wanted {
   readonly mode: DecommissionMode;
@@ -17,7 +20,8 @@ interface Wanted {
  */
 export async function mustNotTakeFromTenant(tx: Tx, node: Node, wanted: Wanted, actor: string): Promise<void> {
   const allocation = await lockOpenAllocation(tx, node.id);
-  if (allocation === null || allocation.status === "ending") return;
+  if (allocation === null) return;
+  if (allocation.status === "ending") return mustCleanEnough(tx, node, wanted.mode, allocation);
   if (wanted.force_release_allocation === true)
     return beginEnding(tx, allocation, { reason: wanted.reason, forced: true, actor });
   const or = wanted.mode === "drain" ? ", or drain the node with force_release_allocation" : "";
@@ -26,4 +30,24 @@ export async function mustNotTakeFromTenant(tx: Tx, node: Node, wanted: Wanted, 
     `Node ${node.hostname} is allocated to ${allocation.tenant} (allocation ${allocation.id}), so no ${wanted.mode} can begin. Release the allocation first${or}.`,
     { context: { node_id: node.id, allocation_id: allocation.id } },
   );
+}
+
+/** Refuses a soft reset after a tenant after whom only a reimage cleans the node (decision C4). */
+async function mustCleanEnough(tx: Tx, node: Node, mode: DecommissionMode, allocation: AllocationRow): Promise<void> {
+  const policy = (await turnoverPolicies(tx, [node.id])).get(node.id) ?? null;
+  const { grantsRoot } = allocation;
+  if (mode !== "soft_reset" || !grantsRoot) return;
+  if (turnoverMode({ grantsRoot, onboardingMode: node.onboardingMode, policy }) !== "reimage") return;
+  throw new ApiError(
+    "conflict",
+    `The tenant of node ${node.hostname} had root, so only a reimage cleans it. Reimage the node, or set soft_reset_after_root of its profile.`,
+    { context: { node_id: node.id, allocation_id: allocation.id } },
+  );
+}
+
+/** Makes the operation the turnover of the node's allocation that is `ending`, whose earlier turnover was cancelled. */
+export async function adoptEnding(tx: Tx, node: Node, id: WorkflowId): Promise<void> {
+  const allocation = await lockOpenAllocation(tx, node.id);
+  if (allocation?.status !== "ending") return;
+  await setTurnover(tx, allocation.id, { decommissionId: id, endForced: allocation.endForced });
 }

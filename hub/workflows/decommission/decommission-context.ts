@@ -11,7 +11,7 @@ import type { WorkflowServices } from "../services.ts";
 import { StageFailure } from "../stage-failure.ts";
 
 /** The services that the stages of a decommission use. */
-export type DecommissionServices = Pick<WorkflowServices, "db" | "inTx" | "log" | "maas">;
+export type DecommissionServices = Pick<WorkflowServices, "db" | "inTx" | "log" | "maas" | "countersign">;
 
 /**
  * The options of a request for a drain, release or remove. The operation's own database row holds the node and the reason. Options have defaults,
@@ -30,6 +30,10 @@ export type DecommissionInput = z.output<typeof DecommissionInput>;
 export const DecommissionState = z.object({
   /** The task whose failure the stage reported last. After a reported failure of a task, the stage's next attempt queues another task. */
   failed_task_id: TaskId.nullable().optional(),
+  /** Tasks whose results the agent's journal does not have, so that the next record of the cleaning names them. */
+  unconfirmed_tasks: z.array(TaskId).nullable().optional(),
+  /** How many records of the cleaning were written again since a person last continued the operation. */
+  records_written: z.number().nullable().optional(),
   /** The generation for which the stage may have asked MAAS for a release. The stage writes `release_intent` before it calls MAAS. */
   release_intent: z.number().nullable().optional(),
   /**

@@ -32,6 +32,7 @@ import { disableNode } from "./stages/disable-node.ts";
 import { drainNode } from "./stages/drain-node.ts";
 import { enableNode } from "./stages/enable-node.ts";
 import { powerOffMaasNode } from "./stages/power-off-maas-node.ts";
+import { recordSanitization } from "./stages/record-sanitization.ts";
 import { releaseMaasNode } from "./stages/release-maas-node.ts";
 import { removeGpuaasNodeRecord } from "./stages/remove-gpuaas-node-record.ts";
 import { retireGpuaasNode } from "./stages/retire-gpuaas-node.ts";
@@ -47,7 +48,16 @@ const MODES: {
   drain: [disableNode, drainNode, retireGpuaasNode],
   release: [releaseMaasNode, powerOffMaasNode],
   remove: [removeGpuaasNodeRecord],
-  soft_reset: [disableNode, drainNode, revokeUsers, cleanupStorage, scrubGpu, validateCleanNode, enableNode],
+  soft_reset: [
+    disableNode,
+    drainNode,
+    revokeUsers,
+    cleanupStorage,
+    scrubGpu,
+    validateCleanNode,
+    recordSanitization,
+    enableNode,
+  ],
 };
 
 export const firstStageOf = (mode: DecommissionMode): DecommissionStage => STAGES_OF_MODE[mode][0];
@@ -64,7 +74,7 @@ const decommissionWorkflow = (services: DecommissionServices, mode: keyof typeof
     renamed: {},
     buildContext: (run) => buildDecommissionContext(services, run),
     observedEvidence: observedMachine,
-    forgottenOnRecovery: ["power_off_asked"],
+    forgottenOnRecovery: ["power_off_asked", "records_written"],
     hooks: decommissionHooks(mode),
   });
 

@@ -5,7 +5,6 @@ import { isTerminal, lockWorkflow } from "../../db/queries/workflows.ts";
 import type { Tx } from "../../db/tx.ts";
 import { applyVerb, type VerbRequest } from "../engine/apply-verb.ts";
 import type { Workflow } from "../engine/workflow.ts";
-import { KEEPS_STATUS } from "./keeps-status.ts";
 
 /**
  * `force` is the operator's override of lifecycle 5.8. If no agent is connected, `force` continues the operation without the agent. If an agent is
@@ -29,7 +28,7 @@ export async function applyForce(
       "verb_not_allowed",
       "A release waits for no agent, so there is nothing to force. Resume or cancel it.",
     );
-  if (KEEPS_STATUS[decommission.mode])
+  if (decommission.mode === "soft_reset")
     throw new ApiError(
       "verb_not_allowed",
       `Only the agent of ${decommission.hostname} can clean its host, so a ${decommission.mode} cannot be forced. Bring the agent back and resume, or cancel and drain the node.`,

@@ -10,7 +10,13 @@ import { ApiError } from "../../../shared/api/errors.ts";
 import { type NodeId, WorkflowId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { DecommissionMode } from "../../../shared/workflow-status.ts";
-import { hasProfile, insertDecommission, readMaasSystemId, readPriorStatus } from "../../db/queries/decommissions.ts";
+import {
+  hasProfile,
+  insertDecommission,
+  readBmcAddress,
+  readMaasSystemId,
+  readPriorStatus,
+} from "../../db/queries/decommissions.ts";
 import { revokeEnrollmentTokens } from "../../db/queries/enrollment-tokens.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
 import { holdSubjects, onboardingOfHost, subjectOf } from "../../db/queries/workflow-subjects.ts";
@@ -18,7 +24,7 @@ import { insertWorkflows } from "../../db/queries/workflows.ts";
 import type { Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { moveNode } from "../../node/move-node.ts";
-import { mustNotTakeFromTenant } from "./allocated-node.ts";
+import { adoptEnding, mustNotTakeFromTenant } from "./allocated-node.ts";
 import { firstStageOf } from "./decommission.ts";
 import { takeLeftMachine } from "./take-left-machine.ts";
 import { staysDeployed } from "./uninstall-work.ts";
@@ -125,7 +131,9 @@ export async function startDecommission(
     mode,
     reason: request.reason,
     priorStatus,
+    priorQuarantinedBy: node.quarantinedBy,
   });
+  if (mode === "soft_reset" || mode === "reimage") await adoptEnding(tx, node, id);
   const warning = mode === "remove" ? await staysDeployed(tx, node, maasSystemId) : null;
   return { decommission_id: id, node_id: nodeId, mode, status: "pending", warning };
 }
@@ -198,9 +206,20 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
   ...(request.mode === "reimage" ? { erase: request.erase } : {}),
 });
 
+/**
+ * The subjects that an operation holds. A reimage provisions its host, so it also holds the host's name and BMC, as an onboarding of the host does. No
+ * onboarding can begin on the host meanwhile.
+ */
+async function subjectsOf(tx: Tx, node: Node, mode: DecommissionMode): Promise<string[]> {
+  const own = [subjectOf.node(node.id)];
+  const bmc = mode === "reimage" ? await readBmcAddress(tx, node.id) : null;
+  if (bmc === null || node.siteId === null) return own;
+  return [...own, subjectOf.host(node.siteId, node.hostname), subjectOf.bmc(node.siteId, bmc)];
+}
+
 /** Holds the node for the operation, because a node has at most one operation. A failed operation holds the node too, because it can be resumed. */
 async function holdNode(tx: Tx, node: Node, id: WorkflowId, mode: DecommissionMode): Promise<void> {
-  const holder = await holdSubjects(tx, id, [subjectOf.node(node.id)]);
+  const holder = await holdSubjects(tx, id, await subjectsOf(tx, node, mode));
   if (holder !== null) throw heldError(node, holder, `no ${mode} can begin`);
 }
 

@@ -23,8 +23,8 @@ import { loadSiteConfig } from "./stages/load-site-config.ts";
 type ReimageStageName = (typeof STAGES_OF_MODE)["reimage"][number];
 
 /**
- * A provisioning stage of a reimage. Once the node is in service again, later stages of the reimage may be cancelled without an undo of the deploy:
- * the new system stays.
+ * A provisioning stage of a reimage. Before the reimage has rendered a first boot, there is nothing to undo, and the old system's certificates stay
+ * valid. Once the node is in service again, later stages of the reimage may be cancelled without an undo of the deploy: the new system stays.
  */
 const provisioning = <Name extends ProvisioningStage>(stage: ProvisionStage<Name>): ReimageStage<Name> => {
   const undo = stage.compensate;
@@ -32,7 +32,7 @@ const provisioning = <Name extends ProvisioningStage>(stage: ProvisionStage<Name
   return {
     ...stage,
     compensate: async (context, cause) =>
-      context.node.status === "enrolling"
+      context.node.status === "enrolling" && typeof context.state.generation === "number"
         ? undo(context, cause)
         : { kind: "skipped", message: `The node is ${context.node.status}, so nothing was provisioned that is undone` },
   };

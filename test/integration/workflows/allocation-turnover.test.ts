@@ -7,7 +7,7 @@ import { and, eq, inArray, sql } from "../../../hub/db/orm.ts";
 import { readAllocation } from "../../../hub/db/queries/allocations.ts";
 import { waitKey, wakeWorkflows } from "../../../hub/db/queries/workflow-wakes.ts";
 import { readWorkflow } from "../../../hub/db/queries/workflows.ts";
-import { domainEvents, nodeDecommissions, nodes, tasks } from "../../../hub/db/schema/index.ts";
+import { domainEvents, nodeDecommissions, nodes, sanitizationRecords, tasks } from "../../../hub/db/schema/index.ts";
 import { applyVerb } from "../../../hub/workflows/engine/apply-verb.ts";
 import type { WorkflowRunner } from "../../../hub/workflows/engine/runner.ts";
 import { workflowsOf } from "../../../hub/workflows/registry.ts";
@@ -53,12 +53,14 @@ async function playAgent(nodeId: NodeId, more: Readonly<Record<string, object>> 
     .select()
     .from(tasks)
     .where(and(eq(tasks.nodeId, nodeId), inArray(tasks.state, ["queued", "offered"])));
-  for (const { id, type } of waiting)
+  for (const task of waiting) {
+    const { id, type } = task;
     await rig.services.inTx(async (tx) => {
       const end = {
         state: "succeeded",
         attempts: 1,
-        result: RESULTS[type] ?? resultOnCleanHost(type),
+        epoch: task.epoch + 1,
+        result: RESULTS[type] ?? resultOnCleanHost(task),
         finishedAt: sql`clock_timestamp()`,
       } as const;
       await tx
@@ -67,6 +69,7 @@ async function playAgent(nodeId: NodeId, more: Readonly<Record<string, object>> 
         .where(eq(tasks.id, id));
       await wakeWorkflows(tx, [waitKey.task(id)]);
     });
+  }
   await sweepAllocations({ ...rig.services, log: quietLog });
 }
 const request = (nodeId: NodeId, root = false) =>
@@ -113,6 +116,8 @@ describe("after a tenant without root", () => {
     });
     const [node] = await db().select().from(nodes).where(eq(nodes.id, nodeId));
     expect(node).toMatchObject({ status: "active", cordonReason: null });
+    const [record] = await db().select().from(sanitizationRecords).where(eq(sanitizationRecords.nodeId, nodeId));
+    expect(record).toMatchObject({ sequence: 1, verdict: "clean", tenant: "acme", allocationId: id });
     expect(await allocate(nodeId)).not.toBe(id);
     const told = await db()
       .select()

@@ -2,10 +2,18 @@ import { failure } from "../../../../shared/failures.ts";
 import type { AgentWork } from "../agent-work.ts";
 import { cleaningStage } from "../cleaning-stage.ts";
 import { failedSteps, tally } from "../cleaning-steps.ts";
-import type { DecommissionStageOf } from "../decommission-context.ts";
+import type { DecommissionContext, DecommissionStageOf } from "../decommission-context.ts";
 
-/** How long the agent has to empty and overwrite storage. Overwriting the free space of large disks takes hours. */
-const CLEANUP_SECONDS = 6 * 3_600;
+/** How long the agent has to empty the folders. */
+const EMPTY_SECONDS = 6 * 3_600;
+/** How long the agent has to overwrite the free space of one file system. A disk of 30 TB takes half a day. */
+const FILL_SECONDS = 24 * 3_600;
+
+/** The folders may lie on as many file systems as there are folders. `/tmp` and `/var/tmp` are two of them. */
+function cleanupSeconds({ profile }: DecommissionContext): number {
+  if (profile?.clearFreeSpace !== true) return EMPTY_SECONDS;
+  return EMPTY_SECONDS + FILL_SECONDS * (2 + profile.scratchFolders.length + profile.dataShares.length);
+}
 
 const CLEANUP: AgentWork<"node.storage_cleanup"> = {
   type: "node.storage_cleanup",
@@ -21,7 +29,7 @@ const CLEANUP: AgentWork<"node.storage_cleanup"> = {
     disks: [],
     plan: false,
   }),
-  deadlineSeconds: () => CLEANUP_SECONDS,
+  deadlineSeconds: cleanupSeconds,
   isAskedFor: () => true,
   failed: (context, task, evidence) =>
     failure(

@@ -22,7 +22,9 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   if (keeps ? !isCleanable(node.status) : node.status !== "draining")
     return { kind: "failed", failure: stateConflict(context, node.status, "drained") };
   const task = await settledTask(context, DRAIN);
-  if (task?.state === "succeeded")
+  // A node that stays in service may have been opened since an earlier drain of this operation.
+  const isOld = keeps && task !== null && task.finishedAt !== null && task.finishedAt < context.enteredAt;
+  if (task?.state === "succeeded" && !isOld)
     return { kind: "done", message: "The agent has drained the host", details: { task_id: task.id } };
   if (decommission.forcedAt !== null && session === null) {
     return {

@@ -1,7 +1,7 @@
 import { failure } from "../../../../shared/failures.ts";
 import { closedHosts } from "../../../db/queries/closed-hosts.ts";
 import type { Tx } from "../../../db/tx.ts";
-import { returnCleanNode } from "../../../node/lifecycle.ts";
+import { quarantineAgain, returnCleanNode } from "../../../node/lifecycle.ts";
 import type { Observation } from "../../engine/stage.ts";
 import { StageFailure } from "../../stage-failure.ts";
 import { cancelWork, judgeTask, settledTask, startWork } from "../agent-work.ts";
@@ -31,6 +31,9 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
 async function enable(tx: Tx, context: DecommissionContext): Promise<void> {
   const step = await returnCleanNode(tx, context.node.id, context.decommission.reason);
   if (step.kind === "refused") throw new StageFailure(stateConflict(context, step.actual, "enabled"));
+  const { decommission, node } = context;
+  if (decommission.mode === "reimage" && decommission.priorQuarantinedBy === "operator")
+    await quarantineAgain(tx, node.id);
 }
 
 const seconds = (context: DecommissionContext): number =>

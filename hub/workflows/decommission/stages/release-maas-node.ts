@@ -1,4 +1,4 @@
-import { failure } from "../../../../shared/failures.ts";
+import { type Failure, failure } from "../../../../shared/failures.ts";
 import { MAAS_STATUS } from "../../../../shared/maas-status.ts";
 import type { Tx } from "../../../db/tx.ts";
 import { MaasError, type MaasErrorCode } from "../../../maas/port.ts";
@@ -72,12 +72,20 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
     case "wait":
       return { ...waitForMachine(context, REASON), commit: gone };
     case "release":
+      if (releasedGeneration === context.node.generation) return { kind: "failed", failure: deployedByOther(context) };
       mustStillBeTheHost(context, machine);
       return { kind: "not_started" };
     case "failed":
       if (!verdict.accepted) return { kind: "failed", failure: verdict.failure };
       return { kind: "failed", failure: verdict.failure, patch: { release_failure_told: true }, commit: gone };
   }
+}
+
+/** The failure if the released machine is deployed again, and not by this operation. Another release would end somebody's work. */
+function deployedByOther(context: DecommissionContext): Failure {
+  const { systemId } = machineOf(context);
+  const message = `Machine ${systemId} of node ${context.node.hostname} was released, and somebody has deployed it again. Find out who; once it is Ready again, rerun; or cancel.`;
+  return failure("state_ambiguity", "unexpected_maas_status", message, { maas_system_id: systemId });
 }
 
 async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {

@@ -1,20 +1,18 @@
 import { type Failure, failure } from "../../../../shared/failures.ts";
 import { compareResidue, type ResidueJudgement } from "../../../../shared/residue/compare.ts";
-import { ResidueSnapshot, type ResidueTenant } from "../../../../shared/residue/snapshot.ts";
+import { ResidueSnapshot } from "../../../../shared/residue/snapshot.ts";
 import { readBaseline } from "../../../db/queries/node-baselines.ts";
 import { quarantineUnclean } from "../../../node/lifecycle.ts";
 import type { AgentWork } from "../agent-work.ts";
 import { cleaningStage } from "../cleaning-stage.ts";
 import type { DecommissionContext, DecommissionStageOf } from "../decommission-context.ts";
+import { tenantOf } from "../tenant.ts";
 
 /** How long the agent has to read the host's state. The walk over a large root file system takes minutes. */
 const VALIDATE_SECONDS = 3_600;
 /** A failure's message names at most this many findings. The evidence has more, and the task's result has all. */
 const NAMED = 5;
 const MOST_TOLD = 40;
-
-const tenantOf = ({ tenancy }: DecommissionContext): ResidueTenant | null =>
-  tenancy === null || tenancy.uid === null ? null : { login_user: tenancy.loginUser, uid: tenancy.uid };
 
 const VALIDATE: AgentWork<"node.validate_clean"> = {
   type: "node.validate_clean",

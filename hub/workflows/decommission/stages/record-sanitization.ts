@@ -1,0 +1,142 @@
+import { failure } from "../../../../shared/failures.ts";
+import { TASKS, type TaskResult } from "../../../../shared/tasks/index.ts";
+import { enqueueTask } from "../../../db/queries/tasks.ts";
+import { waitKey } from "../../../db/queries/workflow-wakes.ts";
+import type { SanitizationRecordRow, Task } from "../../../db/schema/index.ts";
+import { afterSigning } from "../../../node/after-signing.ts";
+import { prepareRecord } from "../../../node/prepare-record.ts";
+import { storeRecord } from "../../../node/store-record.ts";
+import type { Done, Failed, Observation, Outcome, Wait } from "../../engine/stage.ts";
+import { inFencedTx } from "../../services.ts";
+import { type AgentWork, cancelWork, judgeTask, settledTask } from "../agent-work.ts";
+import {
+  type DecommissionContext,
+  type DecommissionStageOf,
+  type DecommissionState,
+  stateConflict,
+} from "../decommission-context.ts";
+import { isCleanable } from "../keeps-status.ts";
+import { turnoverOf } from "../turnover-record.ts";
+
+/** How long the agent has to sign. The signature itself takes milliseconds. */
+const SIGN_SECONDS = 900;
+/** How often the hub writes a record again, because the node's chain or the agent's certificate changed meanwhile. */
+const MOST_RECORDS = 5;
+
+/** The stage queues the task itself, because the task's input is a text that the hub writes in the same transaction. */
+const SIGN: Omit<AgentWork<"node.sign_record">, "input"> & { input(): never } = {
+  type: "node.sign_record",
+  undoneBy: null,
+  input: () => {
+    throw new Error("the stage record_sanitization queues its task itself");
+  },
+  deadlineSeconds: () => SIGN_SECONDS,
+  isAskedFor: () => true,
+  failed: (context, task, evidence) => notRecorded(context, task.errorMessage ?? `the task is ${task.state}`, evidence),
+  waitsFor: () => "The agent to sign the sanitization record",
+};
+
+const notRecorded = ({ node }: DecommissionContext, why: string, evidence: Parameters<typeof failure>[3] = {}) =>
+  failure(
+    "upstream_transient",
+    "cleaning_failed",
+    `The cleaning of ${node.hostname} was not recorded: ${why}`.slice(0, 1_000),
+    {
+      node_id: node.id,
+      ...evidence,
+    },
+  );
+
+type Verdict = Done<DecommissionState> | Failed<DecommissionState> | Wait<DecommissionState>;
+
+async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
+  const { node, state } = context;
+  if (!isCleanable(node.status)) return { kind: "failed", failure: stateConflict(context, node.status, "recorded") };
+  const task = await settledTask(context, SIGN);
+  const isOld = task?.finishedAt != null && task.finishedAt < context.enteredAt;
+  if (task === null || isOld || task.id === state.failed_task_id) return { kind: "not_started" };
+  const next = afterSigning(task);
+  if (next === null) return judgeTask(context, SIGN, task) ?? { kind: "not_started" };
+  switch (next.next) {
+    case "store":
+      return store(context, task, next.signed);
+    case "prepare_again":
+      return again(context, task, next.reason);
+    case "prepare_unsigned":
+      return { kind: "failed", failure: notRecorded(context, next.reason), patch: { failed_task_id: task.id } };
+  }
+}
+
+/** Writes another record, at most `MOST_RECORDS` times until an operator continues the operation. */
+function again(context: DecommissionContext, task: Task, why: string, patch: Partial<DecommissionState> = {}): Verdict {
+  const written = (context.state.records_written ?? 0) + 1;
+  const told = { ...patch, failed_task_id: task.id, records_written: written };
+  if (written >= MOST_RECORDS) return { kind: "failed", failure: notRecorded(context, why), patch: told };
+  return { kind: "wait", reason: `Another record to be written: ${why}`.slice(0, 300), seconds: 0, patch: told };
+}
+
+async function store(
+  context: DecommissionContext,
+  task: Task,
+  signed: TaskResult<"node.sign_record">,
+): Promise<Verdict> {
+  const { text } = TASKS["node.sign_record"].input.parse(task.input);
+  const { countersign } = context.services;
+  const kept = await inFencedTx(context, (tx) => storeRecord(tx, { text, signed, countersign }));
+  if ("stored" in kept) return verdictOn(context, kept.stored, task);
+  switch (kept.refused) {
+    case "chain_moved":
+      return again(context, task, kept.message);
+    case "tasks_unconfirmed":
+      return again(context, task, kept.message, { unconfirmed_tasks: [...kept.tasks] });
+    case "signature_wrong":
+      return { kind: "failed", failure: notRecorded(context, kept.message), patch: { failed_task_id: task.id } };
+  }
+}
+
+/** A node returns to service only if its record says `clean` (decision C1). */
+function verdictOn(context: DecommissionContext, record: SanitizationRecordRow, task: Task): Verdict {
+  const details = { record_id: record.recordId, verdict: record.verdict, task_id: task.id };
+  if (record.verdict === "clean")
+    return { kind: "done", message: `Record ${record.recordId} of the cleaning is signed`, details };
+  const why = `record ${record.recordId} says ${record.verdict}; read it with get-sanitization-record`;
+  return { kind: "failed", failure: notRecorded(context, why, details), patch: { failed_task_id: task.id } };
+}
+
+async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {
+  const { node, workflowId } = context;
+  const task = await inFencedTx(context, async (tx) => {
+    const { text, record } = await prepareRecord(tx, await turnoverOf(tx, context));
+    const queued = await enqueueTask(tx, {
+      nodeId: node.id,
+      workflowId,
+      type: SIGN.type,
+      input: { text },
+      idempotencyKey: `${SIGN.type}/${workflowId}/${record.record_id}`,
+      deadlineSeconds: SIGN_SECONDS,
+    });
+    return queued.task;
+  });
+  return { kind: "wait", reason: SIGN.waitsFor(context, task), seconds: 15, on: waitKey.task(task.id) };
+}
+
+const seconds = (context: DecommissionContext): number => context.input.agent_wait_seconds + SIGN_SECONDS;
+
+/** Writes the sanitization record of the turnover, has the agent sign it, and adds it to the node's chain (architecture 14.5). */
+export const recordSanitization: DecommissionStageOf<"record_sanitization"> = {
+  name: "record_sanitization",
+  title: "Write the sanitization record and have the agent sign it",
+  reentry: { rule: "observe_first", observe: look },
+  timeout: {
+    seconds,
+    failure: (context) => notRecorded(context, `the agent did not sign within ${seconds(context)} s. Resume.`),
+  },
+  retry: { maxAttempts: 3, baseSeconds: 5, maxSeconds: 60 },
+  overrides: { post_deploy_connectivity_failure: { retry: "never" } },
+  run,
+  compensate: async (context) => ({
+    kind: "done",
+    message: "A stored record stays in the node's chain",
+    commit: async (tx) => void (await cancelWork(tx, context.workflowId, SIGN)),
+  }),
+};

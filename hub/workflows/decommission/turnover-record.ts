@@ -1,0 +1,78 @@
+import { compareResidue } from "../../../shared/residue/compare.ts";
+import { ResidueSnapshot } from "../../../shared/residue/snapshot.ts";
+import type { Requirement } from "../../../shared/sanitization-record.ts";
+import { recordResidue } from "../../../shared/sanitization-residue.ts";
+import { TASKS } from "../../../shared/tasks/index.ts";
+import { readBaseline } from "../../db/queries/node-baselines.ts";
+import { newestOfEachType } from "../../db/queries/task-reads.ts";
+import { readWorkflow } from "../../db/queries/workflows.ts";
+import type { Task } from "../../db/schema/index.ts";
+import type { Tx } from "../../db/tx.ts";
+import type { Turnover } from "../../node/prepare-record.ts";
+import type { DecommissionContext } from "./decommission-context.ts";
+import { tenantOf } from "./tenant.ts";
+
+/** The tasks whose results a record of a turnover lists. */
+const RECORDED = [
+  "node.drain",
+  "allocation.revoke_user",
+  "node.storage_cleanup",
+  "node.gpu_scrub",
+  "node.validate_clean",
+] as const;
+
+/** The tasks that must have ended well: those whose stages had something to do. */
+function requirementsOf({ tenancy, input, node }: DecommissionContext): Requirement[] {
+  return [
+    ...(tenancy === null ? [] : ["allocation.revoke_user"]),
+    ...(input.storage_cleanup === "none" ? [] : ["node.storage_cleanup"]),
+    ...(node.gpusTotal === 0 ? [] : ["node.gpu_scrub"]),
+  ].map((type) => ({ type, step: null }));
+}
+
+/** The comparison of the newest snapshot with the baseline, or null if no task read the host. */
+async function residueOf(tx: Tx, context: DecommissionContext, tasks: readonly Task[]): Promise<Turnover["residue"]> {
+  const task = tasks.find(({ type, state }) => type === "node.validate_clean" && state === "succeeded");
+  const result = TASKS["node.validate_clean"].result.safeParse(task?.result);
+  if (!result.success) return null;
+  const { node } = context;
+  const known = ResidueSnapshot.safeParse((await readBaseline(tx, node.id, node.generation))?.baseline.snapshot);
+  const judgement = compareResidue(known.success ? known.data : null, result.data.snapshot, tenantOf(context));
+  return recordResidue(judgement, known.success);
+}
+
+/** The facts of the turnover for its record (architecture 14.5). Of each type the newest task counts, because it repeats the work of earlier ones. */
+export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<Turnover> {
+  const { node, decommission, tenancy, workflowId, state } = context;
+  const tasks = await newestOfEachType(tx, workflowId, RECORDED);
+  const requestedBy = (await readWorkflow(tx, workflowId))?.requestedBy ?? "unknown";
+  return {
+    nodeId: node.id,
+    startedAt: decommission.createdAt,
+    tasks,
+    unconfirmed: state.unconfirmed_tasks ?? [],
+    allocation:
+      tenancy === null
+        ? null
+        : {
+            id: tenancy.allocationId,
+            tenant: tenancy.tenant,
+            login_user: tenancy.loginUser,
+            granted_root: tenancy.grantsRoot,
+            from: tenancy.activeAt?.toISOString() ?? null,
+            to: decommission.createdAt.toISOString(),
+          },
+    operation: {
+      decommission_id: workflowId,
+      mode: decommission.mode,
+      reason: decommission.reason,
+      requested_by: requestedBy,
+    },
+    trust: "in_place",
+    required: requirementsOf(context),
+    residue: await residueOf(tx, context, tasks),
+    gpus: [],
+    statements: [],
+    unsigned_reason: null,
+  };
+}
