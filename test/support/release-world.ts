@@ -69,12 +69,16 @@ export async function startRelease(rig: OnboardingRig, host: DeployedHost): Prom
 }
 
 /** Starts a reimage of an active node whose host is the n-th box. */
-export async function startReimage(rig: OnboardingRig, host: DeployedHost): Promise<StartedDecommission> {
+export async function startReimage(
+  rig: OnboardingRig,
+  host: DeployedHost,
+  agentWaitSeconds = 900,
+): Promise<StartedDecommission> {
   const request = {
     mode: "reimage",
     reason: "next tenant",
     erase: "none",
-    agent_wait_seconds: 900,
+    agent_wait_seconds: agentWaitSeconds,
   } as const;
   const created = await rig.test.database.inTx((tx) => startDecommission(tx, host.nodeId, request, "ann"));
   return { id: created.decommission_id, nodeId: host.nodeId, hostname: host.hostname };

@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { eq } from "../../hub/db/orm.ts";
+import { readDecommissionRows } from "../../hub/db/queries/decommissions.ts";
+import { readWorkflow } from "../../hub/db/queries/workflows.ts";
+import { nodeCertificates, nodes, type Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
+import { enterDraining, leaveDraining, quarantineUnclean, returnCleanNode } from "../../hub/node/lifecycle.ts";
+import { moveNode } from "../../hub/node/move-node.ts";
+import { quarantineNode } from "../../hub/reconciler/operator-quarantine.ts";
+import type { DecommissionState } from "../../hub/workflows/decommission/decommission-context.ts";
+import { applyForce } from "../../hub/workflows/decommission/force-decommission.ts";
+import { startOnboarding } from "../../hub/workflows/onboarding/start-onboarding.ts";
+import { workflowsOf } from "../../hub/workflows/registry.ts";
+import type { NodeId, WorkflowId } from "../../shared/ids.ts";
+import { STATUS } from "../fakes/maas/state/statuses.ts";
+import { playDecommissionedAgent } from "../support/decommission-world.ts";
+import { nodeInService, setConnected } from "../support/node-in-service.ts";
+import { type OnboardingRig, playAgentOn, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { type DeployedHost, hostInService, startReimage } from "../support/release-world.ts";
+import { Driver, plainly } from "./drive.ts";
+
+/** What a reimage must not do to its host, and who owns a quarantine (decisions N2, N4). */
+let rig: OnboardingRig;
+let boxes = 0;
+beforeAll(async () => {
+  rig = await startOnboardingRig({ machines: 12 });
+});
+afterAll(() => rig?.close());
+
+const db = () => rig.test.database.db;
+const kinds = () => workflowsOf(rig.services);
+const inTx: OnboardingRig["services"]["inTx"] = (fn) => rig.services.inTx(fn);
+const nodeOf = async (id: NodeId) => (await db().select().from(nodes).where(eq(nodes.id, id)))[0];
+const liveCertificates = async (id: NodeId) =>
+  (await db().select().from(nodeCertificates).where(eq(nodeCertificates.nodeId, id))).filter(
+    ({ revokedAt }) => revokedAt === null,
+  ).length;
+const anotherHost = (): Promise<DeployedHost> => {
+  boxes += 1;
+  return hostInService(rig, boxes, `again-${boxes}`);
+};
+/** A driver whose agents answer, before the release and after the new deploy. */
+const driverOf = ({ nodeId, machine }: DeployedHost, agent: "comes" | "stays away" = "comes"): Driver =>
+  new Driver(rig.test, kinds(), async (id) => {
+    if (agent === "stays away") return;
+    const rows = await inTx((tx) => readDecommissionRows(tx, id));
+    if (rows === null) return;
+    const { generation } = rows.node;
+    await playAgentOn(rig.test, rig.maas, { nodeId, generation, systemId: machine.systemId });
+    await playDecommissionedAgent(rig, id);
+  });
+const onboard = ({ hostname, box }: DeployedHost) =>
+  inTx((tx) =>
+    startOnboarding(tx, {
+      request: {
+        site_id: rig.siteId,
+        profile_id: rig.profileId,
+        sku_id: SKU,
+        hostname,
+        ipmi_ip: box.bmcAddress,
+      },
+      requestedBy: "ann",
+    }),
+  );
+const factsOf = (row: WorkflowRow) => row.state as DecommissionState;
+const force = (workflowId: WorkflowId) =>
+  inTx((tx) => applyForce(tx, kinds(), { workflowId, actor: "ann", role: "admin", reason: "its agent is gone" }));
+
+describe("a reimage", () => {
+  it("keeps every onboarding away from its host until it is over", async () => {
+    const host = await anotherHost();
+    const { id } = await startReimage(rig, host);
+    const driver = driverOf(host);
+    await driver.drive(id, (row) => (factsOf(row).release_intent === undefined ? plainly : null));
+    expect(await nodeOf(host.nodeId)).toMatchObject({ status: "enrolling" });
+    await expect(onboard(host)).rejects.toMatchObject({ code: "onboarding_exists" });
+    expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+    expect(rig.maas.sim.region.state.counters[host.machine.systemId]).toMatchObject({ deploy: 2, release: 1 });
+  });
+
+  it("that is cancelled after MAAS refused the release leaves the old system its certificate", async () => {
+    const host = await anotherHost();
+    const { id } = await startReimage(rig, host);
+    rig.maas.sim.faults.add({ match: { op: "release" }, kind: "status", code: 403, body: "Forbidden", times: 1e6 });
+    const driver = driverOf(host);
+    const failed = await driver.drive(id);
+    expect(failed.status, await driver.story(id)).toMatch(/^failed_/);
+    expect(await nodeOf(host.nodeId)).toMatchObject({ status: "enrolling" });
+    const before = await liveCertificates(host.nodeId);
+    expect(before).toBeGreaterThan(0);
+    rig.maas.sim.faults.clear();
+    await driver.verb(id, "cancel");
+    expect((await driver.drive(id)).status, await driver.story(id)).toBe("cancelled");
+    expect(host.machine.status).toBe(STATUS.deployed);
+    expect(await liveCertificates(host.nodeId)).toBe(before);
+    expect(await nodeOf(host.nodeId)).toMatchObject({ status: "quarantined", cordonReason: null });
+  });
+
+  it("can be forced past an agent that is gone", async () => {
+    const host = await anotherHost();
+    await setConnected(rig, host.nodeId, false);
+    const { id } = await startReimage(rig, host, 0);
+    const away = driverOf(host, "stays away");
+    const failed = await away.drive(id);
+    expect(failed).toMatchObject({ stage: "drain_node", failureCode: "agent_unreachable" });
+    await force(id);
+    const driver = driverOf(host);
+    expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+    expect(await nodeOf(host.nodeId)).toMatchObject({ status: "active", cordonReason: null });
+  });
+
+  it("does not release a machine that somebody has deployed again", async () => {
+    const host = await anotherHost();
+    const { id } = await startReimage(rig, host);
+    const driver = driverOf(host);
+    await driver.drive(id, (row) => (factsOf(row).release_failure_told === undefined ? plainly : null));
+    const { username } = await (await rig.services.maas(rig.siteId)).whoami();
+    rig.maas.sim.region.settle(host.machine);
+    rig.maas.sim.region.forceStatus(host.machine, STATUS.deployed);
+    rig.maas.sim.region.setOwner(host.machine, username);
+    const end = await driver.drive(id);
+    expect(end, await driver.story(id)).toMatchObject({ failureCode: "unexpected_maas_status" });
+    expect((await readWorkflow(db(), id))?.failureMessage).toContain("somebody has deployed it again");
+    expect(rig.maas.sim.region.state.counters[host.machine.systemId]?.release).toBe(1);
+  });
+
+  it("restores the quarantine of a person", async () => {
+    const host = await anotherHost();
+    await inTx((tx) => quarantineNode(tx, host.nodeId, "a GPU is faulty"));
+    const { id } = await startReimage(rig, host);
+    const driver = driverOf(host);
+    expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+    expect(await nodeOf(host.nodeId)).toMatchObject({ status: "quarantined", quarantinedBy: "operator" });
+  });
+});
+
+describe("the quarantine of a node", () => {
+  const statusNow = async (id: NodeId) => {
+    const node = await nodeOf(id);
+    return [node?.status, node?.quarantinedBy];
+  };
+
+  it("that a cleanup set ends when the host is clean", async () => {
+    const id = await nodeInService(rig, "unclean-1");
+    await inTx((tx) => quarantineUnclean(tx, id, "residue"));
+    expect(await statusNow(id)).toEqual(["quarantined", "cleanup"]);
+    await inTx((tx) => returnCleanNode(tx, id, "clean"));
+    expect(await statusNow(id)).toEqual(["active", null]);
+  });
+
+  it("that the reconciler set becomes the cleanup's if the host is not clean", async () => {
+    const id = await nodeInService(rig, "unclean-2");
+    await inTx((tx) => moveNode(tx, id, { from: "active", to: "quarantined", owner: "reconciler" }, "broken"));
+    await inTx((tx) => quarantineUnclean(tx, id, "residue"));
+    expect(await statusNow(id)).toEqual(["quarantined", "cleanup"]);
+  });
+
+  it("that a person set stays the person's, whatever a cleaning finds", async () => {
+    const id = await nodeInService(rig, "unclean-3");
+    await inTx((tx) => quarantineNode(tx, id, "a fan is loud"));
+    await inTx((tx) => quarantineUnclean(tx, id, "residue"));
+    await inTx((tx) => returnCleanNode(tx, id, "clean"));
+    expect(await statusNow(id)).toEqual(["quarantined", "operator"]);
+  });
+
+  it("that a cancelled drain restores waits for a person", async () => {
+    const id = await nodeInService(rig, "unclean-4");
+    await inTx((tx) => quarantineNode(tx, id, "a fan is loud"));
+    const operation = crypto.randomUUID();
+    await inTx((tx) => enterDraining(tx, id, operation, "drained"));
+    await inTx((tx) => leaveDraining(tx, id, operation, "quarantined", "cancelled"));
+    await inTx((tx) => returnCleanNode(tx, id, "clean"));
+    expect(await statusNow(id)).toEqual(["quarantined", "operator"]);
+  });
+});
