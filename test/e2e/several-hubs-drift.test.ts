@@ -168,7 +168,10 @@ describe("two hubs that watch and reconcile one region, one of them killed durin
           ? ["node.drift.detected hardware_sync_stopped"]
           : ["node.drift.detected host_changed", "node.drift.resolved host_changed"],
       });
-      const seeds = await fleet.db.select().from(tasks).where(eq(tasks.nodeId, nodeId));
+      const seeds = await fleet.db
+        .select()
+        .from(tasks)
+        .where(and(eq(tasks.nodeId, nodeId), eq(tasks.type, "node.hw_sync_reseed")));
       expect(seeds).toHaveLength(isUnsynced ? 1 : 0);
     }
   });

@@ -72,7 +72,8 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
     case "wait":
       return { ...waitForMachine(context, REASON), commit: gone };
     case "release":
-      if (releasedGeneration === context.node.generation) return { kind: "failed", failure: deployedByOther(context) };
+      if (releasedGeneration === context.node.generation && machine.status === MAAS_STATUS.deployed)
+        return { kind: "failed", failure: deployedByOther(context) };
       mustStillBeTheHost(context, machine);
       return { kind: "not_started" };
     case "failed":
