@@ -123,6 +123,18 @@ describe("a reimage", () => {
     expect(rig.maas.sim.region.state.counters[host.machine.systemId]?.release).toBe(1);
   });
 
+  it("that restarts clean after its new deploy releases the machine and deploys it once more", async () => {
+    const host = await anotherHost();
+    const { id } = await startReimage(rig, host);
+    const driver = driverOf(host);
+    await driver.drive(id, (row) => (row.stage === "enable_node" ? null : plainly));
+    expect(await nodeOf(host.nodeId)).toMatchObject({ status: "active" });
+    await driver.verb(id, "restart_clean");
+    expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+    expect(rig.maas.sim.region.state.counters[host.machine.systemId]).toMatchObject({ deploy: 3, release: 2 });
+    expect(await nodeOf(host.nodeId)).toMatchObject({ status: "active", cordonReason: null });
+  });
+
   it("restores the quarantine of a person", async () => {
     const host = await anotherHost();
     await inTx((tx) => quarantineNode(tx, host.nodeId, "a GPU is faulty"));

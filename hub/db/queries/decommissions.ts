@@ -27,8 +27,11 @@ export async function insertDecommission(tx: Tx, row: typeof nodeDecommissions.$
   await tx.insert(nodeDecommissions).values(row);
 }
 
-/** Records that MAAS released the host's system, which this generation of the node had installed. */
-export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: number): Promise<void> {
+/**
+ * Records that MAAS released the host's system, which this generation of the node had installed. With null, the operation has released no system that
+ * counts, because it begins again after a new deploy.
+ */
+export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: number | null): Promise<void> {
   await tx
     .update(nodeDecommissions)
     .set({ releasedGeneration: generation })

@@ -1,5 +1,6 @@
 import { type Failure, failure } from "../../../../shared/failures.ts";
 import { MAAS_STATUS } from "../../../../shared/maas-status.ts";
+import { recordMachineReleased } from "../../../db/queries/decommissions.ts";
 import type { Tx } from "../../../db/tx.ts";
 import { MaasError, type MaasErrorCode } from "../../../maas/port.ts";
 import { enterReimage } from "../../../node/lifecycle.ts";
@@ -131,6 +132,16 @@ async function compensate(
   cause: CompensationCause,
 ): Promise<Compensation<DecommissionState>> {
   const { state, node, decommission } = context;
+  if (
+    cause === "restart" &&
+    decommission.releasedGeneration !== null &&
+    decommission.releasedGeneration < node.generation
+  )
+    return {
+      kind: "done",
+      message: "The restarted operation releases the machine that it has deployed again",
+      commit: (tx) => recordMachineReleased(tx, decommission.decommissionId, null),
+    };
   if (cause !== "cancel")
     return { kind: "skipped", message: "The released machine is observed again before anything is done to it" };
   const asked = state.release_intent === node.generation;
