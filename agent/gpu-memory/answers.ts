@@ -2,7 +2,9 @@ import { createHmac } from "node:crypto";
 import { answerPrefix, SAMPLE_BLOCK_BYTES } from "../../shared/gpu-memory.ts";
 import type { GpuChallenge } from "./exchange.ts";
 
-/** Answers each question of a challenge with an HMAC over the memory's bytes, keyed by the challenge's nonce. */
+/**
+ * Answers a hub's challenge: for each block of GPU memory that the challenge names, an HMAC over the block's bytes, keyed by the challenge's nonce.
+ */
 export const answersTo = (
   { nonce, blocks }: GpuChallenge,
   of: { readonly fillTaskId: string; readonly uuid: string },

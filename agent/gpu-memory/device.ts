@@ -1,17 +1,20 @@
-/** The calls by which the passes use one GPU. Each call returns when the GPU has done the work, and throws `CudaError` if the driver refuses. */
+/**
+ * The calls by which a worker process reads and writes the memory of one GPU. Each call of `GpuDevice` returns when the GPU has done the work, and
+ * throws `CudaError` if the driver refuses the call.
+ */
 export interface GpuDevice {
-  /** The most memory that one call works on, so that a call ends within a second. */
+  /** The most GPU memory, in bytes, that one call of `GpuDevice` may work on, so that each call ends within a second. */
   readonly sliceBytes: number;
-  /** Reserves memory. Null means that the driver has no piece of that size left. */
+  /** Reserves GPU memory, and returns null if the driver has no free piece of `bytes` bytes. */
   allocate(bytes: number): bigint | null;
   free(address: bigint): void;
-  /** Writes the ChaCha20 stream of `nonce` from block `counter` on. The memory is a multiple of 64 bytes. */
+  /** Writes the ChaCha20 stream of `nonce` into GPU memory, from the stream's block `counter` on. The argument `bytes` must be a multiple of 64. */
   fill(address: bigint, bytes: number, nonce: Uint8Array, counter: number): void;
-  /** Compares the memory with the stream. `first` is the distance of the first different block from `address`. */
+  /** Compares GPU memory with the ChaCha20 stream of `nonce`. `first` is the distance in bytes from `address` to the first block that differs. */
   check(address: bigint, bytes: number, nonce: Uint8Array, counter: number): { blocks: number; first: number | null };
-  /** Counts units of 16 bytes that are not zero, and units that consist of the word `marker`. */
+  /** Counts the units of 16 bytes in GPU memory that are not zero, and the units that consist of the word `marker`. */
   scan(address: bigint, bytes: number, marker: number): { nonzero: number; marked: number };
-  /** Writes the word into all memory of the piece. */
+  /** Fills `bytes` bytes of GPU memory at `address` with the word `word`. */
   set(address: bigint, bytes: number, word: number): void;
   read(address: bigint, bytes: number): Buffer;
 }
@@ -22,13 +25,16 @@ export interface GpuFacts {
   readonly pciAddress: string;
   readonly cudaVersion: number;
   readonly visibleBytes: number;
-  /** What NVIDIA's management library says, or null if the library did not answer. */
+  /** The memory sizes that NVIDIA's management library reports, or null if the library did not answer. */
   readonly memory: { readonly totalBytes: number; readonly reservedBytes: number } | null;
 }
 
 export interface OpenedGpu {
   readonly device: GpuDevice;
   readonly facts: GpuFacts;
-  /** Why the driver did not compile the kernels, so that the host computes in their place. Null means that the GPU computes. */
+  /**
+   * Why the driver did not compile the GPU kernels, so that the host's processor computes in place of the GPU. `kernelsError` is null if the driver
+   * compiled the kernels.
+   */
   readonly kernelsError: string | null;
 }

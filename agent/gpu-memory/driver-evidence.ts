@@ -8,7 +8,7 @@ const PROC = "/proc/driver/nvidia";
 const DPKG_TIMEOUT_MS = 60_000;
 const MOST_TEXT = 256;
 
-/** What the kernel module says about itself. Registry settings can turn off the clearing of freed memory by the driver. */
+/** What NVIDIA's kernel module says about itself in /proc. The module's registry settings can turn off the driver's clearing of freed GPU memory. */
 export async function driverEvidence(system: System): Promise<FillResult["driver"]> {
   const version = await system.read(`${PROC}/version`);
   if (version === null) return null;
@@ -22,22 +22,25 @@ export async function driverEvidence(system: System): Promise<FillResult["driver
   };
 }
 
-/** Which Debian package owns the driver's library, and whether the library still has the bytes of that package. */
+/** Which Debian package owns the CUDA library of NVIDIA's driver, and whether the library still has the bytes of that package. */
 export async function libraryEvidence(system: System): Promise<FillResult["library"]> {
   for (const folder of LIBRARY_FOLDERS) {
     if (!(await system.isPresent(`${folder}/${CUDA_LIBRARY}`))) continue;
     const owner = await ran(system, ["--search", `${folder}/${CUDA_LIBRARY}`]);
-    // The answer is `package:architecture: path`.
+    // `dpkg --search` prints `package:architecture: path`.
     const name = /^([a-z0-9][a-z0-9+.-]*(?::[a-z0-9]+)?): /m.exec(owner ?? "")?.[1];
     if (name === undefined) return { package: null, is_unchanged: null };
     const changes = await ran(system, ["--verify", name]);
-    // A line of `dpkg --verify` names a file that is missing or has another content, whatever the tool's status is.
+    // `dpkg --verify` prints a line for each file that is missing or has another content, whatever exit status `dpkg` returns.
     return { package: name, is_unchanged: changes === null ? null : !/libcuda[.]so/.test(changes) };
   }
   return { package: null, is_unchanged: null };
 }
 
-/** The output of dpkg, or null if the host has no dpkg or dpkg did not end in time. The evidence then says `null`, which is no success. */
+/**
+ * The output of dpkg, or null if the host has no dpkg or dpkg did not end in time. Without an output of dpkg, the evidence says `null`, which does
+ * not count as success.
+ */
 async function ran(system: System, args: readonly string[]): Promise<string | null> {
   return system.run("dpkg", args, DPKG_TIMEOUT_MS).then(
     ({ stdout }) => stdout,

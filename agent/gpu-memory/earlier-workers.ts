@@ -3,8 +3,9 @@ import { EXCHANGE_FOLDER } from "./exchange.ts";
 import { aliveWorker, type EndTiming, endWorker, workerAfter } from "./exchange-reader.ts";
 
 /**
- * Ends the workers of earlier tasks, for example of a task whose hub or agent was killed, because they hold the memory. Returns the process that does
- * not end, with its task, or null. The files of workers that have ended are removed.
+ * Ends the worker processes of earlier tasks, because those processes hold GPU memory. For example, the hub or the agent was killed during the
+ * earlier task. Returns the first worker process that does not end, with its task, or null if all have ended. `endEarlierWorkers` removes the files
+ * of an earlier task when all worker processes of the task have ended.
  */
 export async function endEarlierWorkers(
   system: System,

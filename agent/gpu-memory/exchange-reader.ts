@@ -4,11 +4,14 @@ import { isWorkerAlive } from "../system/gpu-memory/exchange-files.ts";
 import type { System } from "../system/system.ts";
 import { END_FILE, EXCHANGE_FOLDER, type OverwriteOrder, WORKER_FILE, WorkerProcess } from "./exchange.ts";
 
-/** The host's path of the folder in which the agent and the worker of a GPU exchange files. Each pass over a GPU has its own folder. */
+/**
+ * The host's path of the folder in which the agent and the worker of a GPU exchange files. The passes `mark` and `overwrite` over a GPU have separate
+ * folders.
+ */
 export const exchangeFolder = (fillTaskId: string, uuid: string, pass: OverwriteOrder["pass"] = "overwrite"): string =>
   `${EXCHANGE_FOLDER}/${fillTaskId}/${uuid}${pass === "mark" ? "-mark" : ""}`;
 
-/** Reads a file of an exchange, or null if the worker has not written it. */
+/** Reads a file that the agent and a worker process exchange, and returns null if the file has not been written. */
 export async function readExchange<T>(
   system: System,
   folder: string,
@@ -22,7 +25,7 @@ export async function readExchange<T>(
 export const writeExchange = (system: System, folder: string, name: string, value: unknown): Promise<void> =>
   system.write(`${folder}/${name}`, `${JSON.stringify(value)}\n`, 0o600);
 
-/** The process that holds the memory of a GPU, or null if no process of this exchange is alive. */
+/** The worker process that holds a GPU's memory, or null if the process that is recorded in `folder` has ended. */
 export async function aliveWorker(system: System, folder: string): Promise<WorkerProcess | null> {
   const worker = await readExchange(system, folder, WORKER_FILE, WorkerProcess);
   return worker !== null && isWorkerAlive(worker) ? worker : null;
@@ -30,11 +33,14 @@ export async function aliveWorker(system: System, folder: string): Promise<Worke
 
 export interface EndTiming {
   readonly lookEveryMs: number;
-  /** How long a worker may take to zero and free the memory of its GPU, and to end. */
+  /** How long a worker process may take to zero the memory of its GPU, free that memory and end. */
   readonly endWithinMs: number;
 }
 
-/** Waits for the end of a worker. Returns the worker's process if the process is still there after the time. */
+/**
+ * Waits until a worker process has ended, for at most `endWithinMs`. Returns the worker process if it is still alive after `endWithinMs`, otherwise
+ * null.
+ */
 export async function workerAfter(
   system: System,
   folder: string,
@@ -51,5 +57,5 @@ export async function workerAfter(
   return worker;
 }
 
-/** Tells a worker to zero and free its memory, and to end. */
+/** Tells a worker process to zero and free the memory of its GPU, and to end. */
 export const endWorker = (system: System, folder: string): Promise<void> => writeExchange(system, folder, END_FILE, {});

@@ -11,38 +11,44 @@ import {
   SampleBlock,
 } from "../../shared/gpu-memory.ts";
 
-/** The order of the agent to the worker of one GPU. */
+/** The agent's order to the worker process that marks or overwrites the memory of one GPU. */
 export const OverwriteOrder = z.strictObject({
   fill_task_id: z.uuid(),
-  /** The folder in which agent and worker exchange the commitment, the challenge and the answer. */
+  /** The folder in which the agent and a GPU's worker process exchange the commitment, the challenge and the answer. */
   folder: z.string().min(1),
-  /** The number of the GPU in the task's order, which is part of the stream's nonces. */
+  /** The GPU's place in the list of the task's order. The number `gpu` is part of the nonces of the ChaCha20 stream. */
   gpu: z.int().min(0).max(MOST_GPUS),
   uuid: GpuUuid,
   pci_address: PciAddress,
   seed: z.string().regex(/^[0-9a-f]{64}$/),
   marker: z.int().min(1).max(0xffff_ffff).nullable(),
   /**
-   * In the pass `mark` the worker writes the marker into all memory and ends at once. The worker of the pass `overwrite` then counts what the driver
-   * left of the marker, and overwrites the memory.
+   * In the pass `mark` the worker process writes the marker into all memory of the GPU and ends at once. In the pass `overwrite` another worker
+   * process counts how much of the marker the driver left, and overwrites the GPU's memory.
    */
   pass: z.enum(["mark", "overwrite"]),
   hold_seconds: z.int().min(1),
 });
 export type OverwriteOrder = z.output<typeof OverwriteOrder>;
 
-/** The folder of the exchanges, with a folder for each GPU in a folder for each fill task. */
+/** The folder with the files that the agent exchanges with worker processes. Each fill task has a folder there, with a folder for each GPU. */
 export const EXCHANGE_FOLDER = "/var/lib/muster/agent/gpu-memory";
-/** The files of the exchange. One side writes each file, once and completely. */
+/**
+ * The names of the files that the agent and the worker process of a GPU exchange. Either the agent or the worker process writes a file of the
+ * exchange, once and completely.
+ */
 export const WORKER_FILE = "worker.json";
 export const COMMITMENT_FILE = "commitment.json";
 export const CHALLENGE_FILE = "challenge.json";
 export const ANSWER_FILE = "answer.json";
-/** The agent writes this file when the worker must free the memory and end. */
+/** The agent writes END_FILE to tell the worker process to free the memory of its GPU and end. */
 export const END_FILE = "end.json";
 export const RELEASE_FILE = "release.json";
 
-/** The process of a worker. The start time distinguishes the process from a later process with the same number. */
+/**
+ * The facts that identify the process of a worker. The start time `start_ticks` distinguishes the worker's process from a later process with the same
+ * pid.
+ */
 export const WorkerProcess = z.strictObject({
   pid: z.int().min(1),
   start_ticks: z.string(),
@@ -62,7 +68,10 @@ export const GpuAnswers = z.strictObject({
 });
 export type GpuAnswers = z.output<typeof GpuAnswers>;
 
-/** How the work of a GPU's worker ended. `released` means that no challenge came within the hold time, or that the agent ended the work. */
+/**
+ * How the work of a GPU's worker process ended. The end `released` means that the worker process freed the GPU's memory without an answer: no
+ * answerable challenge came, the agent ended the wait, or the memory failed the comparison.
+ */
 export const OverwriteResult = z.discriminatedUnion("end", [
   z.strictObject({ end: z.literal("answered"), release: GpuRelease }),
   z.strictObject({ end: z.literal("released"), release: GpuRelease }),

@@ -1,6 +1,9 @@
 import { GPU_FAULTS, type GpuFault } from "../../shared/gpu-faults.ts";
 
-/** An error of a GPU with a code of the closed set. The message of the error says what happened, to which GPU, and what to do next. */
+/**
+ * An error of a GPU, with a code from the closed set `GpuFault`. The message of a `GpuFaultError` says what happened, to which GPU, and what to do
+ * next.
+ */
 export class GpuFaultError extends Error {
   override readonly name = "GpuFaultError";
   readonly fault: GpuFault;
@@ -10,7 +13,7 @@ export class GpuFaultError extends Error {
   }
 }
 
-/** A call of the driver that returned an error number. */
+/** Thrown when a call of NVIDIA's driver returned an error number. */
 export class CudaError extends Error {
   override readonly name = "CudaError";
   readonly call: string;
@@ -24,26 +27,29 @@ export class CudaError extends Error {
 
 export const OUT_OF_MEMORY = 2;
 
-/** The error numbers of CUDA's driver interface (`CUresult`) that tell what is wrong. Every other number is `driver_refused`. */
+/**
+ * For each error number of CUDA's driver interface (`CUresult`) that tells what is wrong, the code of the GPU fault. Every other error number stands
+ * for the fault `driver_refused`.
+ */
 const FAULT_OF_RESULT: Readonly<Record<number, GpuFault>> = {
   [OUT_OF_MEMORY]: "gpu_busy",
-  34: "driver_missing", // a stub library without a driver
-  46: "gpu_busy", // exclusive compute mode, or held by another process
+  34: "driver_missing", // The CUDA library is a stub without a driver.
+  46: "gpu_busy", // The GPU is in exclusive compute mode, or another process holds the GPU.
   100: "gpu_missing",
   101: "gpu_missing",
   200: "kernels_refused",
   209: "kernels_refused",
-  214: "memory_fault", // an ECC error that cannot be corrected
+  214: "memory_fault", // The GPU reports an ECC error that cannot be corrected.
   218: "kernels_refused",
   221: "kernels_refused",
   222: "kernels_refused",
   223: "kernels_refused",
-  226: "memory_fault", // a contained memory error
+  226: "memory_fault", // The GPU reports a contained memory error.
   700: "memory_fault",
   719: "memory_fault",
   802: "fabric_down",
   803: "driver_mismatch",
-  805: "gpu_busy", // 805 to 810 are errors of MPS, through which another process uses the GPU
+  805: "gpu_busy", // The error numbers 805 to 810 come from MPS, through which another process uses the GPU.
   806: "gpu_busy",
   807: "gpu_busy",
   808: "gpu_busy",
@@ -53,7 +59,9 @@ const FAULT_OF_RESULT: Readonly<Record<number, GpuFault>> = {
 
 export const faultOfResult = (result: number): GpuFault => FAULT_OF_RESULT[result] ?? "driver_refused";
 
-/** Turns each error of a GPU into one with a code of the closed set. Errors of our own code stay as they are. */
+/**
+ * Turns a `CudaError` of a GPU into a `GpuFaultError` with a code from the closed set `GpuFault`. `asGpuFault` returns every other error unchanged.
+ */
 export function asGpuFault(error: unknown, uuid: string): unknown {
   if (!(error instanceof CudaError)) return error;
   return new GpuFaultError(faultOfResult(error.result), `GPU ${uuid}: ${error.message}`);

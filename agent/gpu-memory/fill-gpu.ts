@@ -16,16 +16,19 @@ type NvidiaGpu = Extract<Input["gpus"][number], { vendor: "nvidia" }>;
 export interface FillTiming extends EndTiming {
   readonly tellEveryMs: number;
 }
-/** What became of one GPU. A commitment with a fault belongs to memory that did not return what was written. */
+/**
+ * How the overwriting of one GPU's memory ended. If an outcome has a commitment and a fault, the GPU's memory did not return the bytes that were
+ * written.
+ */
 export interface FillOutcome {
   readonly commitment: GpuCommitment | null;
-  /** How many bytes an earlier pass of the same task marked, or null if the order has no marker. */
+  /** How many bytes of GPU memory the task's pass `mark` marked, or null if the task's order has no marker. */
   readonly markedBytes: number | null;
   readonly fault: GpuFault | null;
   readonly message: string;
 }
 
-/** How long a worker may zero, read and free the memory after its hold time, before systemd ends it. */
+/** How long after `hold_seconds` a worker process may zero, read and free the GPU's memory before systemd ends the process. */
 const RELEASE_SECONDS = 300;
 
 const FAULT_OF_FAILURE: Readonly<Record<WorkFailure, GpuFault>> = {
@@ -37,7 +40,10 @@ const FAULT_OF_FAILURE: Readonly<Record<WorkFailure, GpuFault>> = {
   systemd_missing: "systemd_missing",
 };
 
-/** Why the agent stops following a worker. A worker that has committed goes on. A worker that is too late is ended. */
+/**
+ * Why the agent stops following a worker process. A worker process that has written its commitment continues its work. The agent ends a worker
+ * process that is too late.
+ */
 class Followed extends Error {
   override readonly name = "Followed";
   readonly why: "committed" | "too_late";
@@ -57,12 +63,15 @@ interface Filling {
   readonly tell: (step: string, bytes: number) => void;
 }
 
-/** Marks the memory of a GPU if the order has a marker, then overwrites the memory. The worker that overwrites goes on after its commitment. */
+/**
+ * Marks the memory of a GPU if the order has a marker, and overwrites that memory afterwards. The worker process that overwrites GPU memory continues
+ * after its commitment and holds the memory for a challenge.
+ */
 export async function fillGpu(filling: Filling): Promise<FillOutcome> {
   const { system, timing, input, gpu, run } = filling;
   if (input.marker === null) return overwriteGpu(filling, null);
   const end = await follow(filling, "mark", async () => false);
-  // The driver takes the marked memory back when the process ends, which is later than the process's result.
+  // The driver takes the marked GPU memory back only when the worker process ends, which happens after the process wrote its result.
   const left = await workerAfter(system, exchangeFolder(run.taskId, gpu.uuid, "mark"), timing, run.signal);
   if (end instanceof Followed || left !== null) return tooLate(filling, "mark", null);
   return end.ok && end.result.end === "marked"
@@ -82,8 +91,8 @@ async function overwriteGpu(filling: Filling, markedBytes: number | null): Promi
 }
 
 /**
- * Starts the worker of a pass, or finds a running worker, and follows the worker until the worker ends, `isEnough` is true, or the deadline has
- * passed.
+ * Starts the worker process of a pass, or finds the running one. `follow` returns when the worker process has ended, `isEnough` returns true, or the
+ * deadline has passed.
  */
 async function follow(
   { system, timing, input, gpu, number, run, tell }: Filling,
@@ -144,7 +153,7 @@ function ofCommitment(commitment: GpuCommitment): Unmarked {
   return { commitment, fault: "memory_mismatch", message };
 }
 
-/** A worker that is still there after SIGTERM and SIGKILL is blocked in the driver. */
+/** A worker process that is still alive after SIGTERM and SIGKILL is blocked in the GPU's driver. */
 async function tooLate(
   { system, run, gpu, input }: Filling,
   pass: OverwriteOrder["pass"],

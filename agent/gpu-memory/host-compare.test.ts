@@ -7,7 +7,7 @@ import { KERNEL_NAMES, kernelsPtx } from "./kernels.ts";
 const BLOCKS = 64;
 const BYTES = BLOCKS * 64;
 
-/** Memory that is mostly right: a few bytes of it differ. */
+/** Returns a copy of `bytes` in which `times` bits at random places are flipped. */
 function disturbed(bytes: Buffer, times: number): Buffer {
   const other = Buffer.from(bytes);
   for (let time = 0; time < times; time += 1) {

@@ -1,13 +1,13 @@
 import { SCAN_UNIT_BYTES, STREAM_BLOCK_BYTES } from "../../shared/gpu-memory.ts";
 
 /**
- * Writes the text of the three GPU kernels in PTX, the assembly language of NVIDIA's driver. The driver compiles the text for the GPU that it finds.
- * The version 6.3 and the target `sm_70` make the text valid for each driver since 2018 and for each GPU since Volta.
+ * This file writes the text of three GPU kernels in PTX, the assembly language that NVIDIA's driver compiles. NVIDIA's driver compiles the PTX text
+ * for the GPU of the host. The PTX version 6.3 and the target `sm_70` make the PTX text valid for each driver since 2018 and each GPU since Volta.
  */
 export const KERNEL_NAMES = { fill: "muster_fill", check: "muster_check", scan: "muster_scan" } as const;
 export const THREADS_PER_GROUP = 256;
 
-/** The columns and diagonals of ChaCha20's state, a square of 16 words (RFC 8439, 2.3). */
+/** The columns and diagonals of ChaCha20's state, which is a square of 16 words (RFC 8439, 2.3). */
 const QUARTERS = [
   [0, 4, 8, 12],
   [1, 5, 9, 13],
@@ -29,7 +29,7 @@ const STREAM_PARAMETERS = [
   ...[0, 1, 2, 3, 4, 5, 6, 7].map((word) => `u32 key${word}`),
   ...[0, 1, 2].map((word) => `u32 nonce${word}`),
 ];
-/** The names of a kernel's parameters, with the type of each, in the order in which the driver takes them. */
+/** The type and name of each kernel parameter, in the order in which the driver takes the parameters. */
 const KERNEL_PARAMETERS = {
   fill: STREAM_PARAMETERS,
   check: [...STREAM_PARAMETERS, "u64 first", "u64 found"],
@@ -40,7 +40,7 @@ const words = (count: number): number[] => Array.from({ length: count }, (_, wor
 const load = (register: string, parameter: string, type: "u32" | "u64"): string =>
   `ld.param.${type} %${register}, [${parameter}];`;
 
-/** Adds `from` to `to`, mixes the sum into `into`, and rotates `into` to the left. */
+/** The PTX lines that add the state word `from` to `to`, mix the sum into `into`, and rotate `into` to the left by `left` bits. */
 const step = (to: number, from: number, into: number, left: number): string[] => [
   `add.u32 %s${to}, %s${to}, %s${from};`,
   `xor.b32 %s${into}, %s${into}, %s${to};`,
@@ -53,7 +53,10 @@ const quarter = ([a, b, c, d]: readonly [number, number, number, number]): strin
   ...step(c, d, b, 7),
 ];
 
-/** Loads the initial state again for the addition at the end, because a register for each of its words would slow the kernel down. */
+/**
+ * The PTX lines that load one word of ChaCha20's initial state. A kernel loads the initial state twice, because a register for each initial word
+ * would slow the kernel down.
+ */
 const initialWord = (word: number): { readonly load: string[]; readonly operand: string } => {
   const constant = CONSTANTS[word];
   if (constant !== undefined) return { load: [], operand: `0x${constant.toString(16)}` };
@@ -62,7 +65,7 @@ const initialWord = (word: number): { readonly load: string[]; readonly operand:
   return { load: [load("initial", parameter, "u32")], operand: "%initial" };
 };
 
-/** Leaves a block of the ChaCha20 stream in the registers %s0 to %s15 (RFC 8439, 2.3). The block's number is in %counter. */
+/** The PTX lines that compute the ChaCha20 block with the number %counter in the registers %s0 to %s15 (RFC 8439, 2.3). */
 const streamBlock = (): string[] => [
   ...words(16).flatMap((word) => {
     const initial = initialWord(word);
@@ -80,7 +83,7 @@ const streamBlock = (): string[] => [
   }),
 ];
 
-/** The thread's number in %index. A thread beyond `count` has nothing to do. */
+/** The PTX lines that put the number of the GPU thread into %index. A GPU thread whose number is not below `count` does nothing. */
 const ownIndex = (): string[] => [
   "mov.u32 %group, %ctaid.x;",
   "mov.u32 %width, %ntid.x;",
@@ -91,7 +94,7 @@ const ownIndex = (): string[] => [
   "@%beyond bra DONE;",
 ];
 
-/** The address of the thread's 64 bytes in %at, and their distance from the kernel's first byte in %distance. */
+/** The PTX lines that put the address of the GPU thread's 64 bytes into %at, and the distance from the kernel's first byte into %distance. */
 const ownAddress = (): string[] => [
   load("at", "at", "u64"),
   "cvta.to.global.u64 %at, %at;",
@@ -119,7 +122,7 @@ const streamOfThread = (): string[] => [
   ...ownAddress(),
 ];
 
-/** Each thread writes one block of the stream. */
+/** Each thread of the kernel `fill` writes one block of the ChaCha20 stream into GPU memory. */
 const fill = (): string =>
   kernel("fill", [
     ...streamOfThread(),
@@ -129,7 +132,10 @@ const fill = (): string =>
     }),
   ]);
 
-/** Each thread compares one block of the stream with the memory. `found` holds the number of blocks that differ and the place of the first one. */
+/**
+ * Each thread of the kernel `check` compares one block of the ChaCha20 stream with GPU memory. The kernel `check` counts in `found` the blocks that
+ * differ, and stores there the place of the first different block.
+ */
 const check = (): string =>
   kernel("check", [
     ...streamOfThread(),
@@ -152,7 +158,10 @@ const check = (): string =>
     "red.global.min.u64 [%found+8], %first;",
   ]);
 
-/** Each thread reads four units. `found` holds the number of units that are not zero, and of units that consist of the marker. */
+/**
+ * Each thread of the kernel `scan` reads four units of 16 bytes of GPU memory. The kernel `scan` counts in `found` the units that are not zero, and
+ * the units that consist of the marker.
+ */
 const scan = (): string =>
   kernel("scan", [
     ...ownIndex(),

@@ -1,7 +1,10 @@
 import { defineWork } from "../system/workers/define-work.ts";
 import { OverwriteOrder, OverwriteResult } from "./exchange.ts";
 
-/** The work that overwrites the memory of one GPU. The memory limit is for the worker's own memory, because GPU memory does not count. */
+/**
+ * The kind of work by which a worker process marks or overwrites the memory of one GPU. The limit `memoryMax` is for the worker process's own memory:
+ * GPU memory does not count towards that limit.
+ */
 export const OVERWRITE_WORK = defineWork({
   kind: "gpu.overwrite",
   input: OverwriteOrder,

@@ -6,13 +6,13 @@ import type { GpuAnswers, GpuChallenge, OverwriteOrder, OverwriteResult } from "
 import { GpuFaultError } from "./faults.ts";
 import { type Allocation, allocateAll, bytesOf, piecesAt, type Slice, slicesOf } from "./range.ts";
 
-/** The words between the worker of a GPU and the agent. */
+/** The messages that the worker process of a GPU exchanges with the agent. */
 export interface Exchange {
   commit(commitment: GpuCommitment): Promise<void>;
   challenge(): Promise<GpuChallenge | null>;
   answer(answers: GpuAnswers): Promise<void>;
   release(release: GpuRelease): Promise<void>;
-  /** True when the agent wants the memory back. */
+  /** Resolves to true when the agent has told the worker process to free the GPU's memory and end. */
   mustEnd(): Promise<boolean>;
 }
 export interface OverwriteRun {
@@ -22,7 +22,7 @@ export interface OverwriteRun {
 
 const HEAR_EVERY_MS = 100;
 
-/** Passes over a GPU's memory, slice by slice. Between two slices the worker hears whether it must stop. */
+/** Runs passes over a GPU's memory, slice by slice. Between two slices of GPU memory, the worker process checks whether the agent has stopped it. */
 class Passes {
   readonly #device: GpuDevice;
   readonly #run: OverwriteRun;
@@ -64,8 +64,9 @@ async function timed(work: () => Promise<void>): Promise<number> {
 }
 
 /**
- * Overwrites the memory of one GPU: takes all memory, reads it, fills it with the stream, compares it, commits, answers the challenge, zeroes, reads
- * again and frees. If the worker's process ends at any moment, the driver takes the memory back.
+ * Overwrites the memory of one GPU. The worker process takes all GPU memory, reads it, fills it with the ChaCha20 stream, compares it, and commits to
+ * the result. After the answer to the challenge, the worker process zeroes the GPU memory, reads it a last time and frees it. If the worker process
+ * ends at any moment, NVIDIA's driver takes the GPU memory back.
  */
 export async function overwrite(
   order: OverwriteOrder,
@@ -101,7 +102,7 @@ export async function overwrite(
     fill_ms: fillMs,
     check_ms: checked.ms,
   });
-  // Memory that does not return what was written has failed already, so the worker waits for no questions.
+  // GPU memory that does not return the written bytes has already failed, so the worker process waits for no challenge.
   const answerMs = checked.blocks === 0 ? await answered(order, passes.range, device, exchange, run) : null;
   const release = await released(passes, device, answerMs ?? 0);
   await exchange.release(release);
@@ -109,8 +110,8 @@ export async function overwrite(
 }
 
 /**
- * Writes the marker into all memory of one GPU, and does not zero the memory. The driver takes the memory back when the worker's process ends, and a
- * driver that clears freed memory leaves no marker to the next process.
+ * Writes the marker into all memory of one GPU, and does not zero that memory afterwards. The driver takes the GPU memory back when the worker
+ * process ends. A driver that clears freed GPU memory leaves no marker to the next process.
  */
 export async function mark(order: OverwriteOrder, { device }: OpenedGpu, run: OverwriteRun): Promise<OverwriteResult> {
   const passes = new Passes(device, run);
@@ -140,7 +141,10 @@ async function compared(passes: Passes, device: GpuDevice, gpu: number) {
   return { blocks, first: first as number | null, ms };
 }
 
-/** Holds the memory until the challenge comes. Returns how long the answers took, or null if the memory was wanted back or no challenge came. */
+/**
+ * Holds the GPU memory until the hub's challenge comes, and answers the challenge. Returns the milliseconds that the answers took, or null if no
+ * answerable challenge came or the agent ended the wait.
+ */
 async function answered(
   order: OverwriteOrder,
   range: readonly Allocation[],

@@ -2,7 +2,10 @@ import { ALLOCATION_STEP_BYTES, CHUNK_BYTES, STREAM_BLOCK_BYTES } from "../../sh
 
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
-/** One piece of 4 GiB is safe on every driver. A larger piece can exceed the driver's own time limit for clearing memory. */
+/**
+ * The sizes of GPU memory pieces that a worker process asks the driver for. A piece of 4 GiB is safe on every driver. A piece larger than 4 GiB can
+ * exceed the driver's own time limit for clearing GPU memory.
+ */
 export const ALLOCATION_SIZES = [4 * GIB, GIB, 256 * MIB, 64 * MIB, 16 * MIB, ALLOCATION_STEP_BYTES] as const;
 
 export interface Allocation {
@@ -10,18 +13,18 @@ export interface Allocation {
   readonly bytes: number;
 }
 
-/** A part of the range that lies in one allocation and in one chunk of the stream. */
+/** A part of the allocated GPU memory that lies in one allocation and in one chunk of the ChaCha20 stream. */
 export interface Slice {
   readonly address: bigint;
   readonly bytes: number;
-  /** The distance of the slice from the begin of the range. */
+  /** The distance in bytes from the start of the allocated GPU memory to the slice. */
   readonly offset: number;
   readonly chunk: number;
-  /** The number of the slice's first stream block in its chunk. */
+  /** The number, in its chunk, of the ChaCha20 block with which the slice begins. */
   readonly counter: number;
 }
 
-/** Takes memory in pieces, the largest first, until the driver has no piece of the smallest size left. */
+/** Takes GPU memory in pieces, the largest first, until the driver has no piece of the smallest size left. */
 export function* allocateAll(
   allocate: (bytes: number) => bigint | null,
   sizes: readonly number[] = ALLOCATION_SIZES,
@@ -50,7 +53,7 @@ export function* slicesOf(range: readonly Allocation[], most: number): Generator
     }
 }
 
-/** The pieces of memory that together are the bytes from `offset` on, in their order. */
+/** The pieces of GPU memory that together hold the `bytes` bytes from `offset` on, in order. */
 export function piecesAt(range: readonly Allocation[], offset: number, bytes: number): Allocation[] {
   const pieces: Allocation[] = [];
   let begin = 0;
