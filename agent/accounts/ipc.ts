@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { System } from "../system/system.ts";
 import { removalLimits } from "./removal.ts";
 import { cleaningStep, messageOf, namesIn } from "./step.ts";
@@ -62,7 +63,7 @@ export async function removePosixIpc(revocation: Revocation): Promise<RevokeStep
   const { system, tenant, plan } = revocation;
   const target = POSIX_FOLDERS.join(", ");
   const found: string[] = [];
-  for (const folder of POSIX_FOLDERS) found.push(...(await ownedIn(system, tenant, folder, 0)));
+  for (const folder of POSIX_FOLDERS) await addOwnedIn(system, tenant, folder, 0, found);
   const evidence = { found: found.length };
   if (plan) return cleaningStep("posix_ipc", target, "planned", `${found.length} objects would be removed.`, evidence);
   const left: string[] = [];
@@ -76,25 +77,23 @@ export async function removePosixIpc(revocation: Revocation): Promise<RevokeStep
     : cleaningStep("posix_ipc", target, "failed", `These objects could not be removed: ${namesIn(left)}.`, evidence);
 }
 
-/** The topmost paths below a folder that the tenant owns. All of a folder that the tenant owns counts as the tenant's. */
-async function ownedIn(system: System, tenant: Tenant, folder: string, depth: number): Promise<string[]> {
-  const found: string[] = [];
+/** Adds the topmost paths below a folder that the tenant owns. All of a folder that the tenant owns is removed with it. */
+async function addOwnedIn(system: System, tenant: Tenant, folder: string, depth: number, found: string[]) {
   for (const name of await system.list(folder)) {
     const path = `${folder}/${name}`;
     const entry = await system.entry(path);
     if (entry === null) continue;
     if (ownsUid(tenant, entry.uid)) found.push(path);
     else if (entry.kind === "folder" && depth < DEEPEST_SHARED_FOLDER)
-      found.push(...(await ownedIn(system, tenant, path, depth + 1)));
+      await addOwnedIn(system, tenant, path, depth + 1, found);
   }
-  return found;
 }
 
 /**
  * Clears the tenant's keyrings in the kernel. The keyrings of a session end with its processes. The kernel keeps a persistent keyring, for example with
  * Kerberos tickets, for three days.
  */
-export async function clearKeyrings({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
+export async function clearKeyrings({ system, tenant, plan, signal }: Revocation): Promise<RevokeStep> {
   const target = `uid ${tenant.uid}`;
   const before = keysOf(await system.read("/proc/key-users"), tenant.uid);
   if (before === null)
@@ -113,8 +112,7 @@ export async function clearKeyrings({ system, tenant, plan }: Revocation): Promi
     const message = `The kernel holds ${before} keys of the tenant, and keyctl cannot be run: ${messageOf(error)}`;
     return cleaningStep("keyrings", target, "unsupported", message, { keys: before });
   }
-  const after = keysOf(await system.read("/proc/key-users"), tenant.uid) ?? 0;
-  // Two empty keyrings of a user may stay for a short time after the last process, and hold no key.
+  const after = await keysAfterCollection(system, tenant.uid, signal);
   return after <= EMPTY_KEYRINGS
     ? cleaningStep("keyrings", target, "ok", "The tenant's keyrings are empty.", { keys: before, after })
     : cleaningStep("keyrings", target, "failed", `The kernel still holds ${after} keys of the tenant.`, {
@@ -123,7 +121,20 @@ export async function clearKeyrings({ system, tenant, plan }: Revocation): Promi
       });
 }
 
+/** The empty keyrings of a user may stay for a short time after the last process, and hold no key. */
 const EMPTY_KEYRINGS = 3;
+const COLLECTED_WITHIN_MS = 10_000;
+const READ_EVERY_MS = 100;
+
+/** The number of keys that stay. The kernel's garbage collector removes cleared keys a moment later, so the function reads until they are gone. */
+async function keysAfterCollection(system: System, uid: number, signal: AbortSignal): Promise<number> {
+  const deadline = Date.now() + COLLECTED_WITHIN_MS;
+  for (;;) {
+    const keys = keysOf(await system.read("/proc/key-users"), uid) ?? 0;
+    if (keys <= EMPTY_KEYRINGS || Date.now() >= deadline) return keys;
+    await sleep(READ_EVERY_MS, undefined, { signal });
+  }
+}
 
 /** The number of keys of a uid in `/proc/key-users`, or null if the uid has none. A line is `uid: usage nkeys/nikeys qnkeys/max qnbytes/max`. */
 export function keysOf(text: string | null, uid: number): number | null {

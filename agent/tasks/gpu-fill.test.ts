@@ -13,6 +13,7 @@ import { type Child, startChild } from "../../test/support/child.ts";
 import { until } from "../../test/support/until.ts";
 import { markWedged } from "../gpu/scrub-journal.ts";
 import { WorkerProcess } from "../gpu-memory/exchange.ts";
+import { sendSignal } from "../system/workers/worker-program.ts";
 import { TaskCancelled } from "./cancelled.ts";
 import { gpuChallenge } from "./gpu-challenge.ts";
 import { gpuFill } from "./gpu-fill.ts";
@@ -49,7 +50,7 @@ describe.skipIf(!hasCompiler)("node.gpu_fill and node.gpu_challenge (SKIPPED wit
   }, HOOK_MS);
   afterEach(async () => {
     for (const agent of agents) await agent.stop(0);
-    for (const pid of workerPids()) process.kill(pid, "SIGKILL");
+    for (const pid of workerPids()) sendSignal(pid, "SIGKILL");
     await nothingHeld();
     host.remove();
   }, HOOK_MS);

@@ -147,7 +147,8 @@ export class TenantWorld {
         errors += text.toString();
       });
       child.stdout.once("data", () => resolve());
-      child.once("exit", () => reject(new Error(`The process ended before it was ready: ${errors}`)));
+      // The first process may end before the one that it started prints. The output closes with the last of them.
+      child.once("close", () => reject(new Error(`The process ended before it was ready: ${errors}`)));
     });
     child.unref();
   }

@@ -12,6 +12,7 @@ import { TaskCancelled } from "../../tasks/cancelled.ts";
 import { unitArguments } from "./launch.ts";
 import { aliveInSession } from "./processes.ts";
 import { readWorkFile, STARTED_FILE, WorkStarted } from "./work-files.ts";
+import { sendSignal } from "./worker-program.ts";
 
 let folder: string;
 let taskId: string;
@@ -24,7 +25,7 @@ beforeEach(() => {
 afterEach(async () => {
   for (const agent of agents) await agent.stop(0);
   const started = readStarted();
-  for (const { pid } of started === null ? [] : aliveInSession(started)) process.kill(pid, "SIGKILL");
+  for (const { pid } of started === null ? [] : aliveInSession(started)) sendSignal(pid, "SIGKILL");
   rmSync(folder, { recursive: true, force: true });
 });
 
