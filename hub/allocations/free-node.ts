@@ -1,14 +1,14 @@
 import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId, SiteId, WorkflowId } from "../../shared/ids.ts";
 import { lockAnyFreeNode } from "../db/queries/free-nodes.ts";
-import { turnoverPolicies } from "../db/queries/node-profiles.ts";
+import { type TurnoverPolicy, turnoverPolicies } from "../db/queries/node-profiles.ts";
 import { listNodeRows, type NodeRow } from "../db/queries/node-reads.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { operationsOfNodes } from "../db/queries/workflow-subjects.ts";
 import type { Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { type Obstacle, obstaclesOf } from "../node/schedulable.ts";
-import { mayGrantRoot, type TurnoverPolicy } from "../node/turnover-mode.ts";
+import { mayGrantRoot } from "../node/turnover-mode.ts";
 
 /** A node with everything that decides whether it can be allocated. */
 export interface Candidate {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { mayGrantRoot, type TurnoverPolicy, turnoverMode } from "./turnover-mode.ts";
+import type { TurnoverPolicy } from "../db/queries/node-profiles.ts";
+import { mayGrantRoot, turnoverMode } from "./turnover-mode.ts";
 
 const SOFT: TurnoverPolicy = { turnoverMode: "soft_reset", softResetAfterRoot: false };
 const SOFT_AFTER_ROOT: TurnoverPolicy = { turnoverMode: "soft_reset", softResetAfterRoot: true };

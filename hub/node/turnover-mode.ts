@@ -1,7 +1,4 @@
-import type { MaasSiteProfile } from "../db/schema/index.ts";
-
-/** What a profile says about the cleaning of its nodes between two tenants. */
-export type TurnoverPolicy = Pick<MaasSiteProfile, "turnoverMode" | "softResetAfterRoot">;
+import type { TurnoverPolicy } from "../db/queries/node-profiles.ts";
 
 /** What decides how a node is cleaned between two tenants. */
 export interface TurnoverFacts {

@@ -3,13 +3,17 @@ import { sql } from "../orm.ts";
 import { type MaasSiteProfile, maasSiteProfiles, nodeOnboardings } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-type Policy = Pick<MaasSiteProfile, "turnoverMode" | "softResetAfterRoot">;
+/** What a profile says about the cleaning of its nodes between two tenants. */
+export type TurnoverPolicy = Pick<MaasSiteProfile, "turnoverMode" | "softResetAfterRoot">;
 
 /**
  * How the given nodes are cleaned between two tenants (decision C4), as their profiles say. A node's profile is the profile of its last onboarding. A
  * node of manual mode has no profile and no entry.
  */
-export async function turnoverPolicies(db: Db | Tx, nodeIds: readonly NodeId[]): Promise<ReadonlyMap<NodeId, Policy>> {
+export async function turnoverPolicies(
+  db: Db | Tx,
+  nodeIds: readonly NodeId[],
+): Promise<ReadonlyMap<NodeId, TurnoverPolicy>> {
   if (nodeIds.length === 0) return new Map();
   const last = await db
     .selectDistinctOn([nodeOnboardings.nodeId], {

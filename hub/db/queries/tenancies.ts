@@ -1,6 +1,6 @@
-import type { AllocationId, WorkflowId } from "../../../shared/ids.ts";
+import type { AllocationId, NodeId, WorkflowId } from "../../../shared/ids.ts";
 import { TASKS } from "../../../shared/tasks/index.ts";
-import { eq } from "../orm.ts";
+import { and, eq } from "../orm.ts";
 import { type AllocationRow, allocations, tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
@@ -16,13 +16,17 @@ export interface Tenancy {
   readonly uid: number | null;
 }
 
+/** The allocation of the node whose turnover the operation is. The node's id lets the query use the index of allocations by node. */
+const turnedOverBy = (nodeId: NodeId, operation: WorkflowId) =>
+  and(eq(allocations.nodeId, nodeId), eq(allocations.decommissionId, operation));
+
 /** The allocation whose turnover the operation is, or null if no allocation ended. */
-export async function readTenancy(db: Db, operation: WorkflowId): Promise<Tenancy | null> {
+export async function readTenancy(db: Db, nodeId: NodeId, operation: WorkflowId): Promise<Tenancy | null> {
   const [row] = await db
     .select({ allocation: allocations, result: tasks.result })
     .from(allocations)
     .leftJoin(tasks, eq(tasks.id, allocations.grantTaskId))
-    .where(eq(allocations.decommissionId, operation));
+    .where(turnedOverBy(nodeId, operation));
   if (row === undefined) return null;
   const { id, tenant, loginUser, grantsRoot, activeAt } = row.allocation;
   const granted = TASKS["allocation.grant_user"].result.safeParse(row.result);
@@ -30,7 +34,11 @@ export async function readTenancy(db: Db, operation: WorkflowId): Promise<Tenanc
 }
 
 /** Locks the allocation whose turnover the operation is. */
-export async function lockAllocationOfOperation(tx: Tx, operation: WorkflowId): Promise<AllocationRow | null> {
-  const [row] = await tx.select().from(allocations).where(eq(allocations.decommissionId, operation)).for("update");
+export async function lockAllocationOfOperation(
+  tx: Tx,
+  nodeId: NodeId,
+  operation: WorkflowId,
+): Promise<AllocationRow | null> {
+  const [row] = await tx.select().from(allocations).where(turnedOverBy(nodeId, operation)).for("update");
   return row ?? null;
 }

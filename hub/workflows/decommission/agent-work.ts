@@ -66,7 +66,7 @@ export async function settledTask<T extends TaskType>(
  * True for a task that ended before the stage was entered, or whose failure the stage has already reported. If `isHistory` is true for a task, the
  * stage queues a new task.
  */
-const isHistory = (context: DecommissionContext, task: Task): boolean =>
+export const isHistory = (context: DecommissionContext, task: Task): boolean =>
   task.id === context.state.failed_task_id || (task.finishedAt !== null && task.finishedAt < context.enteredAt);
 
 /** Returns the stage's verdict on a task that has not succeeded, or null if the stage must queue another task. */

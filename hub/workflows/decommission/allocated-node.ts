@@ -34,9 +34,9 @@ export async function mustNotTakeFromTenant(tx: Tx, node: Node, wanted: Wanted, 
 
 /** Refuses a soft reset after a tenant after whom only a reimage cleans the node (decision C4). */
 async function mustCleanEnough(tx: Tx, node: Node, mode: DecommissionMode, allocation: AllocationRow): Promise<void> {
-  const policy = (await turnoverPolicies(tx, [node.id])).get(node.id) ?? null;
   const { grantsRoot } = allocation;
   if (mode !== "soft_reset" || !grantsRoot) return;
+  const policy = (await turnoverPolicies(tx, [node.id])).get(node.id) ?? null;
   if (turnoverMode({ grantsRoot, onboardingMode: node.onboardingMode, policy }) !== "reimage") return;
   throw new ApiError(
     "conflict",

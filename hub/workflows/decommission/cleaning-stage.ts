@@ -4,7 +4,7 @@ import { TASKS } from "../../../shared/tasks/index.ts";
 import type { DecommissionStage } from "../../../shared/workflow-status.ts";
 import type { Task } from "../../db/schema/index.ts";
 import type { Observation, Outcome } from "../engine/stage.ts";
-import { type AgentWork, cancelWork, judgeTask, settledTask, startWork } from "./agent-work.ts";
+import { type AgentWork, cancelWork, isHistory, judgeTask, settledTask, startWork } from "./agent-work.ts";
 import {
   type DecommissionContext,
   type DecommissionStageOf,
@@ -69,7 +69,7 @@ async function observe<Name extends DecommissionStage, T extends TaskType>(
   if (nothing !== null) return { kind: "skipped", message: nothing };
   const task = await settledTask(context, spec.work);
   if (task?.state !== "succeeded") return judgeTask(context, spec.work, task) ?? { kind: "not_started" };
-  if (task.id === context.state.failed_task_id || isOlder(context, task)) return { kind: "not_started" };
+  if (isHistory(context, task)) return { kind: "not_started" };
   const result = TASKS[spec.work.type].result.safeParse(task.result);
   if (!result.success) {
     const message = `The result of the task ${spec.work.type} of ${node.hostname} cannot be read, so the host does not count as clean. Resume.`;
@@ -79,6 +79,3 @@ async function observe<Name extends DecommissionStage, T extends TaskType>(
   const verdict = await spec.decide(context, result.data as TaskResult<T>, task);
   return verdict.kind === "failed" ? { ...verdict, patch: { ...verdict.patch, failed_task_id: task.id } } : verdict;
 }
-
-const isOlder = (context: DecommissionContext, task: Task): boolean =>
-  task.finishedAt !== null && task.finishedAt < context.enteredAt;

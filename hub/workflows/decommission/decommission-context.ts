@@ -79,7 +79,7 @@ export async function buildDecommissionContext(
     throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message));
   }
   const session = await readOpenSession(services.db, rows.node.id, rows.node.generation);
-  const tenancy = await readTenancy(services.db, run.workflowId);
+  const tenancy = await readTenancy(services.db, rows.node.id, run.workflowId);
   return { ...run, ...rows, session, tenancy, services };
 }
 

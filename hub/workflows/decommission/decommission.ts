@@ -106,7 +106,7 @@ async function settleNode(
   { decommission, node }: { decommission: NodeDecommission; node: Node },
 ): Promise<void> {
   if (status === "completed" || status === "reconciled") {
-    if (KEEPS_STATUS[decommission.mode]) await endTenancy(tx, row.id, row.kind);
+    if (KEEPS_STATUS[decommission.mode]) await endTenancy(tx, node.id, row.id, row.kind);
     return;
   }
   const { nodeId } = decommission;

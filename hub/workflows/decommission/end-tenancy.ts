@@ -1,4 +1,4 @@
-import type { WorkflowId } from "../../../shared/ids.ts";
+import type { NodeId, WorkflowId } from "../../../shared/ids.ts";
 import { lockAllocationOfOperation } from "../../db/queries/tenancies.ts";
 import type { Tx } from "../../db/tx.ts";
 import { moveAllocation } from "../../node/allocation-moves.ts";
@@ -7,8 +7,8 @@ import { moveAllocation } from "../../node/allocation-moves.ts";
  * Ends the allocation whose turnover is complete. After a failed or cancelled turnover the allocation stays `ending`, so that no other tenant gets the
  * node.
  */
-export async function endTenancy(tx: Tx, operation: WorkflowId, mode: string): Promise<void> {
-  const row = await lockAllocationOfOperation(tx, operation);
+export async function endTenancy(tx: Tx, nodeId: NodeId, operation: WorkflowId, mode: string): Promise<void> {
+  const row = await lockAllocationOfOperation(tx, nodeId, operation);
   if (row?.status !== "ending") return;
   const message = `The ${mode} of the node is complete`;
   await moveAllocation(tx, row, { from: "ending", to: "ended" }, { owner: "muster", message });

@@ -1,6 +1,6 @@
 import { failure } from "../../../../shared/failures.ts";
 import type { Observation } from "../../engine/stage.ts";
-import { judgeTask, queueWork, settledTask, startWork } from "../agent-work.ts";
+import { isHistory, judgeTask, queueWork, settledTask, startWork } from "../agent-work.ts";
 import {
   type DecommissionContext,
   type DecommissionStageOf,
@@ -23,8 +23,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
     return { kind: "failed", failure: stateConflict(context, node.status, "drained") };
   const task = await settledTask(context, DRAIN);
   // A node that stays in service may have been opened since an earlier drain of this operation.
-  const isOld = keeps && task !== null && task.finishedAt !== null && task.finishedAt < context.enteredAt;
-  if (task?.state === "succeeded" && !isOld)
+  if (task?.state === "succeeded" && !(keeps && isHistory(context, task)))
     return { kind: "done", message: "The agent has drained the host", details: { task_id: task.id } };
   if (decommission.forcedAt !== null && session === null) {
     return {

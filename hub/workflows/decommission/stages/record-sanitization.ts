@@ -8,7 +8,7 @@ import { prepareRecord } from "../../../node/prepare-record.ts";
 import { storeRecord } from "../../../node/store-record.ts";
 import type { Done, Failed, Observation, Outcome, Wait } from "../../engine/stage.ts";
 import { inFencedTx } from "../../services.ts";
-import { type AgentWork, cancelWork, judgeTask, settledTask } from "../agent-work.ts";
+import { type AgentWork, cancelWork, isHistory, judgeTask, settledTask } from "../agent-work.ts";
 import {
   type DecommissionContext,
   type DecommissionStageOf,
@@ -50,11 +50,10 @@ const notRecorded = ({ node }: DecommissionContext, why: string, evidence: Param
 type Verdict = Done<DecommissionState> | Failed<DecommissionState> | Wait<DecommissionState>;
 
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
-  const { node, state } = context;
+  const { node } = context;
   if (!isCleanable(node.status)) return { kind: "failed", failure: stateConflict(context, node.status, "recorded") };
   const task = await settledTask(context, SIGN);
-  const isOld = task?.finishedAt != null && task.finishedAt < context.enteredAt;
-  if (task === null || isOld || task.id === state.failed_task_id) return { kind: "not_started" };
+  if (task === null || isHistory(context, task)) return { kind: "not_started" };
   const next = afterSigning(task);
   if (next === null) return judgeTask(context, SIGN, task) ?? { kind: "not_started" };
   switch (next.next) {
