@@ -9,7 +9,7 @@ const BootstrapInput = UserDataInput.pick({ nodeId: true, generation: true, hub:
     z.string().regex(/^[a-z0-9]+$/),
     z.strictObject({ url: z.url({ protocol: /^https$/ }), sha256: z.string().regex(/^[0-9a-f]{64}$/) }),
   ),
-  /** The time at which the hub rendered the script, in seconds since 1970 by the hub's clock. */
+  /** The time at which the hub rendered the script for manual mode, in seconds since 1970 by the hub's clock. */
   renderedAt: z.int().min(0),
 });
 export type BootstrapInput = z.input<typeof BootstrapInput>;

@@ -26,7 +26,7 @@ json.dump({"defects": [str(d) for d in message.defects], "type": message.get_con
   {"name": p.get_filename(), "type": p.get_content_type(), "disposition": p.get_content_disposition(),
    "defects": [str(d) for d in p.defects], "text": p.get_payload(decode=True).decode()} for p in message.iter_parts()]}, sys.stdout)
 `;
-/** Parses the user-data with cloud-init's own code, where its package is installed. */
+/** Parses the user-data with cloud-init's own code, if cloud-init's package is installed. */
 const CLOUD_INIT_PARSER = `
 import json, sys
 from cloudinit import user_data

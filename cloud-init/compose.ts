@@ -20,7 +20,7 @@ export type UserDataError =
   | {
       readonly code: "invalid_input";
       readonly message: string;
-      /** The path of each invalid field of the input, with the reason. An issue leaves out the invalid value, because the value may be a secret. */
+      /** The path of each invalid field of the input, with the reason. `issues` leaves out the invalid values, because a value may be a secret. */
       readonly issues: readonly { readonly path: string; readonly message: string }[];
     }
   | {

@@ -2,7 +2,10 @@ import { z } from "zod";
 import { Hostname, InterfaceName, Ipv4Cidr, LinuxUserName, MacAddress } from "../shared/api/values.ts";
 import { NodeId } from "../shared/ids.ts";
 
-/** A text of the input that becomes a line of a systemd unit, a table or a header. A line break in a one-line text would add a line to the file. */
+/**
+ * A text of the input that becomes a line of a systemd unit, a table or a header. A line break in a one-line text would add a line to the file that
+ * contains the text.
+ */
 const OneLine = z
   .string()
   .min(1)

@@ -55,8 +55,8 @@ fetch_package() {
     die "there is no $BINARY, or not all of its package, and no package address was given; bring the agent in the image, or put its package into the hub's folder"
   make_work_dir
   if [ "$PACKAGE_FROM_HUB" = true ]; then
-    # The enrollment token is passed to curl in a file, because every process can read arguments. For this download, curl follows no redirects,
-    # because only the hub may get the enrollment token.
+    # The enrollment token is passed to curl in a file, because every process can read arguments. When curl downloads the agent's package, it follows
+    # no redirects, because only the hub may get the enrollment token.
     printf 'Authorization: Bearer %s\n' "$ENROLLMENT_TOKEN" >"$WORK_DIR/header"
     download "$PACKAGE_URL" "$WORK_DIR/package" --cacert "$CONFIG_DIR/ca.pem" --header "@$WORK_DIR/header"
   else
@@ -98,7 +98,7 @@ StartLimitIntervalSec=0
 ExecStart=/usr/bin/muster-agent --config /etc/muster/agent.json
 Restart=always
 RestartSec=5
-# Exit status 78 means an unusable configuration, and 79 that the agent has removed itself.
+# The agent's exit status 78 means an unusable configuration, and 79 means that the agent has removed itself.
 RestartPreventExitStatus=78 79
 UMask=0077
 NoNewPrivileges=yes
@@ -109,7 +109,7 @@ WantedBy=multi-user.target
 UNIT
 }
 
-# Removes the temporary file of an interrupted run, which may contain the enrollment token.
+# Removes the temporary file that an interrupted run of the agent part left, because the file may contain the enrollment token.
 rm -f "$CONFIG_DIR"/.muster.*
 if already_enrolled; then
   outcome="agent is enrolled as $NODE_ID, generation $GENERATION; its configuration was left alone"

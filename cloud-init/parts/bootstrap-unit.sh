@@ -10,8 +10,8 @@ marker="$instance/sem/muster_bootstrap_unit"
 
 cat >/usr/local/sbin/muster-bootstrap.new <<'SCRIPT'
 #!/bin/bash
-# This script was installed by Muster. The script runs again each part of the first boot that has not succeeded. The script repeats the agent's part
-# until success, because without an agent no failure reaches the hub. Every part of the first boot is idempotent.
+# Muster installed this script, which runs again each part of the first boot that has not succeeded. This script repeats the agent's part until the
+# part succeeds, because without an agent no failure reaches the hub. Every part of the first boot is idempotent.
 set -u
 scripts=/var/lib/cloud/instance/scripts
 status=/var/lib/muster/bootstrap

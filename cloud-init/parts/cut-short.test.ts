@@ -127,7 +127,10 @@ describe("a power cut", () => {
 
 const FILES = 400;
 
-/** Builds a test package in which the command comes before the files that it needs, and a dpkg for this folder only. */
+/**
+ * Builds a test package in which the agent's command comes before the files that the command needs, and a dpkg that installs only into the test's
+ * folder.
+ */
 function builtPackage(): Buffer {
   const control = "Package: muster-agent\nVersion: 1.0\nArchitecture: all\nMaintainer: t <t@t>\nDescription: t\n";
   folder.write("pack/DEBIAN/control", control);
@@ -148,8 +151,8 @@ const stateOfPackage = (): string =>
   spawnSync(folder.path("usr/bin/dpkg-query"), ["-W", "-f", `\${db:Status-Status}`, "muster-agent"]).stdout.toString();
 
 /**
- * Kills dpkg as soon as dpkg has installed the command. If dpkg has already installed all other files, the function tries again. The low priority of
- * dpkg keeps it from always finishing first on a busy machine.
+ * Kills dpkg as soon as dpkg has installed the agent's command. If dpkg has already installed all other files, `cutInstall` repeats the installation.
+ * The low priority of dpkg keeps it from always finishing first on a busy machine.
  */
 function cutInstall(): void {
   const script = `

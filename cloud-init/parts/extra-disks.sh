@@ -1,8 +1,8 @@
 # DESTRUCTIVE. A disk becomes a share, a file system at /shareN, only if it is certainly free. A free disk is not below the root file system, and no
 # part of it is mounted, used as swap, or held by another device. A disk that becomes a share must also be blank, unless the profile allows erasing. A
 # disk whose state cannot be read counts as in use. MUSTER_DISKS is a fixed list of devices, used instead of discovery. Without MUSTER_DISKS the
-# script discovers the host's disks. The script refuses to discover disks in a folder or a container, because both show the disks of the machine
-# around them.
+# extra-disks part discovers the host's disks. The extra-disks part refuses to discover disks in a folder or a container, because both show the disks
+# of the machine around them.
 readonly FSTAB="$ROOT/etc/fstab"
 readonly LABEL=muster-share
 made='' kept='' in_use='' refused=''
@@ -79,7 +79,7 @@ why_in_use() {
 }
 
 # A file system that is mounted in another mount namespace appears in no list of mounts, so is_held asks the kernel. The kernel refuses exclusive
-# access to a disk in use, so the script tests this access before it writes the first byte.
+# access to a disk in use, so `is_held` tests exclusive access before the extra-disks part writes the first byte.
 is_held() { ! os wipefs --all --no-act --quiet "$1" >/dev/null; }
 
 # signature DISK: prints what the disk contains, or nothing for a blank disk. `signature` first reads a block of the disk, because blkid has the same
@@ -156,7 +156,7 @@ make_share() {
 }
 
 step 'looking at the disks'
-# Links in MUSTER_DISKS are resolved, because the script compares disks with the root's devices by name.
+# The extra-disks part resolves links in MUSTER_DISKS, because it compares disks with the root file system's devices by name.
 if [ -n "${MUSTER_DISKS:-}" ]; then
   disks=''
   for disk in $MUSTER_DISKS; do disks="$disks $(readlink -m "$disk")"; done

@@ -1,5 +1,6 @@
-# MAAS's vendor-data contains the units and the credentials of MAAS's hardware sync, and starts its timer after all numbered parts. The hardware-sync
-# part writes no unit and no credentials of MAAS, because the machine's token is not known before the deploy (decision M3).
+# MAAS's vendor-data contains the units and the credentials of MAAS's hardware sync, and starts the timer of the hardware sync after all numbered
+# parts. The hardware-sync part writes no unit and no credentials of MAAS, because the machine's MAAS token is not known before the deploy (decision
+# M3).
 readonly CREDENTIALS="$ROOT/etc/maas/maas-machine-creds.yml"
 
 missing_tools() {

@@ -2,7 +2,7 @@
 # names a folder that stands for the host's root. With MUSTER_ROOT, tools that change a system come from its folder only, so that a part never changes
 # the machine around the folder.
 set -euo pipefail
-# With inherit_errexit, which needs bash 4.4 or newer, a failure inside $(...) ends the part too. Only a folder on a Mac, which stands for a host, has
+# With inherit_errexit, which needs bash 4.4 or newer, a failure inside $(...) ends the part too. Only a Mac, on which a folder stands for a host, has
 # an older bash.
 shopt -s inherit_errexit 2>/dev/null || true
 
@@ -76,7 +76,7 @@ step() {
 # die MESSAGE [EXIT_CODE]: ends the part with an error. The message of `die` says what happened, to which object, and what to do next.
 die() {
   MESSAGE=$1
-  # Inside $(...), the message of `die` would be lost, so it is printed. Outside $(...), the status file contains the message of `die`.
+  # Inside $(...), the message of `die` would be lost, so `die` prints the message. Outside $(...), the status file contains the message of `die`.
   if [ "$BASH_SUBSHELL" -gt 0 ]; then printf 'muster: %s: %s\n' "$PART_NAME" "$MESSAGE" >&2; fi
   exit "${2:-1}"
 }
@@ -100,8 +100,8 @@ has_os() {
 
 make_work_dir() { WORK_DIR=$(mktemp -d "$STATE_DIR/.work.$PART_NAME.XXXXXX"); }
 
-# A signed URL contains a secret in its query, and every process can read arguments. The program curl therefore reads the URL from this function's
-# output.
+# A signed URL contains a secret in its query, and every process can read arguments. curl reads a signed URL from the output of curl_address, not from
+# its arguments.
 curl_address() {
   local url=$1
   url=${url//\\/\\\\}
@@ -133,7 +133,7 @@ download() {
   done
 }
 
-# verify_sha256 FILE EXPECTED NAME: fails if the file's checksum differs.
+# verify_sha256 FILE EXPECTED NAME: fails if the checksum of FILE is not EXPECTED.
 verify_sha256() {
   local actual
   if command -v sha256sum >/dev/null 2>&1; then actual=$(sha256sum <"$1"); else actual=$(shasum -a 256 <"$1"); fi

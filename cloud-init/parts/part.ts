@@ -11,7 +11,7 @@ export type Part = {
    */
   readonly name: string;
   readonly contentType: "text/x-shellscript" | "text/cloud-boothook" | "text/cloud-config";
-  /** Renders the part's text, or null where this host does not need the part. */
+  /** Renders the text of the part for one host; null if the host does not need the part. */
   readonly render: (input: UserDataInput) => string | null;
 };
 
@@ -20,7 +20,7 @@ export const partFile = (name: string): string => readFileSync(new URL(name, imp
 
 const LIBRARY = partFile("library.sh");
 
-/** Renders a complete script from its values, the shared library and its body. The text `before` runs before the script writes anything. */
+/** Renders a complete script from its values, the shared library and its body. The shell text `before` runs before the script writes anything. */
 export const shellScript = (script: {
   readonly name: string;
   readonly owner: PartOwner;

@@ -32,7 +32,8 @@ describe.each(shellParts)("%s", (name) => {
     expect(check("bash", ["-n"], renderPart(name, sampleInput()))).toEqual(CLEAN);
   });
 
-  // Rule SC2016 of shellcheck warns of `$` in single quotes, which the script's first lines contain on purpose: they set its values.
+  // Rule SC2016 of shellcheck warns of `$` in single quotes, which the first lines of a part contain on purpose, because these lines set the part's
+  // values.
   it.skipIf(skipWithout("shellcheck", "shellcheck"))("passes shellcheck", () => {
     expect(check("shellcheck", ["--exclude=SC2016", "-"], renderPart(name, sampleInput()))).toEqual(CLEAN);
   });
@@ -49,7 +50,7 @@ describe.each(shellParts)("%s", (name) => {
         `\ntouch ${marker}\n`,
       ];
       for (const text of [...runs, `\\'$(touch ${marker})`, `!!;\${IFS}touch ${marker}`]) {
-        // The test runs only the script's first lines, which set its values and end where the shared library begins.
+        // The test runs only the first lines of a part, which set the part's values and end where the shared library begins.
         const script = renderPart(name, poisoned(text));
         const header = script.slice(0, script.indexOf("# Shared by every part"));
         expect(header).not.toBe("");

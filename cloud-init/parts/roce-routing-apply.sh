@@ -1,7 +1,7 @@
 #!/bin/bash
-# This script was installed by Muster. The script gives each RoCE address a routing table of its own, so that its traffic uses its own network
-# interface. Lines of the file muster/roce-routing.conf: table interface mac cidr address network peer ("-" for an absent value). The script may run
-# repeatedly, always with the same result.
+# Muster installed this script, which gives each RoCE address a routing table of its own, so that the address's traffic uses its own network
+# interface. A line of the file muster/roce-routing.conf consists of: table interface mac cidr address network peer ("-" for an absent value). This
+# script may run repeatedly, always with the same result.
 set -uo pipefail
 
 readonly TABLE_FILE="${MUSTER_ROCE_TABLE:-/etc/muster/roce-routing.conf}"
@@ -14,8 +14,8 @@ complain() {
   failures=$((failures + 1))
 }
 
-# The script finds a network interface by its MAC address, because names may change with the kernel. The script does not use an interface that has the
-# right name but another MAC address.
+# `device_for` finds a network interface by its MAC address, because the names of interfaces may change with the kernel. `device_for` does not return
+# an interface that has the right name but another MAC address.
 device_for() {
   local name=$1 mac=$2 path
   if [ "$mac" = - ]; then

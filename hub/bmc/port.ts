@@ -16,9 +16,9 @@ export interface BmcLogin {
 export type BmcPower = "on" | "off" | "changing";
 
 /**
- * The hub's own requests to a BMC. With these requests the hub boots a host from the network if MAAS does not know the host yet (lifecycle 4.3). Each
- * call to a BMC has its own deadline and throws only `BmcError`. No call to a BMC retries: the caller reads the power again and does the remaining
- * steps.
+ * The hub's own requests to a BMC, with which the hub boots a host from the network if MAAS does not know the host yet (lifecycle 4.3). Each call to
+ * a BMC has its own deadline and throws only `BmcError`. No call to a BMC retries by itself: after a failed call, the caller reads the power state
+ * once more and does the remaining steps.
  */
 export interface BmcPort {
   power(): Promise<BmcPower>;

@@ -5,7 +5,7 @@ import { withoutCredentials } from "../../shared/without-credentials.ts";
 import { type Answer, httpCall, isSuccess, NoAnswer } from "../outbound/http-request.ts";
 import { BmcError, type BmcErrorCode, type BmcLogin, type BmcPort, type BmcPower } from "./port.ts";
 
-/** The time limit of one Redfish request, of which a call needs at most four. */
+/** The time limit of one Redfish request; a call to a BMC needs at most four Redfish requests. */
 const DEADLINE_MS = 20_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 const TOLD = 200;
@@ -36,7 +36,7 @@ export function redfishBmc(login: BmcLogin, options: RedfishOptions): BmcPort {
   const system = async (): Promise<System> => {
     const { Members } = parsed(login, Systems, await ask("GET", SYSTEMS));
     const [sole, ...others] = Members;
-    // The chassis has no Redfish system, or several, and then nothing says which one is the host.
+    // If the BMC names no Redfish system, or several, nothing says which system is the host.
     if (sole === undefined || others.length > 0)
       throw fault(login, "action_failed", `has ${Members.length} Redfish systems, and one is needed`);
     const path = sole["@odata.id"];

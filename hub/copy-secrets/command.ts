@@ -28,7 +28,10 @@ const OTHER: Readonly<Record<StoreKind, StoreKind>> = { vault: "sealed_file", se
 /** Returns the hub's settings with the given value of MUSTER_SECRETS. */
 export type SettingsWith = (secrets: StoreKind) => DatabaseSettings & { readonly secrets: SecretsSettings };
 
-/** Runs the command `copy-secrets` of the hub's program. Exit status: 0 done, 1 incomplete, 2 unknown command. */
+/**
+ * Runs the command `copy-secrets` of the hub's program. The exit status of `copy-secrets` is 0 for success, 1 for a copy that is not complete, and 2
+ * for an unknown command.
+ */
 export async function runCommand(words: readonly string[], settingsWith: SettingsWith): Promise<number> {
   const to = targetOf(words);
   if (to === null) {
@@ -99,7 +102,8 @@ async function copyAll(copying: Copying): Promise<number> {
   const advice = adviceOn(counts, from, to);
   if (advice.length === 0) {
     await refuseWhileHubsRun(db);
-    // The id of the new store is written last. A hub recognizes its store by this id, so no hub can start with an incomplete copy.
+    // The command writes the id of the secret store to the new store last. A hub recognizes its secret store by the store's id, so no hub can start
+    // with an incomplete copy.
     if ((await copyOne(SECRET_PATHS.storeId, { id }, target)) === "differs") throw othersStore(to);
   }
   for (const line of advice.length === 0 ? doneBy(from, to) : advice) say(line);

@@ -13,8 +13,8 @@ export interface CopiedSecret {
   readonly outcome: Outcome;
 }
 /**
- * Copies the secrets one after another. Each secret is written by check-and-set, read back and compared, and the source store is never changed. The
- * copy may therefore be stopped and repeated at any time. If the source or the target store cannot be used, its `SecretError` is thrown.
+ * Copies the secrets one after another. Each secret is written by check-and-set, read back and compared, and the source store is never changed. A
+ * copy of the secrets may be stopped and repeated at any time. If the source or the target store cannot be used, its `SecretError` is thrown.
  */
 export async function* copySecrets(
   secrets: readonly NamedSecret[],
@@ -35,7 +35,7 @@ export async function copyOne(path: string, data: SecretData, target: SecretStor
   try {
     await target.write(path, data, "nothing");
   } catch (error) {
-    // Another process wrote the secret's path first. If the other process wrote the same value, the secret counts as copied.
+    // Another process wrote the secret's path in the target store first. If the other process wrote the same value, the secret counts as copied.
     if (!(error instanceof SecretError) || error.code !== "secret_conflict") throw error;
   }
   return isDeepStrictEqual(await valueAt(target, path), data) ? "copied" : "differs";

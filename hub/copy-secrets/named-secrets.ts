@@ -28,7 +28,7 @@ const later =
       .map(({ generation }) => ({ path: pathOf(generation), needed: !aborted.includes(generation) }));
   };
 
-/** A site's column for a secret's path is null if the secret was never written, or if a change of the site's address removed the token. */
+/** A site's column for a secret's path is null if the secret was never written, or if a change of the site's address removed its MAAS token. */
 const ofSites =
   (column: AnyPgColumn<{ data: string; notNull: false }>): Find =>
   async (db) => {

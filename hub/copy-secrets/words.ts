@@ -30,7 +30,7 @@ export const totalOf = (counts: Counts): string =>
     .map(([outcome, told]) => `${counts[outcome as Outcome]} ${told}`)
     .join(", ")}.`;
 
-/** The message after a copy that stopped. The reason for the stop follows in the next line of the output. */
+/** The message after a copy of the secrets that stopped with an error. The reason for the stop follows in the next line of the output. */
 export const BROKEN_OFF =
   "The copy stopped, and nothing was removed. Correct the following error, then run this command again; it continues from here.";
 
@@ -48,7 +48,7 @@ const removing = (store: SecretsSettings): string =>
     ? `remove the folder ${store.directory}, which the next copy creates again`
     : `remove the new store's value from Vault (vault kv metadata delete ${store.mount}/...)`;
 
-/** The reasons why the new store cannot be used yet, with advice. The list is empty if the new store can be used. */
+/** The reasons why no hub can use the new secret store yet, with advice. The list is empty if a hub can use the new secret store. */
 export function adviceOn(counts: Counts, from: SecretsSettings, to: SecretsSettings): string[] {
   const advice: string[] = [];
   if (counts.missing + counts.corrupt > 0)

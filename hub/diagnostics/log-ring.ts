@@ -3,13 +3,13 @@ import { createLog, isAtLeast, type Log, type LogLevel, type LogSink } from "../
 
 const MOST_LINES = 1_000;
 const MOST_BYTES = 1_048_576;
-/** The limit of the length of one log line, so that a single line cannot displace all others. */
+/** The limit of the length of one log line, so that a single line cannot displace all other lines. */
 const LONGEST_LINE = 16_384;
 const LONGEST_MESSAGE = 1_000;
 
 type Line = { readonly [key: string]: Json };
 
-/** The last lines of this process's log, in memory. The kept log lines show how a problem came about. */
+/** The last lines of this process's log, in memory. The kept log lines show an operator how a problem came about. */
 export class LogRing {
   readonly #lines: string[] = [];
   #bytes = 0;

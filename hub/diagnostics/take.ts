@@ -49,8 +49,8 @@ const PATIENCE: Patience = { statement: 5_000, section: 8_000, all: 30_000 };
 const LONGEST_TEXT = 4_000;
 
 /**
- * Takes one diagnostics document at a time, and gives it to all requests that come meanwhile. Any number of requests therefore uses one database
- * connection.
+ * Takes one diagnostics document at a time, and gives it to all requests that come meanwhile. Any number of simultaneous requests for diagnostics
+ * uses one database connection.
  */
 export function diagnosticsOf(facts: HubFacts, inTx: InTx): (patience?: Patience) => Promise<Diagnostics> {
   let underWay: Promise<Diagnostics> | null = null;

@@ -33,8 +33,8 @@ const TIMES: StreamTimes = { heartbeatMs: 15_000, longestMs: 3_600_000 };
 
 /**
  * Streams domain events as server-sent events. Each CloudEvent has its cursor as `id`, so a client with `Last-Event-ID` continues where it stopped.
- * The hub reads events from the database only as fast as the client takes them. A slow client therefore uses no memory for events, and its stream
- * ends when the stream's time is over.
+ * The hub reads events from the database only as fast as the client takes them. A slow client uses no memory for waiting events, and its stream ends
+ * after an hour like every other stream.
  */
 export function eventStream(
   db: Db,

@@ -6,7 +6,10 @@ import { type Attempted, retryAfterSeconds } from "./delivery-policy.ts";
 
 const ANSWER_WITHIN_MS = 15_000;
 
-/** Sends events to the receivers of webhooks. The connections stay open for later deliveries, until `close` closes them. */
+/**
+ * Sends events to the receivers of webhooks. The webhook client keeps its connections open for later deliveries, until `close` closes the
+ * connections.
+ */
 export class WebhookClient {
   readonly #http: HttpAgent;
   readonly #https: HttpsAgent;
@@ -66,7 +69,10 @@ export class WebhookClient {
   }
 }
 
-/** The reason of a failed request contains only the system's error code. The full error text names addresses, and it may repeat what was sent. */
+/**
+ * The reason of a webhook's failed request contains only the system's error code, because the full error text names addresses and may repeat what was
+ * sent.
+ */
 function whyNot(error: unknown): string {
   if (error instanceof ForbiddenAddressError)
     return "The receiver's name resolves to a forbidden address, e.g. a link-local one, or to this hub itself. Change the webhook's URL.";

@@ -37,16 +37,16 @@ export interface WebhookSenderOptions {
   readonly log: Log;
 }
 
-/** The services that an attempt needs besides the delivery itself. The signal `closing` aborts when the hub stops. */
+/** The services that an attempt to deliver an event needs, besides the delivery itself. The signal `closing` aborts when the hub stops. */
 interface Sending extends WebhookSenderOptions {
   readonly client: WebhookClient;
   readonly closing: AbortSignal;
 }
 
 /**
- * Delivers domain events to webhooks, each at least once (decision P5). Any number of hubs share the work of delivering events. If a hub is killed,
- * another hub repeats its attempts with the same `webhook-id`. One loop writes the rows of deliveries, and another loop sends the deliveries. Neither
- * a flood of events nor one webhook's backlog therefore delays the sending.
+ * Delivers domain events to webhooks, each at least once (decision P5). Any number of hubs share the work of delivering events. If a hub is killed
+ * during an attempt to deliver an event, another hub repeats the attempt with the same `webhook-id`. One loop writes the rows of deliveries, and
+ * another loop sends the deliveries. Because two loops work, neither a flood of events nor one webhook's backlog delays the sending.
  */
 export function startWebhookSender(options: WebhookSenderOptions): { close(): Promise<void> } {
   const { db, inTx, feed, log } = options;
@@ -138,8 +138,8 @@ function endingOf(attempted: Attempted, attempt: number): DeliveryEnding & { rea
 }
 
 /**
- * Returns the secrets of a webhook; null if the secret store fails. A failure of the store does not count as a failed attempt, because the receiver
- * did not cause it.
+ * Returns the secrets of a webhook; null if the secret store fails. A failure of the secret store does not count as a failed attempt to deliver,
+ * because the receiver did not cause the failure.
  */
 async function readKeys({ secrets, log }: Sending, webhookId: string): Promise<Secret[] | null> {
   try {

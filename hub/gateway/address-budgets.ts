@@ -23,7 +23,7 @@ export class AddressBudgets {
     return this.#buckets.size;
   }
 
-  /** Zero if the request is within the budget; otherwise the milliseconds until the next request is allowed. */
+  /** Zero if the request is within its address's budget; otherwise the milliseconds until the next request is allowed. */
   ask(address: string, kind: AddressKind): number {
     const key = `${kind} ${addressKey(address)}`;
     const { bucket, waitMs } = ask(this.#rates[kind], this.#buckets.get(key), this.#now());
@@ -36,7 +36,7 @@ export class AddressBudgets {
     return waitMs;
   }
 
-  /** Deletes full buckets, because a new bucket would be full too. */
+  /** Deletes each address's token bucket that is full, because a new bucket would be full too. */
   sweep(): void {
     const now = this.#now();
     for (const [key, bucket] of this.#buckets)

@@ -48,7 +48,7 @@ export interface AgentListenerOptions {
   readonly port: number;
   readonly heartbeatMinTtlMs: number;
   readonly resolveInput: InputResolvers;
-  /** Called after tasks have ended, so that parts of the hub that wait for a task look at once. */
+  /** Called after tasks have ended, so that the parts of the hub that wait for a task read its result at once. */
   readonly onTaskEnded?: (() => void) | undefined;
   readonly packages: AgentPackages;
   /** The time limit for a host's download of an agent package; by default the time that a host waits for its package. */
@@ -73,7 +73,10 @@ const MAX_CONNECTIONS = 20_000;
 const HANDSHAKE_WITHIN_MS = 10_000;
 /** The time limit for the download of the agent package: the same time that the script of a host's first boot allows. */
 const PACKAGE_WITHIN_MS = 900_000;
-/** A stopping hub waits this long for its connections to end, and as long again until the ends of their sessions are written. */
+/**
+ * The time that a stopping hub waits for its connections to end. After this time the hub waits as long once more until the ends of all sessions are
+ * written.
+ */
 const CLOSE_WITHIN_MS = 3_000;
 const CHECK_SESSIONS_EVERY_TICKS = 5;
 const CONNECT_PATH = /^\/internal\/v1\/nodes\/([0-9a-f-]{36})\/connect$/;
@@ -310,7 +313,8 @@ function listenForWork(
 }
 
 /**
- * Repeats a step for ever, with a pause after each run. A failed step is logged and repeated. The function that `every` returns stops the repetition.
+ * Runs the given step for ever, with a pause after each run. If the step fails, `every` logs the failure and runs the step once more. The function
+ * that `every` returns stops the repetition.
  */
 function every(ms: number, log: Log, step: () => Promise<void>): () => Promise<void> {
   const stop = new AbortController();

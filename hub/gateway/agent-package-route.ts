@@ -21,8 +21,8 @@ export interface PackageSource {
 }
 
 /**
- * The agent's Debian package, for a host that has only an enrollment token. The enrollment token stays valid after the download of the package. The
- * package file is not opened for a HEAD request, because the answer to HEAD has no body and nothing would close the file.
+ * Serves the agent's Debian package to a host that has only an enrollment token. The enrollment token stays valid after the download of the package.
+ * The package file is not opened for a HEAD request, because the answer to HEAD has no body and nothing would close the file.
  */
 export async function sendAgentPackage(
   { db, guard, packages, packageWithinMs }: PackageSource,

@@ -19,9 +19,9 @@ const NAME = /^muster-agent_([0-9][A-Za-z0-9.+~-]*)_([a-z0-9]+)[.]deb$/;
 
 /**
  * The agent packages that hosts download at their first boot. Each package is served under its checksum, and the user-data of a new host names the
- * newest package of its architecture. A host whose user-data is older than an upgrade still finds its package. The folder is read at each use, so a
- * new package needs no restart. A file is hashed only if its size or time changed. A package file that is still being copied does not count, because
- * its checksum would change.
+ * newest package of its architecture. A host whose user-data is older than an upgrade still finds its package. The hub reads the folder of agent
+ * packages at each use, so a new package needs no restart. The hub hashes a package file only if the file's size or time changed. The hub does not
+ * serve a package file that is still being copied, because the file's checksum would change.
  */
 export class AgentPackages {
   readonly #folder: string;

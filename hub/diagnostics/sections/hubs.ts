@@ -20,7 +20,7 @@ const Hub = z.strictObject({
   leases_until: Timestamp.nullable(),
   agent_sessions: z.int(),
   last_agent_contact_at: Timestamp.nullable(),
-  /** The time when the hub last ran a stage, if that stage is among the latest events. */
+  /** The time when the hub last ran a stage, if the latest 1,000 workflow events contain an event of that stage. */
   last_stage_event_at: Timestamp.nullable(),
 });
 
