@@ -13,12 +13,13 @@ import { tellAllocation } from "../node/allocation-moves.ts";
 import { heldError, mustLockNode } from "../workflows/decommission/start-decommission.ts";
 import { obstaclesToAllocation, readCandidates, takeFreeNode } from "./free-node.ts";
 
-/** If no agent has made the account within this time, the allocation is `failed` (docs/timeouts.md). */
+/** If the agent has not made the tenant's account within this many seconds, the allocation becomes `failed` (docs/timeouts.md). */
 const GRANT_DEADLINE_SECONDS = 900;
 
 /**
- * Allocates a node to a tenant (architecture 14.1): the node that the request names, or a free node of the SKU at the site. One transaction stores the
- * allocation and queues the task that makes the tenant's account. A refused request throws ApiError and writes nothing.
+ * Allocates a node to a tenant (architecture 14.1): the node that the request names, or a free node of the SKU at the site. One transaction stores
+ * the allocation and queues the task that makes the tenant's account. If `createAllocation` refuses the request, it throws ApiError and writes
+ * nothing.
  */
 export async function createAllocation(tx: Tx, request: AllocationCreate, createdBy: string): Promise<AllocationRow> {
   await mustEndLater(tx, request.ends_at);
@@ -44,7 +45,10 @@ export async function createAllocation(tx: Tx, request: AllocationCreate, create
   return row;
 }
 
-/** Queues the task that makes the account of an allocation. A second task after a failed one finds what the first has made. */
+/**
+ * Queues the agent's task that makes the tenant's account for an allocation. After a failed task, another task uses what the failed task has already
+ * made on the host.
+ */
 export async function queueGrant(
   tx: Tx,
   {
@@ -90,7 +94,7 @@ async function nodeFor(tx: Tx, { node_id, site_id, sku_id, root }: AllocationCre
   return takeFreeNode(tx, { siteId: site_id, siteName: site.name, sku: sku_id, root });
 }
 
-/** Locks the node that the request names. Throws an ApiError with all reasons if the node is not free. */
+/** Locks the node that a request for an allocation names. Throws an ApiError that says why if the node cannot be allocated. */
 async function namedNode(tx: Tx, nodeId: NodeId, root: boolean): Promise<Node> {
   const node = await mustLockNode(tx, nodeId);
   const [candidate] = await readCandidates(tx, { id: nodeId }, { limit: 1, after: null });

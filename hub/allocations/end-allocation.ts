@@ -18,8 +18,9 @@ export interface EndRequest extends Ending {
 }
 
 /**
- * Ends an allocation because an operator asked for it (architecture 14.1). If another operation holds the node, the release is refused. A forced
- * release cancels that operation. A refused request throws ApiError and writes nothing.
+ * Ends an allocation because an operator asked for it (architecture 14.1). `releaseAllocation` refuses while an operation holds the node. A forced
+ * release instead cancels an operation on the node, except the allocation's own turnover. If `releaseAllocation` refuses the request, it throws
+ * ApiError and writes nothing.
  */
 export async function releaseAllocation(
   tx: Tx,
@@ -44,8 +45,9 @@ export async function releaseAllocation(
 }
 
 /**
- * Makes the allocation `ending`, and begins the turnover of its node if no operation holds the node and the node is in service. Otherwise the sweep
- * begins the turnover later. The caller has locked the allocation and its node.
+ * Makes the allocation `ending`, and begins the turnover of its node if no operation holds the node and the node is in service. If an operation holds
+ * the node, or the node is out of service, the sweep of allocations begins the turnover later. The caller of `continueEnding` has locked the
+ * allocation and its node.
  */
 export async function continueEnding(tx: Tx, allocation: AllocationRow, by: Ending): Promise<AllocationRow> {
   await beginEnding(tx, allocation, by);

@@ -10,7 +10,7 @@ import type { Tx } from "../db/tx.ts";
 import { type Obstacle, obstaclesOf } from "../node/schedulable.ts";
 import { mayGrantRoot } from "../node/turnover-mode.ts";
 
-/** A node with everything that decides whether it can be allocated. */
+/** A node with all facts that decide whether Muster can allocate the node. */
 export interface Candidate {
   readonly row: NodeRow;
   readonly heldBy: WorkflowId | null;
@@ -64,8 +64,8 @@ const PAGE = 200;
 
 /**
  * Finds and locks a free node of the SKU at the site. The first pass over the nodes skips nodes that another transaction has locked, so requests that
- * arrive together take different nodes. The second pass waits for the locks of the nodes that the first pass skipped, so the refusal counts only nodes
- * that are really taken. Throws `no_free_node` with the number of nodes for each reason.
+ * arrive together take different nodes. The second pass waits for each lock that the first pass skipped, because the node may still be free when the
+ * lock ends. If no node is free, `takeFreeNode` throws `no_free_node` with the number of nodes for each reason.
  */
 export async function takeFreeNode(tx: Tx, wanted: WantedNode): Promise<Node> {
   const census = new Map<NodeId, Obstacle | null>();
@@ -89,7 +89,7 @@ export async function takeFreeNode(tx: Tx, wanted: WantedNode): Promise<Node> {
   throw noneFree(wanted, [...census.values()]);
 }
 
-/** Locks the first node of the page that is free and that no other transaction has locked. */
+/** Locks a free node of `page`, which is one page of the list of nodes, and skips nodes that another transaction has locked. */
 async function firstFree(
   tx: Tx,
   page: readonly Candidate[],
@@ -100,7 +100,7 @@ async function firstFree(
   for (let left = free; left.length > 0; ) {
     const node = await lockAnyFreeNode(tx, left);
     if (node === null) return null;
-    // Between the read of the page and the lock, another transaction may have changed what decides.
+    // Before this transaction locked the node, another transaction may have changed a fact that decides whether the node is free.
     const [now] = await obstaclesNow(tx, node.id, root);
     if (now === undefined) return node;
     census.set(node.id, now);

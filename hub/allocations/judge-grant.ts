@@ -3,7 +3,7 @@ import type { Task } from "../db/schema/index.ts";
 
 type Grant = Pick<Task, "type" | "state" | "result" | "errorCode" | "errorMessage">;
 
-/** What has become of a grant whose task is over. */
+/** The new status of an allocation after the task that makes the tenant's account is over. */
 export type GrantVerdict =
   | { readonly to: "active"; readonly message: string }
   | { readonly to: "failed"; readonly code: string; readonly message: string };
@@ -11,8 +11,8 @@ export type GrantVerdict =
 const failed = (code: string, message: string): GrantVerdict => ({ to: "failed", code, message });
 
 /**
- * Decides from the finished task `allocation.grant_user` whether the tenant can log in. A task succeeds even if one of its steps failed, so the steps
- * decide (architecture 14.3). A missing task or a result that cannot be read does not count as success.
+ * Decides from the finished task `allocation.grant_user` whether the tenant can log in. The task succeeds even if one of its steps failed, so the
+ * outcomes of the steps decide (architecture 14.3). A missing task, or a result that the hub cannot read, does not count as success.
  */
 export function judgeGrant(task: Grant | null): GrantVerdict {
   if (task === null) return failed("task_missing", "The task that makes the account is gone, so nobody knows its end");
@@ -40,6 +40,6 @@ const BY_CODE: Readonly<Record<string, string>> = {
   lease_lapsed: "Bring the node's agent back, then grant the allocation again; or release it.",
 };
 
-/** What an operator does after a grant that failed with this code. */
+/** What an operator does after the task that makes the tenant's account has failed with the error code `code`. */
 export const afterFailedGrant = (code: string | null): string =>
   BY_CODE[code ?? ""] ?? "Correct the cause on the host, then grant the allocation again; or release it.";

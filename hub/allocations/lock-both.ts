@@ -6,8 +6,8 @@ import type { AllocationRow, Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
 /**
- * Locks the allocation and its node. Every transaction locks the node first, because different orders can deadlock. The node is null if its row is
- * gone. Throws `not_found` if there is no such allocation.
+ * Locks an allocation and its node. Every transaction locks the node before the allocation, because transactions that lock in different orders can
+ * deadlock. `node` is null if the node's database row no longer exists. Throws `not_found` if no allocation has the id.
  */
 export async function lockBoth(
   tx: Tx,

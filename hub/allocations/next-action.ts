@@ -1,7 +1,7 @@
 import type { AllocationRow } from "../db/schema/index.ts";
 import { afterFailedGrant } from "./judge-grant.ts";
 
-/** What an operator does next about the allocation. The result is null if the allocation goes on without an operator. */
+/** What an operator can do next about an allocation, or null if the allocation needs no operator. */
 export function nextActionOf(row: Pick<AllocationRow, "status" | "errorCode" | "decommissionId">): string | null {
   if (row.status === "failed") return afterFailedGrant(row.errorCode);
   if (row.status !== "ending") return null;

@@ -11,7 +11,7 @@ import { judgeGrant } from "./judge-grant.ts";
 import { lockBoth } from "./lock-both.ts";
 
 const EVERY_MS = 2_000;
-/** The number of allocations that one step of the sweep moves. The next sweep continues with further allocations. */
+/** One step of the sweep handles at most this many allocations. The next sweep handles further allocations. */
 const AT_ONCE = 50;
 const BY_HUB = { actor: "muster", forced: false } as const;
 
@@ -22,9 +22,9 @@ export interface AllocationSweep {
 }
 
 /**
- * Moves every allocation that can move without an operator: it reads the tasks of `granting` allocations, ends allocations whose host is gone, and
- * begins the turnover of allocations whose planned end has passed. The sweep decides from the stored rows alone, so any hub may run it at any time,
- * and again after a hub was killed. Returns the number of moved allocations.
+ * Continues every allocation that needs no operator. The sweep judges the finished tasks of `granting` allocations, and ends allocations whose host
+ * is gone. The sweep begins the turnover of allocations whose planned end has passed. The sweep decides from stored rows alone, so any hub may run
+ * the sweep at any time, also after another hub was killed. Returns the number of allocations that `sweepAllocations` has handled.
  */
 export async function sweepAllocations({ db, inTx, log }: AllocationSweep): Promise<number> {
   let moved = await inTx(settleGrants);
@@ -34,7 +34,7 @@ export async function sweepAllocations({ db, inTx, log }: AllocationSweep): Prom
       moved += await inTx((tx) => endDue(tx, id));
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
-      // The next sweep tries again. The API shows what the allocation waits for.
+      // The next sweep tries again to end this allocation.
       log.debug("an allocation cannot be ended yet", { allocation_id: id, error });
     }
   }
@@ -61,7 +61,7 @@ async function endOfGoneHost(tx: Tx, id: AllocationId): Promise<number> {
   return 1;
 }
 
-/** Another hub may have ended the allocation, or an operator may have released it, between the search and the lock. */
+/** Before `endDue` locks an allocation, another hub may have ended the allocation, or an operator may have released the allocation. */
 async function endDue(tx: Tx, id: AllocationId): Promise<number> {
   const { allocation } = await lockBoth(tx, id);
   if (allocation.status === "ended" || allocation.decommissionId !== null) return 0;
@@ -69,7 +69,7 @@ async function endDue(tx: Tx, id: AllocationId): Promise<number> {
   return 1;
 }
 
-/** Sweeps every two seconds, and at once when `due` is raised, for example because the agent has ended a task. */
+/** Runs the sweep of allocations every two seconds, and at once when `due` is raised, for example because an agent has ended a task. */
 export function startAllocationSweep(
   options: AllocationSweep & { readonly due: WakeSignal; readonly everyMs?: number },
 ): { close(): Promise<void> } {

@@ -2,18 +2,19 @@ import { TASKS, type TaskResult } from "../../shared/tasks/index.ts";
 import type { Task } from "../db/schema/index.ts";
 
 /**
- * What follows from the end of a task `node.sign_record`: the record is stored with the signature, the record is prepared again because the agent has
- * another certificate or boot by now, or the record is prepared again as one that no agent signs.
+ * What follows from the end of a task `node.sign_record`. At `store`, the hub stores the sanitization record with the agent's signature. At
+ * `prepare_again`, the hub writes the sanitization record again, because the agent's certificate or boot has changed. At `prepare_unsigned`, the hub
+ * writes the sanitization record again as one that no agent signs.
  */
 export type AfterSigning =
   | { readonly next: "store"; readonly signed: TaskResult<"node.sign_record"> }
   | { readonly next: "prepare_again"; readonly reason: string }
   | { readonly next: "prepare_unsigned"; readonly reason: string };
 
-/** The longest reason that a record takes (`unsigned_reason`). */
+/** The largest number of characters of a sanitization record's `unsigned_reason`. */
 const MOST_REASON = 256;
 
-/** Decides what follows from a task that signs a record; null while the task is not over. */
+/** Decides what follows from a task `node.sign_record`, by which the agent signs a sanitization record; null while the task is not over. */
 export function afterSigning(task: Pick<Task, "state" | "result" | "errorCode" | "errorMessage">): AfterSigning | null {
   switch (task.state) {
     case "queued":

@@ -16,7 +16,7 @@ export const ALLOCATION_MOVES = {
 } as const satisfies Readonly<Record<AllocationStatus, readonly AllocationStatus[]>>;
 
 type Moves = typeof ALLOCATION_MOVES;
-/** A change of an allocation's status that `ALLOCATION_MOVES` allows. A forbidden change does not compile. */
+/** A change of an allocation's status that `ALLOCATION_MOVES` allows. A change of status that `ALLOCATION_MOVES` forbids does not compile. */
 export type AllocationMove = {
   [F in AllocationStatus]: { readonly from: F; readonly to: Moves[F][number] };
 }[AllocationStatus];
@@ -29,7 +29,10 @@ const EVENTS = {
   ended: "node.allocation.ended",
 } as const satisfies Readonly<Record<AllocationStatus, string>>;
 
-/** Records in the history of the node and in the outbox what has become of the allocation. The SSH keys are in neither. */
+/**
+ * Records an allocation's new status in the node's history, and as an event for clients of the hub. Neither the history nor the event contains the
+ * tenant's SSH keys.
+ */
 export async function tellAllocation(tx: Tx, row: AllocationRow, owner: string, message: string): Promise<void> {
   const { id, nodeId, tenant, status } = row;
   await recordNodeEvent(tx, {
@@ -70,7 +73,10 @@ export async function moveAllocation(
   return moved;
 }
 
-/** Who ends an allocation, and why. An end is forced if a person took the node from the tenant against another operation or by a drain. */
+/**
+ * Who ends an allocation, and why. `forced` is true if a person released the allocation although an operation held the node, or took the node from
+ * the tenant by a drain.
+ */
 export interface Ending {
   readonly reason: string;
   readonly forced: boolean;
@@ -78,8 +84,8 @@ export interface Ending {
 }
 
 /**
- * Makes an open allocation `ending`, and cancels the task that still makes its account. The node stays allocated until it is cleaned or its host is
- * gone. An allocation that is `ending` already keeps its first reason.
+ * Makes an open allocation `ending`, and cancels the task that makes the tenant's account. The node stays allocated until its turnover is complete or
+ * its host is gone. An allocation that is `ending` already keeps the reason with which its end began.
  */
 export async function beginEnding(tx: Tx, row: AllocationRow, { reason, forced, actor }: Ending): Promise<void> {
   const { status } = row;

@@ -6,8 +6,8 @@ import { sweepBaselines } from "./baseline.ts";
 const EVERY_MS = 15_000;
 
 /**
- * Takes the baseline of each generation of a node that has none (architecture 14.4). Every hub runs the sweep, and the rows of the database say what is
- * missing, so a killed hub loses nothing.
+ * Orders a baseline, which is a snapshot of a clean host, for each generation of a node without a baseline (architecture 14.4). Every hub runs the
+ * sweep. Database rows say which baselines are missing, so a killed hub loses nothing.
  */
 export function startBaselineSweep({ inTx, log }: { readonly inTx: InTx; readonly log: Log }): {
   close(): Promise<void>;

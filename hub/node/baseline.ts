@@ -14,17 +14,17 @@ import { enqueueTask } from "../db/queries/tasks.ts";
 import type { Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
-/** How many baselines one transaction handles. A snapshot has up to 320 KiB. */
+/** One transaction handles at most this many baselines, because the snapshot in a baseline has up to 320 KiB. */
 const AT_ONCE = 20;
-/** The pause before the hub orders a baseline again whose task has failed. */
+/** After the task that takes a baseline has failed, the hub queues another task after this many seconds. */
 const AGAIN_AFTER_SECONDS = 3_600;
-/** After this time without a result the task expires, and the hub orders the baseline again. */
+/** A task that takes a baseline expires after this many seconds, and the hub later queues another task. */
 const DEADLINE_SECONDS = 86_400;
 const BY_HUB = { requestedBy: "hub", reason: "the generation has no baseline" } as const;
 
 type Generation = Pick<Node, "id" | "generation">;
 
-/** Queues the task that takes a baseline of the node's generation. */
+/** Queues the agent's task that takes the baseline, a snapshot of the host, for the node's present generation. */
 async function orderBaseline(
   tx: Tx,
   { id: nodeId, generation }: Generation,
@@ -40,7 +40,10 @@ async function orderBaseline(
   await requestBaselineRow(tx, { nodeId, generation, taskId: task.id, ...request });
 }
 
-/** One turn of the sweep: orders missing baselines, orders failed ones again after a pause, and stores results. Returns what it did. */
+/**
+ * One turn of the sweep for baselines: orders missing baselines, orders failed baselines again after a pause, and stores snapshots. Returns how many
+ * baselines it ordered, stored and refused.
+ */
 export async function sweepBaselines(
   tx: Tx,
   againAfterSeconds = AGAIN_AFTER_SECONDS,
@@ -68,8 +71,8 @@ export async function sweepBaselines(
 }
 
 /**
- * Orders a new baseline for an operator. A host with a tenant, or with an earlier tenant whose turnover did not complete, gets no new baseline, because
- * the traces of the tenant would count as clean from then on.
+ * Orders a new baseline of a node because an operator asked for one. A host that has a tenant, or that was not cleaned after a tenant, gets no new
+ * baseline. If a baseline contained traces of a tenant, these traces would count as clean from then on.
  */
 export async function requestNewBaseline(tx: Tx, node: Node, requestedBy: string, reason: string): Promise<void> {
   const refuse = (why: string): ApiError =>

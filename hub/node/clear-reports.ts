@@ -6,8 +6,8 @@ import type { Tx } from "../db/tx.ts";
 
 /**
  * Removes reports about a node that Muster does not need for decisions. `clearReports` removes conditions of unknown types, readiness signals, and
- * the condition `agent.noisy`, which says that the node exceeded its budgets. Reports of the node's agent and of the hub are not removed. If the node
- * still sends too much, the hub sets the condition `agent.noisy` again.
+ * the condition `agent.noisy`, which says that the host sends more than the hub allows. `clearReports` keeps the reports of the node's agent and of
+ * the hub. If the host still sends too much, the hub sets the condition `agent.noisy` again.
  */
 export async function clearReports(
   tx: Tx,

@@ -1,14 +1,14 @@
 import type { CloneEvidence } from "../../shared/identity.ts";
 
 /**
- * Decides from facts whether two hosts use one identity (decision I1). The normal behaviour of one host must never look like two hosts. One host may
- * normally restart, reboot, change its address, lose an answer, or move to another hub or channel. A fact that may be a late effect of an ended
- * request or connection therefore proves nothing about a second host.
+ * Decides from facts whether two hosts use the identity of one node (decision I1). The normal behaviour of one host must never look like two hosts.
+ * One host may normally restart, reboot, change its address, lose an answer, or move to another hub or channel. A fact that may be a late effect of
+ * an ended request or connection proves nothing about a second host.
  */
 
 /**
- * If a replaced certificate is presented again within this time, it may still belong to an old request. `GHOST_MS` is as long as any request of an
- * agent can be under way.
+ * For this many milliseconds, an old request of the same agent may still present a certificate that was replaced meanwhile. `GHOST_MS` is as long as
+ * any request of an agent can be under way.
  */
 export const GHOST_MS = 60_000;
 
@@ -18,11 +18,11 @@ export interface CertificateFacts {
   /** True if the certificate has a successor that is in use or was issued to another key. */
   readonly replaced: boolean;
   /**
-   * Milliseconds since the replaced certificate was first presented after its replacement. Null if this request is the first with the certificate
-   * since its replacement.
+   * Milliseconds since the replaced certificate was first presented after its replacement. `seenForMs` is null if this request is the first that
+   * presents the certificate since its replacement.
    */
   readonly seenForMs: number | null;
-  /** The purpose of the request: to open the channel, or to get a certificate for a known or an unknown key of the node. */
+  /** What the agent requests: to open its channel to the hub, or a new certificate for a known or for an unknown key. */
   readonly asks: "channel" | "successor_of_known_key" | "successor_of_new_key";
 }
 export type CertificateVerdict = "accepted" | "revoked" | "replaced" | CloneEvidence;
@@ -40,20 +40,20 @@ export function certificateVerdict({ revoked, replaced, seenForMs, asks }: Certi
 }
 
 /**
- * Facts about two sessions that were alive at once. The older of the two sessions was replaced, and its agent then answered as only a running agent
- * does.
+ * Facts about two sessions of one node that were alive at once. The hub replaced the older session, whose agent then still answered as only a running
+ * agent does.
  */
 export interface SessionFacts {
   readonly boot: "same" | "other";
   readonly address: "same" | "other";
-  /** True if another session of the node was replaced while its agent was alive, within the last hour. */
+  /** True if, within the last hour, the hub already replaced a session of the node whose agent was still running. */
   readonly displacedBefore: boolean;
 }
 
 /**
- * An agent opens a connection only after its last connection has ended, so two sessions at once can prove a second host. Addresses of sessions that
- * were not alive at once prove nothing, because DHCP, NAT pools and second uplinks change them. A boot id that returns after another one proves a
- * second host (`boots_alternate`), once the host with this boot id has sent a frame.
+ * An agent opens a connection only after its last connection has ended, so two sessions of a node at once can prove a second host. Addresses of
+ * sessions that were not alive at once prove nothing, because DHCP, NAT pools and second uplinks change them. A boot id that returns after another
+ * boot id proves a second host (`boots_alternate`), once a host with the returned boot id sends a frame.
  */
 export function sessionVerdict({ boot, address, displacedBefore }: SessionFacts): CloneEvidence | null {
   if (boot === "other") return "two_boots_at_once";

@@ -5,7 +5,7 @@ import { eventCondition, phoneHomeCondition, reportedSignal } from "./cloud-init
 
 const AT = new Date("2026-01-01T00:00:00Z");
 const TOKEN = { sha256: "0".repeat(64), generation: 3 };
-/** The last event of a boot, as cloud-init 22.4 and 25.1 post it. */
+/** The last event of a host's boot, in the form in which cloud-init 22.4 and 25.1 post the event. */
 const FINISH = {
   name: "modules-final",
   description: "running modules for final",

@@ -5,8 +5,8 @@ import type { ConditionOf, ForeignReadinessSignal } from "../../shared/readiness
 type Said = Pick<ConditionOf<"cloud-init">, "type" | "status" | "reason" | "message">;
 
 /**
- * cloud-init's module `phone_home` posts this form in its last stage. The form of `phone_home` proves that the operating system is up, whatever the
- * scripts before it did.
+ * In cloud-init's last stage, its module `phone_home` posts this form to the hub. The form of `phone_home` proves that the operating system is up,
+ * even if scripts of the first boot have failed.
  */
 export const phoneHomeCondition = (form: URLSearchParams): Said => ({
   type: "os.booted",
@@ -18,8 +18,8 @@ export const phoneHomeCondition = (form: URLSearchParams): Said => ({
 });
 
 /**
- * Of cloud-init's about eighty events in a boot, this is the only one that says how cloud-init ended. Other events of a boot, also of later versions
- * of cloud-init, do not match the schema `LastEvent`.
+ * Of about eighty events that cloud-init posts during a boot, only `LastEvent` says how cloud-init ended. Other events of a boot, also of later
+ * versions of cloud-init, do not match the schema `LastEvent`.
  */
 const LastEvent = z.object({
   name: z.literal("modules-final"),
@@ -42,9 +42,9 @@ export function eventCondition(event: unknown): Said | null {
 }
 
 /**
- * Makes a readiness signal from a report of cloud-init. The signal's id is derived from the report token's hash and the report's text. A repeated
- * report therefore has the same id, and only the owner of the report token can produce the id. The host's clock may be wrong during the boot, so the
- * signal's time is the time of receipt.
+ * Makes a readiness signal from a report of cloud-init. The signal's id is derived from the report token's hash and the report's text. Two signals
+ * from the same report have the same id, and only the owner of the report token can produce the id. The host's clock may be wrong during the boot, so
+ * the signal's time is the time when the hub received the report.
  */
 export function reportedSignal(
   token: { sha256: string; generation: number },

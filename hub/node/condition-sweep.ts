@@ -15,22 +15,26 @@ import type { InTx, Tx } from "../db/tx.ts";
 import { periodically } from "../timing/periodically.ts";
 
 const EVERY_MS = 5_000;
-/** If no condition sweep ran for this long, no hub was running or able to write. Reports that agents sent during such an outage were not received. */
+/**
+ * If no hub ran the sweep of conditions for this many seconds, no hub was running or able to write to the database. During such an outage, no hub
+ * received the reports of agents.
+ */
 const OUTAGE_SECONDS = 30;
 
 /**
- * The limit of expired conditions in one transaction. After an outage the conditions of all nodes may expire at once, while agents write new ones.
+ * One transaction handles at most this many expired conditions. After an outage of the hubs, the conditions of all nodes may expire at once, while
+ * agents report new conditions.
  */
 const AT_ONCE = 500;
-/** The limit of transactions in one condition sweep; the next sweep continues. */
+/** One sweep of conditions runs at most this many transactions; the next sweep handles the remaining conditions. */
 const MOST_STEPS = 20;
 
 /**
  * Finds conditions that have expired, reports each of them once, and wakes the workflows that wait on their nodes. Code that reads a condition
- * compares its expiry with the clock, and does not need the sweep. After an outage of the hubs, conditions that were valid before the outage are
- * extended by the grace period, so that agents can repeat their reports first. The hub's own outage therefore keeps no work off a node (decision F2).
- * Conditions that were already expired before the outage stay expired. Each step of the sweep is a transaction of its own, so any hub can continue
- * where the last step ended.
+ * compares the condition's expiry with the clock, and does not rely on the sweep. After an outage of the hubs, the sweep extends conditions that were
+ * valid before by a grace period, so that agents can repeat their reports. An outage of the hubs must keep no work off a node (decision F2).
+ * Conditions that were already expired before the outage stay expired. Each step of the sweep of conditions is a transaction of its own, so any hub
+ * can continue where the last step ended.
  */
 export async function sweepConditions(inTx: InTx, graceMs: number, atOnce = AT_ONCE): Promise<number> {
   let told = 0;

@@ -8,10 +8,10 @@ import { forgetOldSignals, insertSignal } from "../db/queries/readiness-signals.
 import type { Tx } from "../db/tx.ts";
 
 /**
- * Accepts a readiness signal once per id, and applies its conditions only if the signal is of the node's present generation (architecture 11). A
- * signal of another generation is stored and not applied. A condition is also not applied if the signal's source may not report its type, for example
- * a type of a newer agent. A condition with an older time does not replace a newer one, unless the newer one has expired. Without this exception, an
- * agent's reports would be ignored after its host's clock was set back.
+ * Accepts a readiness signal once per id, and applies its conditions only if the signal is of the node's present generation (architecture 11). The
+ * hub stores a signal of another generation and does not apply its conditions. The hub does not apply a condition whose type the signal's source may
+ * not report, for example a type of a newer agent. A condition with an older time does not replace a condition with a newer time, unless the newer
+ * condition has expired. If an expired condition stayed, the hub would ignore an agent's reports after the host's clock was set back.
  */
 export async function applyReadinessSignal(
   tx: Tx,

@@ -17,7 +17,7 @@ export const cordonForOperation = (tx: Tx, nodeId: NodeId, operationId: string, 
 
 /**
  * Sets a person's cordon. A person's cordon replaces an operation's cordon, and does not end with that operation. A person's cordon also replaces
- * another person's. A repeated request for the same cordon changes nothing.
+ * another person's cordon. A repeated request for the same cordon changes nothing.
  */
 export const cordonForOperator = (tx: Tx, nodeId: NodeId, name: string, reason: string): Promise<void> => {
   const owner = `operator:${name}` as const;

@@ -10,17 +10,17 @@ export interface GpuResetRequirement {
 
 export interface GpuResetVerdict {
   readonly isClean: boolean;
-  /** Why the GPUs are not clean, for an operator. The list is empty for clean GPUs. */
+  /** Texts that tell an operator why the node's GPUs are not clean. The list of reasons is empty for clean GPUs. */
   readonly reasons: readonly string[];
 }
 
-/** The steps of the host as a whole. Each must have succeeded wherever it exists. */
+/** The steps of a task `node.gpu_scrub` that concern the whole host. The GPUs are clean only if each of these steps has succeeded. */
 const OF_HOST: readonly GpuStepName[] = ["gpu_holders", "gpu_services_stop", "gpu_services_start"];
 const SHADER: GpuStepName = "gpu_cleaner_shader";
 
 /**
  * Judges the steps of a task `node.gpu_scrub` (decision C2, level `reset_only`). Every GPU that the node must have needs a successful reset and a
- * successful comparison. A missing step is a reason, because only evidence makes a GPU clean.
+ * successful check after the reset. If a step is missing, the GPUs do not count as clean, because only evidence makes a GPU clean.
  */
 export function gpuResetVerdict(steps: readonly CleaningStep[], required: GpuResetRequirement): GpuResetVerdict {
   const succeeded = (name: GpuStepName): ReadonlySet<string> =>

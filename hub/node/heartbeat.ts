@@ -1,4 +1,4 @@
-/** How many heartbeats one hub accepts per second from all its agents. With more agents the heartbeat interval grows. */
+/** How many heartbeats one hub accepts per second from all its agents. The more agents a hub has, the longer is the heartbeat interval. */
 const HEARTBEATS_PER_SECOND = 50;
 
 /**

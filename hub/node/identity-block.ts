@@ -27,9 +27,9 @@ export interface CloneFound {
 }
 
 /**
- * Makes the identity invalid for both hosts that use it, because the hub cannot know which host is the right one. If two hosts use the identity of a
- * node in service, the node is quarantined. If the node's onboarding is running, it continues without the agent and fails by itself. `blockIdentity`
- * acts once for each generation of a node; the result is false if this generation's identity was already invalid.
+ * Makes a node's identity invalid for both hosts that use the identity, because the hub cannot know which host is the right one. If two hosts use the
+ * identity of a node in service, the hub quarantines the node. If the node's onboarding is running, the onboarding continues without the agent and
+ * fails by itself. `blockIdentity` acts once for each generation of a node; the result is false if this generation's identity was already invalid.
  */
 export async function blockIdentity(tx: Tx, nodeId: NodeId, generation: number, found: CloneFound): Promise<boolean> {
   const node = await lockNode(tx, nodeId);

@@ -10,9 +10,9 @@ import { cordonForOperation, uncordonOfOperation } from "./cordon.ts";
 import { moveNode } from "./move-node.ts";
 
 /**
- * How operations change a node's status to `draining` and `removing`, and on from there (state model 3.2, decision N3). Each step of an operation
- * locks the node's row and reads its status. If the node's status is already further on, the step accepts this status. `actual` of a refusal is the
- * node's present status, or null if there is no node.
+ * The result of a step by which an operation changes a node's status, e.g. to `draining` (state model 3.2, decision N3). Each step locks the node's
+ * row and reads the node's status. `adopted` means that the step changes nothing and accepts the status that the node already has. `actual` is the
+ * present status of a node for which the step was refused, or null if the node does not exist.
  */
 export type Step =
   | { readonly kind: "moved" | "adopted"; readonly status: NodeStatus }
@@ -55,9 +55,9 @@ export async function retire(tx: Tx, nodeId: NodeId, reason: string): Promise<St
 }
 
 /**
- * Gives up the drain of a node. The node becomes offline, and the next report of its agent makes it active. A node that was quarantined before the
- * drain becomes quarantined again, because nothing has proven it healthy. Only the operation that owns the state `draining` may give up the drain;
- * other calls change nothing.
+ * Gives up the drain of a node. The node becomes `offline`, and the next report of the node's agent makes the node `active`. A node that was
+ * quarantined before the drain becomes quarantined again, because nothing has proven the node healthy. Only the operation that owns the status
+ * `draining` may give up the drain; a call for another operation changes nothing.
  */
 export async function leaveDraining(
   tx: Tx,
@@ -76,15 +76,15 @@ export async function leaveDraining(
       { from: "offline", to: "quarantined", owner: "cleanup" },
       "Back to its status before the drain",
     );
-  // Nobody knows any more who had quarantined the node, so a person answers for the quarantine (decision N4).
+  // The hub no longer knows who quarantined the node before the drain, so only a person may end the quarantine (decision N4).
   if (prior === "quarantined") await ownQuarantine(tx, nodeId);
   await uncordonOfOperation(tx, nodeId, reason);
   return true;
 }
 
 /**
- * Takes the node back to `enrolling` before its system is released, so that nothing judges the node by the system that it loses (decision N2). A node
- * that is `enrolling` already stays so.
+ * Sets a node's status to `enrolling` before a reimage releases the machine, so that no check judges the node by its old system (decision N2). A node
+ * that is `enrolling` already keeps this status.
  */
 export async function enterReimage(tx: Tx, nodeId: NodeId, reason: string): Promise<void> {
   const node = await lockNode(tx, nodeId);
@@ -100,7 +100,7 @@ export async function quarantineAgain(tx: Tx, nodeId: NodeId): Promise<void> {
   await moveNode(tx, nodeId, { from: node.status, to: "quarantined", owner: "operator" }, why);
 }
 
-/** Ends a cancelled reimage. A node without a system of its own is quarantined, because nobody may put work on it. */
+/** Ends a cancelled reimage. A node that the reimage left `enrolling` becomes `quarantined`, because its host has no system on which work may run. */
 export async function leaveReimage(tx: Tx, nodeId: NodeId, reason: string): Promise<void> {
   const node = await lockNode(tx, nodeId);
   if (node?.status !== "enrolling") return;
@@ -109,8 +109,8 @@ export async function leaveReimage(tx: Tx, nodeId: NodeId, reason: string): Prom
 }
 
 /**
- * Ends the cordon of the operation that cleaned the node. A quarantine that a cleanup set ends too, because its cause is proven gone (decision N4).
- * A quarantine of another owner stays.
+ * Ends the cordon of the operation that cleaned the node. `returnCleanNode` also ends a quarantine that a cleanup set, because the host is proven
+ * clean (decision N4). A quarantine that a person or another part of the hub set stays.
  */
 export async function returnCleanNode(tx: Tx, nodeId: NodeId, reason: string): Promise<Step> {
   const node = await lockNode(tx, nodeId);
@@ -124,8 +124,8 @@ export async function returnCleanNode(tx: Tx, nodeId: NodeId, reason: string): P
 }
 
 /**
- * Ends a cleaning that was cancelled. If the cleaning had begun, nobody knows whether the host is clean, so the node is quarantined until a person
- * decides or a later cleaning succeeds.
+ * Ends a cleaning that was cancelled. If the cleaning had begun, the hub quarantines the node, because nobody knows whether the host is clean. A
+ * person or a later successful cleaning ends this quarantine.
  */
 export async function leaveCleaning(tx: Tx, nodeId: NodeId, begun: boolean, reason: string): Promise<void> {
   if (begun) await quarantineUnclean(tx, nodeId, `${reason}, so it is not known whether the host is clean`);
@@ -133,8 +133,8 @@ export async function leaveCleaning(tx: Tx, nodeId: NodeId, begun: boolean, reas
 }
 
 /**
- * Quarantines a node in service whose host is not proven clean. A quarantine that another part of the hub set becomes the cleanup's, so that only a
- * clean host ends it. A person's quarantine stays the person's.
+ * Quarantines a node in service whose host is not proven clean. If another part of the hub has quarantined the node, the cleanup takes over the
+ * quarantine, so that only a clean host ends the quarantine. The cleanup does not take over a person's quarantine.
  */
 export async function quarantineUnclean(tx: Tx, nodeId: NodeId, reason: string): Promise<void> {
   const node = await lockNode(tx, nodeId);

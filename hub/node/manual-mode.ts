@@ -4,8 +4,8 @@ import type { Tx } from "../db/tx.ts";
 import { moveNode } from "./move-node.ts";
 
 /**
- * A host of manual mode, on which a person runs the bootstrap command, has no workflow. The host's enrollment makes its node enrolling, and the first
- * healthy report of its agent makes the node active (state model 3.3).
+ * A host of manual mode, on which a person runs the bootstrap command, has no workflow. The host's enrollment makes the node `enrolling`, and the
+ * agent's first report that the host is healthy makes the node `active` (state model 3.3).
  */
 export async function enrollManualNode(tx: Tx, node: Node): Promise<void> {
   if (node.status !== "bootstrap_issued") return;
@@ -14,8 +14,8 @@ export async function enrollManualNode(tx: Tx, node: Node): Promise<void> {
 }
 
 /**
- * Makes the node active when its agent reports that it is healthy and that its bootstrap succeeded. Before the node becomes active, its conditions
- * say what is missing.
+ * Makes a node of manual mode `active` when the node's agent reports a healthy host and a successful bootstrap. Until then, the node's conditions
+ * tell an operator which report is missing.
  */
 export async function admitManualNode(tx: Tx, node: Node, signal: ReadinessSignal): Promise<void> {
   if (node.onboardingMode !== "manual" || node.status !== "enrolling" || signal.generation !== node.generation) return;

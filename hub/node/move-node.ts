@@ -14,8 +14,8 @@ export type TransitionResult =
   | { readonly moved: false; readonly actual: NodeStatus | null };
 
 /**
- * Only `moveNode` writes `nodes.status`. The status transition is a compare-and-swap: if another writer changed the node's status first, nothing is
- * written. If nothing is written, the result is the node's present status, or null if there is no node.
+ * Only `moveNode` writes `nodes.status`. `moveNode` compares and swaps: if another transaction has changed the node's status before, `moveNode`
+ * writes nothing. If `moveNode` writes nothing, it returns the node's present status, or null if the node does not exist.
  */
 export async function moveNode(
   tx: Tx,

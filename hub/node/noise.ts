@@ -5,12 +5,12 @@ import { readNode } from "../db/queries/nodes.ts";
 import type { Tx } from "../db/tx.ts";
 
 const NOISY = "agent.noisy";
-/** The event that a host is noisy, which means over its budget for a long time, is not repeated within this time. */
+/** The hub repeats a node's event `agent_noisy` only after this many minutes. A noisy host sends more than the hub allows for a long time. */
 const EVENT_EVERY_MINUTES = 10;
 
 /**
- * Records that a node's host sends more than its budget, or no longer does. The host's noise is recorded as a condition, and its beginning also as an
- * event.
+ * Records that a node's host sends more than the hub allows, or that the host no longer does so. The hub records a noisy host as a condition of the
+ * node, and the beginning of the noise also as an event.
  */
 export async function writeNoise(
   tx: Tx,

@@ -14,14 +14,14 @@ import { writeConnected } from "./conditions.ts";
 import { moveNode } from "./move-node.ts";
 
 /**
- * How long an agent may be silent beyond its heartbeat interval before it counts as unreachable. A node must not count as unreachable because of one
- * lost heartbeat.
+ * How long an agent may be silent beyond its heartbeat interval before the hub counts the agent as unreachable. A node must not count as unreachable
+ * because of one lost heartbeat.
  */
 const SILENCE_MS = 30_000;
 const EVERY_MS = 5_000;
 /**
- * The number of nodes whose status changes in one transaction. While the transaction runs, the times of its nodes' last contacts, and of all other
- * contacts in the same second, cannot be written.
+ * One transaction changes the status of at most this many nodes. While such a transaction locks the sessions of its nodes, the hub cannot store when
+ * it last heard these and other agents.
  */
 const SLICE = 100;
 
@@ -31,15 +31,15 @@ export type HoldBack = (tx: Tx, nodes: readonly SilentNode[], afterOutage: boole
 export interface SweepOptions {
   readonly inTx: InTx;
   /**
-   * The time for which this hub has been running and able to sweep. A node whose heartbeat interval is more than half of this time is not marked
-   * offline (decision F2).
+   * The time for which this hub has been running and able to sweep. The sweep does not mark a node offline if the node's heartbeat interval is more
+   * than half of `upForMs` (decision F2).
    */
   readonly upForMs: number;
   readonly silenceMs?: number;
   readonly holdBack: HoldBack;
   /**
-   * True if this hub has not been running for long, or could not write the times at which agents were heard. If a hub was not running or could not
-   * write, the silence of agents may be the hub's own fault.
+   * True if this hub has not been running for long, or could not store when it last heard the agents. After such an outage of the hub, the silence of
+   * agents may be the hub's own fault.
    */
   readonly afterOutage: boolean;
 }
@@ -56,8 +56,8 @@ export interface SweepResult {
 
 /**
  * Sets active nodes that were silent for too long to `offline`, and offline nodes that report again to `active`. An unreachable host may still work,
- * so only the node's status and a condition change. A hello of the agent also makes an offline node active again. The breaker decides for all silent
- * nodes at once. After the breaker's decision, each node is checked again in the transaction that changes its status.
+ * so the sweep changes only the node's status and a condition. An offline node also becomes `active` when its agent connects. The breaker decides
+ * about all silent nodes at once. After the breaker's decision, the sweep checks each node again in the transaction that changes the node's status.
  */
 export async function sweepOffline(options: SweepOptions): Promise<SweepResult> {
   const { inTx, afterOutage, upForMs, silenceMs = SILENCE_MS } = options;
@@ -65,14 +65,14 @@ export async function sweepOffline(options: SweepOptions): Promise<SweepResult> 
     const found = await findSilentNodes(tx, { silenceMs, upForMs });
     return { silent: found, held: await options.holdBack(tx, found.filter(isActive), afterOutage) };
   });
-  // A node that the breaker holds back was recorded as silent when its silence began. Later sweeps find a node again that the breaker holds back, and
-  // write nothing about it.
+  // If the breaker keeps a silent node `active`, the first sweep has recorded the node's silence. Later sweeps write nothing about a silent node that
+  // the breaker keeps `active`.
   const toWrite = silent.filter((node) => !(held.has(node.id) && node.session === "closed")).map((node) => node.id);
   let offline = 0;
   for (let at = 0; at < toWrite.length; at += SLICE) {
     offline += await inTx(async (tx) => {
       const still = await lockSilentNodes(tx, toWrite.slice(at, at + SLICE), { silenceMs, upForMs });
-      // The breaker may have opened after the first check, so it is asked again about the nodes that are still silent.
+      // The breaker may have opened since its first decision, so the sweep asks the breaker again about the nodes that are still silent.
       const heldSince = await options.holdBack(tx, still.filter(isActive), false);
       return fallSilent(tx, still, new Set([...held, ...heldSince]));
     });
@@ -84,7 +84,7 @@ export async function sweepOffline(options: SweepOptions): Promise<SweepResult> 
 
 const isActive = (node: SilentNode): boolean => node.status === "active";
 
-/** Writes the silence of nodes that the transaction has locked. Returns the number of nodes that became offline. */
+/** Records the silence of nodes whose sessions the transaction has locked. Returns the number of nodes that became offline. */
 async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlySet<NodeId>): Promise<number> {
   let offline = 0;
   for (const node of silent) {
@@ -98,7 +98,7 @@ async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlyS
   return offline;
 }
 
-/** Makes offline nodes active whose agents report again, up to `SLICE` nodes. Returns the number of nodes that became active. */
+/** Sets up to `SLICE` offline nodes to `active`, whose agents report again. Returns the number of nodes that became active. */
 async function bringBack(tx: Tx): Promise<number> {
   const returned = await lockReturnedNodes(tx, SLICE);
   for (const node of returned) {
@@ -110,9 +110,9 @@ async function bringBack(tx: Tx): Promise<number> {
 }
 
 /**
- * Searches the database for silent nodes every few seconds. If the database was unavailable or the process was paused, the grace period starts again.
- * During an outage of the hub, the times at which agents were heard could not be written. An outage of the hub must not count as an outage of its
- * agents (decisions F1, F2).
+ * Searches the database for silent nodes every few seconds. If the database was unavailable or the process was paused, the grace period in which no
+ * node becomes offline starts again. During an outage, the hub cannot store when it last heard the agents. An outage of the hub must not count as an
+ * outage of its agents (decisions F1, F2).
  */
 export function startOfflineSweep(options: OfflineSweepOptions): { close(): Promise<void> } {
   const everyMs = options.everyMs ?? EVERY_MS;
@@ -123,7 +123,7 @@ export function startOfflineSweep(options: OfflineSweepOptions): { close(): Prom
     if (now - sweptAt > 3 * everyMs) upSince = now;
     const upForMs = now - upSince;
     // During the grace period the hub's uptime counts as zero, so no node counts as silent. During the grace period the sweep runs only to prove that
-    // it can run.
+    // the hub is able to sweep.
     const { offline } = await sweepOffline({
       ...options,
       upForMs: upForMs < options.graceMs ? 0 : upForMs,

@@ -5,14 +5,15 @@ import { cancelTasksOf, enqueueTask } from "../db/queries/tasks.ts";
 import type { Tx } from "../db/tx.ts";
 
 /**
- * The deadline of a task that only brings a host to the state of its node, for example an undrain. If the agent is away for longer than this
- * deadline, the host keeps its state.
+ * The deadline of a task, such as an undrain, that brings a host into the state that the hub has recorded for the node. If the agent does not connect
+ * before this deadline, the host keeps its state.
  */
 export const AGENT_MAY_RETURN_SECONDS = 7 * 86_400;
 
 /**
- * Lets users onto the host again: cancels its open drain tasks, and queues an undrain unless one is open. A host that already lets users on is left
- * as it is. The caller of `openHost` holds the node or its operation, so no drain can be queued in between.
+ * Lets users log in to a host again: cancels the host's open drain tasks, and queues an undrain unless an undrain is already open. On a host that
+ * already lets users log in, an undrain changes nothing. The caller of `openHost` holds the node or its operation, so no other transaction can queue
+ * a drain meanwhile.
  */
 export async function openHost(
   tx: Tx,

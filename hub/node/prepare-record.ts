@@ -15,7 +15,7 @@ import type { Tx } from "../db/tx.ts";
 
 export const sha256Of = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-/** The facts of a turnover that the workflow knows. The functions of this file read the rest from the database. */
+/** The facts for a turnover's sanitization record that the workflow knows. `prepareRecord` reads all other facts of the record from the database. */
 export interface Turnover
   extends Pick<
     RecordFacts,
@@ -23,7 +23,7 @@ export interface Turnover
   > {
   readonly nodeId: NodeId;
   readonly startedAt: Date;
-  /** The operation's tasks on the host, in the order in which they were queued. */
+  /** The turnover's tasks on the host, in the order in which the hub queued these tasks. */
   readonly tasks: readonly Task[];
   /** Tasks whose results the agent could not confirm at an earlier attempt to sign the record. */
   readonly unconfirmed: readonly TaskId[];
@@ -31,19 +31,19 @@ export interface Turnover
 
 export interface PreparedRecord {
   readonly record: SanitizationRecord;
-  /** The canonical JSON that agent and hub sign. */
+  /** The sanitization record as canonical JSON, which agent and hub sign. */
   readonly text: string;
 }
 
-/** The part of a result that lists cleaning steps. Results of other tasks, such as a drain, have no steps. */
+/** The cleaning steps in the result of a task. The result of a task that cleans nothing, such as a drain, has no steps. */
 function stepsOf(result: unknown): RecordTask["steps"] {
   if (result === null || typeof result !== "object" || !("steps" in result)) return [];
   return CleaningSteps.parse(result.steps);
 }
 
 /**
- * A task as its record lists it. Only a task that succeeded has a result. The steps of a failed task are unknown, so a required step of that task
- * counts as missing.
+ * A task as a sanitization record lists it. Only a task that succeeded has a result. The steps of a failed task are unknown, so each required step of
+ * a failed task counts as missing.
  */
 export function recordTaskOf(task: Task): RecordTask {
   const succeeded = task.state === "succeeded";
@@ -79,8 +79,9 @@ const agentOf = ({ agent }: RecordSubject): SanitizationRecord["agent"] =>
   };
 
 /**
- * Writes the record of a turnover for the end of the node's chain (architecture 14.5). The record is not stored yet: the agent signs it first. The
- * chain may grow meanwhile, and `storeRecord` then asks for another record. Between two records of one node the chain is locked only briefly.
+ * Builds a turnover's sanitization record as the next record of the node's chain of records (architecture 14.5). `prepareRecord` does not store the
+ * record, because the agent must sign the record first. If another record joins the chain meanwhile, `storeRecord` refuses this record. The hub locks
+ * the chain of records only while it builds or stores a record, and not while the agent signs.
  */
 export async function prepareRecord(tx: Tx, turnover: Turnover): Promise<PreparedRecord> {
   const { nodeId, startedAt, tasks, unconfirmed, ...same } = turnover;

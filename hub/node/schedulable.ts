@@ -5,7 +5,7 @@ export interface SchedulingFacts {
   readonly status: NodeStatus;
   readonly cordonReason: string | null;
   readonly generation: number;
-  /** True if a drain closed the host and nothing has shown since that the host is open. */
+  /** True if a drain closed the host to users, and nothing has shown since then that the host is open. */
   readonly hostClosed: boolean;
   /** The tenant of the node's open allocation. `tenant` is null if the node has no open allocation. */
   readonly tenant: string | null;
@@ -15,19 +15,22 @@ export interface ConditionFacts {
   readonly status: "True" | "False" | "Unknown";
   readonly reason: string;
   readonly generation: number;
-  /** True if the condition was not repeated before it expired. An expired condition counts as Unknown, whatever the last report said. */
+  /**
+   * True if the condition has expired because nobody reported it again in time. An expired condition counts as Unknown, whatever the last report
+   * said.
+   */
   readonly stale: boolean;
 }
 
-/** A reason that keeps new work off a node: its kind, which can be counted over many nodes, and the reason as an operator reads it. */
+/** A reason that keeps new work off a node: `kind` is one of a few names that a caller can count over many nodes, and `text` is for operators. */
 export interface Obstacle {
   readonly kind: string;
   readonly text: string;
 }
 
 /**
- * Decides whether work may be placed on this node. The decision is computed anew each time and never stored (architecture 3). `reasons` is empty only
- * if work may be placed.
+ * Decides whether a node may get new work. The hub computes the decision for each request and never stores the decision (architecture 3). `reasons`
+ * is empty only if the node may get new work.
  */
 export function schedulability(
   node: SchedulingFacts,
@@ -37,7 +40,7 @@ export function schedulability(
   return { schedulable: reasons.length === 0, reasons };
 }
 
-/** All reasons that keep new work off the node. The first obstacle is the one that an operator has to remove first. */
+/** All reasons that keep new work off the node. The first reason is the one that an operator has to remove first. */
 export function obstaclesOf(node: SchedulingFacts, conditions: readonly ConditionFacts[]): Obstacle[] {
   const found: Obstacle[] = [];
   if (node.tenant !== null) found.push({ kind: "allocated", text: `allocated to ${node.tenant}` });

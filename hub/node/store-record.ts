@@ -16,7 +16,10 @@ import { sha256Of } from "./prepare-record.ts";
 
 type AgentSignature = TaskResult<"node.sign_record">;
 
-/** Signs with the hub's order key. Throws `SecretError` while the secret store has not provided the key. */
+/**
+ * Signs facts about a sanitization record with the order key, with which the hub also signs tasks. Throws `SecretError` while the secret store has
+ * not provided the order key.
+ */
 export type Countersign = (facts: Countersigned) => {
   readonly text: string;
   readonly signature: string;
@@ -24,8 +27,9 @@ export type Countersign = (facts: Countersigned) => {
 };
 
 /**
- * Why a record was not stored. After `chain_moved` and `tasks_unconfirmed` the caller prepares the record again, in the second case with the named
- * tasks as unconfirmed. After `signature_wrong` the agent's answer counts as no signature.
+ * The stored sanitization record, or the reason why the hub did not store the record. After `chain_moved` or `tasks_unconfirmed`, the caller builds
+ * the sanitization record again; after `tasks_unconfirmed`, the new record lists `tasks` as unconfirmed. After `signature_wrong`, the caller treats
+ * the sanitization record as one that the agent has not signed.
  */
 export type StoredRecord =
   | { readonly stored: SanitizationRecordRow }
@@ -51,14 +55,14 @@ function readCertificate(pem: string): ReadCertificate | null {
       publicKey: certificate.publicKey,
     };
   } catch {
-    // A certificate that cannot be read is none of the hub's.
+    // A certificate that the hub cannot read is not a certificate that the hub has issued.
     return null;
   }
 }
 
 /**
- * Checks that the record's own agent signed exactly this text, with a certificate that the hub issued to the node. The result is a text with the
- * reason if not.
+ * Checks that the agent that a sanitization record names signed exactly `text`, with a certificate that the hub issued to the node. Returns the
+ * agent's certificate, or a text that says why the signature is wrong.
  */
 async function checkSignature(
   tx: Tx,
@@ -80,8 +84,8 @@ async function checkSignature(
 }
 
 /**
- * Verifies the agent's signature, countersigns the record and adds it to the node's chain. Without `signed` the record must say that no agent signed
- * it. A repeated call with the same record returns the stored row.
+ * Verifies the agent's signature, countersigns the sanitization record, and adds the record to the node's chain of records. If `signed` is null, the
+ * record must say that no agent signed the record. A repeated call with the same record returns the stored row.
  */
 export async function storeRecord(
   tx: Tx,

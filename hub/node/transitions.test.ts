@@ -4,8 +4,8 @@ import { NODE_STATUSES, type NodeStatus } from "../../shared/node-status.ts";
 import { NODE_TRANSITIONS, type NodeTransition, transitionsDiagram } from "./transitions.ts";
 
 /**
- * Every pair of states with the owners that may make the transition; `-` means that the transition is forbidden. If a pair of states is missing in
- * the table, the test does not compile (state model 3.2, 3.3, decision N2).
+ * Every pair of node statuses, with the owners that may change the first status to the second; `-` means that the change is forbidden. If a pair of
+ * statuses is missing in `EXPECTED`, the test does not compile (state model 3.2, 3.3, decision N2).
  */
 const EXPECTED: Record<NodeStatus, Record<NodeStatus, string>> = {
   bootstrap_issued: row({ enrolling: "admin_api onboarding", retired: "operator" }),

@@ -47,7 +47,7 @@ export const NODE_TRANSITIONS = {
 
 type Table = typeof NODE_TRANSITIONS;
 type Items<L> = L extends readonly (infer O)[] ? O : never;
-/** A node enters draining or removing only with the operation that owns the state (decision N3). */
+/** A node becomes `draining` or `removing` only together with the operation that owns this status (decision N3). */
 type Operation<T> = T extends "draining" | "removing" ? { readonly operationId: string } : unknown;
 
 /** A change of a node's status that `NODE_TRANSITIONS` allows. A forbidden change, or an owner that may not make the change, does not compile. */

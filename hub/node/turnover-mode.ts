@@ -1,16 +1,17 @@
 import type { TurnoverPolicy } from "../db/queries/node-profiles.ts";
 
-/** What decides how a node is cleaned between two tenants. */
+/** The facts that decide between a soft reset and a reimage of a node after a tenant. */
 export interface TurnoverFacts {
   readonly grantsRoot: boolean;
   readonly onboardingMode: "maas" | "manual";
-  /** The policy of the node's profile, or null for a node without a profile. */
+  /** The rules of the node's profile for cleaning, or null for a node without a profile. */
   readonly policy: TurnoverPolicy | null;
 }
 
 /**
- * The mode of a turnover (architecture 14.2, decision C4). A tenant with root may have changed the kernel that would check him, so a reimage follows
- * unless the profile explicitly allows a soft reset. Only MAAS can deploy a host again, so a host that was installed by hand gets a soft reset.
+ * The mode of a turnover (architecture 14.2, decision C4). After a tenant with root, the turnover is a reimage, unless the profile explicitly allows
+ * a soft reset. A tenant with root may have changed the kernel, on which the agent's search for the tenant's traces relies. Only MAAS can deploy a
+ * host again, so a host that was installed by hand gets a soft reset.
  */
 export function turnoverMode({ grantsRoot, onboardingMode, policy }: TurnoverFacts): "soft_reset" | "reimage" {
   if (onboardingMode === "manual" || policy === null) return "soft_reset";
