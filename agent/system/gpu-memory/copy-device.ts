@@ -7,7 +7,7 @@ import { CudaMemory } from "./cuda-memory.ts";
 const PIECE_BYTES = 16 * 2 ** 20;
 const ZEROS = Buffer.alloc(PIECE_BYTES);
 
-/** A GPU whose memory the host fills and compares, by copies to the GPU and back. */
+/** A GPU whose memory the host's processor fills and compares, by copies to the GPU and back. */
 export class CopyDevice extends CudaMemory implements GpuDevice {
   readonly sliceBytes = 64 * 2 ** 20;
   readonly #key: Buffer;

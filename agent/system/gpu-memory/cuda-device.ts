@@ -12,8 +12,8 @@ export interface DriverPaths {
 }
 
 /**
- * Opens the GPU of the order. The environment shows the driver no other GPU. The worker never touches the memory of a GPU whose UUID or PCI address
- * differs from the order.
+ * Opens the GPU that the worker's order names. The environment variable CUDA_VISIBLE_DEVICES shows no other GPU to NVIDIA's driver. A worker process
+ * never touches the memory of a GPU whose UUID or PCI address differs from the worker's order.
  */
 export function openGpu(order: OverwriteOrder, paths: DriverPaths): OpenedGpu {
   const cuda = openCuda(paths.cuda);
@@ -28,8 +28,8 @@ export function openGpu(order: OverwriteOrder, paths: DriverPaths): OpenedGpu {
 }
 
 /**
- * The driver compiles the kernels with a library of its own, which a host may lack. Without the kernels, the host computes the stream itself and copies
- * it to the GPU and back. The copies are slower, and the evidence is the same.
+ * NVIDIA's driver compiles GPU kernels with a separate library, which a host may lack. If the driver refuses the kernels, the host's processor
+ * computes the ChaCha20 stream and copies the stream to the GPU and back. The copies take longer than the kernels and give the same evidence.
  */
 function deviceOf(cuda: Cuda, seed: string): Omit<OpenedGpu, "facts"> {
   try {

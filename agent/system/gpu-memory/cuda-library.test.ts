@@ -20,12 +20,12 @@ function words(name: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${name}${index}`);
 }
 
-/** The hook compiles the driver library. */
+/** The time limit of the hook `beforeAll`, which compiles the stand-in for NVIDIA's driver library. */
 const HOOK_MS = 120_000;
 
 /**
- * The tests of workers run the kernels of a stand-in library in C. This suite shows that the stand-in's kernels leave the same bytes as the kernels'
- * own text, with random keys, random memory and memory that is right but for a few bytes.
+ * The tests of GPU workers run kernels that a stand-in for NVIDIA's driver library contains in C. This suite shows that the kernels of the stand-in
+ * library leave the same bytes as the kernels' PTX text. The suite uses random keys, random memory, and memory in which only a few bytes are wrong.
  */
 describe.skipIf(!hasCompiler)("the driver library of the tests (SKIPPED without gcc)", () => {
   let host: GpuHost;
@@ -36,7 +36,7 @@ describe.skipIf(!hasCompiler)("the driver library of the tests (SKIPPED without 
   }, HOOK_MS);
   afterAll(() => host.remove());
 
-  /** Runs a kernel of the library on memory with these bytes, and returns the bytes afterwards. */
+  /** Runs a kernel of the stand-in library on memory that contains `bytes`, and returns the memory's bytes afterwards. */
   function inLibrary(kind: keyof typeof PARAMETERS, values: Record<string, bigint>, bytes: Buffer, found: Buffer) {
     const module = Buffer.alloc(8);
     cuda.call("cuModuleLoadDataEx", [module, kernelsPtx(), 0, null, null]);

@@ -2,8 +2,8 @@ import koffi from "koffi";
 import { CudaError, GpuFaultError } from "../../gpu-memory/faults.ts";
 
 /**
- * The calls of NVIDIA's driver library that a worker uses, with the suffix of the version that the worker expects. A worker reads results of calls
- * from buffers, and passes handles and device addresses as 64-bit numbers.
+ * The calls of NVIDIA's driver library that a worker process uses. A call's suffix, for example `_v2`, is the version that the worker process
+ * expects. A worker process reads the results of driver calls from buffers, and passes handles and device addresses as 64-bit numbers.
  */
 const CUDA_CALLS = {
   cuInit: "int cuInit(unsigned int flags)",
@@ -37,15 +37,15 @@ const NVML_CALLS = {
 } as const;
 
 export interface Cuda {
-  /** Calls the driver, and throws `CudaError` unless the driver returns one of the results in `allowed` or 0. */
+  /** Calls NVIDIA's driver, and throws `CudaError` unless the driver returns 0 or one of the results in `allowed`. */
   call(name: CudaCall, args: readonly Value[], allowed?: readonly number[]): number;
-  /** Calls that fill a buffer of eight bytes: a handle, an address or a size. */
+  /** Makes a driver call that fills a buffer of eight bytes, and returns the handle, address or size in the buffer. */
   get(name: CudaCall, ...args: readonly Value[]): bigint;
 }
 
 type Loaded<C extends string> = Readonly<Record<C, (...args: readonly Value[]) => number>>;
 
-/** Loads the driver library by its full path, because the search path of the loader may contain what a tenant left behind. */
+/** Loads NVIDIA's driver library by its full path, because a tenant may have left another library in the loader's search path. */
 export function openCuda(path: string): Cuda {
   const calls = load(path, CUDA_CALLS);
   const call: Cuda["call"] = (name, args, allowed = []) => {
@@ -70,7 +70,7 @@ function load<C extends string>(path: string, prototypes: Readonly<Record<C, str
   } catch (error) {
     throw new GpuFaultError("driver_missing", `The library ${path} cannot be loaded (${messageOf(error)}).`);
   }
-  // The calls are found one by one, so that the message names the call that an old driver does not have.
+  // `load` looks up the driver calls one by one, so that the error message names the call that an old driver lacks.
   const find = (name: C) => {
     try {
       return library.func(prototypes[name]);
@@ -81,13 +81,13 @@ function load<C extends string>(path: string, prototypes: Readonly<Record<C, str
   return Object.fromEntries(Object.keys(prototypes).map((name) => [name, find(name as C)])) as unknown as Loaded<C>;
 }
 
-/** nvmlMemory_v2_t: the version with the structure's size, and the sizes total, reserved, free and used. */
+/** The C structure nvmlMemory_v2_t contains its version, which includes the structure's size, and the memory sizes total, reserved, free and used. */
 const MEMORY_INFO_BYTES = 40;
 const MEMORY_INFO_VERSION = MEMORY_INFO_BYTES | (2 << 24);
 
 /**
- * Reads the GPU's total and reserved memory from NVIDIA's management library. Returns null if the host lacks that library or its answer, because the
- * figures only complete the evidence.
+ * Reads the GPU's total and reserved memory from NVIDIA's management library. Returns null if the library is missing or does not answer, because the
+ * two memory sizes only complete the evidence.
  */
 export function readNvmlMemory(path: string, uuid: string): { totalBytes: number; reservedBytes: number } | null {
   try {

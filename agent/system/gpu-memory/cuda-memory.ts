@@ -3,7 +3,7 @@ import type { Cuda } from "./cuda-library.ts";
 
 export const ON_DEFAULT_STREAM = 0n;
 
-/** The memory of a GPU without any computation on the GPU. */
+/** The operations on a GPU's memory that need no kernel: allocate, free, set, read and write. */
 export class CudaMemory {
   protected readonly cuda: Cuda;
   constructor(cuda: Cuda) {

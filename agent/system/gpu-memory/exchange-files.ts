@@ -14,7 +14,10 @@ import type { Exchange } from "../../gpu-memory/overwrite.ts";
 import { isPresent, readText, writeAtomically } from "../files.ts";
 import { isLeaderAlive, kernelBootId, readProcess } from "../workers/processes.ts";
 
-/** The worker's side of the exchange with the agent. Each file appears completely or not at all, so neither side reads half of one. */
+/**
+ * The worker's side of the exchange of files between a GPU's worker process and the agent. Each file of the exchange appears completely or not at
+ * all, so neither the agent nor the worker process reads half a file.
+ */
 export function exchangeIn(folder: string): Exchange & { begin(): Promise<void> } {
   const write = (name: string, value: unknown) =>
     writeAtomically(join(folder, name), `${JSON.stringify(value)}\n`, 0o600);
@@ -23,7 +26,7 @@ export function exchangeIn(folder: string): Exchange & { begin(): Promise<void> 
     return text === null ? null : schema.parse(JSON.parse(text));
   };
   return {
-    /** Names the worker's process, so that any later agent can tell whether the memory is still held. */
+    /** Stores the pid and start time of the worker process, so that any later agent can tell whether the process still holds GPU memory. */
     begin: async () => write(WORKER_FILE, ownProcess()),
     commit: (commitment) => write(COMMITMENT_FILE, commitment),
     challenge: () => read(CHALLENGE_FILE, GpuChallenge),
@@ -39,6 +42,6 @@ function ownProcess(): WorkerProcess {
   return { pid: own.pid, start_ticks: own.startTicks, boot_id: kernelBootId() };
 }
 
-/** Whether the process of a worker is still there. A process of an earlier boot is not. */
+/** Whether a worker process is still alive. A worker process of an earlier boot is not alive. */
 export const isWorkerAlive = (worker: WorkerProcess): boolean =>
   worker.boot_id === kernelBootId() && isLeaderAlive(worker);

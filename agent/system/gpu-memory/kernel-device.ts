@@ -5,17 +5,20 @@ import { KERNEL_NAMES, kernelsPtx, THREADS_PER_GROUP } from "../../gpu-memory/ke
 import type { Cuda } from "./cuda-library.ts";
 import { CudaMemory, ON_DEFAULT_STREAM } from "./cuda-memory.ts";
 
-/** Numbers of options of cuModuleLoadDataEx: the buffer for the compiler's errors, and the buffer's size. */
+/** The numbers of two options of the driver call cuModuleLoadDataEx: the buffer for the compiler's errors, and the buffer's size. */
 const [ERROR_LOG_BUFFER, ERROR_LOG_BYTES] = [5, 6];
 const LOG_BYTES = 1_024;
 const NO_BLOCK = 2n ** 64n - 1n;
 
-/** A GPU that fills and compares its memory itself, with kernels that the driver compiles. */
+/** A GPU that fills and compares its own memory, with kernels that NVIDIA's driver compiles. */
 export class KernelDevice extends CudaMemory implements GpuDevice {
   readonly sliceBytes = 256 * 2 ** 20;
   readonly #key: readonly Buffer[];
   readonly #kernels: Readonly<Record<keyof typeof KERNEL_NAMES, bigint>>;
-  /** Memory for the two numbers that a kernel counts. The worker takes this piece before all other memory. */
+  /**
+   * The address of the GPU memory in which the kernels `check` and `scan` store their two results. The worker process allocates the memory at
+   * `#found` before all other GPU memory.
+   */
   readonly #found: bigint;
 
   constructor(cuda: Cuda, seed: string) {
@@ -57,7 +60,7 @@ export class KernelDevice extends CudaMemory implements GpuDevice {
     return [out.readBigUInt64LE(0), out.readBigUInt64LE(8)];
   }
 
-  /** Runs a kernel with one thread for each 64 bytes, and waits for its end. */
+  /** Runs a GPU kernel with one thread for each 64 bytes of GPU memory, and waits until the kernel has ended. */
   #launch(kind: keyof typeof KERNEL_NAMES, bytes: number, parameters: readonly Buffer[]): void {
     const groups = Math.ceil(bytes / STREAM_BLOCK_BYTES / THREADS_PER_GROUP);
     const size = [groups, 1, 1, THREADS_PER_GROUP, 1, 1] as const;
@@ -66,7 +69,10 @@ export class KernelDevice extends CudaMemory implements GpuDevice {
   }
 }
 
-/** The driver compiles the kernels for the GPU. If the driver refuses the text, its compiler tells the reason. */
+/**
+ * Loads the GPU kernels: NVIDIA's driver compiles their PTX text for the GPU. If the driver refuses the PTX text, the error contains the message of
+ * the driver's compiler.
+ */
 function loadKernels(cuda: Cuda): bigint {
   const log = Buffer.alloc(LOG_BYTES);
   const options = Buffer.concat([word(ERROR_LOG_BUFFER), word(ERROR_LOG_BYTES)]);

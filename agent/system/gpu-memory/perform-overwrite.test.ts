@@ -19,7 +19,7 @@ const UUID = gpuUuid(0);
 const MIB = 2 ** 20;
 const NONCE = randomBytes(16).toString("hex");
 
-/** A hook compiles the driver library, or waits for the end of a worker. */
+/** The time limit of a test hook, which compiles the stand-in for NVIDIA's driver library or waits for the end of a worker process. */
 const HOOK_MS = 120_000;
 
 describe.skipIf(!hasCompiler)("the worker of a GPU (SKIPPED without gcc, which builds a driver library)", () => {
@@ -86,7 +86,7 @@ describe.skipIf(!hasCompiler)("the worker of a GPU (SKIPPED without gcc, which b
       uuid: UUID,
       pci_address: PCI_ADDRESS,
       cuda_version: 13_000,
-      // The worker keeps 2 MiB for its own counters, so 10 of 12 MiB are left.
+      // The worker process keeps 2 MiB of GPU memory for the results of its kernels, so 10 of 12 MiB are left.
       allocated_bytes: 10 * MIB,
       visible_bytes: 12 * MIB,
       total_bytes: 15 * MIB,

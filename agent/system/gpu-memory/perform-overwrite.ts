@@ -7,7 +7,10 @@ import { isPresent } from "../files.ts";
 import type { DriverPaths } from "./cuda-device.ts";
 import { exchangeIn } from "./exchange-files.ts";
 
-/** The folders in which distributions install NVIDIA's libraries. The worker takes no library from another folder. */
+/**
+ * The folders in which Linux distributions install NVIDIA's libraries. A worker process loads no NVIDIA library from any other folder than
+ * LIBRARY_FOLDERS.
+ */
 export const LIBRARY_FOLDERS = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"] as const;
 export const CUDA_LIBRARY = "libcuda.so.1";
 const NVML_LIBRARY = "libnvidia-ml.so.1";
@@ -21,8 +24,8 @@ async function driverPaths(root: string): Promise<DriverPaths> {
 }
 
 /**
- * The work of the worker of one GPU. The worker is a process of its own, because the driver may block, because a context of the driver belongs to one
- * thread, and because only the end of the process surely gives the memory back.
+ * The work of the worker process that marks or overwrites the memory of one GPU. Each GPU has a separate worker process, because NVIDIA's driver may
+ * block and because a driver context belongs to one thread. Only the end of the worker process surely gives the GPU memory back.
  */
 export async function performOverwrite(
   order: OverwriteOrder,
@@ -36,7 +39,7 @@ export async function performOverwrite(
     const paths = await driverPaths(run.root);
     run.progress({ step: "open", done: 0, bytes: 0 });
     const began = performance.now();
-    // Only a worker loads the foreign function interface. The agent's own process never does.
+    // Only a worker process loads the foreign function interface `koffi`; the agent's own process never loads it.
     const { openGpu } = await import("./cuda-device.ts");
     const opened = openGpu(order, paths);
     const openMs = Math.round(performance.now() - began);

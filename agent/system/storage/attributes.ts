@@ -3,21 +3,22 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 const TOOL_TIMEOUT_MS = 60_000;
-/** How many files one call names. The arguments of a call stay far below Linux's limit. */
+/** How many files one call of `find` names. With MOST_INODES files, the arguments of the call of `find` stay far below Linux's limit. */
 export const MOST_INODES = 200;
 const TOOL_FOLDERS = ["usr/bin", "usr/sbin", "bin", "sbin"];
 
-/** The path of a tool of the host, or null if the host has no such tool. */
+/** The path of the host's program `tool`, or null if the host has no such program. */
 export const toolPath = (root: string, tool: string): string | null =>
   TOOL_FOLDERS.map((folder) => join(root, folder, tool)).find((path) => existsSync(path)) ?? null;
 
-/** Clears the attributes of files in an open folder, and returns whether that succeeded. */
+/** Clears the attributes `immutable` and `append only` of files in an open folder. Returns whether the clearing succeeded. */
 export type ClearAttributes = (folder: number, inodes: readonly bigint[]) => boolean;
 
 /**
- * Clears the attributes `immutable` and `append only` of files in a folder, which prevent a removal even by root. `find` chooses the files by their
- * inode numbers and gives their names to `chattr`, because a name may consist of any bytes and Node.js passes only texts. `find` sees the folder as
- * the descriptor 3 that it inherits, so a moved or replaced folder does not lead elsewhere.
+ * Returns a function that clears the attributes `immutable` and `append only` of files, because these attributes prevent a removal even by root. The
+ * program `find` chooses files by inode number and passes their names to `chattr`. Node.js cannot pass the names itself, because a file name may
+ * contain any bytes and Node.js passes only texts. The program `find` inherits the folder as descriptor 3, so a process that moves or replaces the
+ * folder cannot lead `find` to another folder.
  */
 export function clearAttributesOn(root: string): ClearAttributes {
   const [find, chattr] = [toolPath(root, "find"), toolPath(root, "chattr")];

@@ -6,7 +6,10 @@ import { parseMounts } from "../mounts.ts";
 
 const DEVICES = "sys/class/block";
 
-/** Reads what sysfs and /proc tell about the block devices. Nothing is read from a disk itself, so a hanging disk does not hold the reader. */
+/**
+ * Reads what sysfs and /proc tell about the host's block devices. `readDiskPicture` reads nothing from a disk itself, so a hanging disk cannot block
+ * it.
+ */
 export function readDiskPicture(root: string): DiskPicture {
   const devices = readdirSync(join(root, DEVICES))
     .sort()
@@ -27,7 +30,7 @@ export function readDiskPicture(root: string): DiskPicture {
   };
 }
 
-/** The devices by the last part of their paths below /dev: by their own names, and by the names of volumes. */
+/** The names of the block devices, by the last part of each path below /dev: the device's own name or the name of a volume. */
 function namesByPath(root: string, devices: readonly BlockDevice[]): Map<string, string[]> {
   const pairs = devices.flatMap(({ name }): [string, string[]][] => {
     const volume = textOf(join(root, DEVICES, name, "dm/name"));
@@ -55,7 +58,7 @@ function readDevice(root: string, name: string): BlockDevice {
   };
 }
 
-/** The serial number that a SCSI or SATA disk tells in its page 0x80: a head of four bytes, and the number. */
+/** The serial number that a SCSI or SATA disk reports in its page 0x80, behind a header of four bytes. */
 function vpdSerial(file: string): string | null {
   try {
     return readFileSync(file).subarray(4).toString("latin1").trim() || null;
@@ -78,13 +81,13 @@ function namesIn(folder: string): string[] {
   try {
     return readdirSync(folder).sort();
   } catch (error) {
-    // A device that disappeared has no users. A device without this folder is a partition of an old kernel or no disk.
+    // A block device that has disappeared has no holders. A block device without a folder `holders` is a partition under an old kernel, or no disk.
     if (isMissing(error)) return [];
     throw error;
   }
 }
 
-/** Many files of sysfs exist only for some kinds of devices, and some exist but answer with an error. */
+/** True if a sysfs file is missing or cannot be read: many sysfs files exist only for some kinds of devices, and some return an error. */
 const isUnreadable = (error: unknown): boolean =>
   error instanceof Error &&
   "code" in error &&

@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 
 /**
- * Node.js has no call that takes a folder's descriptor and a name. A path through /proc/self/fd has the same effect: Linux resolves the descriptor to
- * the very folder that was opened, wherever that folder was moved and whatever replaced it at its old path.
+ * Node.js has no call that takes a folder's descriptor and a name. A path through /proc/self/fd has the effect of such a call. Linux resolves the
+ * descriptor to the folder that was opened, even if a process has moved or replaced that folder.
  */
 export const entryPath = (folder: number, name: Buffer): Buffer => Buffer.concat([prefixOf(folder), name]);
 
@@ -13,16 +13,19 @@ function prefixOf(folder: number): Buffer {
 }
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
-/** Linux's O_PATH: the descriptor names a folder, and the file system of the folder is not asked. Node.js has no constant for it. */
+/**
+ * Linux's flag O_PATH opens a descriptor that only names a folder: Linux does not ask the folder's file system, which may hang. Node.js has no
+ * constant for O_PATH.
+ */
 const O_PATH = 0o10000000;
 const HERE = Buffer.from(".");
 const ABOVE = Buffer.from("..");
 
-/** What identifies a folder on the running host, also after it was moved or renamed. */
+/** The numbers that identify a folder on the running host, even after a process has moved or renamed the folder. */
 export interface FolderIdentity {
   readonly device: bigint;
   readonly inode: bigint;
-  /** The kernel's number of the mount through which the folder was opened. It differs between two bind mounts of one file system. */
+  /** The kernel's number of the mount through which the folder was opened. Two bind mounts of one file system have different mount numbers. */
   readonly mount: string;
 }
 
@@ -38,7 +41,10 @@ export function codeOf(error: unknown): string {
   throw error;
 }
 
-/** The kernel's number of the mount of an open descriptor. The kernel answers without asking the file system, which may hang. */
+/**
+ * The kernel's number of the mount to which an open descriptor belongs. The kernel tells the mount of a descriptor without asking the file system,
+ * which may hang.
+ */
 function mountOf(fd: number): string {
   const mount = /^mnt_id:\s*(\d+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, "latin1"))?.[1];
   if (mount === undefined) throw new Error("Linux does not tell the mount of an open folder (/proc/self/fdinfo).");
@@ -51,7 +57,7 @@ export class OtherMount extends Error {
 }
 
 /**
- * Opens the folder `name` in the folder `parent`. A symbolic link is not followed. If `mount` is given and the name leads to another mount,
+ * Opens the folder `name` in the folder `parent`. `openFolderIn` follows no symbolic link. If `mount` is given and the name leads to another mount,
  * `openFolderIn` throws `OtherMount` before it asks that mount's file system, which may hang.
  */
 export function openFolderIn(parent: number, name: Buffer, mount?: string): OpenFolder {
@@ -78,8 +84,8 @@ function identified(fd: number, mount: string): OpenFolder {
 export const openParentOf = (folder: OpenFolder): OpenFolder => openFolderIn(folder.fd, ABOVE, folder.mount);
 
 /**
- * Opens a folder by its path below `root`, one name after the other. A symbolic link at any place of the path is refused, because whoever made the
- * link would choose the folder.
+ * Opens a folder by its path below `root`, one name after the other. `openFolderBelow` refuses a symbolic link anywhere in the path, because the
+ * maker of the link would choose the folder.
  */
 export function openFolderBelow(root: string, path: string): OpenFolder {
   let fd = openSync(root, O_RDONLY | O_DIRECTORY);

@@ -17,7 +17,10 @@ export interface EmptyFolderInput {
   readonly must_be_mount: boolean;
 }
 
-/** The cleaning step of one folder: empties the folder, and counts what was removed, what is left, and which removed files are still in use. */
+/**
+ * The cleaning step of one folder. The step empties the folder, and counts the removed files, the files that are left, and the removed files that are
+ * still in use.
+ */
 export async function emptyFolderStep(
   { path, use, must_be_mount }: EmptyFolderInput,
   run: WorkRun,
@@ -60,7 +63,7 @@ export async function emptyFolderStep(
   }
 }
 
-/** Opens the folder of a step, or returns how the step ends without it. */
+/** Opens the folder that a cleaning step empties, or returns how the step ends if the folder must not or cannot be opened. */
 function openTop(root: string, path: string, mustBeMount: boolean): OpenFolder | StepEnd {
   const failed = (message: string): StepEnd => ({ outcome: "failed", message, evidence: {} });
   let top: OpenFolder;
@@ -81,7 +84,10 @@ function openTop(root: string, path: string, mustBeMount: boolean): OpenFolder |
   return failed(refusal);
 }
 
-/** Why a folder must not be emptied: it is a folder of the system by another path, or the wrong folder because a mount is missing. */
+/**
+ * Why a cleaning step must not empty a folder, or null. A folder may be a system folder by another path, or the wrong folder because a mount is
+ * missing.
+ */
 function refusalOf(root: string, path: string, top: OpenFolder, mustBeMount: boolean): string | null {
   for (const name of ["", ...SYSTEM_FOLDERS.filter((folder) => folder !== "tmp"), "var/lib"]) {
     const system = folderIfPresent(root, name);
@@ -101,7 +107,7 @@ function folderIfPresent(root: string, path: string): OpenFolder | null {
     closeSync(folder.fd);
     return folder;
   } catch (error) {
-    // /bin and /lib are symbolic links on most hosts, and their targets are checked as part of /usr.
+    // /bin and /lib are symbolic links on most hosts: `refusalOf` compares the folder with their targets as part of /usr.
     if (["ENOENT", "ELOOP", "ENOTDIR"].includes(codeOf(error))) return null;
     throw error;
   }

@@ -15,56 +15,67 @@ import { forgetFailures, noteFailure, nothingRemoved, type Removed, removeFile, 
 
 export interface EmptyOptions {
   readonly use: FolderUse;
-  /** The path of the folder, as processes name it. */
+  /** The path of the folder that `emptyFolder` empties, as other processes name that folder. */
   readonly path: string;
-  /** The boot id without dashes. */
+  /** The kernel's boot id, without dashes. */
   readonly bootId: string;
   /** The paths of the sockets at which a running process listens. */
   readonly listening: ReadonlySet<string>;
   readonly clearAttributes: ClearAttributes;
   readonly reach: Reach;
-  /** Called often. May throw, and then the work stops. */
+  /** `emptyFolder` calls `look` about every 20 ms with the present counts. If `look` throws, the emptying of the folder stops. */
   readonly look: (removed: Removed) => void;
 }
 
 /**
- * How the work names a file in an open folder. `descriptor` names the file by a path through the folder's descriptor. `working_folder` makes the open
- * folder the working folder of the process, which saves a third of the time of a removal. A program that also does other things cannot do that.
+ * How the emptying of a folder names a file in an open folder. With the reach `descriptor`, the name is a path through the open folder's descriptor.
+ * With the reach `working_folder`, the open folder becomes the working folder of the process, which saves a third of the time of a removal. A program
+ * that does other things at the same time cannot change its working folder.
  */
 export type Reach = "descriptor" | "working_folder";
 
-/** The state of one folder on the way from the emptied folder down to the present one. */
+/** The state of one folder on the way from the emptied top folder down to the folder that is being read. */
 interface Frame {
   readonly name: Buffer;
   readonly keep: Keep;
-  /** The descriptor is closed while the work is deep below the folder, and opened again from below. */
+  /**
+   * The descriptor of the folder. The emptying closes the descriptor while it works deep below the folder, and opens the folder afterwards from its
+   * child.
+   */
   open: OpenFolder;
   isOpen: boolean;
-  /** The names of folders in the folder that are still to be emptied. */
+  /** The names of the subfolders that are not emptied yet. */
   readonly folders: Buffer[];
   mustLook: boolean;
-  /** Whether the folder has more entries than the last look took. */
+  /** Whether the folder contains more entries than the last reading of the folder took. */
   hasMore: boolean;
-  /** The number of removed things at the last look. Without a removal a further look finds the same. */
+  /**
+   * The number of removed files and folders when the folder was last read. If nothing was removed since the last reading, another reading of the
+   * folder would find the same entries.
+   */
   removedAtLook: number;
-  /** The number of failures when the work came to the folder. */
+  /** The number of failed removals when the emptying entered the folder. */
   readonly failuresBefore: number;
 }
 
-/** How many folders on the way down stay open at the same time. Linux limits the open files of a process. */
+/** How many folders on the way down to the deepest folder stay open at the same time. Linux limits the open files of a process. */
 const MOST_OPEN = 64;
-/** How many names of folders the work holds in memory, over all levels. A level always gets some, so that the work advances. */
+/**
+ * How many folder names the emptying of a folder holds in memory, over all levels. Each level may hold at least LEAST_NAMES folder names, so that the
+ * emptying advances.
+ */
 const MOST_NAMES = 100_000;
 const LEAST_NAMES = 16;
-/** How often the work begins again at the top, because processes moved or filled folders meanwhile. */
+/** How many rounds from the top folder the emptying makes at most. Another round is needed if processes moved or filled folders during a round. */
 const MOST_ROUNDS = 5;
 const BREATHE_EVERY_MS = 20;
 const HERE = Buffer.from(".");
 
 /**
- * Removes everything in an open folder, except what `kept.ts` keeps. The work goes by descriptors only: a process that moves folders or replaces them
- * by symbolic links while the work runs cannot lead it out of the folder. The work never crosses a mount. The memory and the open files of the work
- * do not grow with the number of files, and grow by a few hundred bytes with each level. The counts of failures are those of the last round.
+ * Removes everything in an open folder, except what `kept.ts` keeps. `emptyFolder` reaches folders only by descriptors. A process that moves folders
+ * or replaces them by symbolic links cannot lead the removal out of the open folder. `emptyFolder` never enters another mount. The memory and the
+ * open files that `emptyFolder` needs do not grow with the number of files; each level takes a few hundred bytes. The result counts the failed
+ * removals of the last round only.
  */
 export async function emptyFolder(top: OpenFolder, options: EmptyOptions): Promise<Removed> {
   const removed = nothingRemoved();
@@ -83,15 +94,15 @@ export async function emptyFolder(top: OpenFolder, options: EmptyOptions): Promi
   return removed;
 }
 
-/** One round over a folder, from the top to the deepest folder and back. */
+/** One round of the emptying of a folder, from the top folder to the deepest folder and back. */
 class Emptying {
-  /** Whether another process changed folders under the work, so that a round may have missed something. */
+  /** Whether another process changed folders during the round, so that the round may have missed some files. */
   isDisturbed = false;
   readonly #removed: Removed;
   readonly #options: EmptyOptions;
   readonly #frames: Frame[];
   #names = 0;
-  /** The folder that is the working folder of the process. */
+  /** The folder that is now the working folder of the process, or null. */
   #workingFolder: Frame | null = null;
   #breathedAt = performance.now();
   constructor(top: OpenFolder, options: EmptyOptions, removed: Removed) {
@@ -113,7 +124,7 @@ class Emptying {
     }
   }
 
-  /** Closes the descriptors of the folders below the top. The caller opened the top and closes it. */
+  /** Closes the descriptors of all folders below the top folder. The caller of `emptyFolder` opened the top folder and closes it. */
   closeAll(): void {
     if (this.#workingFolder !== null) process.chdir("/");
     for (const frame of this.#frames.slice(1)) if (frame.isOpen) closeSync(frame.open.fd);
@@ -138,14 +149,14 @@ class Emptying {
     return performance.now() - this.#breathedAt > BREATHE_EVERY_MS;
   }
 
-  /** Lets the process receive signals, and tells how far the work is. */
+  /** Lets the process receive signals, and reports how many files and folders have been removed. */
   async #breathe(): Promise<void> {
     await breathe();
     this.#options.look(this.#removed);
     this.#breathedAt = performance.now();
   }
 
-  /** Reads the folder once: removes its files, and notes the names of its folders. */
+  /** Reads a folder once: `#look` removes the folder's files and notes the names of its subfolders. */
   async #look(frame: Frame): Promise<void> {
     frame.mustLook = false;
     frame.hasMore = false;
@@ -155,7 +166,7 @@ class Emptying {
     const entries = openEntries(frame.open.fd);
     try {
       for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) {
-        // The types of Node.js do not know names that are bytes.
+        // With the encoding `buffer`, Node.js returns names as bytes, but the types of Node.js declare names as texts.
         const name = entry.name as unknown as Buffer;
         const keep = this.#keepOf(frame, name, kindOf(entry));
         if (keep === "keep") this.#removed.kept += 1;
@@ -189,7 +200,7 @@ class Emptying {
     return name;
   }
 
-  /** Clears the attributes of files that resisted, and of their folder, and removes the files. */
+  /** Removes files whose removal an attribute prevented: clears the attributes of the files and of their folder first. */
   #removeResisting(frame: Frame, names: readonly Buffer[]): void {
     const { fd, inode } = frame.open;
     this.#clear(fd, [inode, ...names.flatMap((name) => inodeOf(fd, name) ?? [])], names.length);
@@ -216,13 +227,13 @@ class Emptying {
         return;
       }
       const code = codeOf(error);
-      // Another process has removed or replaced the folder.
+      // The error codes ENOENT, ENOTDIR and ELOOP show that another process has removed or replaced the folder.
       if (["ENOENT", "ENOTDIR", "ELOOP"].includes(code)) this.isDisturbed = true;
       else noteFailure(this.#removed, name, code);
     }
   }
 
-  /** Closes the highest open folder below the top, if too many folders are open. */
+  /** If too many folders are open, closes the open folder that is nearest to the top folder. */
   #closeFarthest(): void {
     const farthest = this.#frames.at(-MOST_OPEN);
     if (farthest === undefined || !farthest.isOpen || this.#frames.length <= MOST_OPEN) return;
@@ -230,7 +241,7 @@ class Emptying {
     farthest.isOpen = false;
   }
 
-  /** Goes back from an emptied folder to its parent, and removes the folder there. */
+  /** Returns from an emptied folder to the folder's parent, and removes the emptied folder from the parent. */
   #leave(frame: Frame): void {
     this.#frames.pop();
     const parent = this.#frames.at(-1);
@@ -247,7 +258,10 @@ class Emptying {
     else this.#removed.kept += 1;
   }
 
-  /** Opens the parent folder again from below. Returns false if the folder was moved away meanwhile, so that something else is above it. */
+  /**
+   * Opens a parent folder, which the emptying had closed, from its child. Returns false if a process has moved the child, so that the child now has
+   * another parent.
+   */
   #reopen(parent: Frame, child: OpenFolder): boolean {
     if (parent.isOpen) return true;
     try {
@@ -266,7 +280,10 @@ class Emptying {
     }
   }
 
-  /** Gives up the way back to the folders above that are closed. The next round finds them from the top. */
+  /**
+   * Gives up the parent folders that the emptying closed and cannot open from below. The next round of the emptying finds the abandoned folders from
+   * the top folder.
+   */
   #abandon(): void {
     this.isDisturbed = true;
     while (this.#frames.at(-1)?.isOpen === false) {
@@ -283,7 +300,7 @@ class Emptying {
       if (end === "protected") noteFailure(this.#removed, frame.name, "the file system forbids the removal");
     }
     if (end === "gone") this.isDisturbed = true;
-    // The failure that left something in the folder is noted already.
+    // If a removal in the folder has failed, `#removed` already contains the reason why the folder is not empty.
     if (end === "filled" && this.#removed.failures === frame.failuresBefore)
       noteFailure(this.#removed, frame.name, "a process fills it again and again");
   }
@@ -311,7 +328,7 @@ class Emptying {
 const kindOf = (entry: Dirent): EntryKind => (entry.isDirectory() ? "folder" : entry.isSocket() ? "socket" : "other");
 
 const openEntries = (folder: number): Dir =>
-  // The types of Node.js do not know that `opendirSync` also takes a path of bytes and gives names of bytes.
+  // The types of Node.js do not tell that `opendirSync` also accepts a path of bytes and also returns names of bytes.
   opendirSync(entryPath(folder, HERE) as unknown as string, {
     encoding: "buffer" as BufferEncoding,
     bufferSize: 1_024,

@@ -18,24 +18,32 @@ import type { StepEnd } from "./works.ts";
 
 const GIB = 1024 ** 3;
 const BLOCK_BYTES = 8 * 1024 * 1024;
-/** A file system tells its free space this often. Between two questions less than a hundredth of the smallest reserve is written. */
+/**
+ * After this number of written blocks, the cleaning step asks the file system how much space is free. Between two such questions the step writes at
+ * most 32 MiB, a small part of the smallest reserve.
+ */
 const BLOCKS_BEFORE_QUESTION = 4;
-/** How many files hold the zeros at most. Each file stays open until the end. */
+/** The most files into which the cleaning step writes zeros. Each file of zeros stays open until the cleaning step ends. */
 const MOST_FILES = 256;
 const SMALLEST_FILE_BYTES = GIB;
-/** Linux's O_TMPFILE: a file without a name, whose space the kernel frees when the last process closes it or is killed. */
+/**
+ * Linux's flag O_TMPFILE opens a file without a name. The kernel frees the file's space when the last process with the file open closes it or ends.
+ */
 const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
 const HERE = Buffer.from(".");
 
-/** The file systems on which a written zero reaches the disk. Others keep their files in memory, compress zeros, or are on another host. */
+/**
+ * The types of file systems on which a written zero reaches the disk. File systems of other types keep files in memory, compress zeros, or store
+ * files on another host.
+ */
 const ZEROS_REACH_THE_DISK = new Set(["ext2", "ext3", "ext4", "xfs"]);
 
-/** How many bytes stay free while the zeros are written, so that the services of the host can still write. */
+/** How many bytes of a file system stay free while the cleaning step writes zeros, so that the host's services can still write. */
 export function reserveOf(totalBytes: number, isRoot: boolean): number {
   return isRoot ? Math.max(4 * GIB, totalBytes * 0.1) : Math.max(GIB, totalBytes * 0.02);
 }
 
-/** The cleaning step that overwrites the free space of the file system on which a folder is. */
+/** The cleaning step that overwrites with zeros the free space of the file system that contains a folder. */
 export async function fillFreeSpaceStep(path: string, run: WorkRun, reserve = reserveOf): Promise<StepEnd> {
   let folder: OpenFolder;
   try {
@@ -68,7 +76,10 @@ function refusalOf(mount: Mount | undefined): StepEnd | null {
   return null;
 }
 
-/** Whether a block device, or one of the devices below it, takes its space from a thin pool. Writing everywhere could fill the pool. */
+/**
+ * Whether a block device, or one of the devices below it, takes its space from a thin pool. Overwriting a volume's whole free space could fill its
+ * thin pool.
+ */
 export function isThin(device: string, sysfs = "/sys"): boolean {
   const folder = join(sysfs, "dev/block", device);
   if ((readIfPresent(join(folder, "dm/uuid")) ?? "").trim().endsWith("-tpool")) return true;
@@ -114,7 +125,7 @@ async function fill(
     const last = files.at(-1);
     if (last !== undefined) fdatasyncSync(last);
   } catch (error) {
-    // Another program took the space that was left, so all of it is overwritten or in use.
+    // The file system is full because another program took the rest of its space, so no free space is left to overwrite.
     if (!(error instanceof Error && "code" in error && error.code === "ENOSPC")) throw error;
   } finally {
     for (const file of files) closeSync(file);

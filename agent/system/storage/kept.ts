@@ -1,12 +1,13 @@
 /**
- * What the emptying of a folder keeps, because the running system needs it. A tenant without root cannot make an entry that is kept: an entry is kept
- * only if it belongs to root. `keep_folder` keeps the folder and removes its content. `keep_folders` also keeps the folders below it.
+ * What the emptying of a folder does with an entry. Some entries stay, because the running system needs them. The emptying keeps an entry only if the
+ * entry belongs to root, so a tenant without root rights cannot make an entry that stays. The value `keep_folder` keeps a folder and removes the
+ * folder's content. The value `keep_folders` keeps a folder and its subfolders, and removes their other content.
  */
 export type Keep = "remove" | "keep" | "keep_folder" | "keep_folders";
 
 export type FolderUse = "temporary" | "scratch";
 
-/** The facts about an entry that decide whether it is kept. */
+/** The facts about a folder's entry that decide whether the emptying of the folder keeps the entry. */
 export interface EntryFacts {
   readonly name: string;
   readonly kind: EntryKind;
@@ -17,15 +18,24 @@ export interface EntryFacts {
 }
 export type EntryKind = "folder" | "socket" | "other";
 
-/** The folders of the sockets of X servers and input methods. Programs expect that these folders exist after the boot. */
+/** The names of folders with the sockets of X servers and input methods. Programs expect that these socket folders exist after each boot. */
 const SOCKET_FOLDERS = [".X11-unix", ".ICE-unix", ".XIM-unix", ".font-unix", ".Test-unix"];
-/** The folder of the private temporary folders of snaps. The folders in it are mounted into running snaps, so they stay, but empty. */
+/**
+ * The name of the folder with the private temporary folders of snaps, which are Ubuntu's packages. The private folders are mounted into running
+ * snaps, so the emptying keeps these folders and removes their content.
+ */
 const SNAP_FOLDER = "snap-private-tmp";
-/** The folder in which a file system check puts files that it found. Every ext file system expects that this folder exists. */
+/**
+ * The name of the folder into which a file system check puts the lost files that it finds. Every ext file system expects that the folder `lost+found`
+ * exists.
+ */
 const LOST_AND_FOUND = "lost+found";
 const OPEN_TO_OTHERS = 0o077;
 
-/** Whether an entry directly in an emptied folder is kept. `bootId` has no dashes, as systemd writes it into the names of private folders. */
+/**
+ * Decides about an entry directly in the emptied folder. The argument `bootId` has no dashes, because systemd writes the boot id without dashes into
+ * the names of private folders.
+ */
 export function keepAtTop(use: FolderUse, entry: EntryFacts, bootId: string): Keep {
   if (entry.uid !== 0) return "remove";
   if (entry.kind === "folder" && entry.name === LOST_AND_FOUND) return "keep_folder";
@@ -35,11 +45,11 @@ export function keepAtTop(use: FolderUse, entry: EntryFacts, bootId: string): Ke
   if (SOCKET_FOLDERS.includes(entry.name)) return "keep_folder";
   const isPrivate = (entry.mode & OPEN_TO_OTHERS) === 0;
   if (entry.name === SNAP_FOLDER && isPrivate) return "keep_folders";
-  // A private folder of an earlier boot belongs to no running service.
+  // systemd makes private folders for services: a private folder of an earlier boot belongs to no running service.
   return isPrivate && entry.name.startsWith(`systemd-private-${bootId}-`) ? "keep" : "remove";
 }
 
-/** Whether an entry in a folder that itself is kept is kept too. */
+/** Decides about an entry of a subfolder that the emptying keeps: the value `above` says how it keeps the subfolder. */
 export function keepBelow(above: Keep, entry: EntryFacts): Keep {
   if (entry.uid !== 0) return "remove";
   if (above === "keep_folders" && entry.kind === "folder") return "keep_folders";
@@ -47,7 +57,10 @@ export function keepBelow(above: Keep, entry: EntryFacts): Keep {
   return "remove";
 }
 
-/** Whether the decision about an entry needs a look at its owner. Most entries need none, which saves a call for each. */
+/**
+ * Whether the decision about a folder's entry needs the entry's owner and mode. The decision about most entries needs neither owner nor mode, which
+ * saves a system call for each such entry.
+ */
 export const needsLook = (above: Keep, isTop: boolean, name: string, kind: EntryKind): boolean =>
   kind === "socket" ||
   (kind === "folder" &&

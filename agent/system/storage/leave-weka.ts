@@ -10,7 +10,10 @@ import { codeOf } from "./descriptors.ts";
 import type { StepEnd } from "./works.ts";
 
 const WEKA_FILE_SYSTEM = "wekafs";
-/** The file exists while the Weka client runs. Without a running client, each call to a Weka mount waits for ever. */
+/**
+ * The file /proc/wekafs/interface exists while the Weka client runs. While the Weka client does not run, each system call to a Weka mount waits for
+ * ever.
+ */
 const INTERFACE = "proc/wekafs/interface";
 const UNMOUNT_TIMEOUT_MS = 120_000;
 const WEKA_TIMEOUT_MS = 120_000;
@@ -18,14 +21,14 @@ const GONE_WITHIN_MS = 30_000;
 const LOOK_EVERY_MS = 200;
 const MOST_NAMED = 5;
 
-/** What `weka local ps -J` tells of a container of the client, as far as the cleanup needs it. */
+/** The part of the output of `weka local ps -J` that the cleanup needs: the name and type of each Weka container. */
 const Containers = z
   .array(z.looseObject({ name: z.string().regex(/^[\w.-]{1,64}$/), type: z.string().optional() }))
   .max(64);
 
 /**
- * The cleaning step that ends a host's use of Weka: it unmounts the Weka file systems, checks that no process still has one mounted, and removes the
- * containers of the client. The installed client stays (decision C7).
+ * The cleaning step that ends a host's use of Weka. The step unmounts the Weka file systems, checks that no process has one mounted, and removes the
+ * Weka client's containers. The installed Weka client stays on the host (decision C7).
  */
 export async function leaveWeka(run: WorkRun, goneWithinMs = GONE_WITHIN_MS): Promise<StepEnd> {
   const mounts = wekaMounts(mountinfoOf(run.root, "self"));
@@ -60,10 +63,10 @@ const named = (names: readonly string[]): string =>
     ? names.join(", ")
     : `${names.slice(0, MOST_NAMED).join(", ")} and ${names.length - MOST_NAMED} more`;
 
-/** The mounts of Weka, and what is mounted in them, with the innermost mount first. */
+/** The mounts of Weka file systems and the mounts inside these, the innermost mount first. */
 export function wekaMounts(mounts: readonly Mount[]): Mount[] {
   const weka = mounts.filter(({ type }) => type === WEKA_FILE_SYSTEM).map(({ path }) => path);
-  // The kernel lists a mount before the mounts in it.
+  // The kernel lists an outer mount before the mounts inside that mount.
   return mounts.filter(({ path }) => weka.some((one) => path === one || path.startsWith(`${one}/`))).reverse();
 }
 
@@ -73,14 +76,15 @@ async function unmountAll(run: WorkRun, mounts: readonly Mount[]): Promise<strin
   for (const [done, { path }] of mounts.entries()) {
     run.throwIfStopped();
     run.progress({ step: "weka_mounts", done, bytes: 0 });
-    // A mount point whose name is not plain text cannot be given to the tool. It stays in the list of mounts, and the step fails.
+    // The agent cannot pass a mount point whose name is not plain text to the program `umount`. A mount point with such a name stays in the list of
+    // mounts, and the cleaning step fails.
     const { exitCode, stderr } = await tool("umount", ["--", path], UNMOUNT_TIMEOUT_MS);
     if (exitCode !== 0) faults.push(`umount ${path} ended with status ${exitCode}: ${stderr.slice(-200).trim()}.`);
   }
   return faults;
 }
 
-/** The command `umount` may report success while the mount is still listed, so the list of mounts decides. */
+/** Waits until the kernel lists no Weka mount, because `umount` may report success while the kernel still lists the mount. */
 async function waitUntilGone(run: WorkRun, withinMs: number): Promise<Mount[]> {
   const until = performance.now() + withinMs;
   for (;;) {
@@ -101,7 +105,7 @@ function mountinfoOf(root: string, process: string): Mount[] {
   try {
     return parseMounts(readFileSync(join(root, "proc", process, "mountinfo"), "latin1"));
   } catch (error) {
-    // The process has ended meanwhile. The own process does not end.
+    // A process other than this one may have ended since `readdirSync` listed it.
     if (process !== "self" && ["ENOENT", "ESRCH", "EINVAL"].includes(codeOf(error))) return [];
     throw error;
   }
@@ -112,12 +116,15 @@ function isClientRunning(root: string): boolean {
     readFileSync(join(root, INTERFACE));
     return true;
   } catch (error) {
-    // A file that exists but cannot be read also tells that the client runs.
+    // Even if the interface file cannot be read, its existence shows that the Weka client runs.
     return codeOf(error) !== "ENOENT";
   }
 }
 
-/** Removes the client's containers that are left, so that the host leaves the Weka cluster. A container of another type is never removed. */
+/**
+ * Removes the containers of the Weka client, so that the host leaves the Weka cluster. `removeContainers` removes no container if one has another
+ * type than `client`.
+ */
 async function removeContainers(run: WorkRun, evidence: StepEnd["evidence"]): Promise<string[]> {
   if (toolPath(run.root, "weka") === null) return [];
   const weka = async (...args: string[]): Promise<string> => {
@@ -147,7 +154,7 @@ function containersIn(text: string): z.output<typeof Containers> | null {
   try {
     return Containers.safeParse(JSON.parse(text)).data ?? null;
   } catch {
-    // The tool printed no JSON, so its containers are unknown, and unknown does not count as none.
+    // The program `weka` printed no JSON, so the Weka containers are unknown, and unknown does not count as none.
     return null;
   }
 }

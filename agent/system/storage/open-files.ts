@@ -2,27 +2,33 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { codeOf } from "./descriptors.ts";
 
-/** A file or folder that a process uses, by a descriptor, as its working folder or mapped into its memory. */
+/** A file or folder that a process uses: by a descriptor, as the process's working folder or root, or mapped into the process's memory. */
 export interface OpenFile {
   readonly pid: number;
-  /** Which use of the process: a descriptor's number, `cwd`, `root` or the addresses of a mapping. */
+  /** How the process uses the file: `fd/` with a descriptor's number, `cwd`, `root`, or the addresses of a mapping. */
   readonly use: string;
   readonly path: string;
-  /** Whether the file has no name any more. Its content stays on the disk until the process closes it. */
+  /**
+   * Whether the used file has no name any more. The content of a file without a name stays on the disk until the last process that uses the file
+   * closes it.
+   */
   readonly isDeleted: boolean;
 }
 
 export interface OpenFiles {
   readonly files: readonly OpenFile[];
-  /** How many processes did not let the agent read which files they use. */
+  /** The number of processes whose used files Linux did not let the agent read. */
   readonly unreadable: number;
 }
 
-/** Process 1 is never a tenant's. In some containers Linux does not let anybody read it. */
+/** The process with pid 1 never belongs to a tenant. In some containers Linux lets nobody read the files of process 1. */
 const INIT = "1";
 const DELETED = " (deleted)";
 
-/** The files below a folder that processes use. Only links in /proc are read, never the files, so a hanging file system does not hold the reader. */
+/**
+ * The files below a folder that other processes use. `openFilesBelow` reads only links in /proc, never the files, so a hanging file system cannot
+ * block it.
+ */
 export function openFilesBelow(folder: string): OpenFiles {
   const files: OpenFile[] = [];
   let unreadable = 0;
@@ -38,7 +44,10 @@ export function openFilesBelow(folder: string): OpenFiles {
   return { files, unreadable };
 }
 
-/** What a process uses, by the kind of use. Null if Linux does not let the agent read it. A process that has ended uses nothing. */
+/**
+ * The files and folders that a process uses, each with the kind of use. Returns null if Linux does not let the agent read which files the process
+ * uses. A process that has ended uses no files.
+ */
 function usesOf(pid: string): [string, string][] | null {
   const folder = join("/proc", pid);
   try {
@@ -56,7 +65,10 @@ function usesOf(pid: string): [string, string][] | null {
   }
 }
 
-/** The target of a link of a process, or null if the descriptor was closed meanwhile. The links of a process of the kernel have no target. */
+/**
+ * The target of a link in a process's folder of /proc, or null if the process has closed the descriptor or has ended. The links of a kernel process
+ * have no target.
+ */
 function targetOf(link: string): string | null {
   try {
     return readlinkSync(link);
@@ -72,14 +84,14 @@ const mappedFiles = (maps: string): [string, string][] =>
     return path === "" ? [] : [[addresses, path]];
   });
 
-/** The uses whose files lost their name between two looks. */
+/** The used files that lost their name between the readings `before` and `after`. */
 export function newlyDeleted(before: readonly OpenFile[], after: readonly OpenFile[]): OpenFile[] {
   const keyOf = (file: OpenFile): string => `${file.pid} ${file.use} ${file.path}`;
   const known = new Set(before.filter((file) => file.isDeleted).map(keyOf));
   return after.filter((file) => file.isDeleted && !known.has(keyOf(file)));
 }
 
-/** The paths of the sockets at which a process listens, from the kernel's list. */
+/** The paths of the Unix sockets at which any process listens, from the text of /proc/net/unix. */
 export function listeningSockets(text: string): ReadonlySet<string> {
   const LISTENS = 0x10000;
   return new Set(

@@ -5,7 +5,10 @@ import { leaveWeka } from "./leave-weka.ts";
 import { removeWekaTokens } from "./weka-tokens.ts";
 import { EMPTY_FOLDER, FILL_FREE_SPACE, LEAVE_WEKA, REMOVE_WEKA_TOKENS } from "./works.ts";
 
-/** The works of a storage cleanup. Only a worker's process loads them. */
+/**
+ * The functions that perform the steps of a storage cleanup, one for each kind of work. Only a worker process loads the functions of a storage
+ * cleanup.
+ */
 export const STORAGE_PERFORMERS: readonly Performer[] = [
   performer(EMPTY_FOLDER, (input, run) => emptyFolderStep(input, run, "working_folder")),
   performer(FILL_FREE_SPACE, ({ path }, run) => fillFreeSpaceStep(path, run)),

@@ -1,25 +1,25 @@
 import { lstatSync, rmdirSync, type Stats, unlinkSync } from "node:fs";
 import { codeOf, entryPath } from "./descriptors.ts";
 
-/** What an emptied folder's run has counted. */
+/** The counts of one emptying of a folder. */
 export interface Removed {
   files: number;
   folders: number;
-  /** The bytes on the disk that the removed files used. A file with another name outside the folder frees nothing and counts nothing. */
+  /** The bytes that the removed files used on the disk. A file that still has another name frees no bytes and adds nothing to `bytes`. */
   bytes: number;
-  /** Files that have another name, so that their content may still be on the disk. */
+  /** The number of removed names whose file had another name, so that the file's content may still be on the disk. */
   hardLinks: number;
   kept: number;
-  /** Files whose attributes `immutable` or `append only` were cleared. */
+  /** The number of files whose attributes `immutable` and `append only` were cleared. */
   cleared: number;
-  /** Names that lead to another mount. The content of another mount is never touched. */
+  /** The number of names that lead to another mount. The emptying of a folder never touches the content of another mount. */
   mounts: number;
   failures: number;
-  /** The first failures: the place in the folder, and why. */
+  /** The first failed removals, each with the entry's name and the reason. */
   readonly named: string[];
 }
 
-/** Begins the counts of things that a further round may find in order. */
+/** Sets the counts of failures, mounts and kept entries back to zero before the next round, which counts them once more. */
 export function forgetFailures(removed: Removed): void {
   removed.failures = 0;
   removed.mounts = 0;
@@ -42,7 +42,9 @@ export const nothingRemoved = (): Removed => ({
   named: [],
 });
 
-/** A name of any bytes as text for a message. Bytes that are no printable text are escaped. */
+/**
+ * Returns a file name, which may contain any bytes, as a text for a message. `printable` escapes each byte that is not a printable ASCII character.
+ */
 const printable = (name: Buffer): string =>
   name
     .toString("latin1")
@@ -57,8 +59,8 @@ export function noteFailure(removed: Removed, name: Buffer, why: string): void {
 export type FileEnd = "removed" | "gone" | "folder" | "protected" | "failed";
 
 /**
- * Removes one file, socket, device or symbolic link. The removal never opens or follows the entry. `protected` means that an attribute of the file or
- * of its folder forbids the removal.
+ * Removes one file, socket, device or symbolic link. `removeFile` never opens the entry and never follows a symbolic link. The result `protected`
+ * means that an attribute of the file or of its folder forbids the removal.
  */
 export function removeFile(path: Buffer, name: Buffer, removed: Removed): FileEnd {
   let facts: Stats | undefined;
@@ -94,7 +96,7 @@ export function removeFolder(parent: number, name: Buffer, removed: Removed): Fo
     return "removed";
   } catch (error) {
     const code = codeOf(error);
-    // Something else now has the folder's name. The next look into the parent folder finds it.
+    // The folder is gone, or a file now has the folder's name. The next round of the emptying finds such a file in the parent folder.
     if (code === "ENOENT" || code === "ENOTDIR") return "gone";
     if (code === "ENOTEMPTY" || code === "EEXIST") return "filled";
     if (code === "EPERM" || code === "EACCES") return "protected";

@@ -9,8 +9,8 @@ const TOKEN_FILE = "auth-token.json";
 const TOKEN_FOLDER = ".weka";
 
 /**
- * The cleaning step that removes the login tokens of Weka from the homes of all accounts. A home and the folder in it are opened without following a
- * symbolic link, because the account's owner may change them.
+ * The cleaning step that removes the login tokens of Weka from the home folders of all accounts. The step opens the home folder and its folder
+ * `.weka` without following a symbolic link, because the account's user may change both folders.
  */
 export function removeWekaTokens(root: string): StepEnd {
   const homes = homesIn(readPasswd(root));
@@ -31,7 +31,7 @@ export function removeWekaTokens(root: string): StepEnd {
       };
 }
 
-/** The homes of a list of accounts, without homes that are no folder of their own. */
+/** The home folders that the text of /etc/passwd names, without `/`, relative paths and paths that contain `..`. */
 export const homesIn = (passwd: string): string[] => [
   ...new Set(
     passwd
@@ -50,7 +50,7 @@ function readPasswd(root: string): string {
   }
 }
 
-/** Removes the token of one home. Returns what became of it: a reason in words if the token may still be there. */
+/** Removes the Weka login token from one home folder. Returns `removed`, `none`, or a reason in words if the token may still be there. */
 function removeToken(root: string, home: string): string {
   let folder: OpenFolder;
   try {

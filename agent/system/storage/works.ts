@@ -2,7 +2,10 @@ import { z } from "zod";
 import { CleaningEvidence, CleaningOutcome } from "../../../shared/tasks/cleaning-step.ts";
 import { defineWork } from "../workers/define-work.ts";
 
-/** How the work of one cleaning step ended. The handler of the task adds the step's name and target. */
+/**
+ * How the work of one cleaning step of a storage cleanup ended. The handler of the task `node.storage_cleanup` adds the cleaning step's name and
+ * target.
+ */
 export const StepEnd = z.strictObject({
   outcome: CleaningOutcome,
   message: z.string(),
@@ -10,13 +13,16 @@ export const StepEnd = z.strictObject({
 });
 export type StepEnd = z.output<typeof StepEnd>;
 
-/** Removes everything in a folder. Any signal ends the work, and its memory does not grow with the number of files. */
+/**
+ * The kind of work that removes everything in a folder. Any signal ends the emptying of a folder, and its memory use does not grow with the number of
+ * files.
+ */
 export const EMPTY_FOLDER = defineWork({
   kind: "storage.empty_folder",
   input: z.strictObject({
     path: z.string().startsWith("/"),
     use: z.enum(["temporary", "scratch"]),
-    /** Whether a file system must be mounted at the path. A missing mount would hide the data that the step has to remove. */
+    /** Whether a file system must be mounted at `path`. If the mount were missing, the step would not reach the data that it has to remove. */
     must_be_mount: z.boolean(),
   }),
   result: StepEnd,
@@ -24,7 +30,7 @@ export const EMPTY_FOLDER = defineWork({
   mayBlock: false,
 });
 
-/** Overwrites the free space of the file system of a folder with zeros. */
+/** The kind of work that overwrites with zeros the free space of the file system that contains a folder. */
 export const FILL_FREE_SPACE = defineWork({
   kind: "storage.fill_free_space",
   input: z.strictObject({ path: z.string().startsWith("/") }),
@@ -33,7 +39,10 @@ export const FILL_FREE_SPACE = defineWork({
   mayBlock: false,
 });
 
-/** Unmounts the Weka file systems and removes the containers of the Weka client. An unmount may block in the kernel, where no signal ends it. */
+/**
+ * The kind of work that unmounts the Weka file systems and removes the containers of the Weka client. An unmount may block in the kernel, and no
+ * signal ends a blocked unmount.
+ */
 export const LEAVE_WEKA = defineWork({
   kind: "storage.leave_weka",
   input: z.strictObject({}),
@@ -42,7 +51,7 @@ export const LEAVE_WEKA = defineWork({
   mayBlock: true,
 });
 
-/** Removes the login tokens of Weka from the homes. */
+/** The kind of work that removes the login tokens of Weka from the home folders of all accounts. */
 export const REMOVE_WEKA_TOKENS = defineWork({
   kind: "storage.remove_weka_tokens",
   input: z.strictObject({}),
