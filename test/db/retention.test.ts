@@ -2,7 +2,9 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { type SQL, sql } from "../../hub/db/orm.ts";
 import { BOUNDED, outdatedRows, RETENTION, removeOutdated } from "../../hub/db/queries/retention.ts";
-import { webhooks } from "../../hub/db/schema/index.ts";
+import { ofOperation } from "../../hub/db/queries/task-reads.ts";
+import { tasks, webhooks } from "../../hub/db/schema/index.ts";
+import { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
 
@@ -248,7 +250,7 @@ it("removes an allocation long after its end, and never an open one", async () =
   await db.execute(sql`delete from allocations`);
 });
 
-it("reads no table completely when there is nothing to remove", async () => {
+it("reads no table completely when there is nothing to remove, and no whole table for the tasks of an operation", async () => {
   const { db } = test.database;
   const young = sql`now() - make_interval(secs => g)`;
   const fill = (table: string, columns: string, values: SQL) =>
@@ -334,4 +336,13 @@ it("reads no table completely when there is nothing to remove", async () => {
   const ofTheFleet = ["node_conditions", "node_inventories", "node_baselines", "agent_sessions", "node_identity_bars"];
   const ofOperations = ["node_onboardings", "node_decommissions", "onboarding_batches"];
   expect(scanned.filter((table) => ![...ofTheFleet, ...ofOperations].includes(table))).toEqual([]);
+
+  const operation = { nodeId: NodeId.parse(randomUUID()), workflowId: WorkflowId.parse(randomUUID()) };
+  const ofTasks = db
+    .select()
+    .from(tasks)
+    .where(ofOperation(operation, ["node.drain"]));
+  const { rows: plan } = await db.execute(sql`explain (format json) ${ofTasks}`);
+  expect(JSON.stringify(plan), "an index finds the tasks of an operation").toMatch(/Index (Only )?Scan/);
+  expect(JSON.stringify(plan)).not.toContain("Seq Scan");
 });

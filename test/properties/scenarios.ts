@@ -196,7 +196,7 @@ const resetting: Scenario = {
   expectCancelled: async (rig, { id, nodeId }) => {
     const { db } = rig.test.database;
     const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
-    const begun = await hasTaskOf(db, id, CLEANING_TASKS);
+    const begun = await hasTaskOf(db, { nodeId, workflowId: id }, CLEANING_TASKS);
     expect(begun ? ["quarantined"] : ["active", "offline"]).toContain(node?.status);
     expect(node).toMatchObject({ operationId: null, cordonReason: null });
   },

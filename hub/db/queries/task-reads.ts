@@ -45,27 +45,37 @@ export async function cancelledDeliveries(
   );
 }
 
-/** The task of one of the given types that the workflow queued last. `newestTaskOf` is null if the workflow has queued no task of the given types. */
+/** An operation with its node. All tasks of an operation are tasks of its node, and the index by node finds them. */
+export interface NodeOperation {
+  readonly nodeId: NodeId;
+  readonly workflowId: WorkflowId;
+}
+
+/** The condition for the tasks of the given types that the operation has queued. */
+export const ofOperation = ({ nodeId, workflowId }: NodeOperation, types: readonly TaskType[]) =>
+  and(eq(tasks.nodeId, nodeId), eq(tasks.workflowId, workflowId), inArray(tasks.type, [...types]));
+
+/** The task of one of the given types that the operation queued last. `newestTaskOf` is null if the operation has queued no task of the given types. */
 export async function newestTaskOf(
   db: Db | Tx,
-  workflowId: WorkflowId,
+  operation: NodeOperation,
   types: readonly TaskType[],
 ): Promise<Task | null> {
   const [task] = await db
     .select()
     .from(tasks)
-    .where(and(eq(tasks.workflowId, workflowId), inArray(tasks.type, [...types])))
+    .where(ofOperation(operation, types))
     .orderBy(desc(tasks.createdAt), desc(tasks.id))
     .limit(1);
   return task ?? null;
 }
 
-/** How many tasks of this type the workflow has queued. The number of a workflow's tasks makes the idempotency key of its next task unique. */
-export async function countTasksOf(tx: Tx, workflowId: WorkflowId, type: TaskType): Promise<number> {
+/** How many tasks of this type the operation has queued. The number of an operation's tasks makes the idempotency key of its next task unique. */
+export async function countTasksOf(tx: Tx, operation: NodeOperation, type: TaskType): Promise<number> {
   const [row] = await tx
     .select({ count: sql<number>`count(*)::int` })
     .from(tasks)
-    .where(and(eq(tasks.workflowId, workflowId), eq(tasks.type, type)));
+    .where(ofOperation(operation, [type]));
   return row?.count ?? 0;
 }
 
@@ -102,21 +112,21 @@ export async function wasQueuedWithin(tx: Tx, nodeId: NodeId, keyBegins: string,
   return found !== undefined;
 }
 
-/** True if the workflow has queued a task of one of the given types. */
-export async function hasTaskOf(db: Db | Tx, workflowId: WorkflowId, types: readonly TaskType[]): Promise<boolean> {
-  return (await newestTaskOf(db, workflowId, types)) !== null;
+/** True if the operation has queued a task of one of the given types. */
+export async function hasTaskOf(db: Db | Tx, operation: NodeOperation, types: readonly TaskType[]): Promise<boolean> {
+  return (await newestTaskOf(db, operation, types)) !== null;
 }
 
-/** The workflow's newest task of each of the given types, in the order in which the tasks were queued. */
+/** The operation's newest task of each of the given types, in the order in which the tasks were queued. */
 export async function newestOfEachType(
   db: Db | Tx,
-  workflowId: WorkflowId,
+  operation: NodeOperation,
   types: readonly TaskType[],
 ): Promise<Task[]> {
   const rows = await db
     .selectDistinctOn([tasks.type])
     .from(tasks)
-    .where(and(eq(tasks.workflowId, workflowId), inArray(tasks.type, [...types])))
+    .where(ofOperation(operation, types))
     .orderBy(tasks.type, desc(tasks.createdAt), desc(tasks.id));
   return rows.sort((a, b) => a.createdAt.getTime() - b.createdAt.getTime());
 }

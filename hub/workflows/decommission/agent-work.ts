@@ -1,8 +1,7 @@
 import type { Evidence, Failure } from "../../../shared/failures.ts";
 import { failure } from "../../../shared/failures.ts";
-import type { WorkflowId } from "../../../shared/ids.ts";
 import type { TaskInput, TaskType } from "../../../shared/tasks/index.ts";
-import { countTasksOf, newestTaskOf, readTask } from "../../db/queries/task-reads.ts";
+import { countTasksOf, type NodeOperation, newestTaskOf, readTask } from "../../db/queries/task-reads.ts";
 import { cancelTask, enqueueTask, lapseTasks } from "../../db/queries/tasks.ts";
 import { waitKey } from "../../db/queries/workflow-wakes.ts";
 import type { Task } from "../../db/schema/index.ts";
@@ -36,13 +35,18 @@ const LOOK_AGAIN_SECONDS = 15;
 const OPEN = ["queued", "offered", "running", "cancelling"] as const;
 const isOpen = (task: Task): boolean => (OPEN as readonly string[]).includes(task.state);
 
+export const operationOf = ({ node, workflowId }: Pick<DecommissionContext, "node" | "workflowId">): NodeOperation => ({
+  nodeId: node.id,
+  workflowId,
+});
+
 /** The operation's newest task of the type; null if a newer task has reversed it, as `node.undrain` reverses `node.drain`. */
 export async function currentTask(
   db: Db | Tx,
-  workflowId: WorkflowId,
+  operation: NodeOperation,
   { type, undoneBy }: Pick<AgentWork<TaskType>, "type" | "undoneBy">,
 ): Promise<Task | null> {
-  const task = await newestTaskOf(db, workflowId, undoneBy === null ? [type] : [type, undoneBy]);
+  const task = await newestTaskOf(db, operation, undoneBy === null ? [type] : [type, undoneBy]);
   return task?.type === type ? task : null;
 }
 
@@ -54,7 +58,7 @@ export async function settledTask<T extends TaskType>(
   context: DecommissionContext,
   work: AgentWork<T>,
 ): Promise<Task | null> {
-  const task = await currentTask(context.services.db, context.workflowId, work);
+  const task = await currentTask(context.services.db, operationOf(context), work);
   if (task === null || !isOpen(task) || task.leaseUntil === null || task.leaseUntil > context.now) return task;
   return inFencedTx(context, async (tx) => {
     await lapseTasks(tx, task.id);
@@ -158,12 +162,12 @@ export async function queueWork<T extends TaskType>(
   context: DecommissionContext,
   work: AgentWork<T>,
 ): Promise<Task> {
-  const queued = await currentTask(tx, context.workflowId, work);
+  const queued = await currentTask(tx, operationOf(context), work);
   if (queued !== null && isOpen(queued)) {
     if (work.isAskedFor(context, queued)) return queued;
     await cancelTask(tx, queued.id);
   }
-  const number = (await countTasksOf(tx, context.workflowId, work.type)) + 1;
+  const number = (await countTasksOf(tx, operationOf(context), work.type)) + 1;
   const { task } = await enqueueTask(tx, {
     nodeId: context.node.id,
     workflowId: context.workflowId,
@@ -178,10 +182,10 @@ export async function queueWork<T extends TaskType>(
 /** Cancels the operation's current task if the task is still open. Returns the task with its state after the cancel. */
 export async function cancelWork<T extends TaskType>(
   tx: Tx,
-  workflowId: WorkflowId,
+  operation: NodeOperation,
   work: AgentWork<T>,
 ): Promise<Task | null> {
-  const task = await currentTask(tx, workflowId, work);
+  const task = await currentTask(tx, operation, work);
   if (task === null || !isOpen(task)) return task;
   return (await cancelTask(tx, task.id)) ?? (await readTask(tx, task.id));
 }

@@ -4,7 +4,7 @@ import { TASKS } from "../../../shared/tasks/index.ts";
 import type { DecommissionStage } from "../../../shared/workflow-status.ts";
 import type { Task } from "../../db/schema/index.ts";
 import type { Observation, Outcome } from "../engine/stage.ts";
-import { type AgentWork, cancelWork, isHistory, judgeTask, settledTask, startWork } from "./agent-work.ts";
+import { type AgentWork, cancelWork, isHistory, judgeTask, operationOf, settledTask, startWork } from "./agent-work.ts";
 import {
   type DecommissionContext,
   type DecommissionStageOf,
@@ -54,7 +54,7 @@ export function cleaningStage<Name extends DecommissionStage, T extends TaskType
     compensate: async (context) => ({
       kind: "done",
       message: `The task ${work.type} is cancelled if the agent had not ended it`,
-      commit: async (tx) => void (await cancelWork(tx, context.workflowId, work)),
+      commit: async (tx) => void (await cancelWork(tx, operationOf(context), work)),
     }),
   };
 }

@@ -115,10 +115,15 @@ async function settleNode(
     await leaveDraining(tx, nodeId, row.id, decommission.priorStatus, "The operation was cancelled");
     if (decommission.mode === "reimage") await leaveReimage(tx, nodeId, "The reimage was cancelled");
     if (KEEPS_STATUS[decommission.mode])
-      await leaveCleaning(tx, nodeId, await hasTaskOf(tx, row.id, CLEANING_TASKS), `The ${row.kind} was cancelled`);
+      await leaveCleaning(
+        tx,
+        nodeId,
+        await hasTaskOf(tx, { nodeId, workflowId: row.id }, CLEANING_TASKS),
+        `The ${row.kind} was cancelled`,
+      );
   }
   if (node.status !== "removing") return;
-  const uninstall = await cancelWork(tx, row.id, UNINSTALL);
+  const uninstall = await cancelWork(tx, { nodeId, workflowId: row.id }, UNINSTALL);
   if (uninstall?.state !== "succeeded") {
     await leaveRemoving(tx, nodeId, row.id, "The remove did not succeed; the node's identity is kept");
   } else if (isTerminal(status)) {

@@ -63,8 +63,8 @@ function remainingUsers(task: Task): readonly string[] {
  * `draining`, `undoDrain` changes a node only while the operation owns this status.
  */
 export async function undoDrain(tx: Tx, workflowId: WorkflowId, drained: Drained, reason: string): Promise<void> {
-  await cancelWork(tx, workflowId, DRAIN);
   const { nodeId, mode } = drained;
+  await cancelWork(tx, { nodeId, workflowId }, DRAIN);
   const node = await lockNode(tx, nodeId);
   if (!KEEPS_STATUS[mode] && (node?.status !== "draining" || node.operationId !== workflowId)) return;
   const closed = await closedHosts(tx, [nodeId]);

@@ -44,7 +44,7 @@ async function residueOf(tx: Tx, context: DecommissionContext, tasks: readonly T
 /** The facts of the turnover for its record (architecture 14.5). Of each type the newest task counts, because it repeats the work of earlier ones. */
 export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<Turnover> {
   const { node, decommission, tenancy, workflowId, state } = context;
-  const tasks = await newestOfEachType(tx, workflowId, RECORDED);
+  const tasks = await newestOfEachType(tx, { nodeId: node.id, workflowId }, RECORDED);
   const requestedBy = (await readWorkflow(tx, workflowId))?.requestedBy ?? "unknown";
   return {
     nodeId: node.id,

@@ -4,7 +4,7 @@ import type { Tx } from "../../../db/tx.ts";
 import { quarantineAgain, returnCleanNode } from "../../../node/lifecycle.ts";
 import type { Observation } from "../../engine/stage.ts";
 import { StageFailure } from "../../stage-failure.ts";
-import { cancelWork, judgeTask, settledTask, startWork } from "../agent-work.ts";
+import { cancelWork, judgeTask, operationOf, settledTask, startWork } from "../agent-work.ts";
 import {
   type DecommissionContext,
   type DecommissionStageOf,
@@ -67,6 +67,6 @@ export const enableNode: DecommissionStageOf<"enable_node"> = {
   compensate: async (context) => ({
     kind: "done",
     message: "The end of the operation decides whether the node takes new work",
-    commit: async (tx) => void (await cancelWork(tx, context.workflowId, UNDRAIN)),
+    commit: async (tx) => void (await cancelWork(tx, operationOf(context), UNDRAIN)),
   }),
 };

@@ -8,7 +8,7 @@ import { prepareRecord } from "../../../node/prepare-record.ts";
 import { storeRecord } from "../../../node/store-record.ts";
 import type { Done, Failed, Observation, Outcome, Wait } from "../../engine/stage.ts";
 import { inFencedTx } from "../../services.ts";
-import { type AgentWork, cancelWork, isHistory, judgeTask, settledTask } from "../agent-work.ts";
+import { type AgentWork, cancelWork, isHistory, judgeTask, operationOf, settledTask } from "../agent-work.ts";
 import {
   type DecommissionContext,
   type DecommissionStageOf,
@@ -136,6 +136,6 @@ export const recordSanitization: DecommissionStageOf<"record_sanitization"> = {
   compensate: async (context) => ({
     kind: "done",
     message: "A stored record stays in the node's chain",
-    commit: async (tx) => void (await cancelWork(tx, context.workflowId, SIGN)),
+    commit: async (tx) => void (await cancelWork(tx, operationOf(context), SIGN)),
   }),
 };

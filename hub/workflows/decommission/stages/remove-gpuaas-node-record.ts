@@ -5,7 +5,7 @@ import type { Tx } from "../../../db/tx.ts";
 import { deleteNode, enterRemoving, leaveRemoving } from "../../../node/lifecycle.ts";
 import type { Compensation, Observation } from "../../engine/stage.ts";
 import { StageFailure } from "../../stage-failure.ts";
-import { cancelWork, currentTask, judgeTask, settledTask, startWork } from "../agent-work.ts";
+import { cancelWork, currentTask, judgeTask, operationOf, settledTask, startWork } from "../agent-work.ts";
 import {
   type DecommissionContext,
   type DecommissionStageOf,
@@ -47,7 +47,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
       kind: "done",
       message: `Removed without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}.${await left(context)}`,
       commit: async (tx) => {
-        await cancelWork(tx, context.workflowId, UNINSTALL);
+        await cancelWork(tx, operationOf(context), UNINSTALL);
         await finish(tx, context);
       },
     };
@@ -71,7 +71,7 @@ async function finish(tx: Tx, context: DecommissionContext): Promise<void> {
  * the uninstall, the remove cannot be cancelled.
  */
 async function giveUp(context: DecommissionContext): Promise<Compensation<DecommissionState>> {
-  const task = await currentTask(context.services.db, context.workflowId, UNINSTALL);
+  const task = await currentTask(context.services.db, operationOf(context), UNINSTALL);
   if (task?.state === "succeeded" || context.node.status === "deleted") {
     const message = `The agent of ${context.node.hostname} already removes itself, so the remove can no longer be cancelled. Resume to finish the remove.`;
     return {
@@ -83,7 +83,7 @@ async function giveUp(context: DecommissionContext): Promise<Compensation<Decomm
     kind: "done",
     message: "The node is retired as before; its identity was kept",
     commit: async (tx) => {
-      const ended = await cancelWork(tx, context.workflowId, UNINSTALL);
+      const ended = await cancelWork(tx, operationOf(context), UNINSTALL);
       if (ended?.state === "succeeded") throw new Error("the uninstall was accepted meanwhile");
       await leaveRemoving(tx, context.node.id, context.workflowId, "The remove was given up");
     },
