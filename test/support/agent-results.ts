@@ -12,16 +12,28 @@ export const EMPTY_SNAPSHOT: ResidueSnapshot = Object.fromEntries(
 const done = <S extends string>(step: S, target: string) =>
   ({ step, target, outcome: "ok", message: "done", evidence: {} }) as const;
 
+/** The steps of a reset of `count` GPUs that succeeded. */
+export function resetOf(count: number): TaskResult<"node.gpu_scrub"> {
+  const host = (["gpu_services_stop", "gpu_holders", "gpu_services_start"] as const).map((step) => done(step, "host"));
+  const gpus = Array.from({ length: count }, (_, number) => {
+    const tail = number.toString(16).padStart(2, "0");
+    const address = `0000:${tail}:00.0`;
+    const evidence = { uuid: `GPU-00112233-4455-6677-8899-aabbccddee${tail}`, memory_total_mib: 64 };
+    return [done("gpu_reset", address), { ...done("gpu_verify", address), evidence }];
+  });
+  return { steps: [...host, ...gpus.flat()], needs: "none", boot_id: "boot" };
+}
+
 /** What an agent of a clean host reports for the tasks of a turnover. */
 const RESULTS: { readonly [T in TaskType]?: TaskResult<T> } = {
   "allocation.revoke_user": { uid: 30_001, steps: [done("account", "alice")] },
   "node.storage_cleanup": { steps: [done("temporary", "/tmp")] },
-  "node.gpu_scrub": { steps: [done("gpu_verify", "gpu 1")], needs: "none", boot_id: "boot" },
   "node.validate_clean": { boot_id: "boot", snapshot: EMPTY_SNAPSHOT },
 };
 
 /** The result of a task on a clean host, or null for a task whose result no stage reads. */
-export const resultOnCleanHost = ({ type, nodeId, input }: Pick<Task, "type" | "nodeId" | "input">): unknown =>
-  type === "node.sign_record"
-    ? signed(nodeId, input as TaskInput<"node.sign_record">)
-    : (RESULTS[type as TaskType] ?? null);
+export function resultOnCleanHost({ type, nodeId, input }: Pick<Task, "type" | "nodeId" | "input">): unknown {
+  if (type === "node.sign_record") return signed(nodeId, input as TaskInput<"node.sign_record">);
+  if (type === "node.gpu_scrub") return resetOf((input as TaskInput<"node.gpu_scrub">).expected_gpus);
+  return RESULTS[type as TaskType] ?? null;
+}

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { and, eq, inArray, sql } from "../../hub/db/orm.ts";
 import { readDecommissionRows } from "../../hub/db/queries/decommissions.ts";
 import { waitKey, wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
-import { agentSessions, nodeBaselines, tasks } from "../../hub/db/schema/index.ts";
+import { agentSessions, nodeBaselines, type Task, tasks } from "../../hub/db/schema/index.ts";
 import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
 import { startDecommission } from "../../hub/workflows/decommission/start-decommission.ts";
 import { type NodeId, TaskId, type WorkflowId } from "../../shared/ids.ts";
@@ -67,8 +67,12 @@ export async function clean(rig: OnboardingRig, mode: "soft_reset", hostname: st
   return { id: created.decommission_id, nodeId, hostname };
 }
 
-/** Simulates a connected agent: each task that waits for the agent succeeds. */
-export async function playDecommissionedAgent(rig: OnboardingRig, id: WorkflowId): Promise<void> {
+/** Simulates a connected agent: each task that waits for the agent succeeds. `resultOf` says what the agent reports for a task. */
+export async function playDecommissionedAgent(
+  rig: OnboardingRig,
+  id: WorkflowId,
+  resultOf: (task: Task) => unknown = resultOnCleanHost,
+): Promise<void> {
   const { inTx } = rig.test.database;
   const rows = await inTx((tx) => readDecommissionRows(tx, id));
   if (rows === null) return;
@@ -89,7 +93,7 @@ export async function playDecommissionedAgent(rig: OnboardingRig, id: WorkflowId
           finishedAt: sql`clock_timestamp()`,
           leaseUntil: null,
           epoch: task.epoch + 1,
-          result: resultOnCleanHost(task),
+          result: resultOf(task),
         })
         .where(eq(tasks.id, task.id));
     await wakeWorkflows(

@@ -1,37 +1,48 @@
-import { type Failure, failure } from "../../../shared/failures.ts";
+import { type Evidence, type Failure, failure } from "../../../shared/failures.ts";
 import type { CleaningStep } from "../../../shared/tasks/cleaning-step.ts";
 import type { Task } from "../../db/schema/index.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
-/** A failure's message names at most this many steps. The task's result has all of them. */
+/** A failure's message names at most this many reasons. The task's result has all of them. */
 const NAMED = 5;
+const MOST_TOLD = 20;
+
+/** The failure of a stage whose task has ended and did not clean the host, with the reasons for an operator. */
+export function notCleaned(
+  { node }: Pick<DecommissionContext, "node">,
+  reasons: readonly string[],
+  task: Pick<Task, "id" | "type">,
+  evidence: Evidence = {},
+): Failure {
+  const more = reasons.length > NAMED ? ` And ${reasons.length - NAMED} more.` : "";
+  const named = reasons.slice(0, NAMED).map((reason) => reason.replace(/[.]$/, ""));
+  return failure(
+    "upstream_transient",
+    "cleaning_failed",
+    `Host ${node.hostname} was not cleaned by ${task.type}: ${named.join("; ")}.${more}`.slice(0, 1_000),
+    {
+      node_id: node.id,
+      task_id: task.id,
+      task_type: task.type,
+      reasons: reasons.slice(0, MOST_TOLD).map((reason) => reason.slice(0, 256)),
+      ...evidence,
+    },
+  );
+}
 
 /**
  * Returns the failure of a task whose steps did not all end well, or null if they did (decision C1). A step that the host cannot do (`unsupported`)
  * does not count as done. A step is `skipped` only if there was nothing to do.
  */
 export function failedSteps(
-  context: DecommissionContext,
+  context: Pick<DecommissionContext, "node">,
   steps: readonly CleaningStep[],
   task: Pick<Task, "id" | "type">,
 ): Failure | null {
   const bad = steps.filter(({ outcome }) => outcome !== "ok" && outcome !== "skipped");
   if (bad.length === 0) return null;
-  const named = bad
-    .slice(0, NAMED)
-    .map(({ step, target, outcome, message }) => `${step} ${target}: ${outcome}, ${message}`);
-  const more = bad.length > NAMED ? ` And ${bad.length - NAMED} more.` : "";
-  return failure(
-    "upstream_transient",
-    "cleaning_failed",
-    `Host ${context.node.hostname} was not cleaned by ${task.type}: ${named.join("; ")}.${more}`.slice(0, 1_000),
-    {
-      node_id: context.node.id,
-      task_id: task.id,
-      task_type: task.type,
-      failed_steps: bad.slice(0, 20).map(({ step, target, outcome }) => `${step} ${target}: ${outcome}`.slice(0, 256)),
-    },
-  );
+  const reasons = bad.map(({ step, target, outcome, message }) => `${step} ${target}: ${outcome}, ${message}`);
+  return notCleaned(context, reasons, task);
 }
 
 /** How many steps ended in each way, for the message of a stage. */

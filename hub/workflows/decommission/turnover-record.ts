@@ -8,6 +8,7 @@ import { newestOfEachType } from "../../db/queries/task-reads.ts";
 import { readWorkflow } from "../../db/queries/workflows.ts";
 import type { Task } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
+import { RESET_STEPS } from "../../node/gpu-reset-verdict.ts";
 import type { Turnover } from "../../node/prepare-record.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 import { tenantOf } from "./tenant.ts";
@@ -21,13 +22,13 @@ const RECORDED = [
   "node.validate_clean",
 ] as const;
 
-/** The tasks that must have ended well: those whose stages had something to do. */
+/** The steps that must have ended well: those of the stages that had something to do. A null step means all steps of the task. */
 function requirementsOf({ tenancy, input, node }: DecommissionContext): Requirement[] {
   return [
-    ...(tenancy === null ? [] : ["allocation.revoke_user"]),
-    ...(input.storage_cleanup === "none" ? [] : ["node.storage_cleanup"]),
-    ...(node.gpusTotal === 0 ? [] : ["node.gpu_scrub"]),
-  ].map((type) => ({ type, step: null }));
+    ...(tenancy === null ? [] : [{ type: "allocation.revoke_user", step: null }]),
+    ...(input.storage_cleanup === "none" ? [] : [{ type: "node.storage_cleanup", step: null }]),
+    ...(node.gpusTotal === 0 ? [] : RESET_STEPS.map((step) => ({ type: "node.gpu_scrub", step }))),
+  ];
 }
 
 /** The comparison of the newest snapshot with the baseline, or null if no task read the host. */

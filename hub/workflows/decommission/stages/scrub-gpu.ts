@@ -1,9 +1,10 @@
 import { failure } from "../../../../shared/failures.ts";
-import { GPU_VENDORS, type GpuVendor } from "../../../../shared/tasks/gpu-scrub.ts";
+import { GPU_VENDORS, type GpuNeed, type GpuVendor } from "../../../../shared/tasks/gpu-scrub.ts";
+import { gpuResetVerdict } from "../../../node/gpu-reset-verdict.ts";
 import { StageFailure } from "../../stage-failure.ts";
 import type { AgentWork } from "../agent-work.ts";
 import { cleaningStage } from "../cleaning-stage.ts";
-import { failedSteps, tally } from "../cleaning-steps.ts";
+import { notCleaned, tally } from "../cleaning-steps.ts";
 import type { DecommissionContext, DecommissionStageOf } from "../decommission-context.ts";
 
 /** How long the agent has to free, reset and verify the GPUs. The reset of one group of GPUs may take five minutes. */
@@ -15,6 +16,12 @@ function vendorOf({ node, gpuVendor }: DecommissionContext): GpuVendor {
   const message = `SKU ${node.sku} has GPUs, and does not say whose. Set the SKU's gpu_vendor, then rerun.`;
   throw new StageFailure(failure("input_config_error", "sku_unknown", message, { sku_id: node.sku }));
 }
+
+/** What the host needs that the agent cannot do, for an operator. */
+const NEEDED: Readonly<Record<Exclude<GpuNeed, "none">, string>> = {
+  reboot: "the GPUs need a reboot of the host; reboot it in MAAS, then resume",
+  power_cycle: "the GPUs need a power cycle of the host; power it off and on in MAAS, then resume",
+};
 
 const SCRUB: AgentWork<"node.gpu_scrub"> = {
   type: "node.gpu_scrub",
@@ -47,14 +54,10 @@ export const scrubGpu: DecommissionStageOf<"scrub_gpu"> = cleaningStage({
   work: SCRUB,
   nothingToDo: ({ node }) => (node.gpusTotal === 0 ? "The node's SKU has no GPUs" : null),
   decide: (context, { steps, needs }, task) => {
-    const failed = failedSteps(context, steps, task);
-    if (failed !== null) return { kind: "failed", failure: failed };
-    const { node } = context;
-    if (needs === "none")
-      return { kind: "done", message: `The GPUs are reset: ${tally(steps)}`, details: { task_id: task.id } };
-    const what = needs === "reboot" ? "reboot" : "power cycle";
-    const message = `The GPUs of ${node.hostname} need a ${what} before they are clean. Do it in MAAS, then resume.`;
-    const evidence = { node_id: node.id, task_id: task.id, gpus_need: needs };
-    return { kind: "failed", failure: failure("upstream_transient", "cleaning_failed", message, evidence) };
+    // Only AMD has a cleaner shader, and not for each GPU. The record names a shader that a GPU does not have among the things that it does not cover.
+    const { reasons } = gpuResetVerdict(steps, { gpus: context.node.gpusTotal, cleanerShader: false });
+    const all = [...(needs === "none" ? [] : [NEEDED[needs]]), ...reasons];
+    if (all.length > 0) return { kind: "failed", failure: notCleaned(context, all, task, { gpus_need: needs }) };
+    return { kind: "done", message: `The GPUs are reset: ${tally(steps)}`, details: { task_id: task.id } };
   },
 });
