@@ -15,7 +15,7 @@ export const BMC_POWER_FAILURE = {
     "bmc_tool_missing",
   ],
   exceptions: {
-    // A restarted MAAS region answers before its racks are connected again.
+    // After a restart, a MAAS region answers requests before its rack controllers have connected to it.
     bmc_unreachable: { retry: "until_deadline" },
     bmc_no_answer: {
       nextAction:

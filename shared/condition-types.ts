@@ -11,8 +11,8 @@ export type Bars = "missing_or_not_true" | "not_true" | "never";
 export interface ConditionRule {
   readonly sources: readonly ConditionSource[];
   /**
-   * After `lifeSeconds` seconds without a report, a condition of the type is stale. If `lifeSeconds` is null, the condition holds until another
-   * report replaces it.
+   * After `lifeSeconds` seconds without a report, a condition is stale. If `lifeSeconds` is null, the condition holds until another report replaces
+   * it.
    */
   readonly lifeSeconds: number | null;
   readonly bars: Bars;
@@ -20,7 +20,7 @@ export interface ConditionRule {
   readonly tolerates?: string;
 }
 
-/** The longest time between two equal readiness signals of an agent. `agent/agent.ts` keeps the limit between two readiness signals. */
+/** The longest time between two equal readiness signals of an agent, to which `agent/agent.ts` keeps. */
 export const AGENT_REPEATS_WITHIN_SECONDS = 150;
 /** Three of an agent's readiness signals may be lost or late. A condition becomes stale when the agent's fourth signal is missing too. */
 const FOUR_REPEATS_SECONDS = 4 * AGENT_REPEATS_WITHIN_SECONDS;
@@ -37,19 +37,19 @@ export const CONDITION_TYPES = {
   "agent.healthy": { sources: ["agent"], lifeSeconds: FOUR_REPEATS_SECONDS, bars: "missing_or_not_true" },
   "os.booted": { sources: ["agent", "cloud-init", "external"], lifeSeconds: null, bars: "missing_or_not_true" },
   /**
-   * An onboarding waits for the conditions `bootstrap.site` and `bootstrap.muster`. For a node in service, only the agent's health counts, not the
-   * result of its first boot.
+   * An onboarding waits for the conditions `bootstrap.site` and `bootstrap.muster`. Whether a node in service gets new work depends on its agent's
+   * health, not on the result of the first boot.
    */
   "bootstrap.site": { sources: ["agent"], lifeSeconds: null, bars: "never" },
   "bootstrap.muster": { sources: ["agent"], lifeSeconds: null, bars: "never" },
   /**
-   * The condition `network.roce` says whether all RoCE rows of the host are set. The onboarding writes the condition `network.roce`. A profile may
-   * allow the host to serve without its RoCE rows.
+   * The condition `network.roce` says whether the host has the addresses of all its RoCE rows. The onboarding writes the condition `network.roce`. A
+   * profile may allow the host to serve without its RoCE rows.
    */
   "network.roce": { sources: ["hub"], lifeSeconds: null, bars: "not_true", tolerates: "MissingButAllowed" },
   /**
    * The condition `agent.noisy` says that the host sends more than its rate limit allows. While the host sends too much, the hub repeats the
-   * condition.
+   * condition `agent.noisy`.
    */
   "agent.noisy": { sources: ["hub"], lifeSeconds: 1_800, bars: "never" },
   "cloud_init.done": { sources: ["cloud-init", "external"], lifeSeconds: null, bars: "never" },
@@ -62,8 +62,8 @@ export type ConditionTypeOf<S extends ConditionSource> = {
 }[ConditionType];
 
 /**
- * The rule for condition names that an external system chose. Muster decides nothing by a condition whose name an external system chose. A condition
- * with an external name holds until the external system reports another value.
+ * The rule for condition names that an external system chose. No decision of Muster depends on a condition whose name an external system chose. A
+ * condition with an external name holds until the external system reports another value.
  */
 const EXTERNAL_RULE: ConditionRule = { sources: ["external"], lifeSeconds: null, bars: "never" };
 /** Condition names that only an agent may use, including agents of other versions. */

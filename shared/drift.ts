@@ -41,7 +41,7 @@ export const DriftDetails = z.strictObject({
   /** The drift's message says what happened, to which object, and what to do next. */
   message: z.string(),
   detected_at: z.string(),
-  /** Why the reconciler did not take the drift's action. `held_back` is null if the action was taken. */
+  /** Why the reconciler did not take the drift's action. `held_back` is null if the reconciler took the action. */
   held_back: z.string().nullable(),
 });
 export type DriftDetails = z.output<typeof DriftDetails>;
@@ -55,7 +55,7 @@ export const DriftAcknowledged = z.strictObject({
 });
 export type DriftAcknowledged = z.output<typeof DriftAcknowledged>;
 
-/** The kinds of status change that a breaker stops when there are too many at once (decision F1). */
+/** The kinds of status change that a breaker stops when too many nodes would change status at once (decision F1). */
 export const BREAKER_KINDS = ["quarantine", "offline"] as const;
 export const BreakerKind = z.enum(BREAKER_KINDS);
 export type BreakerKind = z.output<typeof BreakerKind>;

@@ -199,7 +199,7 @@ export const EVENTS = {
     data: z.strictObject({
       node_id: z.string(),
       hostname: z.string(),
-      /** The onboarding or the reimage that provisioned the node. One of the two ids is null. */
+      /** Either an onboarding or a reimage provisioned the node, so one of the two ids is null. */
       onboarding_id: z.string().nullable(),
       decommission_id: z.string().nullable(),
       assignments: z.int(),

@@ -2,7 +2,8 @@ import { BMC_POWER_FAILURE } from "./bmc-failures.ts";
 
 /**
  * The failure taxonomy of lifecycle 4.7 as data. A failure's class decides what the engine does, and its code says what happened. Each failure class
- * has a closed list of codes, which the compiler checks. Failure codes `unexpected` exist where an outside system can give any answer.
+ * has a closed list of codes, which the compiler checks. Failure codes with `unexpected` in their name exist where an outside system can give any
+ * answer.
  */
 export const NEXT_VERBS = ["retry", "resume", "rerun", "restart_clean", "adopt"] as const;
 
@@ -24,10 +25,10 @@ type Rule = Ending & {
    * While a stage waits for a service, only refused requests count as attempts.
    */
   readonly retry: Retry;
-  /** Whether the engine compensates the stages after a failure of the class (decision W2: only after a failed deploy). */
+  /** Whether the engine undoes the effects of the workflow's stages after a failure of the class (decision W2: only after a failed deploy). */
   readonly compensate: boolean;
   readonly codes: readonly string[];
-  /** Failure codes whose end or retry rule differs from that of their class. */
+  /** Failure codes that differ from their class in the retry rule, in the workflow's final status or in the operator's next action. */
   readonly exceptions?: Readonly<Record<string, Partial<Ending> & { readonly retry?: Retry }>>;
 };
 
@@ -149,7 +150,7 @@ export const FAILURES = {
         nextVerb: "resume",
         nextAction: "Read the agent's log on the host and mend what it complains of, then resume; or cancel the drain.",
       },
-      // A host that could not be cleaned stays out of the pool until a person has looked at it (decision C1).
+      // A host that the agent could not clean gets no tenant until a person has examined the host (decision C1).
       cleaning_failed: {
         endsAs: "failed_manual_intervention",
         nextVerb: "resume",
@@ -266,7 +267,8 @@ export const FAILURES = {
     retry: "never",
     endsAs: "failed_manual_intervention",
     compensate: false,
-    // A rerun from the first stage lets every stage adopt the machine's present state. A resume at the failed stage would fail again (lifecycle 4.9).
+    // A rerun from the first stage lets every stage adopt the machine's present state. A resume at the failed stage would find the same state of the
+    // machine and fail (lifecycle 4.9).
     nextVerb: "rerun",
     nextAction:
       "Look at the machine in MAAS. Where it is nobody's, bring it to New or Ready; where it is this host's, bring it back to what it was. Then rerun, or cancel.",
@@ -341,7 +343,7 @@ export type FailureClass = keyof typeof FAILURES;
 export type FailureCode<C extends FailureClass = FailureClass> = (typeof FAILURES)[C]["codes"][number];
 export const FAILURE_CLASSES = Object.keys(FAILURES) as FailureClass[];
 
-/** The name of the evidence that a compensation failed for good, so that effects of the workflow still exist outside the database. */
+/** The name under which a failure's evidence says that a compensation failed for good, so effects of the workflow remain outside the database. */
 export const NOT_UNDONE = "compensation_failed";
 const ENDING_NOT_UNDONE: Ending = {
   endsAs: "failed_manual_intervention",
@@ -350,7 +352,10 @@ const ENDING_NOT_UNDONE: Ending = {
     "What it did could not be undone. See to what the evidence names under compensation_failed, then restart clean or cancel: either undoes it first.",
 };
 
-/** The rule for a failure: that of its class, with the exceptions of its code. All decisions about a failure use the function `ruleOf`. */
+/**
+ * The rule for a failure is the rule of the failure's class, with the exceptions for the failure's code. All decisions about a failure use the
+ * function `ruleOf`.
+ */
 export function ruleOf(
   failed: Pick<Failure, "class" | "code"> & { readonly evidence?: Evidence },
 ): Omit<Rule, "codes" | "exceptions"> {

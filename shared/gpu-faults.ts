@@ -1,6 +1,6 @@
 /**
- * Why the memory of a GPU was not overwritten. Each code is stable, and has the action that an operator takes next. The agent adds to a message what
- * happened to which GPU.
+ * The codes for why the agent could not overwrite the memory of a GPU, each with the operator's next action. The code of a GPU fault never changes.
+ * The agent's message about a GPU fault says what happened to which GPU.
  */
 export const GPU_FAULTS = {
   unsupported:

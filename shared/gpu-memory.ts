@@ -1,27 +1,31 @@
 import { z } from "zod";
 
 /**
- * The stream that the agent writes into GPU memory and that the hub computes again. The memory that a worker holds is numbered as one range of bytes:
- * its allocations, in their order. The stream is ChaCha20 with the task's seed as its key, and has one nonce for each chunk of each GPU.
+ * The agent overwrites GPU memory with a stream of bytes, which the hub can compute too. A worker is an agent's process that holds the memory of one
+ * GPU, and numbers its allocations as one range of bytes. The stream is ChaCha20 with the task's seed as its key, and has one nonce for each chunk of
+ * a GPU's range. `CHUNK_BYTES` is the length of a chunk.
  */
 export const CHUNK_BYTES = 2 ** 30;
-/** The part of the range that one answer of a challenge covers. A chunk contains whole sample blocks. */
+/**
+ * The length of a sample block, the part of a GPU's memory that one answer to the hub's challenge covers. Each chunk contains a whole number of
+ * sample blocks.
+ */
 export const SAMPLE_BLOCK_BYTES = 64 * 1024;
-/** The length of a ChaCha20 block, which is the unit in which the check counts mismatches. */
+/** The length of a ChaCha20 block, which is the unit in which a worker counts differences between the GPU's memory and the stream. */
 export const STREAM_BLOCK_BYTES = 64;
-/** The unit in which the scan counts memory that is not zero. */
+/** The unit in which a worker's scan counts GPU memory that is not zero. */
 export const SCAN_UNIT_BYTES = 16;
-/** Each allocation is a multiple of this size, which is the granularity of the driver. */
+/** Each allocation of GPU memory is a multiple of 2 MiB, which is the granularity of the CUDA driver. */
 export const ALLOCATION_STEP_BYTES = 2 * 2 ** 20;
 
-/** More memory than any GPU has. A larger number in an answer of a host is wrong. */
+/** More memory than any GPU has. If a host reports a larger number of bytes for a GPU, the report is wrong. */
 export const MOST_GPU_BYTES = 2 ** 42;
 export const MOST_GPUS = 16;
 export const MOST_SAMPLE_BLOCKS = 64;
 
 /**
- * The nonce of a chunk: the number of the GPU in the task's order, and the number of the chunk in the GPU's range. The seed belongs to one task, so
- * no nonce is used twice with one key.
+ * The nonce of a chunk consists of the GPU's number in the task's order and the chunk's number in the GPU's memory. A seed belongs to one task, so
+ * ChaCha20 never uses a nonce twice with one key.
  */
 export function chunkNonce(gpu: number, chunk: number): Uint8Array {
   const nonce = new Uint8Array(12);
@@ -31,10 +35,13 @@ export function chunkNonce(gpu: number, chunk: number): Uint8Array {
   return nonce;
 }
 
-/** The number of sample blocks in a range. The last bytes of a range that is no multiple of a sample block belong to no sample block. */
+/** Returns how many whole sample blocks a GPU's memory has. The bytes after the last whole sample block belong to no sample block. */
 export const sampleBlocksIn = (bytes: number): number => Math.floor(bytes / SAMPLE_BLOCK_BYTES);
 
-/** The text before the memory's bytes in the message of an answer. The text binds the answer to the task, the GPU and the place. */
+/**
+ * The prefix in the message whose HMAC answers a challenge; the bytes of a sample block follow. The prefix binds an answer to one task, one GPU and
+ * one sample block.
+ */
 export const answerPrefix = (fillTaskId: string, uuid: string, block: number): string =>
   `${fillTaskId}|${uuid}|${block}|`;
 
@@ -46,31 +53,37 @@ export const GpuUuid = z.string().regex(/^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a
 export const PciAddress = z.string().regex(/^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}[.][0-7]$/);
 
 /**
- * The statement of a worker that has filled and checked the memory of a GPU, and does not know the questions of the challenge yet. The worker still
- * holds the memory.
+ * A worker's report that it has filled and checked a GPU's memory, before the hub says about which sample blocks it asks. After its commitment, the
+ * worker still holds the GPU's memory.
  */
 export const GpuCommitment = z.strictObject({
   uuid: GpuUuid,
   pci_address: PciAddress,
   /** The version of the driver's CUDA interface, for example 13000. */
   cuda_version: z.int().min(0).max(1_000_000),
-  /** How many bytes the worker got from the driver, filled and checked. */
+  /** How many bytes of GPU memory the worker got from the driver, filled and checked. */
   allocated_bytes: Bytes,
-  /** The memory that NVIDIA's management library reports for the GPU. Null if the library did not answer. */
+  /** How much memory NVIDIA's management library reports for the GPU, or null if the library did not answer. */
   total_bytes: Bytes.nullable(),
   /** The part of `total_bytes` that the driver keeps for itself. */
   reserved_bytes: Bytes.nullable(),
-  /** The memory that the CUDA driver reports. The driver reports less than the management library. */
+  /** How much memory the CUDA driver reports for the GPU, which is less than NVIDIA's management library reports. */
   visible_bytes: Bytes,
-  /** Why the GPU did not compute, so that the host filled and compared the memory by copies. Null if the GPU computed. */
+  /**
+   * Why the GPU could not run the worker's kernels, so that the host filled and compared the GPU's memory by copies. `kernels_error` is null if the
+   * GPU ran the kernels.
+   */
   kernels_error: z.string().max(256).nullable(),
-  /** How many units of 16 bytes were not zero before the worker wrote anything. */
+  /** How many units of 16 bytes of the GPU's memory were not zero before the worker wrote anything. */
   prefill_nonzero_units: Count,
-  /** How many units consisted of the marker of an earlier pass. Null if the order has no marker. */
+  /**
+   * How many units of 16 bytes still consisted of the marker, which an earlier worker of the task wrote. `prefill_marker_units` is null if the task's
+   * order has no marker.
+   */
   prefill_marker_units: Count.nullable(),
-  /** How many blocks of 64 bytes differed from the stream. */
+  /** How many blocks of 64 bytes of the GPU's memory differed from the stream that the worker had written. */
   mismatched_blocks: Count,
-  /** The place of the first difference, as a number of bytes in the worker's range. */
+  /** The offset in bytes of the first difference between the GPU's memory and the stream. */
   first_mismatch: Bytes.nullable(),
   open_ms: Milliseconds,
   allocate_ms: Milliseconds,
@@ -80,10 +93,10 @@ export const GpuCommitment = z.strictObject({
 });
 export type GpuCommitment = z.output<typeof GpuCommitment>;
 
-/** The statement of a worker that has zeroed and freed the memory of a GPU. */
+/** A worker's report that it has zeroed and freed the memory of a GPU. */
 export const GpuRelease = z.strictObject({
   zeroed_bytes: Bytes,
-  /** How many units of 16 bytes were not zero after the worker had zeroed the memory. */
+  /** How many units of 16 bytes were not zero after the worker had zeroed the GPU's memory. */
   nonzero_units: Count,
   answer_ms: Milliseconds,
   zero_ms: Milliseconds,
@@ -91,10 +104,10 @@ export const GpuRelease = z.strictObject({
 });
 export type GpuRelease = z.output<typeof GpuRelease>;
 
-/** The number of a sample block in the range of a GPU. */
+/** The number of a sample block in the memory of a GPU, from 0 on. */
 export const SampleBlock = z
   .int()
   .min(0)
   .max(MOST_GPU_BYTES / SAMPLE_BLOCK_BYTES);
-/** An HMAC-SHA256 in base64url. */
+/** The answer of a worker about one sample block: an HMAC-SHA256 in base64url. */
 export const GpuAnswer = z.string().regex(/^[A-Za-z0-9_-]{43}$/);

@@ -1,6 +1,6 @@
 /**
- * The kinds of evidence that two hosts use one identity (decision I1), with a description. Events, conditions and the API use the codes of this
- * evidence for two hosts with one identity.
+ * The kinds of evidence that two hosts use one identity (decision I1), with a description. Events, conditions and API answers contain the codes of
+ * evidence that two hosts use one identity.
  */
 export const CLONE_EVIDENCE = {
   replaced_certificate: "a certificate was used again and again after the one that replaced it",

@@ -13,8 +13,8 @@ export interface JsonBounds {
 }
 
 /**
- * A schema for JSON of any shape and of limited size. The check of the JSON stops at the first exceeded limit, so a large value costs no more than
- * the limit.
+ * A schema for JSON of any shape and of limited size. The check of the JSON stops at the first exceeded limit, so no value makes the check slower
+ * than the largest allowed value.
  */
 export const boundedJson = (bounds: JsonBounds): z.ZodType<Json> =>
   z.custom<Json>(

@@ -2,7 +2,7 @@ import type { Evidence } from "./failures.ts";
 
 /** An effect of a workflow that still exists outside the database after the workflow has ended. */
 export interface Leftover {
-  /** What effect still exists, and in which state. */
+  /** Which effect of the workflow still exists, and in which state. */
   readonly message: string;
   readonly nextAction: string;
   readonly evidence: Evidence;

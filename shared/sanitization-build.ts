@@ -5,7 +5,7 @@ import { claimsOf, type KnownMedium, mediaOf, notCoveredBy, type Statement } fro
 import { judge, residueVerdict } from "./sanitization-verdict.ts";
 import type { CleaningStep } from "./tasks/cleaning-step.ts";
 
-/** The facts of a turnover from which its record is made. */
+/** The facts of a turnover from which the hub makes the sanitization record. */
 export interface RecordFacts
   extends Pick<
     SanitizationRecord,
@@ -25,20 +25,20 @@ export interface RecordFacts
     | "agent"
     | "hub"
   > {
-  /** The comparison with the node's baseline; null if no task looked for residue. */
+  /** The comparison of the host with the node's baseline, or null if no task looked for residue. */
   readonly residue: { readonly has_baseline: boolean; readonly items: readonly ResidueItem[] } | null;
   readonly known_media: readonly KnownMedium[];
-  /** Sentences of other parts of the hub, e.g. about the memory of each GPU. */
+  /** Sentences that other parts of the hub add to the sanitization record, for example about the memory of each GPU. */
   readonly statements: readonly Statement[];
-  /** Why no agent signs the record. Null if an agent is asked to sign. */
+  /** Why the hub asks no agent to sign the sanitization record, or null if the hub asks an agent. */
   readonly unsigned_reason: string | null;
 }
 
-/** How much of each part a record contains. A record that is too large gets the next narrower limits. */
+/** Limits for the size of each part of a sanitization record. If a record is too large, the hub makes it with the next narrower limits instead. */
 interface Limits {
   readonly names: number;
   readonly reasonText: number;
-  /** The steps whose evidence is kept: all steps, the steps that are not `ok` or skipped, or none. */
+  /** The cleaning steps whose evidence the record contains: all steps, only the steps that are neither `ok` nor skipped, or none. */
   readonly evidence: "all" | "bad" | "none";
   readonly message: number;
   readonly goodSteps: number;
@@ -102,7 +102,10 @@ const limited = (record: SanitizationRecord, limits: Limits): SanitizationRecord
   not_covered: record.not_covered.slice(0, limits.sentences),
 });
 
-/** The numbers by which two versions of a record are compared. A cut text counts as not kept. */
+/**
+ * Counts what a version of a sanitization record contains, for a comparison with the whole record. The counts leave out each text that the hub has
+ * cut.
+ */
 function countsOf(
   { tasks, residue, media, reasons, claims, not_covered }: SanitizationRecord,
   whole: SanitizationRecord,
@@ -132,8 +135,9 @@ function cutOf(kept: SanitizationRecord, whole: SanitizationRecord): Sanitizatio
 }
 
 /**
- * Makes the record of a turnover, with verdict, claims and what they do not cover. The verdict comes from all facts. A record that would be too large
- * leaves the least important facts out and says how many.
+ * Makes the sanitization record of a turnover, with its verdict, its claims and what the claims do not cover. The verdict follows from all facts of
+ * the turnover, also from those that the record leaves out. A sanitization record that would be too large leaves out its least important facts, and
+ * says how many.
  */
 export function buildRecord(facts: RecordFacts): { readonly record: SanitizationRecord; readonly text: string } {
   const { residue, known_media, statements, unsigned_reason, ...same } = facts;

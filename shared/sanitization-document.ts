@@ -8,8 +8,8 @@ import { TrustChain } from "./trust.ts";
 const Base64 = z.string().regex(/^[A-Za-z0-9+/]+={0,2}$/);
 
 /**
- * What the hub signs with its order key: which record it accepted, with which signature of which agent, and when. The member `format` names the format
- * of the signed text, so that a signature is never valid for another format.
+ * The hub's countersignature states which sanitization record the hub accepted, with which signature of which agent, and when. The member `format`
+ * names the format of the signed text, so that a signature is never valid for another format.
  */
 export const Countersignature = z.strictObject({
   format: z.literal("muster-sanitization-countersignature/1"),
@@ -17,16 +17,19 @@ export const Countersignature = z.strictObject({
   node_id: NodeId,
   sequence: z.int().min(1),
   record_sha256: Sha256,
-  /** The agent's signature in base64, and the SHA-256 of the agent's certificate in DER. Both are null for a record that no agent signed. */
+  /**
+   * The agent's signature in base64, and the SHA-256 of the agent's certificate in DER. Both fields about the agent's signature are null for a
+   * sanitization record that no agent signed.
+   */
   agent_signature: Base64.max(128).nullable(),
   agent_certificate_sha256: Sha256.nullable(),
-  /** The order key that signed: base64url of the raw key, and its generation (decision I6). */
+  /** The hub's order key that made the countersignature, as base64url of the raw key, and the generation of the order key (decision I6). */
   order_key: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
   key_generation: z.int().min(1),
   countersigned_at: Timestamp,
 });
 export type Countersignature = z.output<typeof Countersignature>;
-/** The facts that the hub states about a record. The signer adds the key. */
+/** The facts that the hub's countersignature states about a sanitization record. The hub adds its order key when it signs the facts. */
 export type Countersigned = Omit<Countersignature, "format" | "order_key" | "key_generation">;
 
 export const countersignatureText = (facts: Omit<Countersignature, "format">): string =>
@@ -34,12 +37,12 @@ export const countersignatureText = (facts: Omit<Countersignature, "format">): s
 
 export const DOCUMENT_FORMAT = "muster-sanitization-document/1";
 
-/** A sanitization record as the hub exports it: the texts exactly as they were signed, the signatures, and what is needed to verify them. */
+/** A sanitization record as the hub exports it: the exact signed texts, the signatures, and what a reader needs to verify the signatures. */
 export const SanitizationDocument = z.strictObject({
   format: z.literal(DOCUMENT_FORMAT),
-  /** The record's canonical JSON. */
+  /** The canonical JSON of the sanitization record. */
   text: z.string().min(2).max(MOST_RECORD_BYTES),
-  /** The signature of the agent; null for a record that no agent signed. */
+  /** The agent's signature of the sanitization record, or null if no agent signed the record. */
   agent: z
     .strictObject({
       algorithm: z.literal(AGENT_SIGNATURE_ALGORITHM),
@@ -49,12 +52,12 @@ export const SanitizationDocument = z.strictObject({
     .nullable(),
   hub: z.strictObject({
     algorithm: z.literal("ed25519"),
-    /** The countersignature's canonical JSON. */
+    /** The canonical JSON of the hub's countersignature. */
     text: z.string().min(2).max(4_096),
     signature: Base64.max(128),
     public_key_pem: z.string().max(256),
   }),
-  /** The statements by which the hub's order keys follow each other. */
+  /** The statements in which each order key of the hub signs the next order key. */
   statements: TrustChain,
 });
 export type SanitizationDocument = z.output<typeof SanitizationDocument>;

@@ -34,7 +34,7 @@ export const item = (more: Partial<ResidueItem> = {}): ResidueItem => ({
   ...more,
 });
 
-/** The facts of a turnover after which the host is clean. */
+/** The facts of a turnover that lead to the verdict `clean`. */
 export const cleanFacts = (more: Partial<RecordFacts> = {}): RecordFacts => ({
   record_id: randomUUID(),
   node: {
@@ -84,7 +84,10 @@ const steps = fc.record({
   ),
 });
 
-/** Facts over the whole domain of what decides a verdict: small sets of types, steps and targets, with every outcome and every kind of gap. */
+/**
+ * Generates facts of a turnover over the whole domain of what decides the verdict. The sets of task types, steps and targets are small; every outcome
+ * and every kind of gap occurs.
+ */
 export const anyFacts: fc.Arbitrary<RecordFacts> = fc
   .record({
     required: fc.array(fc.record({ type: types, step: fc.option(names) }), { maxLength: 3 }),

@@ -2,7 +2,10 @@ import { z } from "zod";
 import { NodeId, TaskId } from "./ids.ts";
 import { canonicalJson } from "./json.ts";
 
-/** The name of the record's format. A record of another format is another text, so a signature never counts for both. */
+/**
+ * The name of the format of sanitization records. A sanitization record contains the name of its format, so the agent's signature is valid for that
+ * format only.
+ */
 export const RECORD_FORMAT = "muster-sanitization/1";
 /** The largest sanitization record: bytes of its canonical JSON in UTF-8. */
 export const MOST_RECORD_BYTES = 64 * 1024;
@@ -12,7 +15,7 @@ export const AGENT_SIGNATURE_ALGORITHM = "ecdsa-p256-sha256";
 
 export const Sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** The agent that must sign the record, as the hub knows it when it writes the record. */
+/** The agent that must sign the sanitization record, as the hub knows the agent when the hub writes the record. */
 export const RecordAgent = z.object({
   version: z.string().max(64),
   boot_id: z.string().max(64),
@@ -20,7 +23,10 @@ export const RecordAgent = z.object({
   public_key_sha256: Sha256,
 });
 
-/** The part of a record that its agent checks before it signs. A newer hub may write members that an older agent does not know. */
+/**
+ * The members of a sanitization record that the agent checks before it signs the record. The agent ignores all other members, because a newer hub may
+ * write members that an older agent does not know.
+ */
 const Signable = z.object({
   format: z.literal(RECORD_FORMAT),
   node: z.object({ id: NodeId }),
@@ -32,15 +38,15 @@ const Signable = z.object({
 export type SignableRecord = z.output<typeof Signable>;
 
 /**
- * Parses a record that its agent is asked to sign. The result is a text with the reason if the text is no canonical JSON of a record. Only canonical
- * text is signed, so that one record never has two texts.
+ * Parses a sanitization record that the hub asks the agent to sign. Returns the reason as a text if `text` is not the canonical JSON of a
+ * sanitization record. The agent signs only canonical JSON, so that no sanitization record has two signed texts.
  */
 export function readSignable(text: string): SignableRecord | string {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    // The caller reports the reason to the hub.
+    // The caller reports to the hub that the text is not JSON.
     return "it is not JSON";
   }
   if (canonicalJson(value) !== text) return "it is not canonical JSON";

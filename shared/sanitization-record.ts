@@ -5,12 +5,15 @@ import { canonicalJson } from "./json.ts";
 import { MOST_RECORD_BYTES, MOST_RECORD_TASKS, RECORD_FORMAT, RecordAgent, Sha256 } from "./sanitization-format.ts";
 import { CleaningSteps } from "./tasks/cleaning-step.ts";
 
-/** How far the system is trusted on which the cleaning ran: the tenant's own system, a new one, or a new one after the machine was without power. */
+/** The operating system that ran the cleaning: the tenant's own system, a new system, or a new system after the machine was without power. */
 export const TRUST_LEVELS = ["in_place", "reimaged", "reimaged_cold"] as const;
 export const RECORD_VERDICTS = ["clean", "not_clean", "incomplete"] as const;
 export type RecordVerdict = (typeof RECORD_VERDICTS)[number];
 
-/** Reasons for a verdict. The value says which verdict the reason leads to; `not_clean` takes precedence over `incomplete`. */
+/**
+ * The reasons for the verdict of a sanitization record, each with the verdict to which the reason leads. The verdict `not_clean` takes precedence
+ * over `incomplete`.
+ */
 export const VERDICT_REASONS = {
   step_failed: "not_clean",
   task_failed: "not_clean",
@@ -35,7 +38,7 @@ const Name = z.string().min(1).max(64);
 const Code = z.string().regex(/^[A-Za-z0-9._:-]{1,64}$/);
 const Uuid = z.uuid();
 
-/** A cleaning step that the node's profile requires. A requirement without a step means all steps of the task type. */
+/** A cleaning step that the node's profile requires. A requirement whose `step` is null means all steps of the task type. */
 const Requirement = z.strictObject({ type: Code, step: Code.nullable() });
 export type Requirement = z.output<typeof Requirement>;
 
@@ -43,7 +46,9 @@ const RecordTask = z.strictObject({
   task_id: TaskId,
   epoch: z.int().min(1),
   type: Code,
-  /** The SHA-256 of the task's result in canonical JSON. A task that ended without a result has an error in its place. */
+  /**
+   * The SHA-256 of the task's result in canonical JSON. `result_sha256` is null for a task that ended without a result, whose error is in `error`.
+   */
   result_sha256: Sha256.nullable(),
   error: Code.nullable(),
   steps: CleaningSteps,
@@ -55,9 +60,9 @@ const ResidueItem = z.strictObject({
   item: Code,
   status: z.enum(["clean", "found", "unreadable"]),
   names: z.array(Short).max(MOST_RESIDUE_NAMES),
-  /** The number of findings beyond those that are named. */
+  /** The number of findings that the sanitization record does not name. */
   more: z.int().min(0),
-  /** Why the item is unreadable. */
+  /** Why the residue item is unreadable. */
   reason: Short.nullable(),
 });
 export type ResidueItem = z.output<typeof ResidueItem>;
@@ -73,7 +78,7 @@ const Share = z.number().min(0).max(1);
 /** What the hub concludes about the memory of one GPU, and what the node's profile requires. */
 const RecordGpu = z.strictObject({
   uuid: Short,
-  /** Null means that nothing can be claimed about the GPU. */
+  /** The level is null if the hub can claim nothing about the GPU's memory. */
   level: z.enum(GPU_LEVELS).nullable(),
   share: Share,
   bytes_overwritten: z.number().nullable(),
@@ -83,7 +88,10 @@ const RecordGpu = z.strictObject({
 });
 export type RecordGpu = z.output<typeof RecordGpu>;
 
-/** A medium of the host, with the fields of a certificate of NIST SP 800-88. A field that nobody reported is null. */
+/**
+ * A medium of the host, such as a disk, with the fields of a sanitization certificate of NIST SP 800-88. A field of a medium is null if nobody
+ * reported its value.
+ */
 const Medium = z.strictObject({
   kind: Name,
   maker: Short.nullable(),
@@ -102,7 +110,7 @@ const Medium = z.strictObject({
 });
 export type Medium = z.output<typeof Medium>;
 
-/** The parts of a record that may be cut because the record is too large. */
+/** The parts that the hub may cut from a sanitization record that would be too large. */
 const CUT_PARTS = [
   "steps",
   "evidence",
@@ -118,8 +126,8 @@ const CUT_PARTS = [
 const Sentence = z.string().min(1).max(2_048);
 
 /**
- * The record of one turnover (architecture 14.5, decision C1). The canonical JSON of the record is what agent and hub sign. The format is fixed: a
- * record of a changed format needs another name of the format.
+ * The sanitization record of one turnover (architecture 14.5, decision C1). The agent signs the canonical JSON of the record, and the hub
+ * countersigns its SHA-256. The format of sanitization records is fixed: a changed format needs another name.
  */
 export const SanitizationRecord = z.strictObject({
   format: z.literal(RECORD_FORMAT),
@@ -133,7 +141,7 @@ export const SanitizationRecord = z.strictObject({
     product: Short.nullable(),
     system_uuid: Short.nullable(),
   }),
-  /** The number of the record in the node's chain, from 1 on, and the SHA-256 of the node's previous record. */
+  /** The number of the sanitization record among the node's records, from 1 on, and the SHA-256 of the node's previous record. */
   sequence: z.int().min(1),
   previous_sha256: Sha256.nullable(),
   allocation: z
@@ -161,7 +169,10 @@ export const SanitizationRecord = z.strictObject({
   reasons: z.array(z.strictObject({ code: z.enum(REASON_CODES), about: z.string().max(400) })).max(512),
   claims: z.array(Sentence).max(1_024),
   not_covered: z.array(Sentence).max(1_024),
-  /** What the record leaves out because it would be too large otherwise. The results' SHA-256 cover the whole results. */
+  /**
+   * What the sanitization record leaves out because it would be too large otherwise. The SHA-256 of a task's result covers the whole result, also
+   * what the record leaves out.
+   */
   cut: z.array(z.strictObject({ what: z.enum(CUT_PARTS), kept: z.int().min(0), of: z.int().min(1) })),
   agent: RecordAgent.strict().nullable(),
   signed_by_agent: z.boolean(),
@@ -173,14 +184,14 @@ export type SanitizationRecord = z.output<typeof SanitizationRecord>;
 /** The length in bytes of a text in UTF-8. */
 export const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
 
-/** Parses the text of a record. The result is a text with the reason if the text is no canonical JSON of a record. */
+/** Parses the text of a sanitization record. Returns the reason as a text if `text` is not the canonical JSON of a sanitization record. */
 export function readRecord(text: string): SanitizationRecord | string {
   if (bytesOf(text) > MOST_RECORD_BYTES) return `it has more than ${MOST_RECORD_BYTES} bytes`;
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    // The caller reports the reason.
+    // The caller reports that the text is not JSON.
     return "it is not JSON";
   }
   if (canonicalJson(value) !== text) return "it is not canonical JSON";

@@ -2,7 +2,7 @@ import type { Medium, RecordGpu, SanitizationRecord } from "./sanitization-recor
 import { type Done, lastSteps } from "./sanitization-verdict.ts";
 import type { CleaningStep } from "./tasks/cleaning-step.ts";
 
-/** Words that no claim may contain, because no step of a turnover shows so much (decision C2). */
+/** Words that no claim of a sanitization record may contain, because no step of a turnover shows so much (decision C2). */
 export const FORBIDDEN = /proven|proof|certif|secure(ly)?[ -]eras|guarantee/i;
 
 const text = (value: unknown): string | null => (typeof value === "string" && value !== "" ? value : null);
@@ -10,8 +10,8 @@ const count = (value: unknown): number | null => (typeof value === "number" && v
 const METHODS = ["clear", "purge"] as const;
 
 /**
- * The medium that a step worked on, by the names that a step's evidence uses for the fields of NIST SP 800-88. A step without `media_kind` worked on
- * no medium. Only a step with the outcome `ok` counts as a method.
+ * Returns the medium that a cleaning step worked on, from the step's evidence. A cleaning step without `media_kind` in its evidence worked on no
+ * medium. The medium has a sanitization method (`clear` or `purge`) only if the step's outcome is `ok`.
  */
 function mediumOf({ outcome, evidence }: CleaningStep, source: string): Medium | null {
   const kind = text(evidence["media_kind"]);
@@ -53,7 +53,10 @@ const NOTHING_DONE = {
   verification_result: null,
 } as const;
 
-/** The memory of a GPU as a medium. A reset alone is no method, because it does not overwrite the memory. */
+/**
+ * Returns the memory of a GPU as a medium of the sanitization record. A reset of a GPU is no sanitization method, because a reset does not overwrite
+ * the memory.
+ */
 const gpuMedium = ({ uuid, level, bytes_overwritten, bytes_total }: RecordGpu, source: string): Medium => ({
   ...NOTHING_DONE,
   kind: "gpu_memory",
@@ -69,10 +72,7 @@ const gpuMedium = ({ uuid, level, bytes_overwritten, bytes_total }: RecordGpu, s
   verification_result: level === "challenge_verified" ? "answered correctly" : null,
 });
 
-/**
- * The media of a host: those that steps worked on, the memory of each GPU that the hub judged, and those that the inventory names and nothing worked
- * on.
- */
+/** Returns the media of a host: those that cleaning steps worked on, the memory of each judged GPU, and the untreated media of the inventory. */
 export function mediaOf(
   { tasks, gpus }: Pick<SanitizationRecord, "tasks" | "gpus">,
   known: readonly KnownMedium[],
@@ -87,7 +87,7 @@ export function mediaOf(
   for (const { kind } of treated) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
   const left = known.filter(({ kind, serial }) => {
     if (serial !== null) return !serials.has(serial);
-    // A medium without a serial number, such as a GPU in the inventory, is matched by number.
+    // Media of the inventory without serial numbers, such as GPUs, are compared with the treated media only by their number of each kind.
     const rest = kinds.get(kind) ?? 0;
     kinds.set(kind, rest - 1);
     return rest <= 0;
@@ -95,7 +95,7 @@ export function mediaOf(
   return [...treated, ...left.map((medium) => ({ ...medium, source, ...NOTHING_DONE }))];
 }
 
-/** A text of the host in a sentence. A text that would make the sentence say more than the step shows is left out. */
+/** Returns a text of the host for a sentence of the record. A text with a word that no claim may contain becomes "without a name". */
 const told = (value: string | null): string =>
   value === null || FORBIDDEN.test(value) || !/^[\x20-\x7e]{1,80}$/.test(value) ? "without a name" : value;
 const nameOf = ({ kind, model, serial }: Medium): string =>
@@ -128,13 +128,13 @@ const TRUST_CLAIMS = {
   ],
 } as const satisfies Record<SanitizationRecord["trust"], readonly string[]>;
 
-/** Sentences that another part of the hub makes about its own cleaning, e.g. about the memory of a GPU. */
+/** Sentences for the sanitization record that another part of the hub makes about its own cleaning, for example of a GPU's memory. */
 export interface Statement {
   readonly claim: string;
   readonly not_covered: readonly string[];
 }
 
-/** The exact sentences that the record claims. A record that no agent signed claims nothing. */
+/** Returns the exact sentences that the sanitization record claims. A sanitization record that no agent signed claims nothing. */
 export function claimsOf(record: Told, statements: readonly Statement[]): string[] {
   const { agent, tasks, media, residue, trust } = record;
   if (!record.signed_by_agent || agent === null) return [];
@@ -173,7 +173,7 @@ const GPU_REST =
 const notPossible = ({ step, type, target }: Done): string =>
   `The step ${told(step)} of ${told(type)} on ${told(target)} was not possible on this host.`;
 
-/** The exact sentences about what the record does not cover. */
+/** Returns the exact sentences about what the sanitization record does not cover. */
 export function notCoveredBy(record: Told, statements: readonly Statement[]): string[] {
   const { trust, allocation, media, tasks } = record;
   const hasGpu = media.some(({ kind }) => kind.startsWith("gpu"));

@@ -21,15 +21,15 @@ export type Judged = Pick<
   "required" | "tasks" | "unconfirmed_tasks" | "residue" | "gpus" | "trust" | "signed_by_agent" | "unsigned_reason"
 >;
 
-/** A step of a task with the task's type and id. */
+/** A cleaning step, with the type and the id of its task. */
 export interface Done extends CleaningStep {
   readonly type: string;
   readonly taskId: string;
 }
 
 /**
- * The last outcome of each step on each target. A later task of the same type may repeat a failed step, and then the repetition counts. A step that a
- * later task does not repeat still counts.
+ * Returns the last outcome of each cleaning step on each target. If a later task of the same type repeats a cleaning step, the verdict depends on the
+ * repetition. A cleaning step that no later task repeats keeps its outcome.
  */
 export function lastSteps(tasks: readonly RecordTask[]): readonly Done[] {
   const last = new Map<string, Done>();
@@ -38,23 +38,24 @@ export function lastSteps(tasks: readonly RecordTask[]): readonly Done[] {
   return [...last.values()];
 }
 
-/** The last task of each type. The tasks are in the order in which they were queued. */
+/** Returns the last task of each type. The argument `tasks` is in the order in which the hub queued the tasks. */
 const lastTasks = (tasks: readonly RecordTask[]): readonly RecordTask[] => [
   ...new Map(tasks.map((task) => [task.type, task])).values(),
 ];
 
-/** Whether the requirement names this step. */
+/** True if the requirement names the cleaning step, or all steps of the step's task type. */
 const meets = ({ type, step }: Requirement, done: Done): boolean =>
   done.type === type && (step === null || done.step === step);
 
 const nameOf = ({ type, step }: Requirement): string => (step === null ? type : `${step} of ${type}`);
-/** A text of the host in a reason, without characters that a terminal could obey. */
+/** Returns a text of the host for a reason of the verdict, without characters that a terminal could obey. */
 const told = (text: string): string => text.replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, "?").slice(0, 120);
 const about = (done: Done): string => `${told(done.step)} of ${done.type} on ${told(done.target)}`;
 
 /**
- * A requirement with a named step is met if the step was `ok` on every target. A requirement for a whole task type also accepts skipped steps beside
- * at least one `ok` step, because a host need not have each thing that the task would clean.
+ * Returns why a requirement is not met, or null. A requirement that names a step is met if the step was `ok` on every target. A requirement for a
+ * whole task type is met if at least one step was `ok`, and every other step was `ok` or skipped. A cleaning step may be skipped, because a host need
+ * not have everything that the task would clean.
  */
 function faultOf(requirement: Requirement, steps: readonly Done[]): Reason | null {
   const own = steps.filter((done) => meets(requirement, done));
@@ -64,7 +65,7 @@ function faultOf(requirement: Requirement, steps: readonly Done[]): Reason | nul
   return other === undefined ? null : { code: "required_not_ok", about: `${about(other)}: ${other.outcome}` };
 }
 
-/** The residue's verdict. Without items nothing was looked at, so the residue counts as unreadable. */
+/** Returns the verdict about residue on the host. If the agent read no item, nobody looked for residue, so the verdict is `unreadable`. */
 export function residueVerdict(hasBaseline: boolean, items: readonly ResidueItem[]): Residue["verdict"] {
   if (items.some(({ status }) => status === "found")) return "found";
   if (items.length === 0 || items.some(({ status }) => status === "unreadable")) return "unreadable";
@@ -88,7 +89,7 @@ function residueReasons({ residue, trust }: Judged): Reason[] {
   return [{ code, about: (named.join(", ") || "the node has no baseline, or nothing was looked at").slice(0, 400) }];
 }
 
-/** Whether the level and the overwritten share of a GPU's memory are lower than the profile requires. */
+/** True if the claim level or the overwritten share of a GPU's memory is lower than the profile requires. */
 const isBelow = ({ level, share, required_level, required_share }: RecordGpu): boolean =>
   required_level !== null &&
   (level === null || GPU_LEVELS.indexOf(level) < GPU_LEVELS.indexOf(required_level) || share < required_share);
@@ -99,15 +100,15 @@ const gpuReasons = ({ gpus }: Judged): Reason[] =>
     about: `${told(uuid)}: ${level ?? "nothing"} of a share of ${share}, and ${required_level} of ${required_share} is required`,
   }));
 
-/** Whether a requirement rests on a result that the agent could not confirm. */
+/** True if a requirement of the node's profile depends on a step of the task `taskId`. */
 const restsOn = (record: Judged, taskId: string): boolean =>
   lastSteps(record.tasks).some(
     (done) => done.taskId === taskId && record.required.some((requirement) => meets(requirement, done)),
   );
 
 /**
- * The verdict of a record with all its reasons. The verdict fails closed: what nobody did, read or signed is never clean. A step that is not required
- * and not possible changes no verdict; the record names it among what is not covered.
+ * Returns the verdict of a sanitization record with all its reasons. The verdict fails closed: what nobody did, read or signed is never clean. A
+ * cleaning step that is neither required nor possible on the host does not change the verdict; `not_covered` of the record names the step.
  */
 export function judge(record: Judged): { readonly verdict: RecordVerdict; readonly reasons: readonly Reason[] } {
   const steps = lastSteps(record.tasks);

@@ -4,7 +4,10 @@ import { readRecord, type SanitizationRecord } from "./sanitization-record.ts";
 import { judge } from "./sanitization-verdict.ts";
 import { followTrust, sequenceOf, type Trust, type TrustChain, type VerifyText } from "./trust.ts";
 
-/** The cryptography that the verifier needs. Each function returns null or false for unreadable input. */
+/**
+ * The cryptographic functions that the verifier of sanitization records needs. Each cryptographic function returns null or false for unreadable
+ * input.
+ */
 export interface RecordCrypto {
   readonly sha256: (text: string) => string;
   /** Reads a certificate in PEM. */
@@ -15,12 +18,12 @@ export interface RecordCrypto {
     /** Verifies an ECDSA signature in base64 with the certificate's key. */
     readonly verify: (text: string, signature: string) => boolean;
   } | null;
-  /** The Ed25519 key of a PEM as base64url of the raw key. */
+  /** Returns the Ed25519 key of a PEM text as base64url of the raw key. */
   readonly orderKey: (pem: string) => string | null;
   readonly verifyOrder: VerifyText;
 }
 
-/** The kinds of faults that the verifier finds. */
+/** The kinds of faults that the verifier finds in sanitization records. */
 export const RECORD_FAULTS = [
   "document_unreadable",
   "record_unreadable",
@@ -44,15 +47,15 @@ const fault = (code: RecordFault["code"], message: string): RecordFault => ({ co
 
 export interface VerifiedRecord {
   readonly faults: readonly RecordFault[];
-  /** The record; null if the document or its text is unreadable. */
+  /** The sanitization record, or null if the exported document or the record's text is unreadable. */
   readonly record: SanitizationRecord | null;
   readonly sha256: string | null;
   readonly orderKey: string | null;
 }
 
 /**
- * The order keys that follow from one trusted key by the chain of statements. A later key does not vouch for an earlier one, because anybody could
- * state that his own key comes before.
+ * Returns the hub's order keys that follow from one trusted order key by the chain of signed statements. A trusted order key does not vouch for keys
+ * before it, because anybody could sign a statement that his own key came before.
  */
 function keysAfter(chain: TrustChain, trusted: string, verify: VerifyText): ReadonlySet<string> {
   const keys = new Set([trusted]);
@@ -128,10 +131,13 @@ function hubFaults(
   ];
 }
 
-/** Signatures in a document are base64, as `openssl` reads it. Signatures of orders and statements are base64url. */
+/**
+ * Signatures in an exported document are base64, which `openssl` reads. Signatures of task orders and of statements about the hub's keys are
+ * base64url.
+ */
 const urlSafe = (text: string): string => text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
 
-/** A record whose steps were not cut has the verdict that follows from its steps. */
+/** If the hub cut no cleaning step from a sanitization record, the verdict must follow from the record's steps. */
 function verdictFaults(record: SanitizationRecord): RecordFault[] {
   if (record.cut.some(({ what }) => what === "steps")) return [];
   const { verdict } = judge(record);
@@ -141,8 +147,8 @@ function verdictFaults(record: SanitizationRecord): RecordFault[] {
 }
 
 /**
- * Verifies one exported record offline. `trusted` are order keys that the reader trusts; without any, the verifier cannot tell whether this hub
- * signed, and reports nothing about it.
+ * Verifies one exported sanitization record without a hub. The argument `trusted` contains the order keys that the reader trusts. Without a trusted
+ * order key, the verifier does not report whether the reader's own hub signed the record.
  */
 export function verifyRecord(value: unknown, trusted: readonly string[], crypto: RecordCrypto): VerifiedRecord {
   const nothing = { record: null, sha256: null, orderKey: null };
@@ -177,7 +183,7 @@ export function verifyRecord(value: unknown, trusted: readonly string[], crypto:
   return { faults, record, sha256, orderKey: signed.order_key };
 }
 
-/** Verifies that records are one node's chain without a gap, from the lowest given sequence number on. */
+/** Verifies that sanitization records form the chain of one node without a gap, from the lowest given sequence number on. */
 export function verifyChain(verified: readonly VerifiedRecord[]): readonly RecordFault[] {
   const read = verified.flatMap(({ record, sha256 }) =>
     record === null || sha256 === null ? [] : [{ record, sha256 }],

@@ -1,6 +1,6 @@
 /**
- * The folders that no order may empty, with everything below them. Their content belongs to the operating system, to Muster or to accounts. Accounts
- * and temporary folders have cleaning steps of their own.
+ * The system folders that no task order may empty; a task order may not empty a folder below them either. The content of the system folders belongs
+ * to the operating system, to Muster or to accounts. Other cleaning steps clean accounts and temporary folders.
  */
 export const SYSTEM_FOLDERS = [
   "bin",
@@ -23,12 +23,15 @@ export const SYSTEM_FOLDERS = [
   "usr",
   "var",
 ] as const;
-/** Folders that must not be emptied as a whole, because several file systems may be mounted in them. Folders below them may be emptied. */
+/**
+ * Folders that no task may empty as a whole, because several file systems may be mounted in them. A task may empty folders below `/mnt`, `/media` and
+ * `/srv`.
+ */
 const PARENTS_OF_MOUNTS = ["mnt", "media", "srv"];
 
 const NAME = /^[A-Za-z0-9._+@-]{1,64}$/;
 
-/** Whether an order may name the path as a scratch folder: a plain absolute path that is no folder of the system. */
+/** True if a task order may name the path as a scratch folder: a plain absolute path that is no system folder. */
 export function isScratchPath(path: string): boolean {
   const [before, first = "", ...rest] = path.split("/");
   if (before !== "" || [first, ...rest].some((name) => !NAME.test(name) || /^[.]+$/.test(name))) return false;

@@ -116,7 +116,7 @@ describe("an SSH public key", () => {
   it("has one encoding only, so that two lines with one key are equal", () => {
     const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const key = KEYS["sk-ssh-ed25519@openssh.com"] ?? "";
-    // The last letter before the padding has bits that decode to nothing.
+    // In base64, the last letter before the padding may have bits that decode to nothing.
     const twin = key.replace(/([^=])=$/, (_all, letter: string) => `${ALPHABET[ALPHABET.indexOf(letter) + 1]}=`);
     expect(twin).not.toBe(key);
     expect(Buffer.from(twin, "base64")).toEqual(Buffer.from(key, "base64"));

@@ -30,8 +30,8 @@ const FIELDS: Readonly<Record<string, readonly Field[]>> = {
 export const SSH_KEY_TYPES: readonly string[] = Object.keys(FIELDS);
 
 /**
- * Returns the reason why a line is not an accepted SSH public key, or null if the line is accepted. A line begins with the key's type, so options such
- * as `command=` have no place. The type inside the key must equal the type before the key.
+ * Returns the reason why a line is not an accepted SSH public key, or null if the line is accepted. A line must begin with the key's type, so options
+ * of `authorized_keys` such as `command=` are not accepted. The key type inside the base64 text must equal the key type at the beginning of the line.
  */
 export function sshKeyFault(line: string): string | null {
   if (line.length > MAX_LINE) return `is longer than ${MAX_LINE} characters`;
@@ -73,11 +73,11 @@ export type SshPublicKey = z.output<typeof SshPublicKey>;
 function decoded(base64: string): Uint8Array | null {
   if (base64.length % 4 !== 0) return null;
   const text = atob(base64);
-  // A second encoding of the same key would pass a comparison of lines, so only the canonical encoding is accepted.
+  // A second base64 encoding of a key would look like another key, so only the canonical encoding is accepted.
   return btoa(text) === base64 ? Uint8Array.from(text, (character) => character.charCodeAt(0)) : null;
 }
 
-/** Splits a key into its fields. Each field begins with its length, a number of four bytes. */
+/** Splits an SSH public key into its fields. Each field of an SSH public key begins with its length, a number of four bytes. */
 function partsOf(blob: Uint8Array): Uint8Array[] | null {
   const view = new DataView(blob.buffer, blob.byteOffset, blob.byteLength);
   const parts: Uint8Array[] = [];
@@ -122,7 +122,7 @@ function faultOf(field: Field, value: Uint8Array): string | null {
   }
 }
 
-/** The bits of a positive number in the format `mpint` (RFC 4251 5), or null for a negative number or one with needless zeros. */
+/** Returns how many bits a positive number in the format `mpint` (RFC 4251 5) has, or null for a negative number or needless zeros. */
 function bitsOf(value: Uint8Array): number | null {
   const [first, second] = value;
   if (first === undefined || first >= 0x80) return null;

@@ -39,8 +39,8 @@ export const TRUST_PATH = "/internal/v1/trust";
 export type TrustChain = readonly TrustStatement[];
 
 /**
- * The text of a statement that the hub signs. The signed text of a statement begins with its purpose, so that the signature of an order is never
- * valid for a statement.
+ * Returns the text of a statement about the hub's keys that the hub signs. The signed text begins with its purpose, so that the signature of a task
+ * order is never valid for a statement.
  */
 export const trustSigningText = ({ sequence, kind, generation, ca_pem, order_key }: UnsignedStatement): string =>
   `muster trust v1\n${canonicalJson({ sequence, kind, generation, ca_pem, order_key })}`;

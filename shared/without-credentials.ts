@@ -1,7 +1,7 @@
 import type { Secret } from "./secret.ts";
 
 const REDACTED = "[redacted]";
-/** The length below which a secret is not redacted, because it would also match parts of harmless words. */
+/** The length below which a secret is not redacted, because so short a secret would also match parts of harmless words. */
 const SHORTEST_SECRET = 4;
 /**
  * A secret with more than `LONGEST_WORD` characters is a document, for example user-data. An error text repeats lines of a secret document instead of
@@ -12,9 +12,9 @@ const LONGEST_WORD = 300;
 const PIECE = 16;
 
 /**
- * Patterns that find unknown credentials in a text. A token in base64url has small letters, capital letters and digits. In the patterns, names have a
- * maximum length, so that the time grows with the text only. Without a maximum length of names, the pattern would scan `secretsecretsecret...` once
- * for each `secret`.
+ * Patterns that find unknown credentials in a text. A token in base64url has small letters, capital letters and digits. The patterns limit the length
+ * of names, so that the time of a search grows only in proportion to the text's length. Without a maximum length of names, the pattern would scan
+ * `secretsecretsecret...` once for each `secret`.
  */
 const SHAPES: readonly (readonly [RegExp, string])[] = [
   [

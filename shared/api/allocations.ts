@@ -7,7 +7,7 @@ import { Reason } from "./decommissions.ts";
 import { SkuId } from "./sites.ts";
 import { Timestamp } from "./values.ts";
 
-/** The name of a tenant as the operator writes it. Muster compares tenants only by the whole text. */
+/** The name of a tenant as the operator writes it. Muster compares the names of tenants only as whole texts. */
 export const Tenant = z
   .string()
   .min(1)
@@ -18,7 +18,7 @@ const MOST_LABELS = 32;
 const labelKey = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}$/, "must be letters, digits, '.', '_', '/' and '-', 63 at most");
-/** The operator's own notes about an allocation, for example the order of a customer. Muster decides nothing by a label. */
+/** The operator's own notes about an allocation, for example the order of a customer. No decision of Muster depends on an allocation's label. */
 const Labels = z
   .record(
     labelKey,
@@ -31,7 +31,10 @@ const Labels = z
 
 const TwoForms = "give either node_id, or sku_id and site_id";
 
-/** The request for an allocation (architecture 14.1). The request names a node, or an SKU and a site of which the hub takes a free node. */
+/**
+ * The request for an allocation (architecture 14.1). The request for an allocation names a node, or an SKU and a site of which the hub chooses a free
+ * node.
+ */
 export const AllocationCreate = z
   .strictObject({
     node_id: NodeId.describe(
@@ -60,7 +63,7 @@ export const AllocationCreate = z
   });
 export type AllocationCreate = z.output<typeof AllocationCreate>;
 
-/** The API's view of an allocation in a list. The list leaves out the SSH keys, which only the view of one allocation shows. */
+/** The API's view of an allocation in a list. A list of allocations leaves out the tenants' SSH keys, which only the view of one allocation shows. */
 export const Allocation = z.strictObject({
   id: AllocationId,
   node_id: NodeId,
@@ -73,9 +76,9 @@ export const Allocation = z.strictObject({
   status: AllocationStatus,
   error_code: z.string().nullable(),
   error_message: z.string().nullable(),
-  /** What an operator does next. `next_action` is null if the allocation goes on without an operator. */
+  /** `next_action` says what an operator does next about the allocation, or is null if the allocation needs no operator. */
   next_action: z.string().nullable(),
-  /** The task `allocation.grant_user` that makes the account, and the operation that cleans the node after the tenant. */
+  /** The ids of the task `allocation.grant_user`, which makes the tenant's account, and of the decommission that cleans the node after the tenant. */
   grant_task_id: TaskId.nullable(),
   decommission_id: WorkflowId.nullable(),
   created_by: z.string(),

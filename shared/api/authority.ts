@@ -19,7 +19,7 @@ export const Authority = z.strictObject({
   current: z.strictObject(keys),
   /** The next generation of the hub's keys, which is announced and not in force yet. */
   next: z.strictObject({ generation: z.int(), ...keys }).nullable(),
-  /** The number of enrolled hosts, and of enrolled hosts that trust the newest statement about the hub's keys. */
+  /** `hosts` is the number of all enrolled hosts, and `informed` the number of those that trust the newest statement about the hub's keys. */
   hosts: z.int(),
   informed: z.int(),
   /** Some of the hosts that do not trust the newest statement about the hub's keys yet, the most recently seen first. */

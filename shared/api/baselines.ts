@@ -4,8 +4,9 @@ import { ResidueSnapshot } from "../residue/snapshot.ts";
 import { Timestamp } from "./values.ts";
 
 /**
- * The state of the baseline of a node's generation (architecture 14.4). `missing`: none was ordered, so no turnover can find the node clean.
- * `requested`: the agent has the order, or waits for it. `failed`: the newest order failed. `taken`: there is a snapshot.
+ * The state of a node's baseline, the snapshot of the host from before the first tenant of a generation (architecture 14.4). `missing` means that
+ * nobody has ordered a baseline, so no turnover can find the node clean. `requested` means that an ordered baseline is not taken yet. `failed` means
+ * that the newest order for a baseline failed. `taken` means that the hub has stored the baseline.
  */
 export const BaselineState = z.strictObject({
   state: z.enum(["missing", "requested", "failed", "taken"]),
@@ -13,12 +14,12 @@ export const BaselineState = z.strictObject({
   taken_at: Timestamp.nullable(),
   boot_id: z.string().nullable(),
   agent_version: z.string().nullable(),
-  /** The items that the agent could not read. They make every turnover fail, so the cause must be mended and a new baseline taken. */
+  /** The items of the baseline that the agent could not read. While a node's baseline has an unreadable item, no turnover can find the node clean. */
   unreadable: z.array(z.strictObject({ item: z.string(), reason: z.string() })),
   requested_at: Timestamp.nullable(),
   requested_by: z.string().nullable(),
   reason: z.string().nullable(),
-  /** Why the newest order did not lead to a snapshot. */
+  /** Why the newest order for a baseline did not lead to a snapshot of the host. */
   problem: z.string().nullable(),
 });
 export type BaselineState = z.output<typeof BaselineState>;

@@ -77,7 +77,7 @@ export const Decommission = z.strictObject({
   maas_system_id: z.string().nullable(),
   mode: z.enum(DECOMMISSION_MODES),
   reason: z.string(),
-  /** Since when the decommission may continue without the agent, who allowed it, and why (lifecycle 5.8). */
+  /** When, by whom and why the decommission was allowed to continue without the agent (lifecycle 5.8). */
   forced_at: Timestamp.nullable(),
   forced_by: z.string().nullable(),
   forced_reason: z.string().nullable(),

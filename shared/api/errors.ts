@@ -65,7 +65,7 @@ export const Problem = z.strictObject({
 });
 export type Problem = z.output<typeof Problem>;
 
-/** The error that routes and services of the API throw. One place in the hub turns an `ApiError` into a Problem. */
+/** The error that routes and services of the API throw. One place in the hub turns an `ApiError` into the body of an error answer (`Problem`). */
 export class ApiError extends Error {
   readonly code: ApiErrorCode;
   readonly errors: Problem["errors"];

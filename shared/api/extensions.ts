@@ -5,15 +5,21 @@ export const countsFailures = { "x-counts-failures": true } as const;
 
 /** How a client finds an object by its name instead of its id. */
 interface NamedBy {
-  /** The API operation that lists the objects. Ids of other objects may narrow the list, for example a list of profiles by the site. */
+  /**
+   * The API operation that lists the objects among which the client searches. An id of another object may narrow the list: a site's id limits a list
+   * of profiles to the site.
+   */
   readonly list: string;
-  /** The field of a list's item that holds the name. The list operation has a parameter of the same name for an exact search. */
+  /**
+   * The field of a list's item that holds the object's name. The list operation has a parameter with this field's name, which selects the objects of
+   * exactly one name.
+   */
   readonly name: string;
-  /** The field of a list's item that holds the id. */
+  /** The field of a list's item that holds the object's id. */
   readonly id: string;
   /**
-   * Which items of the list no longer own their name, so that another object may have it: a field and its values. `shown` is the list operation's
-   * parameter that includes the items that no longer own their name.
+   * The field and the values by which an item of a list no longer owns its name, so that another object may have the name. `shown` is the parameter
+   * with which the list operation also lists items that no longer own their name.
    */
   readonly unless?: { readonly field: string; readonly values: readonly string[]; readonly shown?: string };
 }

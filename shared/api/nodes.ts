@@ -62,7 +62,9 @@ export const NodeDetail = z.strictObject({
   ...NodeSummary.shape,
   conditions: z.array(NodeCondition),
   inventory: Inventory.nullable(),
-  /** The snapshot of the host from before the first tenant. Without it no turnover can find the node clean. */
+  /**
+   * The state of the node's baseline, the snapshot of the host from before the first tenant. Without a baseline, no turnover can find the node clean.
+   */
   baseline: BaselineState,
   maas: z
     .strictObject({

@@ -85,7 +85,7 @@ export type BatchFailure = z.output<typeof BatchFailure>;
 export const BatchDetail = z.strictObject({ ...Batch.shape, failures: z.array(BatchFailure) });
 export type BatchDetail = z.output<typeof BatchDetail>;
 
-/** For each onboarding of a batch that a verb was meant for: what the verb did, or why it did nothing. */
+/** The result of an operator's verb for a batch: for each onboarding, what the verb did or why the verb did nothing. */
 export const BatchVerbResult = z.strictObject({
   batch_id: BatchId,
   applied: z.int(),
@@ -96,7 +96,7 @@ export const BatchVerbResult = z.strictObject({
       hostname: Hostname,
       verb: z.string().nullable(),
       status: WorkflowStatus,
-      /** Why the verb did nothing to this onboarding. `skipped_because` is null if the verb did something. */
+      /** Why the operator's verb did nothing to the onboarding. `skipped_because` is null if the verb did something. */
       skipped_because: z.string().nullable(),
     }),
   ),

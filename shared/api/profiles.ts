@@ -141,7 +141,10 @@ const ttlMessage = {
 
 export const ProfileCreate = z.strictObject(profileFields).refine(tokenOutlivesDeploy, ttlMessage);
 export type ProfileCreate = z.output<typeof ProfileCreate>;
-/** A patch of a profile contains only the changed fields, without defaults. On the merged profile, the hub checks how long its tokens live. */
+/**
+ * A patch of a profile contains only the changed fields, without defaults. After merging a patch into a profile, the hub checks that enrollment
+ * tokens stay valid long enough.
+ */
 export const ProfilePatch = z.strictObject({
   ...(Object.fromEntries(
     Object.entries(profileFields).map(([key, schema]) => [

@@ -3,8 +3,8 @@ import { NodeId } from "../ids.ts";
 import { SignalOutcome } from "../readiness.ts";
 
 /**
- * The report token, with which a host reports its status to the hub. The two URLs contain the report token. If a proxy stands before the hub, its
- * host name may replace the host name in the URLs.
+ * The report token, with which a host reports its status to the hub. Both URLs to which the host sends reports contain the report token. If a proxy
+ * stands before the hub, the proxy's host name may replace the host name in the report URLs.
  */
 export const ReportTokenIssued = z.strictObject({
   node_id: NodeId,
@@ -18,8 +18,8 @@ export const ReadinessSignalTaken = z.strictObject({
   signal_id: z.uuid(),
   outcome: SignalOutcome,
   /**
-   * The node's present generation, with which the caller can compare its own. The hub stores a readiness signal of another generation but does not
-   * apply it.
+   * The node's present generation, with which the sender of a readiness signal can compare the signal's generation. The hub stores a readiness signal
+   * of another generation but does not apply it.
    */
   node_generation: z.int(),
 });

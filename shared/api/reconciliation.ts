@@ -11,7 +11,7 @@ const counts = {
   drifted: z.int(),
   /** The number of drifts that a person has acknowledged. */
   acknowledged: z.int(),
-  /** The number of nodes that the reconciler has not judged since their machine was bound. */
+  /** The number of nodes that the reconciler has not judged since the hub connected each of them with its machine. */
   unreconciled: z.int(),
 };
 export const Breaker = z.strictObject({
@@ -81,7 +81,7 @@ export type Drift = z.output<typeof Drift>;
 
 /**
  * The action `acknowledge` says that the drift is known, so the reconciler ignores the drift until the drift changes. With the action
- * `return_to_service`, a person confirms that the cause of the quarantine is gone.
+ * `return_to_service`, a person confirms that the cause of the node's quarantine is gone.
  */
 export const DriftResolve = z.strictObject({ action: z.enum(["acknowledge", "return_to_service"]), reason: Reason });
 export type DriftResolve = z.output<typeof DriftResolve>;

@@ -3,12 +3,15 @@ import { NodeId, WorkflowId } from "../ids.ts";
 import { RECORD_VERDICTS, SanitizationRecord, TRUST_LEVELS } from "../sanitization-record.ts";
 import { Timestamp } from "./values.ts";
 
-/** The facts of a sanitization record that a list shows. The record itself is in the answers to `getSanitizationRecord` and to the export. */
+/**
+ * The facts of a sanitization record that a list shows. Only the answers to `getSanitizationRecord` and to the export contain the whole sanitization
+ * record.
+ */
 export const SanitizationSummary = z.strictObject({
   record_id: z.uuid(),
   node_id: NodeId,
   hostname: z.string(),
-  /** The number of the record in the node's chain of records. */
+  /** The number of the sanitization record in the node's chain of records, from 1 on. */
   sequence: z.int(),
   tenant: z.string().nullable(),
   allocation_id: z.uuid().nullable(),

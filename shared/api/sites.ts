@@ -124,7 +124,7 @@ const PROBE_CHECKS = [
 ] as const;
 export const SiteProbe = z.strictObject({
   maas_version: z.string().nullable(),
-  /** `clock_ahead_seconds` is null if MAAS's answer had no date. */
+  /** `clock_ahead_seconds` says how far MAAS's clock is ahead of the hub's clock, or is null if MAAS's answer had no date. */
   clock_ahead_seconds: z.int().nullable(),
   username: z.string().nullable(),
   is_superuser: z.boolean().nullable(),
@@ -175,7 +175,7 @@ export const RoceAssignmentRow = z.strictObject({
 });
 export type RoceAssignmentRow = z.output<typeof RoceAssignmentRow>;
 export type ParsedRoceRow = { readonly row: RoceAssignmentRow } | { readonly fault: string };
-/** Each RoCE row of a request is checked alone, so that an invalid row does not stop the others. */
+/** The hub checks each RoCE row of a request alone, so that an invalid RoCE row does not stop the valid ones. */
 const RoceItem = z.union([RoceAssignmentRow, z.unknown()]).transform((item): ParsedRoceRow => {
   const parsed = RoceAssignmentRow.safeParse(item);
   if (parsed.success) return { row: parsed.data };
@@ -193,7 +193,7 @@ export const RoceAssignmentUpsert = z.strictObject({
     .max(5000)
     .describe('Rows as {"hostname": "c07u41", "interface": "enp28s0np0", "ipv4_cidr": "172.30.0.1/31"}'),
 });
-/** The result of each RoCE row, in the order of the request. */
+/** The result of each RoCE row, in the order in which the request lists the rows. */
 export const RoceAssignmentWritten = z.strictObject({
   written: z.int(),
   failed: z.int().meta(countsFailures),
@@ -223,7 +223,10 @@ export const PowerOverrideCreate = z.strictObject({
   driver: BmcDriver.optional(),
 });
 export type PowerOverrideCreate = z.output<typeof PowerOverrideCreate>;
-/** A patch of a BMC login override cannot change its selector. For another host, an operator adds another override. */
+/**
+ * A patch of a BMC login override cannot change the override's selector, which names the host. For another host, an operator adds another BMC login
+ * override.
+ */
 export const PowerOverridePatch = z
   .strictObject({
     status: Activation.optional(),
@@ -249,7 +252,7 @@ export const PowerOverride = z.strictObject({
   selector_type: PowerOverrideSelector,
   selector_value: z.string(),
   status: Activation,
-  /** When an onboarding last used the BMC login, and last failed because of it. Each is null if it never happened with this login. */
+  /** `last_used_at` is null until an onboarding uses the BMC login, and `last_failed_at` is null until an onboarding fails because of the login. */
   last_used_at: Timestamp.nullable(),
   last_failed_at: Timestamp.nullable(),
   last_failure_code: z.string().nullable(),

@@ -23,7 +23,7 @@ export const InterfaceName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$
 export const Ipv4Cidr = z.cidrv4();
 export const Timestamp = z.iso.datetime({ offset: true });
 export const LinuxUserName = z.string().regex(/^[a-z_][a-z0-9_-]{0,31}$/, "must be a Linux user name");
-/** A duration in a profile is in seconds, so that an operator can read it. */
+/** A duration in a profile is a number of seconds, which an operator can read. */
 export const Seconds = z
   .int()
   .min(1)

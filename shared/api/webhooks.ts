@@ -13,8 +13,8 @@ const types = z.array(EventPattern).min(1).max(20);
 const description = z.string().max(200);
 const WHAT_SECRET = "must be whsec_ and 24 to 64 random bytes in base64, e.g. of openssl rand -base64 32";
 /**
- * A webhook's secret in the format of Standard Webhooks, for example `whsec_$(openssl rand -base64 32)`. The hub never shows a webhook's secret
- * again.
+ * A webhook's secret in the format of Standard Webhooks, for example `whsec_$(openssl rand -base64 32)`. The hub never shows the secret of a webhook
+ * after it has stored the secret.
  */
 const secret = z
   .string()
@@ -48,7 +48,7 @@ export const WebhookRotate = z.strictObject({
 
 export const Webhook = z.strictObject({
   id: z.uuid(),
-  /** A viewer sees the webhook's URL without path and query, which often contain a secret of the receiver. */
+  /** An operator with the role `viewer` sees the webhook's URL without path and query, which often contain a secret of the receiver. */
   url: z.string(),
   types: z.array(z.string()),
   description: z.string(),

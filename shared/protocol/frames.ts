@@ -16,9 +16,9 @@ export type JournalState = (typeof JOURNAL_STATES)[number];
 
 const taskRef = { task_id: TaskId, epoch: PositiveInt4 };
 
-/** The size limits of a progress report fit the largest one in the task catalogue, the list of users that a drain waits for. */
+/** The size limits fit the largest progress report of any task type: a drain's list of users who are still logged in. */
 const Progress = boundedJson({ depth: 6, values: 500, characters: 16 * 1024 });
-/** The size limits of a result fit the largest one in the task catalogue: a residue snapshot of `MAX_SNAPSHOT_BYTES`. */
+/** The size limits fit the largest result of any task type: a residue snapshot of `MAX_SNAPSHOT_BYTES`. */
 const Result = boundedJson({ depth: 8, values: 24_000, characters: 320 * 1024 });
 
 /** The reasons for which an agent refuses an order without running it. An agent's refusal is final for that order. */

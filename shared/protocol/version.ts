@@ -12,7 +12,7 @@ export const isSupportedProtocol = (version: number): boolean =>
 export const MAX_FRAME_BYTES = 512 * 1024;
 
 /**
- * The WebSocket close codes of the channel between hub and agent. The member `retry` says what the agent does after its channel closed with this
+ * The WebSocket close codes of the channel between hub and agent. The member `retry` says what the agent does after its channel closed with the close
  * code.
  */
 export const CLOSE_CODES = {
@@ -26,7 +26,7 @@ export const CLOSE_CODES = {
   hub_stopping: { code: 4012, retry: "backoff" },
   /**
    * The host exceeded its rate limit for too long, so the hub closed its channel. An agent that does not know the close code `rate_limited`
-   * reconnects soon, and the rate limit for sessions slows it down.
+   * reconnects soon, and the rate limit for sessions slows the agent down.
    */
   rate_limited: { code: 4029, retry: "slow" },
 } as const satisfies Record<string, { code: number; retry: "backoff" | "slow" | "stop" | "never_this_socket" }>;

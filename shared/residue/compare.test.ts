@@ -12,13 +12,16 @@ const entries = (...pairs: readonly (readonly [string, string])[]): ResidueReadi
 });
 const UNREADABLE: ResidueReading = { unreadable: "the disk is gone" };
 const empty = (): ResidueSnapshot => Object.fromEntries(RESIDUE_ITEM_NAMES.map((item) => [item, { entries: [] }]));
-/** A snapshot of an empty host in which one item has a reading of its own, or none. */
+/** Returns a residue snapshot without entries in which one item has the given reading, or is missing. */
 const withItem = (item: ResidueItem, reading: ResidueReading | undefined): ResidueSnapshot => {
   const { [item]: _replaced, ...others } = empty();
   return reading === undefined ? others : { ...others, [item]: reading };
 };
 
-/** The readings that matter for a comparison: none, unreadable, nothing, one thing, the same thing changed, another thing. */
+/**
+ * The readings of a residue item that a comparison must tell apart: missing, unreadable, without entries, with an entry, with that entry changed,
+ * with another entry.
+ */
 const READINGS = {
   missing: undefined,
   unreadable: UNREADABLE,
@@ -30,7 +33,7 @@ const READINGS = {
 type Kind = keyof typeof READINGS;
 const KINDS = Object.keys(READINGS) as Kind[];
 
-/** What the judgement must be, written as a table: findings, `clean` or `unreadable`. */
+/** Returns the expected judgement of a residue item, written as a table: the findings, `clean` or `unreadable`. */
 function expected(rule: string, hasTenant: boolean, hasBaseline: boolean, before: Kind, now: Kind): string {
   if (rule === "tenant" && !hasTenant && now === "missing") return "clean";
   if (now === "missing" || now === "unreadable") return "unreadable";

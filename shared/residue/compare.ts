@@ -1,33 +1,33 @@
 import { RESIDUE_ITEM_NAMES, type ResidueItem, type ResidueRule, ruleOf } from "./items.ts";
 import type { ResidueEntry, ResidueReading, ResidueSnapshot, ResidueTenant } from "./snapshot.ts";
 
-/** The most findings that the judgement of one item names. */
+/** The largest number of findings that the judgement of one residue item names. */
 export const MOST_FOUND = 20;
 
 /**
- * Why an entry is a finding: it is not in the baseline, it differs from the baseline, it is gone since the baseline, it may never exist, or it is the
- * tenant's own.
+ * Why an entry of a residue item is a finding. Compared with the baseline, the entry is `added`, `changed` or `removed`. A `forbidden` entry may
+ * never exist, and a `tenant` entry is the tenant's own account, group or password.
  */
 export type FindingKind = "added" | "changed" | "removed" | "forbidden" | "tenant";
 export interface Finding {
   readonly name: string;
   readonly kind: FindingKind;
 }
-/** The judgement of one item. `more` is the number of findings beyond those that are named. */
+/** The judgement of one residue item. `more` is the number of findings that the judgement does not name. */
 export type ItemJudgement =
   | { readonly state: "clean" }
   | { readonly state: "found"; readonly found: readonly Finding[]; readonly more: number }
   | { readonly state: "unreadable"; readonly reason: string };
 
 export interface ResidueJudgement {
-  /** The worst of all items: `found` counts more than `unreadable`, and `unreadable` more than `clean`. */
+  /** The worst judgement of all residue items: `found` is worse than `unreadable`, and `unreadable` is worse than `clean`. */
   readonly verdict: ItemJudgement["state"];
   readonly items: Readonly<Record<ResidueItem, ItemJudgement>>;
 }
 
 /**
- * Compares a snapshot with the baseline of the node's generation. An item that cannot be read, in the snapshot or in the baseline, is not clean. An
- * item that needs a baseline is not clean without one.
+ * Compares a residue snapshot with the baseline of the node's generation. An item that is unreadable in the snapshot, or in a baseline that it needs,
+ * is not clean. An item that needs a baseline is not clean without a baseline.
  */
 export function compareResidue(
   baseline: ResidueSnapshot | null,
@@ -62,7 +62,7 @@ function judge(
 const CLEAN: ItemJudgement = { state: "clean" };
 const unreadable = (reason: string): ItemJudgement => ({ state: "unreadable", reason });
 
-/** The tenant's own account, group or password is a finding, even if an earlier baseline contains it. */
+/** The tenant's own account, group or password is a finding, even if the baseline contains that entry. */
 const isOf = (item: ResidueItem, name: string, tenant: ResidueTenant | null): boolean =>
   item === "accounts" && tenant !== null && name.split(" ")[1] === tenant.login_user;
 
@@ -71,7 +71,7 @@ function judgeForbidden(now: ResidueReading): ItemJudgement {
   return found(now.entries.map(({ name }) => ({ name, kind: "forbidden" })));
 }
 
-/** The findings against the baseline, or the reason why the comparison is not possible. */
+/** Returns the differences of a residue item from the baseline, or the reason why a comparison with the baseline is not possible. */
 function differences(
   rule: Extract<ResidueRule, "same" | "no_more">,
   baseline: ResidueSnapshot | null,
@@ -103,7 +103,7 @@ function difference(
   return findings;
 }
 
-/** The digests of each name. Two entries of one name count as one entry with both digests. */
+/** Returns the digests of a residue item's entries by name. Two entries with one name count as one entry with both digests. */
 function digestsOf(entries: readonly ResidueEntry[]): ReadonlyMap<string, string> {
   const digests = new Map<string, string[]>();
   for (const { name, digest } of entries) digests.set(name, [...(digests.get(name) ?? []), digest].sort());

@@ -1,19 +1,19 @@
 /**
- * How an item of a residue snapshot is judged. `same`: the entries must be those of the baseline. `no_more`: entries may be gone since the baseline,
- * but none may be new or changed. `none`: there must be no entry, with or without a baseline. `tenant`: there must be no entry, and the item is read
- * and judged only for a known tenant.
+ * The rule by which the hub judges an item of a residue snapshot. By the rule `same`, the item's entries must equal those of the baseline. By the
+ * rule `no_more`, entries of the baseline may be gone, but no entry may be new or changed. By the rule `none`, the item must have no entry, with or
+ * without a baseline. The rule `tenant` also demands an item without entries, which the agent reads only for a known tenant.
  */
 export type ResidueRule = "same" | "no_more" | "none" | "tenant";
 
 export interface ResidueItemSpec {
-  /** The name of the item for operators. */
+  /** The name of the residue item that operators see. */
   readonly title: string;
   readonly rule: ResidueRule;
-  /** The parts of the host that the agent reads for the item. */
+  /** The parts of the host that the agent reads for the residue item. */
   readonly reads: string;
 }
 
-/** The closed list of the things that a tenant can leave on a host, and that `node.validate_clean` reads. docs/residue.md explains each item. */
+/** The closed list of what a tenant can leave on a host and the task `node.validate_clean` reads. docs/residue.md explains each item. */
 export const RESIDUE_ITEMS = {
   accounts: {
     title: "Accounts and groups",

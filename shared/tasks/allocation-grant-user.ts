@@ -24,15 +24,15 @@ export const grantUser = defineTask({
     plan: z.boolean(),
   }),
   result: z.strictObject({
-    /** The account's uid. The uid is null in the result of a plan if the host has no account for the allocation yet. */
+    /** The uid of the tenant's account. With `plan: true`, the uid is null if the host has no account for the allocation yet. */
     uid: z.int().nullable(),
     steps: cleaningStepsNamed(GRANT_STEPS),
   }),
   progress: z.strictObject({ step: z.enum(GRANT_STEPS) }),
   errors: {
-    /** The host has an account or group of the name that Muster did not make for this allocation. */
+    /** The host has an account or a group with the tenant's login name that Muster did not make for the allocation. */
     account_exists: "fail",
-    /** The allocation's account was revoked on this host, and a late order must not make it again. */
+    /** The agent has already removed the allocation's account from the host, and a late order must not make the account again. */
     allocation_ended: "fail",
     account_failed: "retry",
     keys_failed: "retry",

@@ -22,9 +22,9 @@ export const REVOKE_STEPS = [
 ] as const;
 
 /**
- * Removes a tenant's account from the host with everything that runs or waits for it (architecture 14.2). Files of the account in other folders, such
- * as `/tmp`, are the work of the storage cleanup. The task is not destructive in the catalogue's sense, because a second run removes only what the
- * first run left, and only of the account that Muster recorded for this allocation.
+ * Removes a tenant's account from the host, with the account's processes, sessions and planned jobs (architecture 14.2). The task
+ * `node.storage_cleanup` removes the account's files in other folders than its home, such as `/tmp`. The task `allocation.revoke_user` is not
+ * destructive, because a second run removes only remains of the account that Muster recorded for the allocation.
  */
 export const revokeUser = defineTask({
   type: "allocation.revoke_user",
@@ -33,15 +33,18 @@ export const revokeUser = defineTask({
   destructive: false,
   input: z.strictObject({ allocation_id: z.uuid(), login_user: LoginUser, plan: z.boolean() }),
   result: z.strictObject({
-    /** The uid of the removed account. The uid is null if this host's present image never had an account for the allocation. */
+    /** The uid of the removed account. The uid is null if the allocation has had no account since the host was last installed. */
     uid: z.int().nullable(),
     steps: cleaningStepsNamed(REVOKE_STEPS),
   }),
   progress: z.strictObject({ step: z.enum(REVOKE_STEPS) }),
   errors: {
-    /** The account of the name is not the account that Muster made for this allocation. The agent has changed nothing. */
+    /**
+     * The host's account with the tenant's login name is not the account that Muster made for the allocation. With the error `not_our_account`, the
+     * agent has changed nothing.
+     */
     not_our_account: "fail",
-    /** A process of the account did not end after SIGKILL. The error's message names the process. */
+    /** A process of the tenant's account did not end after SIGKILL. The message of the error `processes_survive` names the process. */
     processes_survive: "fail",
     account_remains: "retry",
   },

@@ -8,7 +8,7 @@ export const MOST_CLEANING_STEPS = 200;
 
 const EvidenceValue = z.union([z.string().max(256), z.number(), z.boolean(), z.null()]);
 
-/** What a cleaning step counted or read, by name. The record of a turnover stores the evidence. */
+/** What a cleaning step counted or read, by name. The sanitization record of a turnover contains the evidence of its cleaning steps. */
 export const CleaningEvidence = z
   .record(z.string().min(1).max(64), EvidenceValue)
   .refine((evidence) => Object.keys(evidence).length <= MOST_EVIDENCE_KEYS, `at most ${MOST_EVIDENCE_KEYS} entries`);

@@ -4,9 +4,9 @@ import type { z } from "zod";
 export type ErrorHandling = "retry" | "fail";
 
 /**
- * The group of a task type. Tasks in the lane `work` change the host. Tasks in the lane `look` only read and take no noticeable time. A node's agent
- * runs one task of the lane `work` and one of the lane `look` at a time, so a task that only reads never waits behind a long task that changes the
- * host.
+ * The lane of a task type. Tasks in the lane `work` change the host or take long. Tasks in the lane `look` only read and take no noticeable time. A
+ * node's agent runs one task of the lane `work` and one of the lane `look` at a time. With two lanes, a short task that only reads never waits behind
+ * a long task.
  */
 export type TaskLane = "work" | "look";
 
@@ -36,11 +36,11 @@ export interface TaskSpec<
   readonly effectOnceAccepted?: boolean;
   /**
    * If `worksOutside` is true, the task's work runs outside the agent's process (decision C6) and continues when the agent stops. An agent that was
-   * restarted calls the task's handler again with the same input. The handler then finds the running work or its result.
+   * restarted calls the task's handler again with the same input. The handler of a restarted agent finds the running work or its result.
    */
   readonly worksOutside?: boolean;
   /**
-   * A task's input is an object, because the database stores it and a future field must have a place. A task without input takes
+   * A task's input is an object, so that a later release can add a field to inputs that the database stores. A task without input takes
    * `z.strictObject({})`.
    */
   readonly input: I;

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { defineTask } from "./define-task.ts";
 
 /**
- * Drains the host: new logins are refused, and the task reports the sessions that are still open (lifecycle 5.2). The drain task ends when no login
- * session is left or its deadline has passed. With `force`, the drain task ends the remaining login sessions.
+ * Drains the host: the host refuses new logins, and the task reports the login sessions that are still open (lifecycle 5.2). The drain task ends when
+ * no login session is left or its deadline has passed. With `force`, the drain task ends the remaining login sessions.
  */
 export const drain = defineTask({
   type: "node.drain",

@@ -7,9 +7,9 @@ import { defineTask } from "./define-task.ts";
 const GPU_CHALLENGE_STEPS = ["gpu_challenge"] as const;
 
 /**
- * Asks the workers of a `node.gpu_fill` about blocks that the hub drew after they had committed. Each worker answers with an HMAC over the bytes of
- * each block, then zeroes the memory, reads it again and frees it. A worker answers one challenge. A second delivery of the same challenge returns
- * the same answers.
+ * Asks the workers of a task `node.gpu_fill` about blocks of GPU memory that the hub chose at random after the workers' commitments. A worker answers
+ * with an HMAC over the bytes of each block. After its answers, a worker zeroes the GPU's memory, reads the memory to check that it is zero, and
+ * frees it. A worker answers only one challenge. A second delivery of a challenge returns the answers of the first delivery.
  */
 export const gpuChallenge = defineTask({
   type: "node.gpu_challenge",
@@ -19,13 +19,13 @@ export const gpuChallenge = defineTask({
   input: z.strictObject({
     plan: z.boolean(),
     fill_task_id: z.uuid(),
-    /** 16 random bytes of the hub, which key the answers. */
+    /** 16 random bytes of the hub, the key of the HMAC in each answer. */
     nonce: z.string().regex(/^[0-9a-f]{32}$/),
     gpus: z
       .array(z.strictObject({ uuid: GpuUuid, blocks: z.array(SampleBlock).min(1).max(MOST_SAMPLE_BLOCKS) }))
       .min(1)
       .max(MOST_GPUS),
-    /** How long a worker may need to answer, zero and free its memory. */
+    /** How long a worker may need to answer the challenge, and to zero and free the GPU's memory. */
     deadline_seconds: z.int().min(10).max(3_600),
   }),
   result: z.strictObject({

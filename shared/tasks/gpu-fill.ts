@@ -7,13 +7,14 @@ import { defineTask } from "./define-task.ts";
 const GPU_FILL_STEPS = ["gpu_fill"] as const;
 
 /**
- * Overwrites the memory of the host's GPUs and holds it (decision C2). A worker for each GPU takes all memory, reads the memory, fills it with a
- * stream that the hub's seed determines, and compares. The result is what each worker commits to. The workers hold the memory until
- * `node.gpu_challenge` asks about it, or until `hold_seconds` have passed. Then the workers zero and free the memory.
+ * Overwrites the memory of the host's GPUs and keeps the memory allocated (decision C2). For each GPU, a worker allocates all memory, fills it with a
+ * stream that the hub's seed determines, and compares the memory with the stream. The task's result contains each worker's commitment: what the
+ * worker allocated, found and compared. The workers hold the GPU memory until the task `node.gpu_challenge` asks about it, or until `hold_seconds`
+ * have passed. At the end, the workers zero and free the GPU memory.
  *
- * The seed is no secret: the hub makes a seed for one task, the seed protects nothing, and the host must know the seed. The seed stays in the task's
- * row, so that an auditor can compute the stream again. A repetition with the same seed could find the bytes of the first run, so every error of the
- * task is final, and the hub repeats the work as another task with another seed.
+ * The seed of a `node.gpu_fill` is no secret: the seed protects nothing, and the host must know it. The seed stays in the task's database row, so
+ * that an auditor can compute the stream. A repetition with the same seed could find the bytes of the first run, so every error of the task
+ * `node.gpu_fill` is final. The hub repeats a failed overwrite of GPU memory as another task with another seed.
  */
 export const gpuFill = defineTask({
   type: "node.gpu_fill",
@@ -23,14 +24,15 @@ export const gpuFill = defineTask({
   worksOutside: true,
   input: z.strictObject({
     plan: z.boolean(),
-    /** 32 random bytes of the hub, for this task only. */
+    /** The seed of the stream: 32 random bytes that the hub makes for one task only. */
     seed: z.string().regex(/^[0-9a-f]{64}$/),
     /**
-     * A random word of the hub. Before the overwrite, another worker writes the word into all memory and ends. The worker of the overwrite then
-     * counts how often the driver gives this word back. The count shows whether the driver clears freed memory. Null leaves this pass out.
+     * The marker, a random word of the hub, shows whether the driver clears freed GPU memory. Before the overwrite, another worker writes the marker
+     * into all GPU memory and ends. The worker that overwrites the GPU memory first counts how often the memory from the driver still contains the
+     * marker. If the marker is null, the agent leaves the test with the marker out.
      */
     marker: z.int().min(1).max(0xffff_ffff).nullable(),
-    /** The GPUs of the host by the inventory. The number of a GPU in this list is part of its stream. */
+    /** The GPUs of the host, as the inventory lists them. The position of a GPU in the list `gpus` is part of the nonces of the GPU's stream. */
     gpus: z
       .array(
         z.discriminatedUnion("vendor", [
@@ -40,7 +42,7 @@ export const gpuFill = defineTask({
       )
       .min(1)
       .max(MOST_GPUS),
-    /** How long a worker may need for the memory of its GPU, until it commits. */
+    /** How long a worker may need to overwrite the memory of its GPU, until the worker sends its commitment. */
     deadline_seconds: z.int().min(10).max(3_600),
     hold_seconds: z.int().min(10).max(3_600),
   }),
@@ -48,18 +50,22 @@ export const gpuFill = defineTask({
     steps: cleaningStepsNamed(GPU_FILL_STEPS),
     commitments: z.array(GpuCommitment).max(MOST_GPUS),
     faults: z.array(z.strictObject({ target: z.string().max(64), fault: z.enum(GPU_FAULT_CODES) })).max(MOST_GPUS),
-    /** What the host says about its NVIDIA driver. Null if the driver is not loaded. */
+    /** What the host says about its NVIDIA driver, or null if the NVIDIA driver is not loaded. */
     driver: z
       .strictObject({
         version: z.string().max(256),
         /**
-         * Registry settings of the driver, which can turn off the driver's own clearing of memory. Both texts are empty on a host as it was deployed.
+         * Registry settings of the NVIDIA driver, which can turn off the driver's own clearing of GPU memory. On a newly deployed host, both texts of
+         * registry settings are empty.
          */
         registry: z.string().max(256),
         registry_per_device: z.string().max(256),
       })
       .nullable(),
-    /** The Debian package that owns the library of the driver, and whether the library has the bytes of the package. Null means: not known. */
+    /**
+     * The Debian package that owns the NVIDIA driver's library, and whether the library still has the bytes from the package. The value null means
+     * that the agent does not know the package, or whether the library is unchanged.
+     */
     library: z.strictObject({
       package: z.string().max(128).nullable(),
       is_unchanged: z.boolean().nullable(),
@@ -71,7 +77,10 @@ export const gpuFill = defineTask({
       .max(MOST_GPUS),
   }),
   errors: {
-    /** A worker of an earlier task still holds GPU memory, and does not end. The error's message names the process. */
+    /**
+     * A worker of an earlier task `node.gpu_fill` still holds GPU memory, and does not end. The message of the error `earlier_worker_remains` names
+     * the worker's process.
+     */
     earlier_worker_remains: "fail",
   },
 });

@@ -5,16 +5,16 @@ import { defineTask } from "./define-task.ts";
 export const GPU_VENDORS = ["nvidia", "amd"] as const;
 export type GpuVendor = (typeof GPU_VENDORS)[number];
 
-/** The means to free GPUs that the agent itself may try, from the weakest to the strongest (decision C3). */
+/** The means to free GPUs from the tenant's work that the agent itself may try, from the weakest to the strongest (decision C3). */
 const GPU_RUNGS = ["reset", "reload"] as const;
 
-/** What the host needs after the task, which only the hub can arrange. */
+/** What the host still needs after the task `node.gpu_scrub`, and only the hub can order. */
 export const GPU_NEEDS = ["none", "reboot", "power_cycle"] as const;
 export type GpuNeed = (typeof GPU_NEEDS)[number];
 
 /**
- * The steps of the cleaning of GPUs. The step `gpu_verify` exists once for each GPU and decides about this GPU. A GPU that is missing also has a step
- * `gpu_verify`, which failed.
+ * The steps of the task `node.gpu_scrub`. Each GPU has one step `gpu_verify`, which decides whether the GPU counts as reset. A missing GPU also has a
+ * step `gpu_verify`, with the outcome `failed`.
  */
 export const GPU_STEPS = [
   "gpu_switches",
@@ -27,54 +27,63 @@ export const GPU_STEPS = [
 ] as const;
 export type GpuStepName = (typeof GPU_STEPS)[number];
 
-/** With more GPUs the result would have more steps than a task's result may have. */
+/** With more than 32 GPUs, the task would have more steps than a task's result may have. */
 const MOST_GPUS = 32;
 
 /**
- * Resets the GPUs of the host and reports their state before and after: the claim level `reset_only` (decision C2). The task is destructive: it ends
- * the processes that hold a GPU. After an interruption a repetition could end processes of a service that was started again meanwhile, so the hub
- * decides about a repetition.
+ * Resets the GPUs of the host and reports their state before and after the reset: the claim level `reset_only` (decision C2). The task
+ * `node.gpu_scrub` is destructive, because it ends the processes that hold a GPU. A repetition after an interruption could end processes of a service
+ * that was restarted meanwhile, so the hub decides whether to repeat the task.
  */
 export const gpuScrub = defineTask({
   type: "node.gpu_scrub",
   lane: "work",
-  // The reset of one group of GPUs may take five minutes, and cannot tell progress meanwhile.
+  // The reset of one group of GPUs may take five minutes, during which the task can report no progress.
   leaseSeconds: 900,
   destructive: true,
   worksOutside: true,
   input: z.strictObject({
     vendor: z.enum(GPU_VENDORS),
     expected_gpus: z.int().min(1).max(MOST_GPUS),
-    /** The means that the policy allows. The agent tries them from the weakest to the strongest. */
+    /** The means to free GPUs that the hub allows, which the agent tries from the weakest to the strongest. */
     rungs: z.array(z.enum(GPU_RUNGS)).min(1).max(GPU_RUNGS.length),
-    /** Whether the agent may end processes that hold a GPU. Otherwise it only names them. */
+    /** If `kill_holders` is true, the agent may end processes that hold a GPU. If `kill_holders` is false, the agent only names such processes. */
     kill_holders: z.boolean(),
-    /** With `plan: true` the agent only reads. */
+    /** With `plan: true`, the agent only reads the state of the GPUs. */
     plan: z.boolean(),
   }),
   result: z.strictObject({
     steps: cleaningStepsNamed(GPU_STEPS),
     needs: z.enum(GPU_NEEDS),
-    /** The boot in which the GPUs were cleaned. After a reboot a tenant may have used the GPUs again. */
+    /**
+     * The boot id of the host when the agent cleaned the GPUs. If the host has rebooted since the cleaning, a tenant may have used the GPUs since
+     * then.
+     */
     boot_id: z.string().min(1).max(64),
   }),
   progress: z.strictObject({ step: z.enum(GPU_STEPS) }),
   /**
-   * The task reports an error only if it has changed nothing, or if its process was lost. Every other failure is a failed step, so that its evidence
-   * is kept.
+   * The task `node.gpu_scrub` reports an error only if it has changed nothing, or if its process was lost. Every other failure of the task is a
+   * failed step, so that the hub gets the step's evidence.
    */
   errors: {
-    /** The vendor's tool is not installed. */
+    /** The tool of the GPU vendor, for example `nvidia-smi`, is not installed on the host. */
     tool_missing: "fail",
-    /** A program that talks to the driver hangs, in this run or since an earlier one. Only a reboot helps. */
+    /**
+     * A program that talks to the GPU driver hangs, in this run of the task or since an earlier run. Only a reboot of the host ends a program that
+     * hangs in the GPU driver.
+     */
     driver_wedged: "fail",
-    /** The state of the GPUs could not be read, so the agent could not tell what it changes. */
+    /** The agent could not read the state of the GPUs, so it could not tell what a cleaning changes. */
     state_unreadable: "fail",
-    /** The services that an earlier run stopped could not be started. */
+    /** The agent could not start the services that an earlier run of the task had stopped. */
     services_not_restored: "fail",
-    /** The process of the cleaning ended without a result. What it had stopped was started again, as far as the message says nothing else. */
+    /**
+     * The process that cleans the GPUs ended without a result. The agent has started the services that the lost process had stopped, unless the
+     * error's message says otherwise.
+     */
     work_lost: "fail",
-    /** No systemd runs on the host that would enforce the deadline of a program that hangs in the driver. */
+    /** The host does not run systemd, which would enforce the deadline of a program that hangs in the GPU driver. */
     systemd_missing: "fail",
   },
 });

@@ -14,7 +14,7 @@ export const hwSyncReseed = defineTask({
     system_id: z.string().min(1).max(41),
     /**
      * The base URL of the rack or region with MAAS's metadata, for example `http://rack:5248/MAAS`. The agent uses the hub's `maas_url` only when the
-     * host has no URL of its own.
+     * host has no metadata URL of its own.
      */
     maas_url: z.url(),
     interval_seconds: z.int().min(60).max(86_400),

@@ -5,14 +5,14 @@ import { defineTask } from "./define-task.ts";
 
 /**
  * The agent signs a sanitization record with the key of its certificate (architecture 14.5). Before it signs, the agent compares each task's result
- * with its own journal. The task changes nothing on the host.
+ * with its own journal. The task `node.sign_record` changes nothing on the host.
  */
 export const signRecord = defineTask({
   type: "node.sign_record",
   lane: "look",
   leaseSeconds: 60,
   destructive: false,
-  /** The record's canonical JSON. The agent signs exactly these characters in UTF-8. */
+  /** The canonical JSON of the sanitization record. The agent signs exactly the characters of `text`, in UTF-8. */
   input: z.strictObject({ text: z.string().min(2).max(MOST_RECORD_BYTES) }),
   result: z.strictObject({
     /** The DER form of the ECDSA signature, in base64. */
@@ -20,7 +20,7 @@ export const signRecord = defineTask({
     algorithm: z.literal(AGENT_SIGNATURE_ALGORITHM),
     certificate_serial: z.string().regex(/^[0-9a-f]{1,40}$/),
     certificate_pem: z.string().max(4_096),
-    /** Tasks of the record whose results the agent's journal does not have, e.g. because the host was installed anew since. */
+    /** Tasks of the sanitization record whose results the agent's journal does not have, for example because the host was reinstalled. */
     unknown_tasks: z.array(TaskId).max(MOST_RECORD_TASKS),
   }),
   progress: z.null(),

@@ -6,8 +6,9 @@ import { defineTask } from "./define-task.ts";
 export const TERMINAL_STEPS = ["sessions", "terminals"] as const;
 
 /**
- * Ends the login sessions and the processes on terminals of one user, or of all human users if `login_user` is null. The task does not prevent a new
- * login; `node.drain` does. The task is not destructive, because a second run finds only sessions that are still open.
+ * Ends the login sessions and the processes on terminals of one user, or of all human users if `login_user` is null. The task `terminal.close` does
+ * not prevent a new login; the task `node.drain` does. The task `terminal.close` is not destructive, because a second run finds only sessions that
+ * are still open.
  */
 export const terminalClose = defineTask({
   type: "terminal.close",
@@ -18,7 +19,7 @@ export const terminalClose = defineTask({
   result: z.strictObject({ sessions_closed: z.int().min(0), steps: cleaningStepsNamed(TERMINAL_STEPS) }),
   progress: z.null(),
   errors: {
-    /** A login session or a process on a terminal did not end. The error's message names it. */
+    /** A login session or a process on a terminal did not end. The error's message names the session or process that did not end. */
     sessions_survive: "fail",
   },
 });

@@ -4,8 +4,9 @@ import { ResidueSnapshot, ResidueTenant } from "../residue/snapshot.ts";
 import { defineTask } from "./define-task.ts";
 
 /**
- * Reads the state of the host as a residue snapshot (architecture 14.4). The task only reads, so a task with `plan` reads the same as one without.
- * The task succeeds when the agent has worked through all items, also if some are unreadable. The hub compares the snapshot with the node's baseline.
+ * Reads the state of the host as a residue snapshot (architecture 14.4). The task `node.validate_clean` only reads, so it does the same with and
+ * without `plan`. The task `node.validate_clean` succeeds when the agent has tried to read all residue items, even if some items are unreadable. The
+ * hub compares the residue snapshot with the node's baseline.
  */
 export const validateClean = defineTask({
   type: "node.validate_clean",
@@ -19,7 +20,7 @@ export const validateClean = defineTask({
   }),
   result: z.strictObject({ boot_id: z.string().min(1).max(64), snapshot: ResidueSnapshot }),
   progress: z.strictObject({
-    /** The item that the agent reads now. */
+    /** The residue item that the agent reads now. */
     item: z.enum(RESIDUE_ITEM_NAMES as [ResidueItem, ...ResidueItem[]]),
     items_read: z.int().min(0).max(1_000),
     items: z.int().min(0).max(1_000),
