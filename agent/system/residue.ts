@@ -11,10 +11,17 @@ import {
   unreadableBecause,
 } from "../../shared/residue/snapshot.ts";
 import { itemsFor } from "./residue/read-item.ts";
+import { isSystemdAt } from "./workers/launch.ts";
 
 /** How long a snapshot may take. The items have deadlines of their own, so this one ends only a child that hangs as a whole. */
 const SNAPSHOT_DEADLINE_MS = 60 * 60_000;
+/** How much later than the agent systemd ends a child that an agent has left behind. */
+const SCOPE_LEFT_SECONDS = 60;
 const STDERR_KEPT = 2_000;
+/** The child's heap. A tenant may make so many files that a reader needs more, and then the child ends and the items that are left are unreadable. */
+const HEAP_MEGABYTES = 384;
+/** The memory of the child and of the tools that it runs, in systemd's notation. */
+const MEMORY_MAX = "768M";
 
 export interface ResidueOrder {
   readonly tenant: ResidueTenant | null;
@@ -58,14 +65,31 @@ export async function readResidue(root: string, order: ResidueOrder): Promise<Re
   );
 }
 
-function startChild(order: unknown): ChildProcess {
+function startChild(
+  order: Pick<ResidueOrder, "tenant" | "items" | "pauseMs"> & { readonly root: string },
+): ChildProcess {
   const program = new URL(`./residue/main${extname(import.meta.filename)}`, import.meta.url).pathname;
-  const node = [process.execPath, ...process.execArgv.filter((option) => option.startsWith("--permission")), program];
-  return spawn("nice", ["-n", "19", "ionice", "-c", "3", "-t", ...node, JSON.stringify(order)], {
+  const [command = "nice", ...args] = childCommand(order.root === "/" && isSystemdAt("/"), program);
+  return spawn(command, [...args, JSON.stringify(order)], {
     stdio: ["ignore", "pipe", "pipe"],
     // Tools of the host find their own files by these two variables. All others of the agent's variables stay with the agent.
     env: { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
   });
+}
+
+/**
+ * The command that starts the child. Where systemd runs, the child gets a scope of its own with a memory limit, so that the child cannot use up the
+ * memory of the agent's unit. A scope changes neither the child's parent nor its pipes.
+ */
+export function childCommand(hasSystemd: boolean, program: string): string[] {
+  const properties = [`MemoryMax=${MEMORY_MAX}`, `RuntimeMaxSec=${SNAPSHOT_DEADLINE_MS / 1000 + SCOPE_LEFT_SECONDS}`];
+  const scope = ["systemd-run", "--scope", "--quiet", "--collect", ...properties.map((one) => `--property=${one}`)];
+  const permission = process.execArgv.filter((option) => option.startsWith("--permission"));
+  return [
+    ...(hasSystemd ? [...scope, "--"] : []),
+    ...["nice", "-n", "19", "ionice", "-c", "3", "-t"],
+    ...[process.execPath, ...permission, `--max-old-space-size=${HEAP_MEGABYTES}`, program],
+  ];
 }
 
 /** Waits until the child has ended or the deadline has passed, and returns a text that says how the child ended. */

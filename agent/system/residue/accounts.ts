@@ -1,8 +1,6 @@
-import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { isMissing, readText } from "../files.ts";
 import { isPersonal } from "./processes.ts";
-import { linesOf, type Reading } from "./reading.ts";
+import { linesOf, namesIn, type Reading, readText } from "./reading.ts";
 
 export interface Account {
   readonly name: string;
@@ -23,9 +21,6 @@ export async function readHomes(reading: Reading): Promise<string[]> {
   const homes = accounts
     .filter(({ uid, home }) => (uid === 0 || isPersonal(uid)) && home.startsWith("/") && home !== "/")
     .map(({ home }) => home.replace(/\/+$/, ""));
-  const left = await readdir(join(reading.root, "home")).catch((error: unknown) => {
-    if (isMissing(error)) return [];
-    throw error;
-  });
+  const left = await namesIn(reading, "/home");
   return [...new Set(["/root", ...homes, ...left.map((name) => `/home/${name}`)])].sort();
 }

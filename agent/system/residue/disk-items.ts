@@ -2,17 +2,14 @@ import { spawn } from "node:child_process";
 import { join } from "node:path";
 import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
 import { isPresent } from "../files.ts";
-import { type DiskWalk, type Found, textOfPath, walkDisks } from "./disk-walk.ts";
+import { type DiskWalk, type Found, walkDisks } from "./disk-walk.ts";
+import { type FoundFiles, textOfPath } from "./found-files.ts";
 import { presence, type Reading, Unreadable, valued } from "./reading.ts";
 import { describeFile } from "./trees.ts";
 
 const GETCAP_TIMEOUT_MS = 60_000;
 /** How many files one run of getcap reads. */
 const AT_ONCE = 400;
-/** How many examples the reason of an item with too many files names. */
-const EXAMPLES = 3;
-/** More files than this of one kind are not listed. */
-const MOST_FILES = 400;
 
 /** The readers of the items that need the owner or the mode of every file. All of them use one walk over the disks. */
 export function diskReaders() {
@@ -27,20 +24,13 @@ export function diskReaders() {
       if (reading.tenant === null) throw new Unreadable("The order names no tenant.");
       return listed(reading, (await walk(reading)).ofTenant);
     },
-    setuid_files: async (reading: Reading) => describeAll(reading, (await walk(reading)).setuid),
-    file_capabilities: async (reading: Reading) => readCapabilities(reading, (await walk(reading)).executables),
+    setuid_files: async (reading: Reading) => describeAll(reading, (await walk(reading)).setuid.all()),
+    file_capabilities: async (reading: Reading) => readCapabilities(reading, (await walk(reading)).executables.all()),
   };
 }
 
-function listed(reading: Reading, files: readonly Found[]): ResidueEntry[] {
-  if (files.length > MOST_FILES) {
-    const examples = files.slice(0, EXAMPLES).map(({ path }) => textOfPath(path));
-    throw new Unreadable(
-      `There are ${files.length} such files, which is too many to list, for example ${examples.join(", ")}.`,
-    );
-  }
-  return files.map(({ path, uid, gid }) => presence(reading, `${textOfPath(path)} of user ${uid}, group ${gid}`));
-}
+const listed = (reading: Reading, files: FoundFiles<Found>): ResidueEntry[] =>
+  files.all().map(({ path, uid, gid }) => presence(reading, `${textOfPath(path)} of user ${uid}, group ${gid}`));
 
 async function describeAll(reading: Reading, files: readonly Found[]): Promise<ResidueEntry[]> {
   const entries: ResidueEntry[] = [];
@@ -53,12 +43,15 @@ async function describeAll(reading: Reading, files: readonly Found[]): Promise<R
 }
 
 /** getcap writes `path cap_net_raw=ep` for each file with capabilities, and nothing for the others. */
-async function readCapabilities(reading: Reading, files: readonly string[]): Promise<ResidueEntry[]> {
+async function readCapabilities(
+  reading: Reading,
+  files: readonly { readonly path: string }[],
+): Promise<ResidueEntry[]> {
   const tool = await toolPath(reading);
   const entries: ResidueEntry[] = [];
   for (let start = 0; start < files.length; start += AT_ONCE) {
     reading.signal.throwIfAborted();
-    const paths = files.slice(start, start + AT_ONCE).map((path) => join(reading.root, textOfPath(path)));
+    const paths = files.slice(start, start + AT_ONCE).map(({ path }) => join(reading.root, textOfPath(path)));
     for (const line of (await runGetcap(tool, paths, reading.signal)).split("\n")) {
       const [, path, capabilities] = /^(.*?) (?:= )?(\S*cap_\S+)$/.exec(line) ?? [];
       if (path === undefined || capabilities === undefined) continue;

@@ -1,8 +1,9 @@
-import { type Dirent, lstatSync, readdirSync } from "node:fs";
+import { type Dir, lstatSync, opendirSync } from "node:fs";
 import { setImmediate as breathe } from "node:timers/promises";
 import { isMissing } from "../files.ts";
 import { ownMounts } from "./foreign-mounts.ts";
-import { linesOf, type Reading, textOf } from "./reading.ts";
+import { bytesOfPath, FoundFiles, type ListBounds, textOfPath } from "./found-files.ts";
+import { linesOf, type Reading, textOf, Unreadable } from "./reading.ts";
 
 /** Folders of engines for containers and snaps, whose files belong to users that the host does not know. */
 const PRUNED = new Set([
@@ -24,8 +25,27 @@ const PRUNED = new Set([
 /** Mount points of the system. A data disk is cleaned by the cleanup of the storage. */
 const SYSTEM_MOUNT = /^\/(boot|home|opt|root|srv|tmp|usr|var)(\/.*)?$/;
 const DISK_TYPES = /^(ext[234]|xfs|btrfs|f2fs|bcachefs|zfs|vfat)$/;
-/** How many folders are read in one go. Between two goes the deadline of the item may end the walk. */
-const AT_ONCE = 50;
+/** How many files are read in one go. Between two goes the deadline of the item may end the walk. */
+const AT_ONCE = 1_000;
+const MEGABYTE = 1024 * 1024;
+
+/** How much a walk keeps in memory. A tenant may make millions of files of each kind. */
+export interface WalkBounds {
+  readonly setuid: ListBounds;
+  readonly executables: ListBounds;
+  readonly ownerless: ListBounds;
+  readonly ofTenant: ListBounds;
+  /** The folders that the walk has found and not yet read. */
+  readonly folders: ListBounds;
+}
+const FEW: ListBounds = { most: 400, maxBytes: MEGABYTE };
+const BOUNDS: WalkBounds = {
+  setuid: FEW,
+  executables: { most: 300_000, maxBytes: 48 * MEGABYTE },
+  ownerless: FEW,
+  ofTenant: FEW,
+  folders: { most: 300_000, maxBytes: 48 * MEGABYTE },
+};
 
 /** A file with its path as it is on the disk: one character for each byte. */
 export interface Found {
@@ -36,32 +56,26 @@ export interface Found {
 }
 
 export interface DiskWalk {
-  readonly setuid: readonly Found[];
-  readonly executables: readonly string[];
-  readonly ownerless: readonly Found[];
-  readonly ofTenant: readonly Found[];
-  readonly files: number;
+  readonly setuid: FoundFiles<Found>;
+  readonly executables: FoundFiles<{ readonly path: string }>;
+  readonly ownerless: FoundFiles<Found>;
+  readonly ofTenant: FoundFiles<Found>;
 }
-
-/** The path of a file on the disk, as bytes. A name may contain bytes that are not UTF-8. */
-const bytesOf = (path: string): Buffer => Buffer.from(path, "latin1");
-export const textOfPath = (path: string): string => bytesOf(path).toString("utf8");
 
 /**
  * Walks once over the system's disks and collects files for several items. The walk does not enter other file systems, so it never waits for a
  * server. A file in a folder of the tenant's is reported by the folder alone.
  */
-export async function walkDisks(reading: Reading): Promise<DiskWalk> {
+export async function walkDisks(reading: Reading, bounds: WalkBounds = BOUNDS): Promise<DiskWalk> {
   const known = await knownIds(reading);
-  const walk = {
-    setuid: [] as Found[],
-    executables: [] as string[],
-    ownerless: [] as Found[],
-    ofTenant: [] as Found[],
-    files: 0,
+  const walk: DiskWalk = {
+    setuid: new FoundFiles(bounds.setuid),
+    executables: new FoundFiles(bounds.executables),
+    ownerless: new FoundFiles(bounds.ownerless),
+    ofTenant: new FoundFiles(bounds.ofTenant),
   };
   const starts = ["", ...(await systemMounts(reading))].map((point) => Buffer.from(point).toString("latin1"));
-  for (const start of starts) await walkFrom(reading, known, start, walk);
+  for (const start of starts) await walkFrom(reading, known, start, walk, bounds.folders);
   return walk;
 }
 
@@ -85,58 +99,100 @@ async function knownIds(reading: Reading): Promise<KnownIds> {
   return { users: await ids("/etc/passwd"), groups: await ids("/etc/group") };
 }
 
-type Collected = {
-  -readonly [K in keyof DiskWalk]: DiskWalk[K] extends number
-    ? number
-    : DiskWalk[K] extends readonly (infer T)[]
-      ? T[]
-      : never;
-};
-
-async function walkFrom(reading: Reading, known: KnownIds, start: string, walk: Collected): Promise<void> {
+async function walkFrom(
+  reading: Reading,
+  known: KnownIds,
+  start: string,
+  walk: DiskWalk,
+  bounds: ListBounds,
+): Promise<void> {
   const top = statOf(reading, start === "" ? "/" : start);
   if (top === null) return;
-  const open = [{ folder: start, ofTenant: false, ownerless: false }];
-  for (let count = 1; open.length > 0; count += 1) {
-    if (count % AT_ONCE === 0) await breathe();
+  const open = new OpenFolders(bounds);
+  open.push({ folder: start, ofTenant: false, ownerless: false });
+  let count = 0;
+  for (let here = open.pop(); here !== undefined; here = open.pop()) {
     reading.signal.throwIfAborted();
-    const here = open.pop();
-    if (here === undefined) return;
-    for (const entry of entriesOf(reading, here.folder === "" ? "/" : here.folder)) {
-      const path = `${here.folder}/${entry.name}`;
+    for (const name of namesOf(reading, here.folder === "" ? "/" : here.folder)) {
+      count += 1;
+      if (count % AT_ONCE === 0) await breathe();
+      reading.signal.throwIfAborted();
+      const path = `${here.folder}/${name}`;
       const stats = statOf(reading, path);
       if (stats === null || PRUNED.has(path)) continue;
       if (stats.isDirectory() && stats.dev !== top.dev) continue;
-      walk.files += 1;
       const found: Found = { path, mode: stats.mode & 0o7777, uid: stats.uid, gid: stats.gid };
       const ofTenant = stats.uid === reading.tenant?.uid;
       const ownerless = !ofTenant && !(known.users.has(stats.uid) && known.groups.has(stats.gid));
-      if (ofTenant && !here.ofTenant) walk.ofTenant.push(found);
-      if (ownerless && !here.ownerless) walk.ownerless.push(found);
+      if (ofTenant && !here.ofTenant) walk.ofTenant.add(found);
+      if (ownerless && !here.ownerless) walk.ownerless.add(found);
       if (stats.isDirectory()) open.push({ folder: path, ofTenant, ownerless });
       else if (stats.isFile()) {
-        if ((stats.mode & 0o6000) !== 0) walk.setuid.push(found);
-        if ((stats.mode & 0o111) !== 0) walk.executables.push(path);
+        if ((stats.mode & 0o6000) !== 0) walk.setuid.add(found);
+        if ((stats.mode & 0o111) !== 0) walk.executables.add({ path });
       }
     }
   }
 }
 
-function statOf({ root }: Reading, path: string) {
+interface OpenFolder {
+  readonly folder: string;
+  readonly ofTenant: boolean;
+  readonly ownerless: boolean;
+}
+
+/** The folders that a walk has found and not yet read. Beyond its bounds the walk cannot go on, and its items are unreadable. */
+class OpenFolders {
+  readonly #folders: OpenFolder[] = [];
+  #bytes = 0;
+  readonly #bounds: ListBounds;
+  constructor(bounds: ListBounds) {
+    this.#bounds = bounds;
+  }
+
+  push(one: OpenFolder): void {
+    this.#folders.push(one);
+    this.#bytes += one.folder.length;
+    if (this.#folders.length > this.#bounds.most || this.#bytes > this.#bounds.maxBytes)
+      throw new Unreadable(`There are too many folders to walk over, for example ${textOfPath(one.folder)}.`);
+  }
+
+  pop(): OpenFolder | undefined {
+    const one = this.#folders.pop();
+    this.#bytes -= one?.folder.length ?? 0;
+    return one;
+  }
+}
+
+const onDisk = ({ root }: Reading, path: string): Buffer =>
+  Buffer.concat([Buffer.from(root === "/" ? "" : root), bytesOfPath(path)]);
+
+function statOf(reading: Reading, path: string) {
   try {
-    return lstatSync(Buffer.concat([Buffer.from(root === "/" ? "" : root), bytesOf(path)]));
+    return lstatSync(onDisk(reading, path));
   } catch (error) {
     if (isMissing(error)) return null;
     throw error;
   }
 }
 
-function entriesOf({ root }: Reading, folder: string): readonly Dirent<string>[] {
+/** The names in a folder, one character for each byte. The names are read in portions, because a tenant may have put millions of files in one folder. */
+function* namesOf(reading: Reading, path: string): Generator<string> {
+  const folder = openFolder(onDisk(reading, path));
+  if (folder === null) return;
   try {
-    const path = Buffer.concat([Buffer.from(root === "/" ? "" : root), bytesOf(folder)]);
-    return readdirSync(path, { withFileTypes: true, encoding: "latin1" });
+    for (let entry = folder.readSync(); entry !== null; entry = folder.readSync())
+      yield (entry.name as unknown as Buffer).toString("latin1");
+  } finally {
+    folder.closeSync();
+  }
+}
+
+function openFolder(path: Buffer): Dir | null {
+  try {
+    return opendirSync(path, { encoding: "buffer", bufferSize: 512 } as never);
   } catch (error) {
-    if (isMissing(error)) return [];
+    if (isMissing(error)) return null;
     throw error;
   }
 }

@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import { readText } from "../files.ts";
-import type { Reading } from "./reading.ts";
+import { type Reading, readText } from "./reading.ts";
 
 /** File systems of the host's own kernel and disks, whose files can be read without a server or another process. */
 const LOCAL =

@@ -1,10 +1,9 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
-import { readText } from "../files.ts";
 import { foreignMountOf, ownMounts } from "./foreign-mounts.ts";
 import { isGone, openFilesOf, pidsOf } from "./processes.ts";
-import { linesOf, namesIn, presences, type Reading, settled, textOf, Unreadable, valued } from "./reading.ts";
+import { linesOf, namesIn, presences, type Reading, readText, settled, textOf, Unreadable, valued } from "./reading.ts";
 
 const NVIDIA_SMI_TIMEOUT_MS = 60_000;
 /** Settings of a GPU that outlive a process. Counters, temperatures and clocks of the moment are no settings. */

@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
-import { readText } from "../files.ts";
 import { readHomes } from "./accounts.ts";
 import { readFileItem } from "./file-items.ts";
 import { foreignMountOf, ownMounts } from "./foreign-mounts.ts";
-import { linesOf, namesIn, presence, type Reading, valued } from "./reading.ts";
+import { linesOf, namesIn, presence, type Reading, readText, valued } from "./reading.ts";
 import { readTrees } from "./trees.ts";
 
 /** The files of accounts, with the word for a line of each file. The first field of each line is a name. */
@@ -39,12 +38,15 @@ async function localHomes(reading: Reading): Promise<{ homes: string[]; foreign:
   return { homes, foreign };
 }
 
+/** The largest file of keys that is read. A tenant writes such files, and each line becomes an entry. */
+const MAX_KEYS_BYTES = 1024 * 1024;
+
 export async function readAuthorizedKeys(reading: Reading): Promise<ResidueEntry[]> {
   const { homes, foreign } = await localHomes(reading);
   const files = homes.flatMap((home) => [`${home}/.ssh/authorized_keys`, `${home}/.ssh/authorized_keys2`]);
   const entries = [...foreign];
   for (const file of files)
-    for (const line of linesOf(await readText(join(reading.root, file))))
+    for (const line of linesOf(await readText(join(reading.root, file), MAX_KEYS_BYTES)))
       if (!line.startsWith("#")) entries.push(valued(reading, `${file} ${fingerprintOf(line)}`, line));
   return entries;
 }

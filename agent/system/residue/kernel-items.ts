@@ -1,9 +1,8 @@
 import { join } from "node:path";
 import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
-import { readText } from "../files.ts";
 import { readFileItem } from "./file-items.ts";
 import { openFilesOf, pidsOf } from "./processes.ts";
-import { linesOf, namesIn, presence, presences, type Reading, settled, textOf, valued } from "./reading.ts";
+import { linesOf, namesIn, presence, presences, type Reading, readText, settled, textOf, valued } from "./reading.ts";
 import { describeFile, readTrees } from "./trees.ts";
 
 /**

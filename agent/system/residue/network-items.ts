@@ -1,10 +1,20 @@
 import { join } from "node:path";
 import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
-import { isPresent, listFolder, readText } from "../files.ts";
+import { isPresent } from "../files.ts";
 import { withoutRandomParts } from "./entry-name.ts";
 import { readFileItem } from "./file-items.ts";
 import { openFilesOf, pidsOf } from "./processes.ts";
-import { linesOf, presences, type Reading, settled, textOf, Unreadable, valued } from "./reading.ts";
+import {
+  linesOf,
+  listFolder,
+  presences,
+  type Reading,
+  readText,
+  settled,
+  textOf,
+  Unreadable,
+  valued,
+} from "./reading.ts";
 
 const TOOL_TIMEOUT_MS = 30_000;
 const LISTEN = "0A";

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
-import { readText } from "../files.ts";
-import { linesOf, type Reading, Unreadable, valued } from "./reading.ts";
+import { linesOf, type Reading, readText, Unreadable, valued } from "./reading.ts";
 
 const VERIFY_TIMEOUT_MS = 20 * 60_000;
 const STATUS = "var/lib/dpkg/status";

@@ -1,14 +1,21 @@
+import { open, opendir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ResidueEntry, ResidueTenant } from "../../../shared/residue/snapshot.ts";
 import type { RunTool } from "../exec.ts";
-import { listFolder, readText } from "../files.ts";
+import { isMissing } from "../files.ts";
 import { entryName } from "./entry-name.ts";
 
 /** The reason why an item cannot be read. Its message reaches an operator. */
 export class Unreadable extends Error {
   override readonly name = "Unreadable";
 }
+
+/** The largest text that the reader of an item reads. The list of installed packages has a few megabytes. */
+const MAX_TEXT_BYTES = 16 * 1024 * 1024;
+/** The largest number of names of one folder that the reader of an item reads. */
+const MOST_NAMES = 100_000;
+const CHUNK = 64 * 1024;
 
 /** What the reader of an item gets. Paths in the functions of the readers are the host's own (`/etc/...`), without the root. */
 export interface Reading {
@@ -75,4 +82,46 @@ export async function namesIn({ root }: Reading, path: string): Promise<string[]
     if (isNoFolder(error)) return [];
     throw error;
   }
+}
+
+/**
+ * Reads a text file, and returns null when the file does not exist. A tenant chooses the size of some files, so a larger file makes the item
+ * unreadable. The size is counted while the file is read, because files of /proc have no size.
+ */
+export async function readText(file: string, maxBytes = MAX_TEXT_BYTES): Promise<string | null> {
+  try {
+    const handle = await open(file, "r");
+    try {
+      const chunks: Buffer[] = [];
+      for (let size = 0; ; ) {
+        const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, null);
+        if (bytesRead === 0) return Buffer.concat(chunks).toString("utf8");
+        size += bytesRead;
+        if (size > maxBytes)
+          throw new Unreadable(`${file} has more than ${maxBytes} bytes, which is too much to read.`);
+        chunks.push(buffer.subarray(0, bytesRead));
+      }
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+}
+
+/** The sorted names in a folder. A folder that is gone has none. A tenant may fill a folder, so a folder with more names makes the item unreadable. */
+export async function listFolder(folder: string, most = MOST_NAMES): Promise<string[]> {
+  const names: string[] = [];
+  try {
+    for await (const { name } of await opendir(folder, { bufferSize: 512 })) {
+      names.push(name);
+      if (names.length > most)
+        throw new Unreadable(`${folder} has more than ${most} names, which is too much to read.`);
+    }
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+  return names.sort();
 }

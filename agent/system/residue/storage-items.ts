@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
-import { listFolder, readText } from "../files.ts";
-import { linesOf, presences, type Reading, settled, textOf, valued } from "./reading.ts";
+import { linesOf, listFolder, presences, type Reading, readText, settled, textOf, valued } from "./reading.ts";
 
 /** Loop devices, device mapper, RAID, bcache, zram and network block devices, iSCSI and NVMe sessions over a network, pools of ZFS. */
 export function readBlockLayers(reading: Reading): Promise<ResidueEntry[]> {

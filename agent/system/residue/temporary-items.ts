@@ -1,10 +1,9 @@
 import { join } from "node:path";
 import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
-import { readText } from "../files.ts";
 import { readHomes } from "./accounts.ts";
 import { withoutRandomParts } from "./entry-name.ts";
 import { foreignMountOf, ownMounts } from "./foreign-mounts.ts";
-import { namesIn, presences, type Reading, settled } from "./reading.ts";
+import { namesIn, presences, type Reading, readText, settled } from "./reading.ts";
 
 /** Names that services and the X server create at each start. Kerberos tickets belong to another item. */
 const OF_SYSTEM = /^([.](X11|ICE|XIM|font|Test)-unix|krb5cc_.*|snap-private-tmp)$/;

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
-import { lstat, open, readdir, readlink } from "node:fs/promises";
+import { lstat, open, readlink } from "node:fs/promises";
 import { join } from "node:path";
-import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
+import { MOST_ENTRIES, type ResidueEntry } from "../../../shared/residue/snapshot.ts";
 import { isMissing } from "../files.ts";
 import { foreignMountOf, type Mount, ownMounts } from "./foreign-mounts.ts";
-import { type Reading, Unreadable, valued } from "./reading.ts";
+import { listFolder, type Reading, Unreadable, valued } from "./reading.ts";
 
 /** The largest file whose content is read. An initrd of a GPU host has a few hundred megabytes. */
 const MAX_FILE_BYTES = 2 * 1024 ** 3;
@@ -31,8 +31,10 @@ export async function readTrees(reading: Reading, trees: readonly Tree[]): Promi
       tree,
       tree.path,
       tree.depth ?? Number.POSITIVE_INFINITY,
-    ))
+    )) {
       entries.push(valued(reading, path, value));
+      if (entries.length > MOST_ENTRIES) throw new Unreadable(`${tree.path} has too many files to list.`);
+    }
   }
   return entries;
 }
@@ -66,7 +68,7 @@ async function* thingsOf(
     return;
   }
   const inside: Thing[] = [];
-  for (const name of (await namesIn(join(reading.root, path))).sort()) {
+  for (const name of await listFolder(join(reading.root, path))) {
     if (tree.except?.test(name) === true) continue;
     for await (const thing of thingsOf(reading, mounts, tree, `${path}/${name}`, depth - 1)) {
       if (depth > 0) yield thing;
@@ -75,16 +77,6 @@ async function* thingsOf(
   }
   if (depth > 0) yield { path: `${path}/`, value };
   else yield { path: `${path}/**`, value: JSON.stringify([value, inside]) };
-}
-
-/** The names in a folder. A folder that is gone has none. */
-async function namesIn(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (isMissing(error)) return [];
-    throw error;
-  }
 }
 
 /** A text that changes with the file: kind, mode, owner, and content or target. Null if there is no such file. */

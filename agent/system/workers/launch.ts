@@ -11,6 +11,7 @@ const START_TIMEOUT_MS = 30_000;
 const STOP_SECONDS = 10;
 /** systemd creates the folder at boot, so the folder tells that systemd runs (sd_booted(3)). */
 const SYSTEMD_RUNS = "/run/systemd/system";
+export const isSystemdAt = (root: string): boolean => existsSync(join(root, SYSTEMD_RUNS));
 
 export interface Launch {
   /** The folder with the order, the result and the log of the work. */
@@ -34,7 +35,7 @@ export const ownProgram = (): readonly string[] => [process.execPath, ...process
  * the agent and enforces the deadline.
  */
 export function launcherFor(root: string, run: RunTool, program: readonly string[] = ownProgram()): Launcher {
-  const hasSystemd = existsSync(join(root, SYSTEMD_RUNS));
+  const hasSystemd = isSystemdAt(root);
   return { hasSystemd, launch: hasSystemd ? asUnit(run, program) : asChild(program) };
 }
 
