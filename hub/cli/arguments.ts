@@ -2,17 +2,20 @@ import { parseArgs } from "node:util";
 import { type Field, flagOf, type Operation, typesOf } from "./description.ts";
 import { typeText } from "./output.ts";
 
-/** The error for a command line that cannot be understood. The message of this error says what to write instead, and the exit status is 2. */
+/**
+ * A `UsageError` reports a command line that the command `muster` cannot understand. The message of a `UsageError` says what the operator must write
+ * instead, and `muster` ends with exit status 2.
+ */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** The request that a command line describes, in its parts. */
+/** The parts of the API request that an operator's command line describes. */
 export interface Asked {
-  /** The values of the parameters in the operation's path, by name. */
+  /** The values for the parameters in the path of the API operation, by parameter name. */
   readonly words: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
-  /** The request's body; null if there is none. */
+  /** The body of the API request; null if the request has no body. */
   readonly body: unknown;
 }
 
@@ -21,8 +24,8 @@ export interface Invocation extends Pick<Asked, "query" | "body"> {
 }
 
 /**
- * The flags that every command of `muster` has. No operation may have a field with the name of a common flag. If a field had the name of a common
- * flag, its value could be taken for the hub's address, to which the command sends the token.
+ * The flags that every command of `muster` has. No operation of the API may have a field with the name of a flag that every command has. For example,
+ * the value of a field named `hub` could be taken for the hub's address, to which the command sends the operator's token.
  */
 export const COMMON_FLAGS = {
   hub: { type: "string" },
@@ -37,11 +40,11 @@ export const COMMON_FLAGS = {
 
 type Values = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
 
-/** Splits a command line into flags and positional words; unknown flags are refused. */
+/** Splits a command line into flags and positional words, and throws a `UsageError` for an unknown flag. */
 export function readArguments(operation: Operation, argv: readonly string[]): { values: Values; words: string[] } {
   const fields = [...operation.query, ...(operation.body ?? [])];
   const flags = fields.map((field) => [flagOf(field), { type: "string", multiple: true }] as const);
-  // The API of a hub of another version may have a field with the name of a common flag.
+  // A hub of another version may have an API field with the name of a flag that every command has.
   const taken = flags.map(([flag]) => flag).filter((flag) => flag in COMMON_FLAGS);
   try {
     const options = { ...Object.fromEntries(flags), ...COMMON_FLAGS };
@@ -51,13 +54,16 @@ export function readArguments(operation: Operation, argv: readonly string[]): { 
       throw new Error(`--${unclear} is a flag of every command, and a field of this one; give the field by --json`);
     return { values: values as Values, words: positionals };
   } catch (error) {
-    // Only the first sentence of Node's error message is shown, because Node's advice does not fit the commands of `muster`.
+    // The error shows only the first sentence of Node's message, because the advice in Node's message does not fit the commands of `muster`.
     const [reason = ""] = (error instanceof Error ? error.message : String(error)).split(/\. /, 1);
     throw new UsageError(`${reason.replace(/\.$/, "")}. See: muster help ${operation.command}`);
   }
 }
 
-/** Builds the API request of a command line. `read` returns the content of the file that a value `@file` names; `@-` means standard input. */
+/**
+ * Builds the API request of a command line. The argument `read` returns the content of the file that a flag's value `@file` names; the value `@-`
+ * means standard input.
+ */
 export function askedOf(
   operation: Operation,
   given: { readonly values: Values; readonly words: readonly string[] },
@@ -79,7 +85,7 @@ export function askedOf(
   };
 }
 
-/** Returns the API request of the command, with the parameters filled into the path. */
+/** Returns the API request of a command line, with the parameter values filled into the request's path. */
 export const invocationOf = (operation: Operation, { words, query, body }: Asked): Invocation => ({
   path: operation.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(words[name] ?? "")),
   query,
@@ -110,8 +116,8 @@ function bodyOf(operation: Operation, values: Values, read: (file: string) => st
 }
 
 /**
- * Returns the value of a request's field from the flags of the command line. A text field keeps the text, every other field is parsed as JSON, and a
- * repeated flag makes a list.
+ * Returns the value of a request's field from the flags of the command line. A text field takes a flag's value as it is, every other field takes the
+ * value as JSON, and a repeated flag makes a list.
  */
 function fieldValue(field: Field, texts: readonly string[], read: (file: string) => string): unknown {
   const types = typesOf(field.schema);
@@ -131,8 +137,8 @@ function fieldValue(field: Field, texts: readonly string[], read: (file: string)
 }
 
 /**
- * `@file` means the file's content without its last line end, and `@@x` means the text `@x`. `@file` lets an operator keep secrets off the command
- * line.
+ * In a flag's value, `@file` means the file's content without its last line end, and `@@x` means the text `@x`. `@file` lets an operator keep secrets
+ * off the command line.
  */
 function contentOf(text: string, read: (file: string) => string): string {
   if (text.startsWith("@@")) return text.slice(1);

@@ -8,8 +8,9 @@ export const NamedBy = z.object({
   unless: z.object({ field: z.string(), values: z.array(z.string()), shown: z.string().optional() }).optional(),
 });
 /**
- * The list in which the name of an object is searched, for a parameter that takes an id or a name. The list has a field for the name and a field for
- * the id. `unless` says, by a field and its values, which items no longer own their name, e.g. deleted nodes.
+ * The API list in which the command line looks for an object's name, for a parameter that takes an id or a name. `name` and `id` are the fields of a
+ * list item that hold the object's name and id. An item of the list whose field `unless.field` has one of `unless.values` no longer owns its name,
+ * e.g. a deleted node.
  */
 export type NamedBy = z.output<typeof NamedBy>;
 const Schema = z.object({
@@ -61,7 +62,7 @@ export interface Field {
   readonly schema: Schema;
 }
 
-/** One command, which is an operation of the API. */
+/** One command of the command line `muster`, which calls one operation of the API. */
 export interface Operation {
   /** The operation's id in the API, for example `retryOnboarding`. */
   readonly id: string;
@@ -74,11 +75,11 @@ export interface Operation {
   /** The positional arguments of the command, in the order of the path's parameters. */
   readonly arguments: readonly Field[];
   readonly query: readonly Field[];
-  /** True if the operation changes a resource and must name the version that was read (If-Match). */
+  /** True if a request of the operation must name, in the header If-Match, the resource version that the caller read. */
   readonly conditional: boolean;
-  /** True if the operation accepts an Idempotency-Key. */
+  /** True if the API operation accepts the header Idempotency-Key. */
   readonly repeatable: boolean;
-  /** The fields of the body; null if the operation takes no body. */
+  /** The fields of the request body; null if the API operation takes no body. */
   readonly body: readonly Field[] | null;
   /** Fields of the answer that count the failed parts of a request. */
   readonly failureCounts: readonly string[];

@@ -6,7 +6,8 @@ import { plain } from "./output.ts";
 import { call, DEADLINE_MS, flagText, Refused, targetOf } from "./request.ts";
 
 /**
- * The parts of the diagnostics document that the command reads for its summary. The rest of the diagnostics document goes into the file unchanged.
+ * The parts of the hub's diagnostics document that the command `muster diagnostics` reads for its summary. `muster diagnostics` writes every other
+ * part of the diagnostics document into the output file unchanged.
  */
 const Section = z.looseObject({
   error: z.looseObject({ code: z.string(), detail: z.string() }).optional(),
@@ -21,7 +22,8 @@ Write one file for support: the state of the hub, its database and its fleet, an
 `;
 
 /**
- * Writes the hub's diagnostics to a file, and reports what is missing in them. The command gets the diagnostics from the hub with one API operation.
+ * Writes the hub's diagnostics to a file, and reports what is missing in them. `muster diagnostics` gets the diagnostics from the hub with one API
+ * operation.
  */
 export async function writeDiagnostics(argv: readonly string[], operations: readonly Operation[]): Promise<void> {
   const operation = operations.find(({ command }) => command === "get-diagnostics");

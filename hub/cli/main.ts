@@ -1,7 +1,7 @@
 /**
- * The command line for operators. The commands are the operations of the API, read from the hub's own API description. Exit status: 0 done, 1 the hub
- * refused the request or a part of it, 2 the command was not understood, 3 the hub could not be reached. `verify-record` works without a hub, and
- * also ends with 4 (see its help).
+ * The command line `muster`, with which operators call a hub. The commands of `muster` are the operations of the hub's API, which `muster` reads from
+ * the hub's own API description. Exit status: 0 done, 1 the hub refused the request or a part of it, 2 the command was not understood, 3 the hub
+ * could not be reached. `verify-record` works without a hub, and may also end with exit status 4 (see the help of `verify-record`).
  */
 import { parseArgs } from "node:util";
 import {
@@ -37,8 +37,8 @@ const MOST_PAGES = 10_000;
 const MOST_NEAR = 5;
 
 /**
- * Returns the present version of the resource that the command changes. The command line names this version itself, because an operator at a shell
- * means to change the present state.
+ * Returns the present version of the API resource that an operator's command changes. The command line names the resource's version itself, because
+ * an operator at a shell means to change the resource's present state.
  */
 async function presentVersion(target: Target, { path }: Invocation): Promise<string> {
   const invocation = { path, query: new URLSearchParams(), body: null };
@@ -51,7 +51,7 @@ interface Page {
   readonly next_cursor?: string | null;
 }
 
-/** Reads all pages of a list from the API. An answer that is not a list is returned unchanged. */
+/** Reads all pages of a list from the API. If the API's answer is not a list, the function returns the answer unchanged. */
 async function allPages(target: Target, operation: Operation, first: Invocation): Promise<Page> {
   const items: Record<string, unknown>[] = [];
   const query = new URLSearchParams(first.query);
@@ -99,7 +99,7 @@ async function run(operation: Operation, argv: readonly string[], operations: re
   mustBeWhole(operation, answer);
 }
 
-/** Throws if the answer says that a part of the request failed, so that a script does not continue after a partial success. */
+/** Throws if the hub's answer says that a part of the request failed, so that an operator's script does not continue after a partial success. */
 function mustBeWhole({ failureCounts }: Operation, answer: unknown): void {
   const counts = Object.entries(answer ?? {}).filter(([name, count]) => failureCounts.includes(name) && count > 0);
   if (counts.length === 0) return;
@@ -126,7 +126,10 @@ function unknownCommand(name: string | undefined, operations: readonly Operation
   return `There is no command ${name}.${advice} See: muster help`;
 }
 
-/** Runs a command that needs no hub. The result is false if the command is another one. */
+/**
+ * Runs the command `verify-record`, which needs no hub, or shows its help. Returns false if the command line has any other command, which needs a
+ * hub.
+ */
 function runOffline(argv: readonly string[]): boolean {
   const [command, about] = argv;
   const asksHelp = command === "help" && about === "verify-record";

@@ -5,7 +5,7 @@ import { forPeople } from "./output.ts";
 type Item = Readonly<Record<string, unknown>>;
 interface Lists {
   readonly operations: readonly Operation[];
-  /** Reads all items of a list for the given parameters. */
+  /** Reads all items of an API list, with the given parameters for the list's operation. */
   readonly ask: (list: Operation, asked: Asked) => Promise<readonly Item[]>;
 }
 
@@ -21,9 +21,9 @@ interface Place {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
- * Replaces the names of objects in a command by their ids. A value that looks like an id is used as an id. A name is looked up in the list that the
- * API's own description gives, and must match exactly one object. The command line never guesses an object, because the command may be one that
- * cannot be undone.
+ * Replaces the names of objects in a command by their ids. If an argument or flag has a value that looks like an id, the command line uses the value
+ * as an id. The command line looks up a name in the list that the API description gives for the parameter, and the name must match exactly one
+ * object. The command line never guesses an object, because the command may be one that cannot be undone.
  */
 export async function withIds(operation: Operation, given: Asked, lists: Lists): Promise<Asked> {
   const asked: Asked = {
@@ -62,14 +62,15 @@ function placesOf(operation: Operation, { words, query, body }: Asked): Place[] 
 async function idOf(place: Place, places: readonly Place[], lists: Lists): Promise<string> {
   if (UUID.test(place.text)) return place.text;
   const list = lists.operations.find(({ id }) => id === place.by.list);
-  // If the hub has no list for the name, the text is sent as it is, and the hub answers which values it accepts.
+  // If the hub has no list for an object's name, the command line sends the name unchanged, and the hub answers which values it accepts.
   if (list === undefined) return place.text;
   return theOne(place, list, await lists.ask(list, await askedFor(place, list, places, lists)));
 }
 
 /**
- * Builds the request for the list in which a name is searched. The list is filtered by the name, and by other objects that the command names. For
- * example, the name of a profile is searched in the profiles of the site that the command names.
+ * Builds the request for the API list in which the command line looks for an object's name. The request filters the list by the name, and by other
+ * objects that the operator's command names. For example, the command line looks for the name of a profile in the profiles of the site that the
+ * command names.
  */
 async function askedFor(place: Place, list: Operation, places: readonly Place[], lists: Lists): Promise<Asked> {
   const other = (field: Field): Place | undefined =>
@@ -84,7 +85,7 @@ async function askedFor(place: Place, list: Operation, places: readonly Place[],
     words[field.name] = await idOf(known, places, lists);
   }
   const query = new URLSearchParams({ [place.by.name]: place.text });
-  // The request also asks for items that no longer own their name, e.g. deleted nodes, so that an error can say why a name is refused.
+  // The request for the list includes items that no longer own their name, e.g. deleted nodes, so that an error can say why a name is refused.
   if (place.by.unless?.shown !== undefined) query.set(place.by.unless.shown, "true");
   for (const field of list.query) {
     const known = other(field);

@@ -4,8 +4,8 @@ import { flagOf, namedBy, typesOf } from "./description.ts";
 type Row = Readonly<Record<string, unknown>>;
 
 /**
- * The columns of a table that shows a list, in this order. A column appears if any item of the list has a value for it; `--output json` shows all
- * fields.
+ * The columns, in order, of the table in which the command line shows an API list. A column appears if any item of the list has a value for it;
+ * `--output json` shows all fields.
  */
 const COLUMNS = [
   ["index"],
@@ -63,8 +63,8 @@ const jsonText = (value: object): string => {
 const at = (row: Row, name: string): unknown =>
   name.split(".").reduce<unknown>((value, part) => (isRow(value) ? value[part] : undefined), row);
 /**
- * Replaces control characters in a text for the terminal. An answer may quote text of a host or an operator, and that text must not control the
- * terminal.
+ * Replaces control characters in a text for the terminal. An answer of the hub may quote text of a host or an operator, and quoted text must not
+ * control the terminal.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
 export const plain = (value: string): string => value.replace(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/g, "?");
@@ -119,7 +119,7 @@ export function forPeople(answer: unknown): string {
   return `${[lines.join("\n"), ...lists.map(([name, rows]) => `\n${name}\n${tableOf(rows as Row[]).trimEnd()}`)].join("\n")}\n`;
 }
 
-/** A problem of the API (RFC 9457) as text. The detail of an API problem says what happened, to what, and what to do next. */
+/** Returns a problem of the API (RFC 9457) as text. The detail of an API problem says what happened, to which object, and what to do next. */
 export function problemText(status: number, problem: unknown): string {
   if (!isRow(problem)) return `The hub answered ${status} and no problem document.\n`;
   const errors = isRows(problem["errors"]) ? problem["errors"] : [];

@@ -5,7 +5,7 @@ import { setDefaultCACertificates } from "node:tls";
 import { type Invocation, UsageError } from "./arguments.ts";
 import { problemText } from "./output.ts";
 
-/** The deadline of a request with a complete answer; a request for a stream has no deadline. */
+/** The deadline of an API request whose answer has an end; a request for an event stream has no deadline. */
 export const DEADLINE_MS = 60_000;
 
 export interface Target {
@@ -21,7 +21,7 @@ export class Away extends Error {
   override readonly name = "Away";
 }
 
-/** Sends one HTTP request to a hub. If no hub answers, the error names the address and the settings that it comes from. */
+/** Sends one HTTP request to a hub. If no hub answers, the error names the hub's address and the settings that give the address. */
 export async function fetchFrom(url: string, path: string, request: RequestInit): Promise<Response> {
   try {
     return await fetch(`${url}${path}`, request);
@@ -78,28 +78,28 @@ interface Question {
   readonly method: string;
   readonly invocation: Invocation;
   readonly headers?: Readonly<Record<string, string>>;
-  /** True if the hub stores the answer under the request's idempotency key and can repeat it. */
+  /** True if the hub stores the answer of the request under an idempotency key and can give the stored answer again. */
   readonly repeatable?: boolean;
   /** The deadline of the request in milliseconds; undefined for a stream, which has no end. */
   readonly deadlineMs?: number;
 }
 
 /**
- * The longest time that the command itself waits after the hub refused its token for too many requests. If the hub asks for a longer wait, the
- * operator must repeat the command.
+ * The longest time that a command waits before its second attempt, after the hub refused the command's token for too many requests. If the hub asks
+ * for a longer wait, the operator must repeat the command.
  */
 const MOST_WAIT_SECONDS = 60;
 
-/** The seconds that the command waits before it sends a refused request again; zero if it must not send the request again. */
+/** The seconds that a command waits before it sends a refused request again; zero if the command must not send the request again. */
 function secondsToWait(response: Response): number {
   const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
   return response.status === 429 && seconds > 0 && seconds <= MOST_WAIT_SECONDS ? seconds : 0;
 }
 
 /**
- * Sends the request of a command to the hub. A request is sent a second time only if the hub says that it did nothing and when to try again. Both
- * attempts of a request carry the same idempotency key; a new command gets a new key. After any other kind of failure, the operator decides whether
- * to repeat the command.
+ * Sends the request of a command to the hub. The command sends a request a second time only if the hub's answer says that nothing was done and when
+ * to send the request again. Both attempts of a request carry the same idempotency key; a new command gets a new key. After any failure other than a
+ * refusal with a time to wait, the operator decides whether to repeat the command.
  */
 export async function call(
   target: Target,

@@ -6,9 +6,9 @@ import { UsageError } from "./arguments.ts";
 import { plain } from "./output.ts";
 import { RECORD_CRYPTO } from "./record-crypto.ts";
 
-/** A document with the longest possible chain of key statements has less than half of this size. */
+/** An exported sanitization record with the longest possible chain of key statements has less than half of `MOST_BYTES`. */
 const MOST_BYTES = 2 * 1024 * 1024;
-/** The exit status for a record whose signatures hold, if no key was given by which the reader knows the hub. */
+/** The exit status of `verify-record` if the record's signatures hold but the operator gave no order key of the hub. */
 const NO_KEY_GIVEN = 4;
 
 export const VERIFY_RECORD_HELP = `muster verify-record FILE [--chain FILE ...] [--order-key=KEY ...]
@@ -20,7 +20,7 @@ Exit status: 0 all is right, 1 a fault was found, 2 the command was not understo
 was given, so they may be those of another hub.
 `;
 
-/** Reads the words and flags after `verify-record`. */
+/** Reads the words and flags that follow `verify-record` on the command line. */
 function argumentsOf(argv: readonly string[]): { files: readonly string[]; trusted: readonly string[] } {
   try {
     const { values, positionals } = parseArgs({
@@ -60,7 +60,7 @@ function jsonOf(file: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The verifier reports that the file is no exported record.
+    // `verifyRecord` reports a file that is no JSON as no exported record.
     return null;
   }
 }
@@ -78,7 +78,7 @@ function linesOf(file: string, { record, faults, orderKey }: VerifiedRecord): st
 
 const faultLine = (about: string, { code, message }: RecordFault): string => `${about}${code}: ${message}`;
 
-/** Verifies the given files and prints the result. The function returns the exit status. */
+/** Verifies the exported sanitization records in the given files, prints the result, and returns the exit status. */
 export function verifyRecordFiles(argv: readonly string[]): 0 | 1 | typeof NO_KEY_GIVEN {
   const { files, trusted } = argumentsOf(argv);
   const verified = files.map((file) => ({ file, ...verifyRecord(jsonOf(file), trusted, RECORD_CRYPTO) }));

@@ -9,27 +9,30 @@ import type { Tx } from "./tx.ts";
  */
 
 /**
- * The advisory locks whose key is a pair of numbers, all held until the transaction ends. A lock's second number is a hash of the locked thing's
- * name, so two different things may wait for each other.
+ * The advisory locks whose key is a pair of numbers; a transaction holds such a lock until the transaction ends. The second number of the pair is a
+ * hash of the locked thing's name, so transactions that lock different things may wait for each other.
  */
 export const LOCK_CLASSES = {
   /**
-   * Locks the name of a node that is installed by hand, by hostname. Nodes installed by hand may have no site, and without a site no index prevents a
-   * duplicate name.
+   * Locks the name of a node whose agent somebody installs by hand; each hostname has a lock of its own. Nodes installed by hand may have no site,
+   * and without a site no index prevents a duplicate name.
    */
   manual_node_name: 74_103,
-  /** Locks a profile's places for simultaneous deploys, by profile. */
+  /** Locks a profile's places for simultaneous deploys; each profile has a lock of its own. */
   deploy_slots: 74_104,
-  /** Locks the admin token's file and row. If several hubs start at once on one state folder, one creates the admin token and the others read it. */
+  /**
+   * Locks the file and the database row of the admin token. If several hubs start at once on one state folder, one hub creates the admin token and
+   * the other hubs read the token.
+   */
   admin_token: 74_105,
-  /** Locks the RoCE rows of a site, by site. */
+  /** Locks the RoCE rows of a site; each site has a lock of its own. */
   roce_rows: 74_106,
   /**
-   * Locks the claiming of webhook deliveries. Hubs claim webhook deliveries one after the other, because each must count the deliveries that the
-   * others hold.
+   * Locks the claiming of webhook deliveries. Hubs claim webhook deliveries one after the other, because each hub must count the deliveries that the
+   * other hubs hold.
    */
   webhook_claims: 74_107,
-  /** Locks the stored answer of an `Idempotency-Key`, by actor and key. */
+  /** Locks the stored answer of an `Idempotency-Key`; each pair of actor and key has a lock of its own. */
   idempotency_key: 74_108,
   /** Locks the MAAS addresses of all sites. Each MAAS region may be one site only, and no index recognizes two spellings of one address. */
   site_addresses: 74_109,
@@ -38,13 +41,16 @@ export const LOCK_CLASSES = {
    * left valid.
    */
   authority_statements: 74_110,
-  /** Locks the chain of a node's sanitization records, by node. Each record names the hash of the record before it. */
+  /**
+   * Locks the chain of a node's sanitization records; each node has a lock of its own. Each sanitization record contains the hash of the node's
+   * previous record.
+   */
   sanitization_chain: 74_112,
 } as const;
 
 /**
- * Waits for an advisory lock and holds it until the transaction ends. The argument `of` names the locked thing, e.g. a site's id for `roce_rows`, and
- * is empty if the lock protects only one thing.
+ * Waits until the transaction has an advisory lock, which the transaction holds until its end. The argument `of` names the locked thing, e.g. a
+ * site's id for `roce_rows`, and is empty if the lock protects only one thing.
  */
 export async function lockUntilCommit(tx: Tx, lock: keyof typeof LOCK_CLASSES, of = ""): Promise<void> {
   await tx.execute(sql`select pg_advisory_xact_lock(${LOCK_CLASSES[lock]}, hashtext(${of}))`);
@@ -64,8 +70,8 @@ export async function lockMigrations(client: Client): Promise<void> {
 }
 
 /**
- * SQL that marks its transaction as a writer of domain events after the given number. The lock of an event writer is shared, so writers do not wait
- * for each other.
+ * SQL that marks its transaction as a writer of domain events whose sequence numbers are above the given number. The lock of an event writer is
+ * shared, so writers do not wait for each other.
  */
 export const markOfWriter = (after: SQL): SQL =>
   sql`pg_advisory_xact_lock_shared((${EVENT_LOCK_SPACE}::int8 << 48) | ${after})`;

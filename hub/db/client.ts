@@ -1,6 +1,6 @@
 /**
  * Opens the hub's one pool of database connections. The pool works with the embedded server and with any PostgreSQL >= 15, which differ only in the
- * URL. Drizzle gets no schema object, because queries name their tables themselves and use no relational queries.
+ * URL. Drizzle gets no schema object, because the hub's queries name their tables themselves and use no relational queries of Drizzle.
  */
 import { Pool } from "pg";
 import type { Log } from "../../shared/log.ts";
@@ -12,7 +12,7 @@ export type DatabaseOptions = {
   url: string;
   /** The maximum number of database connections. */
   poolSize: number;
-  /** The connection's name in pg_stat_activity, which tells the hub and its instance. */
+  /** The connection's name in PostgreSQL's pg_stat_activity, which identifies the hub instance. */
   applicationName: string;
   log: Log;
   timeouts?: Partial<DatabaseTimeouts>;
@@ -20,11 +20,11 @@ export type DatabaseOptions = {
 
 /** The time-outs of the database connections, all in milliseconds. */
 export type DatabaseTimeouts = {
-  /** The time limit for getting a connection, including the wait for a free one. */
+  /** The time limit for getting a database connection from the pool, including the wait for a free one. */
   connectMs: number;
   statementMs: number;
   lockMs: number;
-  /** The server ends a transaction that is idle for this long, because the hub hangs or has forgotten it. */
+  /** PostgreSQL ends a transaction that is idle for this many milliseconds, because the hub hangs or has lost the transaction. */
   idleInTransactionMs: number;
 };
 
@@ -44,7 +44,10 @@ const DEFAULT_TIMEOUTS: DatabaseTimeouts = {
   idleInTransactionMs: 30_000,
 };
 
-/** Makes the connection pool, which opens no connection yet. An unreachable database is noticed only at the first statement. */
+/**
+ * Makes the pool of database connections, which opens no connection before the first statement. The hub notices an unreachable database only at its
+ * first statement.
+ */
 export function openDatabase(options: DatabaseOptions): Database {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const pool = new Pool({
@@ -55,7 +58,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     statement_timeout: timeouts.statementMs,
     lock_timeout: timeouts.lockMs,
     idle_in_transaction_session_timeout: timeouts.idleInTransactionMs,
-    // PostgreSQL itself enforces statement_timeout. The client-side `query_timeout` is for a server or network that no longer answers.
+    // PostgreSQL itself enforces statement_timeout. The client-side `query_timeout` ends a statement if the database server or the network no longer
+    // answers.
     query_timeout: timeouts.statementMs + 10_000,
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,

@@ -1,4 +1,7 @@
-/** Writes a cursor: the end of a page as opaque text for the API's client. A cursor holds the sort keys of the last row of a page. */
+/**
+ * Writes a cursor: an opaque text that tells the API where the page ended that a client has read. A cursor holds the sort keys of the last row of a
+ * page.
+ */
 export const writeCursor = (keys: readonly string[]): string => Buffer.from(JSON.stringify(keys)).toString("base64url");
 
 /** Reads the content of a cursor without validating it, or returns undefined if the text is no cursor. */

@@ -1,6 +1,6 @@
 /**
- * Drizzle puts the parameters of a failed statement into its error message, and from there they would reach logs and API answers. A `StatementError`
- * keeps the code and the SQL text, which holds only $1, $2 and so on, but no values.
+ * Drizzle puts the parameters of a failed statement into its error message, and error messages reach logs and API answers. A `StatementError` keeps
+ * the error code and the SQL text of a failed statement; the SQL text holds only $1, $2 and so on, but no values.
  */
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "pg";
@@ -24,7 +24,9 @@ export class StatementError extends Error {
   }
 }
 
-/** A statement with a thousand rows has a thousand lines of placeholders, so the error cuts its SQL text off at this length. */
+/**
+ * A statement with a thousand rows has a thousand lines of placeholders, so a `StatementError` holds at most `MOST_SQL` characters of the SQL text.
+ */
 const MOST_SQL = 1_000;
 const bounded = (text: string): string =>
   text.length <= MOST_SQL ? text : `${text.slice(0, MOST_SQL)} ... (${text.length} characters)`;

@@ -1,12 +1,12 @@
 /**
- * How many rows one node may have in tables such as conditions, events and tasks, counted over all hubs. When a node exceeds its limit of rows, the
- * transaction that adds a newer row deletes the oldest ones. For rows that must not be lost, the hub refuses a new row over the limit, with advice in
- * the error. Apart from the limits for each node, retention deletes old rows by age.
+ * The largest number of rows that one node may have in tables such as conditions, events and tasks, counted over all hubs. When a node exceeds its
+ * limit of rows, the transaction that adds a newer row deletes the node's oldest rows. For rows that must not be lost, the hub refuses a new row over
+ * the limit of a node, with advice in the error. Apart from the limits for each node, retention deletes old rows by age.
  */
 export const KEPT_OF_A_NODE = {
   /**
-   * The number of readiness signals kept of each source. A healthy agent sends a readiness signal every two minutes, so 200 signals cover about seven
-   * hours for an operator to read.
+   * The number of a node's readiness signals that the hub keeps for each source of signals. A healthy agent sends a readiness signal every two
+   * minutes, so 200 signals cover about seven hours for an operator to read.
    */
   signals: 200,
   /**
@@ -14,7 +14,10 @@ export const KEPT_OF_A_NODE = {
    * number is fixed.
    */
   ownConditions: 64,
-  /** Limits, by type, for events that a host can cause as often as it likes. With a limit for each type, no type displaces another. */
+  /**
+   * Limits, by type, for events that a host can cause as often as it likes. With a limit for each event type, events of one type never displace
+   * events of another type.
+   */
   hostEvents: {
     enrolled: 50,
     certificate_renewed: 100,
@@ -23,11 +26,15 @@ export const KEPT_OF_A_NODE = {
     duplicate_identity: 20,
     agent_noisy: 50,
     condition_stale: 100,
-    /** The limit for `status_changed` counts only the changes that the heartbeat makes: the agent falls silent, or it is heard again. */
+    /**
+     * The limit for events of type `status_changed` counts only changes by the heartbeat: an agent falls silent, or the hub hears a silent agent
+     * again.
+     */
     status_changed: 200,
   },
   /**
-   * The number of a node's replaced certificates that are kept. The hub does not know a certificate that it has deleted, and therefore refuses it.
+   * The number of a node's replaced certificates that the hub keeps. After the hub deletes the record of a certificate, it refuses the certificate as
+   * unknown.
    */
   certificates: 200,
   /** The largest number of a node's tasks that the agent has not finished yet. */

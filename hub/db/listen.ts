@@ -1,6 +1,6 @@
 /**
- * Wakes the hub by PostgreSQL's LISTEN/NOTIFY. A database notification is only a hint, and it may be lost while the connection is down. A receiver of
- * a notification therefore reads the current state from its tables, also after every gap in the connection (`onReconnect`).
+ * Wakes the hub by PostgreSQL's LISTEN/NOTIFY. A database notification is only a hint, and it may be lost while the connection is down. The code that
+ * receives a database notification reads the current state from the tables, and does the same after every gap in the connection (`onReconnect`).
  */
 import { Client } from "pg";
 import type { Log } from "../../shared/log.ts";
@@ -13,7 +13,9 @@ export type ListenOptions = {
   log: Log;
   /** The argument `payload` is "" if the sender of the notification gave none. The function `onNotify` must not throw. */
   onNotify(channel: string, payload: string): void;
-  /** Called after each successful connect of the listener, including the first one, because notifications before it were not received. */
+  /**
+   * The listener calls `onReconnect` after each successful connect, also the first, because the listener missed the notifications before the connect.
+   */
   onReconnect(): void;
 };
 
@@ -61,7 +63,9 @@ async function listenUntil(signal: AbortSignal, options: ListenOptions, onReady:
   }
 }
 
-/** Holds one listening connection until it breaks or `signal` fires. Returns the error that ended the listening connection. */
+/**
+ * Holds one database connection that listens, until the connection breaks or `signal` fires. Returns the error that ended the listening connection.
+ */
 async function listenOnce(signal: AbortSignal, options: ListenOptions, onListening: () => void): Promise<Error> {
   const client = new Client({
     connectionString: options.url,
@@ -89,7 +93,7 @@ async function listenOnce(signal: AbortSignal, options: ListenOptions, onListeni
   } finally {
     clearInterval(probe);
     signal.removeEventListener("abort", onAbort);
-    // Closing a broken connection may fail too, which is ignored. The error that broke the connection has already been returned.
+    // The listener ignores a failure to close a broken connection, because it returns the error that broke the connection.
     await client.end().catch(() => undefined);
   }
 }

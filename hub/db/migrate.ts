@@ -1,4 +1,7 @@
-/** Migrates the database to the schema of the running hub's version. If several hubs start at once, the first one migrates and the others wait. */
+/**
+ * Migrates the database to the schema of the running hub's version. If several hubs start at once, the first hub migrates the database and the other
+ * hubs wait.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -11,8 +14,9 @@ import type { Db } from "./tx.ts";
 const MIGRATIONS = fileURLToPath(new URL("./migrations", import.meta.url));
 
 /**
- * The advisory lock belongs to a database session, so the whole migration runs on one connection of its own. If the hub's process dies, PostgreSQL
- * releases the migration's lock. Drizzle applies all pending migrations in one transaction, so a failure leaves the schema unchanged.
+ * The advisory lock for migrations belongs to a database session, so the whole migration runs on one connection of its own. If the hub's process
+ * dies, PostgreSQL releases the migration's lock. Drizzle applies all pending migrations in one transaction, so a failure leaves the schema
+ * unchanged.
  */
 export async function migrate(url: string, folder: string = MIGRATIONS): Promise<void> {
   const client = new Client({
@@ -21,8 +25,8 @@ export async function migrate(url: string, folder: string = MIGRATIONS): Promise
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
   });
-  // When the connection fails, the running query rejects with the same error. The following listener only prevents pg's event 'error' from ending the
-  // process.
+  // When the database connection fails, the running query rejects with the connection's error. The listener for pg's event 'error' only keeps the
+  // event from ending the hub's process.
   client.on("error", () => undefined);
   try {
     await client.connect();
@@ -41,8 +45,8 @@ export const KNOWN_MIGRATIONS: readonly { readonly tag: string; readonly when: n
 const NEWEST = Math.max(...KNOWN_MIGRATIONS.map((entry) => entry.when));
 
 /**
- * True if the database has the schema of the running hub's version or a newer one. During a rolling upgrade, a hub of the previous version runs on a
- * newer schema. `isMigrated` is false, for example, after an older backup was restored under a running hub.
+ * True if the database has the schema of the running hub's version or a newer schema. During a rolling upgrade, a hub of the previous version runs on
+ * a newer schema. `isMigrated` is false, for example, after an older backup was restored under a running hub.
  */
 export async function isMigrated(db: Db): Promise<boolean> {
   const { rows } = await db.execute<{ migrated: boolean }>(

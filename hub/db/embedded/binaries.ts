@@ -1,4 +1,6 @@
-/** Chooses PostgreSQL's programs: the operator's folder, else a system PostgreSQL, else the npm package (decision P7). */
+/**
+ * Chooses where the hub takes PostgreSQL's programs from: the operator's folder, else an installed PostgreSQL, else the npm package (decision P7).
+ */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../../../shared/log.ts";
@@ -17,9 +19,12 @@ export type BinariesOptions = {
   dataDir: string;
   user: ServerUser;
   log: Log;
-  /** The operator's folder with PostgreSQL's programs. If the operator names a folder, no other folder is searched. */
+  /**
+   * The folder with PostgreSQL's programs that an operator named. If the operator names a folder, the hub searches no other folder for PostgreSQL's
+   * programs.
+   */
   binDir?: string | undefined;
-  /** If `source` is set, the search covers only the system's PostgreSQL or only the npm package. */
+  /** If `source` is set, the hub searches only the installed PostgreSQL or only the npm package for PostgreSQL's programs. */
   source?: "system" | "npm" | undefined;
   /** A folder to use in place of the installed npm package with PostgreSQL's programs. */
   packageDir?: string | undefined;
@@ -88,7 +93,7 @@ async function below(folder: string, name: RegExp): Promise<string[]> {
   try {
     return (await readdir(folder)).filter((entry) => name.test(entry)).map((entry) => join(folder, entry));
   } catch {
-    return []; // The folder does not exist, so no PostgreSQL is installed there.
+    return []; // A folder that does not exist holds no PostgreSQL.
   }
 }
 

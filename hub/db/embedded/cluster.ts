@@ -1,5 +1,5 @@
 /**
- * The files of the embedded database, and its creation.
+ * The files of the embedded PostgreSQL database, and the creation of the database.
  *
  *   <home>/cluster/data       PostgreSQL's data folder, owned by the server's user
  *   <home>/cluster/password   of the database user `muster`; mode 0600, owned by the hub's user
@@ -8,7 +8,7 @@
  *   <home>/binaries-<v>       copy of the npm package, if one was needed
  *   <home>/launch.lock        the launch lock
  *
- * The folder `cluster` is created under another name and renamed when it is complete, so a crash during initdb leaves no incomplete cluster.
+ * The hub creates the folder `cluster` under another name and renames the complete folder, so a crash during initdb leaves no incomplete cluster.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { chmod, chown, link, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -21,7 +21,7 @@ import { canEnter, run, type ServerUser } from "./run.ts";
 /** The owner of the embedded database, and its only role. */
 export const DATABASE_USER = "muster";
 
-/** The parent of the database's folder if the server's user cannot enter the state folder, e.g. below /root. */
+/** The parent of the embedded database's folder if the user of the PostgreSQL server cannot enter the hub's state folder, e.g. below /root. */
 const SHARED_HOMES = "/var/lib/muster";
 
 export type ClusterPaths = {
@@ -35,8 +35,8 @@ export type ClusterPaths = {
 };
 
 /**
- * Finds or creates the home folder of the embedded database. If the database's home folder must be outside the state folder, `<state>/postgres/home`
- * stores its path.
+ * Finds or creates the home folder of the embedded database. If the database's home folder must be outside the hub's state folder, the file
+ * `<state>/postgres/home` stores the path of the home folder.
  */
 export async function prepareHome(stateDir: string, user: ServerUser, log: Log): Promise<ClusterPaths> {
   const inState = join(stateDir, "postgres");
@@ -76,8 +76,8 @@ function pathsIn(home: string): ClusterPaths {
 }
 
 /**
- * If two hubs start at once, both use the home path that the first one wrote. A hard link makes the file with the path visible at once, so neither a
- * kill nor another hub can leave or see a partial path.
+ * If two hubs start at once, both use the home path that the first one wrote. The hub publishes the file with the home path by a hard link, so a
+ * killed hub leaves no partial path and another hub reads none.
  */
 async function claimHome(pointer: string): Promise<string> {
   const home = join(SHARED_HOMES, `postgres-${randomUUID()}`);
@@ -137,7 +137,7 @@ async function initialise(data: string, passwordFile: string, binaries: Binaries
   );
 }
 
-/** Removes the incomplete folders of database launches that were killed. */
+/** Removes the incomplete cluster folders that killed launches of the embedded database left. */
 async function removeLeftovers(home: string): Promise<void> {
   const leftovers = (await readdir(home)).filter((entry) => entry.startsWith("new-"));
   await Promise.all(leftovers.map((entry) => rm(join(home, entry), { recursive: true, force: true })));

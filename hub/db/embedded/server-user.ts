@@ -1,5 +1,5 @@
 /**
- * PostgreSQL refuses to run as root. A root hub therefore runs PostgreSQL as a user that runs nothing else, because every process of that user
+ * PostgreSQL refuses to run as root. A hub that runs as root starts PostgreSQL as a user that runs nothing else, because every process of that user
  * controls the database.
  */
 import { readFile } from "node:fs/promises";
@@ -22,7 +22,7 @@ const MADE_WITHIN_MS = 15_000;
 const OTHERWISE =
   "Set MUSTER_POSTGRES_USER to an existing user that runs nothing else, run the hub as an ordinary user, or set DATABASE_URL";
 
-/** The system whose users are read and created, which in tests has another root folder. */
+/** The folder `root` of the system whose users the hub reads, and the program that adds users; tests set another folder. */
 const SYSTEM = { root: "/", useradd: "/usr/sbin/useradd" };
 
 export async function findServerUser(named: string | undefined, log: Log, system = SYSTEM): Promise<ServerUser> {
@@ -45,7 +45,7 @@ export async function findServerUser(named: string | undefined, log: Log, system
 const lookUp = async (name: string, root: string): Promise<ServerUser> =>
   parsePasswd(await readFile(join(root, "etc/passwd"), "utf8"), name);
 
-/** Several hubs may start at once, and two simultaneous runs of useradd might both add the user. */
+/** Adds the server's user under a lock, because two hubs that start at once might both add the user. */
 async function makeUser({ root, useradd }: typeof SYSTEM, log: Log): Promise<ServerUser> {
   return withLaunchLock(
     join(root, "run/muster-postgres.lock"),
@@ -58,7 +58,7 @@ async function add({ root, useradd }: typeof SYSTEM, log: Log): Promise<ServerUs
   const words = ["--prefix", root, "--system", "--user-group", ...home, "--comment", "Muster's embedded database"];
   const deadline = Date.now() + MADE_WITHIN_MS;
   for (;;) {
-    // The hub leaves out `--prefix` for the real system, because with it useradd ignores the system's other sources of users.
+    // The hub leaves out `--prefix` for the real system, because with `--prefix` useradd ignores the system's other sources of users.
     const made = await run(useradd, [...words.slice(root === "/" ? 2 : 0), OWN_USER], undefined);
     if (made.status === 0) log.info("made the user that runs the embedded database", { user: OWN_USER });
     const user = await lookUp(OWN_USER, root);

@@ -43,7 +43,7 @@ export async function adoptServer(paths: ClusterPaths): Promise<Connection | und
   throw timedOut(paths);
 }
 
-/** Starts a database server that outlives the hub's process, and waits until it answers. */
+/** Starts a database server that outlives the hub's process, and waits until the server answers. */
 export async function startServer(
   paths: ClusterPaths,
   binaries: Binaries,
@@ -59,7 +59,7 @@ export async function startServer(
       await writeFile(paths.port, String(port));
       return connection;
     }
-    // Another hub may have started the server first, or another program has taken the chosen port.
+    // When a start fails, another hub may have started the server first, or another program has taken the chosen port.
     const other = await adoptServer(paths);
     if (other !== undefined) return other;
     if (attempt === 3)
@@ -91,8 +91,8 @@ export async function stopServer(paths: ClusterPaths): Promise<void> {
 }
 
 /**
- * Connects to the server on the port, or returns undefined if no server answers there. A server of someone else may use the port, so the hub checks
- * that the answering server has its own data folder open.
+ * Connects to the PostgreSQL server on the given port, or returns undefined if no server answers on that port. A server of someone else may use the
+ * port, so the hub checks that the answering server has the hub's data folder open.
  */
 async function connectTo(paths: ClusterPaths, port: number): Promise<Connection | undefined> {
   const client = new Client({
@@ -106,7 +106,7 @@ async function connectTo(paths: ClusterPaths, port: number): Promise<Connection 
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
   });
-  // If the connection to the server is lost later, `stop` notices the loss. If the connection is lost during a query, that query rejects too.
+  // The hub ignores the event 'error' of the database connection, because `stop` notices a lost connection and a running query rejects.
   client.on("error", () => undefined);
   try {
     await client.connect();
@@ -131,7 +131,7 @@ async function isSameFolder(a: string, b: string): Promise<boolean> {
   return one?.ino === other.ino && one.dev === other.dev;
 }
 
-/** Prefers the server's last port, so that the URL in an operator's psql stays valid. */
+/** Returns the database server's last port if that port is free, so that the URL in an operator's psql stays valid. */
 async function choosePort(paths: ClusterPaths, attempt: number): Promise<number> {
   const remembered = Number(await readIfThere(paths.port));
   if (attempt === 1 && remembered > 0 && (await bindable(remembered)) !== undefined) return remembered;
@@ -151,7 +151,9 @@ function bindable(port: number): Promise<number | undefined> {
   });
 }
 
-/** `spawnServer` resolves when the program was started. The signal that `spawnServer` returns fires when the server's program has ended. */
+/**
+ * `spawnServer` resolves when the PostgreSQL program was started. The signal that `spawnServer` returns fires when the PostgreSQL program has ended.
+ */
 async function spawnServer(
   paths: ClusterPaths,
   binaries: Binaries,
@@ -194,7 +196,10 @@ async function untilAnswering(paths: ClusterPaths, port: number, ended: AbortSig
   return undefined;
 }
 
-/** Opens the server's log file. A log file larger than `LOG_BYTES_KEPT` is first renamed, and replaces the one that was renamed before. */
+/**
+ * Opens the server's log file. The hub first renames a log file larger than `LOG_BYTES_KEPT`, and the renamed file replaces an older renamed log
+ * file.
+ */
 async function openLog(file: string) {
   const size = await stat(file).then(
     (found) => found.size,

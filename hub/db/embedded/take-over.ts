@@ -1,6 +1,6 @@
 /**
- * Gives a database cluster that another user ran to the user who runs it from now on. The cluster's former user could put anything into its folder.
- * The takeover therefore leaves files of other owners as they are, and follows no link.
+ * Gives a database cluster that another user ran to the user that runs the database server from now on. The cluster's former user could put anything
+ * into the cluster's folder. The takeover of a database cluster leaves files of other owners as they are, and follows no link.
  */
 import { lchown, lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -18,7 +18,7 @@ async function ownerOf(path: string): Promise<number | undefined> {
   }
 }
 
-/** True if the data folder or its `PG_VERSION` belongs to another user than the server's. */
+/** True if the data folder or its `PG_VERSION` belongs to another user than the user of the database server. */
 export async function isAnothers(data: string, user: ServerUser): Promise<boolean> {
   if (user === undefined) return false;
   const owners = [await ownerOf(data), await ownerOf(join(data, "PG_VERSION"))];

@@ -5,10 +5,11 @@ import { admitWhere } from "./workflows.ts";
 
 /**
  * Admits waiting onboardings, with limits that are counted over all hubs (lifecycle 4.4). For each profile, at most `batch_max_parallel` onboardings
- * run at once. A site's limit of parallel onboardings is the largest `batch_max_parallel` among the profiles with onboardings running or waiting
- * there. Waiting onboardings of a site are admitted in one order for the whole site. An onboarding whose profile is full keeps its place in the
- * site's order and does not block the onboardings behind it. A separate statement locks the sites' rows first, so the count includes what another hub
- * has just admitted. Returns the workflows of the admitted onboardings.
+ * run at once. The limit of parallel onboardings of a site is the largest `batch_max_parallel` among the profiles of the site's running and waiting
+ * onboardings. The hub admits a site's waiting onboardings in the order in which they were requested, whatever their profile. An onboarding whose
+ * profile already runs its maximum keeps its place in the site's order and does not block the onboardings behind it. A separate SQL statement first
+ * locks the rows of the sites, so the count includes onboardings that another hub has just admitted. `admitOnboardings` returns the workflows of the
+ * admitted onboardings.
  */
 export async function admitOnboardings(tx: Tx, kind: string): Promise<Workflow[]> {
   const locked = await tx
@@ -24,8 +25,8 @@ export async function admitOnboardings(tx: Tx, kind: string): Promise<Workflow[]
 }
 
 /**
- * The SQL numbers running onboardings before waiting onboardings. The number of a waiting onboarding is thus how many would run if that onboarding
- * were admitted.
+ * The SQL of `admissible` numbers the running onboardings of a profile or site before the waiting onboardings. The number of a waiting onboarding is
+ * how many onboardings would run if the hub admitted that onboarding.
  */
 const admissible = (kind: string, sites: SQLWrapper): SQL => sql`
   with at_hand as (

@@ -5,14 +5,14 @@ import type { Db, Tx } from "../tx.ts";
 
 /**
  * The NOTIFY channel by which hubs end or check agent sessions. On the session channel, the payload `<node id> <epoch>` ends all sessions of the node
- * with a lower epoch, on every hub. On the session channel, the payload `<node id>` alone asks each hub to check whether its session of the node is
- * still valid.
+ * with a lower epoch, on every hub. On the session channel, the payload `<node id>` alone asks each hub to check whether a session that the hub holds
+ * for the node is still valid.
  */
 export const SESSION_CHANNEL = "muster_sessions";
 
 /**
- * The close reason of a session that a sweep ended because the agent was silent. After a session was closed as silent, the agent's next contact opens
- * it again.
+ * The close reason of a session that a sweep ended because the agent was silent. After a session was closed as silent, the agent's next contact
+ * reopens the session.
  */
 export const CLOSED_AS_SILENT = "silent";
 
@@ -30,8 +30,8 @@ export type NewSession = Pick<
 >;
 
 /**
- * Opens a node's agent session, one epoch above its last session. `openSession` also returns the row of the node's previous session, for the check on
- * a duplicate identity.
+ * Opens a node's agent session, one epoch above its last session. `openSession` also returns the row of the node's previous session, for the check
+ * whether two hosts use one identity.
  */
 export async function openSession(
   tx: Tx,
@@ -51,7 +51,7 @@ export async function openSession(
       set: {
         ...opened,
         sessionEpoch: sql`${agentSessions.sessionEpoch} + 1`,
-        // `trustSequence` and `displacedAt` of a session are kept only if the node's earlier session belonged to the same generation.
+        // A new session keeps the values `trustSequence` and `displacedAt` only if the node's previous session belonged to the same generation.
         trustSequence: sql`case when ${agentSessions.generation} = excluded.generation then ${agentSessions.trustSequence} end`,
         displacedAt: sql`case when ${agentSessions.generation} = excluded.generation then ${agentSessions.displacedAt} end`,
         connectedAt: sql`now()`,
@@ -64,7 +64,7 @@ export async function openSession(
   return { epoch: row.epoch, previous: previous ?? null };
 }
 
-/** Closes an agent session, and returns whether it was open and was the newest session of the node. */
+/** Closes an agent session, and returns true if the session was open and was the node's newest session. */
 export async function closeSession(tx: Tx, nodeId: NodeId, epoch: number, reason: string): Promise<boolean> {
   const rows = await tx
     .update(agentSessions)
@@ -76,7 +76,7 @@ export async function closeSession(tx: Tx, nodeId: NodeId, epoch: number, reason
   return rows.length > 0;
 }
 
-/** An agent session that a hub holds. By these values the query `findVoidSessions` decides whether the session is still valid. */
+/** An agent session that a hub holds. From the values of a `HeldSession`, the query `findVoidSessions` decides whether the session is still valid. */
 export interface HeldSession {
   readonly nodeId: NodeId;
   readonly epoch: number;
@@ -89,8 +89,8 @@ export interface Contact {
 }
 
 /**
- * Records all contacts of agents in the last second in one statement, each with the heartbeat interval that the agent was last told. `recordContacts`
- * does not change a session that a newer session has superseded.
+ * Records all contacts of agents in the last second in one statement, each with the heartbeat interval that the hub last told the agent.
+ * `recordContacts` does not change a session that a newer session has superseded.
  */
 export async function recordContacts(db: Db, contacts: readonly Contact[]): Promise<void> {
   if (contacts.length === 0) return;
@@ -110,7 +110,7 @@ export async function recordContacts(db: Db, contacts: readonly Contact[]): Prom
     update ${nodes} n set last_agent_contact_at = now() from live where n.id = live.node_id`);
 }
 
-/** The node's newer session that replaced the session of this epoch, or null. */
+/** Returns the newer session that replaced the node's session of the given epoch, or null if no newer session exists. */
 export async function readDisplacing(
   tx: Tx,
   nodeId: NodeId,
@@ -134,9 +134,9 @@ export async function noteDisplaced(tx: Tx, nodeId: NodeId): Promise<void> {
 type VoidBecause = "superseded" | "identity_revoked" | "certificate_replaced" | "certificate_expired";
 
 /**
- * Those of the given sessions that are no longer valid, whatever the hub that holds them believes. An agent session ends when a newer session exists,
- * or when its certificate is revoked, replaced, expired, or of an earlier generation. Each hub runs `findVoidSessions` regularly, so a lost
- * notification lets an invalid session live only seconds too long.
+ * Returns those of the given agent sessions that are no longer valid according to the database, with the reason. An agent session ends when a newer
+ * session exists, or when its certificate is revoked, replaced, expired, or of an earlier generation of the node. Each hub runs `findVoidSessions`
+ * regularly, so a lost notification lets an invalid session live only seconds too long.
  */
 export async function findVoidSessions(
   db: Db,
@@ -169,16 +169,16 @@ export interface SilentNode extends Pick<Node, "id" | "hostname" | "siteId" | "g
   readonly session: "open" | "closed";
 }
 
-/** How long a node must have been silent beyond its agent's heartbeat interval, and how long this hub has been running. */
+/** `silenceMs` is how long a node must have been silent beyond its agent's heartbeat interval; `upForMs` is how long this hub has been running. */
 export interface Silence {
   readonly silenceMs: number;
   readonly upForMs: number;
 }
 
 /**
- * Finds nodes that were silent for longer than their agent's heartbeat interval plus `silenceMs`. A silent node is found while it is still `active`,
- * or while its session is not closed, e.g. because its hub died. Nodes whose heartbeat interval is more than half of `upForMs` are left out, because
- * this hub has not run long enough to judge them (decision F2).
+ * Finds nodes that were silent for longer than their agent's heartbeat interval plus `silenceMs`. `findSilentNodes` returns a silent node that is
+ * still `active` or whose session is still open, e.g. because the session's hub died. `findSilentNodes` leaves out a node whose heartbeat interval
+ * exceeds half of `upForMs`, because this hub has not run long enough to judge the node (decision F2).
  */
 export const findSilentNodes = (tx: Tx, silence: Silence): Promise<SilentNode[]> => silentNodes(tx, silence);
 
@@ -214,7 +214,7 @@ const silentNodes = (tx: Tx, { silenceMs, upForMs }: Silence, which?: SQL) =>
     .orderBy(nodes.id);
 
 /**
- * Finds offline nodes with an open session that were heard from again without a new hello frame, e.g. because a hub could not write for a while.
+ * Finds offline nodes with an open session whose agent made contact again without a new hello frame, e.g. because a hub could not write for a while.
  * `lockReturnedNodes` returns at most `limit` nodes and locks them.
  */
 export async function lockReturnedNodes(tx: Tx, limit: number): Promise<Pick<Node, "id" | "generation">[]> {

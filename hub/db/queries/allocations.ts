@@ -4,7 +4,7 @@ import { and, desc, eq, inArray, ne, type SQL, sql } from "../orm.ts";
 import { type AllocationRow, allocations, nodeDecommissions, nodes, tasks, workflowSubjects } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** The values that only the creation of an allocation writes. */
+/** The values with which the hub creates an allocation. */
 export type NewAllocation = Omit<
   typeof allocations.$inferInsert,
   | "status"
@@ -18,7 +18,7 @@ export type NewAllocation = Omit<
   | "decommissionId"
 >;
 
-/** Stores a new allocation, which is `granting`. `insertAllocation` is null if the node has an open allocation. */
+/** Stores a new allocation in the status `granting`. `insertAllocation` returns null if the node already has an open allocation. */
 export async function insertAllocation(tx: Tx, allocation: NewAllocation): Promise<AllocationRow | null> {
   const [row] = await tx
     .insert(allocations)
@@ -39,7 +39,7 @@ export async function lockAllocation(tx: Tx, id: AllocationId): Promise<Allocati
   return row ?? null;
 }
 
-/** Locks the node's open allocation until the transaction ends. The result is null if the node has no open allocation. */
+/** Locks the node's open allocation until the transaction ends. `lockOpenAllocation` returns null if the node has no open allocation. */
 export async function lockOpenAllocation(tx: Tx, nodeId: NodeId): Promise<AllocationRow | null> {
   const [row] = await tx
     .select()
@@ -49,7 +49,7 @@ export async function lockOpenAllocation(tx: Tx, nodeId: NodeId): Promise<Alloca
   return row ?? null;
 }
 
-/** A node's open allocation, as the views of nodes need it. */
+/** The fields of a node's open allocation that the views of nodes show. */
 export type OpenAllocation = Pick<AllocationRow, "id" | "nodeId" | "tenant" | "status">;
 
 export async function openAllocationsOf(
@@ -69,7 +69,7 @@ export async function openAllocationsOf(
   return new Map(rows.map((row) => [row.nodeId, row]));
 }
 
-/** The columns that a move of an allocation may write beside its status. */
+/** The columns of an allocation that a change of the allocation's status may write too. */
 export type AllocationChange = Partial<
   Pick<
     typeof allocations.$inferInsert,
@@ -78,8 +78,8 @@ export type AllocationChange = Partial<
 >;
 
 /**
- * Writes the allocation's status if the present status is still `from`, and returns null otherwise. `moveAllocation` calls `setAllocationStatus` and
- * records the change.
+ * Writes a new status of the allocation if the present status is `move.from`, and returns null otherwise. `moveAllocation` calls
+ * `setAllocationStatus` and records the change of status.
  */
 export async function setAllocationStatus(
   tx: Tx,
@@ -118,7 +118,7 @@ export interface AllocationFilter {
   readonly status?: AllocationStatus | undefined;
 }
 
-/** Lists allocations, newest first. The argument `before` is the last entry of the previous page. */
+/** Lists allocations, newest first. The argument `before` is the last allocation of the previous page. */
 export async function listAllocations(
   db: Db,
   filter: AllocationFilter,
@@ -144,8 +144,8 @@ export async function listAllocations(
 }
 
 /**
- * Locks `granting` allocations whose task is over or missing. An allocation is left out if another transaction has locked it, because another hub
- * sweeps too.
+ * Locks `granting` allocations whose task `allocation.grant_user` has ended or is missing. `lockSettledGrants` leaves out an allocation that another
+ * transaction has locked, because several hubs run this sweep.
  */
 export async function lockSettledGrants(tx: Tx, limit: number): Promise<AllocationRow[]> {
   return tx
@@ -164,8 +164,8 @@ export async function lockSettledGrants(tx: Tx, limit: number): Promise<Allocati
 }
 
 /**
- * The ids of allocations that the sweep can end now: those whose planned end has passed, and those that are `ending` and wait for their turnover. An
- * allocation is left out while an operation holds its node, or while its node is not in service.
+ * Returns the ids of allocations to end now: their planned end has passed, or they are `ending` and have no turnover yet. `findDueEnds` leaves out an
+ * allocation while a workflow holds its node, or while its node is neither `active`, `offline` nor `quarantined`.
  */
 export async function findDueEnds(db: Db, limit: number): Promise<AllocationId[]> {
   const { rows } = await db.execute<{ id: AllocationId }>(sql`
@@ -179,8 +179,8 @@ export async function findDueEnds(db: Db, limit: number): Promise<AllocationId[]
 }
 
 /**
- * The ids of open allocations whose account cannot exist any more: the node was deleted, or MAAS has released the system on which the account was
- * made. An allocation is left out while the operation that clears its node is not over, because that operation ends the allocation itself.
+ * Returns the ids of open allocations whose account cannot exist any more: the node was deleted, or MAAS has released the system with the account.
+ * `findHostsGone` leaves out an allocation whose turnover still runs, because the turnover itself ends the allocation.
  */
 export async function findHostsGone(db: Db, limit: number): Promise<AllocationId[]> {
   const { rows } = await db.execute<{ id: AllocationId }>(sql`

@@ -51,8 +51,8 @@ export async function findIdempotencyKey(db: Db | Tx, actor: string, key: string
 }
 
 /**
- * Waits until another request with the same idempotency key has ended, and returns that request's answer if it stored one. Of two simultaneous
- * requests with one idempotency key, only one takes effect.
+ * Waits until no other request with the given idempotency key runs, and returns the answer that an earlier request with the key stored. Of two
+ * simultaneous requests with one idempotency key, only one takes effect.
  */
 export async function lockIdempotencyKey(tx: Tx, actor: string, key: string): Promise<IdempotencyKey | null> {
   await lockUntilCommit(tx, "idempotency_key", `${actor} ${key}`);
@@ -60,8 +60,8 @@ export async function lockIdempotencyKey(tx: Tx, actor: string, key: string): Pr
 }
 
 /**
- * Stores a request's answer unless another request with the same idempotency key stored one first. If the result is false, the caller must roll its
- * own work back.
+ * Stores a request's answer unless another request with the same idempotency key stored one first. If `keepIdempotencyKey` returns false, its caller
+ * must roll its own transaction back.
  */
 export async function keepIdempotencyKey(tx: Tx, row: Omit<IdempotencyKey, "createdAt">): Promise<boolean> {
   await tx.delete(idempotencyKeys).where(lt(idempotencyKeys.createdAt, sql`now() - interval '1 day'`));

@@ -39,7 +39,7 @@ const toStatement = (row: AuthorityStatementRow): TrustStatement => ({
   signature: row.signature,
 });
 
-/** Reads all statements about the hub's keys, and lets no other transaction add one until this transaction ends. */
+/** Reads all statements about the hub's keys, and lets no other transaction add a statement until the reading transaction ends. */
 export async function lockStatements(tx: Tx): Promise<KeptStatement[]> {
   await lockUntilCommit(tx, "authority_statements");
   return readStatements(tx);
@@ -63,9 +63,10 @@ export const ENROLLED_HOSTS = sql`${agentSessions} a join ${nodes} n on n.id = a
         and c.replaced_at is null and c.not_after > now() - make_interval(days => ${RENEWABLE_AFTER_EXPIRY_DAYS}))`;
 
 /**
- * Counts the enrolled hosts, and those that trust the signed statements about the hub's keys up to the number `sequence`. `countTrust` also returns
- * some hosts that do not trust the statement `sequence` yet, the most recently heard first. `countTrust` does not count a host whose certificate can
- * no longer be renewed. A host whose certificate can no longer be renewed comes back only by an enrollment, which gives it the current keys.
+ * Counts the enrolled hosts, and the hosts among them that trust the signed statements about the hub's keys up to the number `sequence`. `countTrust`
+ * also returns some hosts that do not trust the statement `sequence` yet, beginning with the most recently heard host. `countTrust` does not count a
+ * host whose certificate can no longer be renewed. A host whose certificate can no longer be renewed must enroll again, and an enrollment gives the
+ * host the hub's current keys.
  */
 export async function countTrust(db: Db | Tx, sequence: number, most: number): Promise<TrustCounts> {
   const { rows } = await db.execute<

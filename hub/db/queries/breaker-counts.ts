@@ -11,9 +11,10 @@ const MOVES = {
 } as const satisfies Record<BreakerKind, { to: Node["status"]; owner: string }>;
 
 /**
- * Counts the site's nodes that are in service or had the breaker's kind of status change within its window. The result `moved` counts only the nodes
- * with this status change, whatever their status is now. The argument `besides` names the nodes that are about to change status, which `moved` does
- * not count yet. A status change updates the node's `updated_at`, so the query reads the history only of nodes that changed within the window.
+ * Counts the site's nodes that are in service or had the breaker's kind of status change within the breaker's window. The result `moved` counts only
+ * the nodes that had the breaker's kind of status change, whatever their status is now. The argument `besides` names the nodes that are about to
+ * change status, which `moved` does not count yet. A status change updates the node's `updated_at`, so the query reads the history only of nodes that
+ * changed within the window.
  */
 export async function countMoves(
   tx: Tx,

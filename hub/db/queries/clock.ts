@@ -2,7 +2,10 @@ import { sql } from "../orm.ts";
 import { toDate } from "../timestamp.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** The database's clock in full precision, as text. A time that is compared with the database's timestamps must come from the database's clock. */
+/**
+ * Returns the time of the database's clock in full precision, as text. A time that is compared with the database's timestamps must come from the
+ * database's clock.
+ */
 export async function databaseClock(db: Db | Tx): Promise<string> {
   const { rows } = await db.execute<{ at: string }>(sql`select clock_timestamp()::text as at`);
   const [row] = rows;
@@ -10,7 +13,7 @@ export async function databaseClock(db: Db | Tx): Promise<string> {
   return row.at;
 }
 
-/** The database's clock in milliseconds, for decisions in the hub's code. */
+/** Returns the time of the database's clock in milliseconds, for decisions in the hub's code. */
 export async function databaseNow(db: Db | Tx): Promise<Date> {
   return toDate(await databaseClock(db));
 }

@@ -4,7 +4,7 @@ import { conditionWatch, type NodeConditionRow, nodeConditions, nodes } from "..
 import type { Tx } from "../tx.ts";
 import { extendExpiries } from "./node-conditions.ts";
 
-/** Locks the progress of the sweep that finds stale conditions, so that each hub continues where the previous one stopped. */
+/** Locks the row with the progress of the sweep that finds stale conditions, so that each sweep continues where the previous sweep stopped. */
 export async function lockConditionWatch(tx: Tx): Promise<{ idleSeconds: number; inGrace: boolean } | null> {
   await tx.insert(conditionWatch).values({}).onConflictDoNothing();
   const [row] = await tx
@@ -18,13 +18,13 @@ export async function lockConditionWatch(tx: Tx): Promise<{ idleSeconds: number;
 }
 
 /**
- * A transaction that waited for a lock has an older now() than the transaction that held the lock. SQL's `greatest` keeps the stored time from moving
- * backwards.
+ * In a transaction that waited for a lock, now() is older than in the transaction that held the lock. SQL's `greatest` keeps the stored time from
+ * moving backwards.
  */
 const orNow = (column: typeof conditionWatch.lookedUntil | typeof conditionWatch.lookedAt) =>
   sql`greatest(${column}, now())`;
 
-/** Records that the conditions which expired up to the time `until` are reported. If `until` is null, the time is the present. */
+/** Records that the sweep has reported all conditions which expired up to the time `until`, or up to now if `until` is null. */
 export async function lookedUntil(tx: Tx, until: string | null): Promise<void> {
   const { lookedUntil, lookedAt } = conditionWatch;
   const told = until === null ? orNow(lookedUntil) : sql`${until}::timestamptz`;
@@ -36,9 +36,9 @@ export async function beginGrace(tx: Tx, seconds: number): Promise<void> {
 }
 
 /**
- * After an outage, extends by `seconds` the conditions that were valid at the last sweep, at most `most` of them in one step. Conditions that one
- * step extends expire together, and different steps expire at different times. The sweep after an outage therefore finds the extended conditions in
- * bounded portions.
+ * After an outage of the hubs, extends the conditions that were valid at the last sweep by `seconds`, at most `most` conditions in one step.
+ * Conditions that one step of the extension changes expire together, and different steps give different expiry times. Because of the different expiry
+ * times, the sweep after an outage finds the extended conditions in bounded portions.
  */
 export async function extendConditions(tx: Tx, seconds: number, most: number): Promise<void> {
   const more = (await extendExpiries(tx, seconds, most)) >= most;
@@ -53,8 +53,8 @@ export interface StaleCondition
 }
 
 /**
- * The expiry time, to the microsecond, of the `most`-th condition that expired since the last sweep. `endOfStep` is null if fewer than `most`
- * conditions expired.
+ * Returns the expiry time, to the microsecond, of the `most`-th condition that expired since the last sweep. `endOfStep` returns null if fewer than
+ * `most` conditions expired.
  */
 export async function endOfStep(tx: Tx, most: number): Promise<string | null> {
   const { expiresAt } = nodeConditions;
@@ -75,8 +75,8 @@ const hasExpired = (until: string | null): SQL | undefined =>
   );
 
 /**
- * Conditions of the nodes' present generation that became stale since the last sweep, up to the time `until`. If `until` is null, the limit is the
- * present time.
+ * Returns the conditions of the nodes' present generation that expired after the last sweep and before the time `until`. If `until` is null,
+ * `newlyStale` returns the conditions that expired before now.
  */
 export async function newlyStale(tx: Tx, until: string | null): Promise<StaleCondition[]> {
   const { type, status, observedAt, expiresAt } = nodeConditions;

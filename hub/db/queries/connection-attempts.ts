@@ -3,7 +3,7 @@ import { and, desc, eq, gte, inArray, or, sql } from "../orm.ts";
 import { type AttemptKind, type ConnectionAttempt, connectionAttempts, enrollmentTokens } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
-/** Connection attempts of one kind that one hub counted since it last stored its counts. */
+/** The connection attempts of one kind, from one address, that a hub counted since the hub last stored its counts. */
 export interface NotedAttempt {
   readonly address: string;
   readonly kind: AttemptKind;
@@ -14,13 +14,16 @@ export interface NotedAttempt {
 }
 
 /**
- * The maximum number of rows for connection attempts, counted over all hubs. The oldest connection attempts are deleted, so a client with many
+ * The maximum number of rows for connection attempts, counted over all hubs. The hub deletes the oldest rows over this number, so a client with many
  * addresses cannot fill the database.
  */
 const MOST_ROWS = 5_000;
 const MOST_SHOWN = 20;
 
-/** Adds a hub's connection attempts to the stored counts. The times of connection attempts are those of the database's clock. */
+/**
+ * Adds the connection attempts that a hub counted to the counts in the database. The stored times of connection attempts come from the database's
+ * clock.
+ */
 export async function keepConnectionAttempts(db: Db, noted: readonly NotedAttempt[]): Promise<void> {
   if (noted.length === 0) return;
   const rows = await byNode(db, noted);
@@ -43,8 +46,8 @@ export async function keepConnectionAttempts(db: Db, noted: readonly NotedAttemp
 }
 
 /**
- * Merges connection attempts to one row for each address, kind and node, and sorts the rows in the same order on every hub. PostgreSQL allows one
- * statement to change a row only once, and a common order of rows prevents deadlocks between hubs.
+ * Merges connection attempts into one row for each address, kind and node, and sorts the rows in an order that is the same on every hub. PostgreSQL
+ * allows one statement to change a row only once, and a common order of rows prevents deadlocks between hubs.
  */
 async function byNode(db: Db, noted: readonly NotedAttempt[]) {
   const sums = [...new Set(noted.flatMap(({ tokenSha256 }) => tokenSha256 ?? []))];
@@ -63,7 +66,7 @@ async function byNode(db: Db, noted: readonly NotedAttempt[]) {
 }
 type Counted = Pick<NotedAttempt, "detail" | "count">;
 
-/** Connection attempts since `since` from these addresses or with a token of the node, newest first. */
+/** Lists the newest connection attempts after `since` that came from one of the addresses or with an enrollment token of the node. */
 export function listConnectionAttempts(
   db: Db,
   { addresses, nodeId, since }: { addresses: readonly string[]; nodeId: NodeId; since: Date },

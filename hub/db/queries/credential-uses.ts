@@ -6,10 +6,10 @@ import type { Db, Tx } from "../tx.ts";
 
 type Place = { readonly siteId: SiteId; readonly path: string };
 
-/** Records that an onboarding chose this BMC login (lifecycle 3.2.1). */
+/** Records that an onboarding chose the BMC login at the given path of the secret store (lifecycle 3.2.1). */
 export const recordCredentialUse = (tx: Tx, place: Place): Promise<void> => note(tx, place, { lastUsedAt: sql`now()` });
 
-/** Records that a deploy with this BMC login succeeded at the time `at`. A time `at` before the stored one changes nothing. */
+/** Records that a deploy with the BMC login succeeded at the time `at`. If `at` is before the stored time, the stored time stays. */
 export const recordCredentialWorked = (tx: Tx, place: Place, at: Date): Promise<void> =>
   note(tx, place, {
     lastWorkedAt: sql`greatest(${maasCredentialUses.lastWorkedAt}, ${at.toISOString()}::timestamptz)`,
@@ -28,7 +28,8 @@ export const recordCredentialFailure = (
 
 /**
  * Records whether the user of the site's MAAS token is an administrator. MAAS refuses most of the hub's calls if the token's user is not an
- * administrator. If the answer is the same as last time, nothing is written, so the stored time says since when the answer holds.
+ * administrator. If the user's rights are the same as at the last check, nothing is written, so the stored time says since when the user has these
+ * rights.
  */
 export async function recordTokenRights(tx: Tx, siteId: SiteId, isAdministrator: boolean): Promise<void> {
   const { lastFailedAt, lastWorkedAt, lastFailureCode } = maasCredentialUses;
@@ -52,12 +53,12 @@ export async function recordTokenRights(tx: Tx, siteId: SiteId, isAdministrator:
 }
 export const NOT_ADMINISTRATOR = "not_administrator";
 
-/** How many former names of a MAAS token's user are kept. */
+/** The number of a MAAS token user's names, old and present, that the hub keeps. */
 const NAMES_KEPT = 8;
 
 /**
- * Stores the present name of the MAAS token's user, and returns the user's other names since the token was written. A MAAS token belongs to one user,
- * so a different name means that the user was renamed.
+ * Stores the present name of the MAAS token's user, and returns the user's former names since the token was written. A MAAS token belongs to one
+ * user, so a different name means that the user was renamed.
  */
 export async function recordTokenUser(tx: Tx, siteId: SiteId, username: string): Promise<string[]> {
   const [site] = await tx.select({ path: maasSites.apiTokenVaultPath }).from(maasSites).where(eq(maasSites.id, siteId));
@@ -86,7 +87,7 @@ async function note(tx: Tx, place: Place, set: Readonly<Record<string, SQL | str
   await tx.update(maasCredentialUses).set(set).where(eq(maasCredentialUses.path, place.path));
 }
 
-/** Clears the recorded failures of secrets that were written anew, because those failures belong to the old secrets. */
+/** Clears the recorded failures of secrets that an operator has replaced, because those failures belong to the old secrets. */
 export async function forgetCredentialFailures(tx: Tx, paths: readonly string[]): Promise<void> {
   if (paths.length === 0) return;
   await tx
@@ -97,7 +98,7 @@ export async function forgetCredentialFailures(tx: Tx, paths: readonly string[])
 
 export type CredentialKind = "maas_token" | "power" | "power_override";
 
-/** One secret of a site that is in use, with the results of its use. All times of a `CredentialRecord` come from the database's clock. */
+/** One secret of a site that the hub uses, with the results of its use. All times of a `CredentialRecord` come from the database's clock. */
 export interface CredentialRecord {
   readonly siteId: SiteId;
   readonly kind: CredentialKind;
@@ -122,7 +123,7 @@ export interface CredentialRecord {
  */
 const TOKEN_ERRORS = ["unauthorized", "forbidden", "secret_missing", "secret_corrupt"];
 
-/** The secrets in use at active sites, or at one site: the MAAS token, the default BMC login, and each active override of it. */
+/** Returns the secrets of all active sites, or of one active site: the MAAS token, the default BMC login, and each active override of a BMC login. */
 export async function listCredentials(db: Db | Tx, only?: SiteId): Promise<CredentialRecord[]> {
   const { rows } = await db.execute<Record<string, string | null>>(sql`
     with sites as (
@@ -162,7 +163,10 @@ export async function listCredentials(db: Db | Tx, only?: SiteId): Promise<Crede
   }));
 }
 
-/** Records that operators are warned about a secret. `noteWarning` is false if this hub or another one has given the same warning before. */
+/**
+ * Records the reason for which the hub warns operators about a secret. `noteWarning` returns false if a hub has already recorded the same reason for
+ * that secret.
+ */
 export async function noteWarning(tx: Tx, place: Place, reason: "unused" | "failing" | null): Promise<boolean> {
   await tx.insert(maasCredentialUses).values(place).onConflictDoNothing({ target: maasCredentialUses.path });
   const rows = await tx

@@ -28,8 +28,8 @@ export async function insertDecommission(tx: Tx, row: typeof nodeDecommissions.$
 }
 
 /**
- * Records that MAAS released the host's system, which this generation of the node had installed. With null, the operation has released no system that
- * counts, because it begins again after a new deploy.
+ * Records which generation of the node had installed the system that MAAS has now released. The generation is null if the operation has released no
+ * such system, because the operation begins again after a new deploy.
  */
 export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: number | null): Promise<void> {
   await tx
@@ -78,7 +78,7 @@ export interface DecommissionFilter {
   readonly hostname?: string | undefined;
 }
 
-/** Lists decommissions, newest first. The argument `before` is the last entry of the previous page. */
+/** Lists decommissions, newest first. The argument `before` is the last decommission of the previous page. */
 export async function listDecommissions(
   db: Db | Tx,
   filter: DecommissionFilter,
@@ -114,7 +114,7 @@ export interface DecommissionRows {
   readonly gpuVendor: Sku["gpuVendor"] | null;
 }
 
-/** The rows that the stages of a decommission need, which one SQL statement reads. */
+/** Everything that the stages of a decommission read from the database, in one SQL statement. */
 export async function readDecommissionRows(db: Db | Tx, id: WorkflowId): Promise<DecommissionRows | null> {
   const [rows] = await db
     .select({
@@ -163,7 +163,7 @@ export async function readBmcAddress(tx: Tx, nodeId: NodeId): Promise<string | n
   return row?.ipmiIp ?? null;
 }
 
-/** The node's status at the time when its last drain was requested. `readPriorStatus` is null if the node has had no drain. */
+/** Returns the node's status at the time when the node's last drain was requested. `readPriorStatus` returns null if the node has had no drain. */
 export async function readPriorStatus(tx: Tx, nodeId: NodeId): Promise<NodeStatus | null> {
   const [row] = await tx
     .select({ status: nodeDecommissions.priorStatus })
@@ -175,8 +175,8 @@ export async function readPriorStatus(tx: Tx, nodeId: NodeId): Promise<NodeStatu
 }
 
 /**
- * Records that an operator forces a decommission (lifecycle 5.8), and makes a running decommission due at once. If an operator forced the
- * decommission before, the time, person and reason of the first force stay.
+ * Records that an operator forces a decommission (lifecycle 5.8), and makes a running decommission due at once. If an operator has forced the
+ * decommission already, the time, person and reason of the first force stay.
  */
 export async function forceDecommission(tx: Tx, id: WorkflowId, by: { actor: string; reason: string }): Promise<void> {
   await tx

@@ -4,15 +4,15 @@ import { maasSites, nodeMaasState, nodeOnboardings, nodes, workflows } from "../
 import type { Db } from "../tx.ts";
 
 /**
- * SQL for the part of a workflow's state that records the search for its machine. The SQL gives null or JSON null if the workflow has not begun to
- * search for its machine.
+ * SQL for the part of a workflow's state that records the search for the workflow's machine in MAAS. The part `discovery` is null or JSON null if the
+ * workflow has not begun to search for its machine.
  */
 const discovery = sql`${workflows.state} -> 'discovery'`;
 
 /**
- * Other onboardings of the site that have found no machine yet, and that search for their host or have booted it since `since`. A machine that
- * appears now in MAAS may belong to the host of another onboarding that still searches. An onboarding that a person resumed may boot its host again,
- * so it also counts as searching.
+ * Returns the site's other onboardings that have found no machine yet, and that search for their host or have booted their host since `since`. A
+ * machine that appears now in MAAS may belong to the host of such an onboarding that still searches for its host. An onboarding that a person resumed
+ * may boot its host again, so `otherDiscoveries` also returns a resumed onboarding.
  */
 export async function otherDiscoveries(
   db: Db,
@@ -37,7 +37,7 @@ export async function otherDiscoveries(
     .limit(100);
 }
 
-/** Finds a node at any site that is not deleted and has this BMC address. `nodeWithBmc` ignores the node `nodeId` itself. */
+/** Finds a node at any site, except the node `nodeId`, that is not deleted and has the BMC address `ipmiIp`. */
 export async function nodeWithBmc(
   db: Db,
   { nodeId, ipmiIp }: { readonly nodeId: NodeId; readonly ipmiIp: string },

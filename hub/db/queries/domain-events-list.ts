@@ -4,9 +4,9 @@ import { type DomainEventRow, domainEvents } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
 /**
- * Lists domain events, oldest first. PostgreSQL gives out an event's sequence number before the transaction commits, so a lower number may become
- * visible after a higher one. The list of events therefore ends below every number that a running transaction may still use (see
- * `recordDomainEvent`). A reader that continues from the last event it saw misses no event (decision P5).
+ * Lists domain events, oldest first. PostgreSQL gives out an event's sequence number before the event's transaction commits, so a lower number may
+ * become visible after a higher one. The list of events therefore ends below every number that a running transaction may still use (see
+ * `recordDomainEvent`). A reader of domain events that continues after the last event it saw misses no event (decision P5).
  */
 export async function listDomainEvents(db: Db, page: { after: bigint; limit: number }): Promise<DomainEventRow[]> {
   return listSettledEvents(db, { ...page, settled: await lastSettled(db) });
@@ -28,9 +28,9 @@ export const listSettledEvents = (
     .limit(page.limit);
 
 /**
- * Whether a reader of domain events can continue after the sequence number `position`. This database must have given out the number `position`, and
- * must still store the event of that number or an older one. If `hasPosition` runs after a read of the events beyond `position`, it also proves that
- * retention removed none of them before the read.
+ * True if a reader of domain events can continue after the sequence number `position`. This database must have given out the number `position`, and
+ * must still store the event of that number or an older one. If `hasPosition` is called after a read of the events beyond `position`, true also
+ * proves that retention had removed none of those events.
  */
 export async function hasPosition(db: Db, position: bigint): Promise<boolean> {
   if (position === 0n) return true;
@@ -50,11 +50,11 @@ async function lastGiven(db: Db): Promise<bigint> {
 }
 
 /**
- * The highest sequence number up to which all domain events are visible. A transaction that writes events sets a mark, an advisory lock that names a
- * sequence number (see `markWriter`). The order of the SQL statements matters: first the last number given out, then the marks, then the caller's
- * read of events. A transaction that sets its mark after the first statement gets higher sequence numbers than that statement read. A transaction
- * whose mark is set lowers the number that `lastSettled` returns. A transaction whose mark vanished before the second statement is over, and the
- * caller's read shows the events that it committed.
+ * Returns the highest sequence number up to which all domain events are visible. A transaction that writes events sets a mark, an advisory lock that
+ * names a sequence number (see `markWriter`). The order of the SQL statements matters: first `lastSettled` reads the last number given out, then the
+ * marks, and then its caller reads the events. A transaction that sets its mark after `lastSettled` read the last number given out gets higher
+ * sequence numbers than that number. A transaction with a mark lowers the number that `lastSettled` returns. A transaction whose mark vanished before
+ * `lastSettled` read the marks has ended, and the caller's read shows the events that it committed.
  */
 export async function lastSettled(db: Db): Promise<bigint> {
   const last = await lastGiven(db);

@@ -104,8 +104,8 @@ export async function readDrift(db: Db | Tx, nodeId: NodeId): Promise<Drift | nu
 const ZERO = { ok: 0, drifted: 0, acknowledged: 0, unreconciled: 0 };
 
 /**
- * The reconciliation status (lifecycle 6.6) for each site and in total. The number of SQL statements for the reconciliation status does not depend on
- * the number of sites.
+ * Reads the reconciliation status (lifecycle 6.6) of each site and in total. The number of SQL statements for the reconciliation status does not
+ * depend on the number of sites.
  */
 export async function readReconciliationStatus(db: Db, siteId: SiteId | undefined): Promise<ReconciliationStatus> {
   const when = (condition: SQL) => sql<number>`count(*) filter (where ${condition})::int`;

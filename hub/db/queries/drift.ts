@@ -18,7 +18,10 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** A workflow may hold several subjects. The SQL condition `holdsTheNode` picks the subject that is the node itself. */
+/**
+ * A workflow may hold several subjects, e.g. a node and the address of a BMC. The SQL condition `holdsTheNode` picks the subject that is the node
+ * itself.
+ */
 const holdsTheNode = eq(workflowSubjects.subject, sql`'node:' || ${nodes.id}::text`);
 
 /** All facts from which the reconciler judges the drift of one node. */
@@ -28,31 +31,34 @@ export interface DriftRow {
   readonly machine: MaasMachineRow | null;
   readonly session: Pick<AgentSession, "lastSeenAt" | "state"> | null;
   readonly policy: { requireHwSync: boolean; hardwareSyncIntervalSeconds: number } | null;
-  /** The interval of hardware sync that the agent was last asked to set, and the interval that it reported as set. */
+  /** The interval of hardware sync that the hub last asked the agent to set, and the interval that the agent reported as set. */
   readonly syncSeed: { readonly asked: number; readonly set: number | null } | null;
   readonly maasUrl: string;
   readonly siteStatus: MaasSite["status"];
   readonly hostInterface: string;
-  /** The time at which the last sweep that could read this machine began. `lastSweepAt` is null if the last sweep could not parse the machine. */
+  /**
+   * The time at which the last sweep began that read the machine. `lastSweepAt` is null if the last sweep could not parse the machine that MAAS
+   * returned.
+   */
   readonly lastSweepAt: Date | null;
   readonly heldBy: string | null;
 }
 
 /**
- * SQL that finds drift of the rule `powered_off`, which a contact of the node's agent disproves. An agent's contact marks no row as changed, so nodes
- * with the drift `powered_off` are judged with every poll.
+ * SQL that finds drift of the rule `powered_off`, which is wrong as soon as the node's agent makes contact. A contact of an agent marks no row as
+ * changed, so the reconciler judges a node with the drift `powered_off` at every poll.
  */
 const DISPROVED_BY_CONTACT = sql`${nodeMaasState.driftDetails} ->> 'rule' = 'powered_off'`;
 
-/** The idempotency keys of all tasks that set up hardware sync anew begin with `hw-sync-reseed/`, and a node's keys are indexed. */
+/** The idempotency keys of all tasks that renew a host's hardware sync begin with `hw-sync-reseed/`, and the keys of a node's tasks have an index. */
 const LAST_SEED = sql<DriftRow["syncSeed"]>`(
   select jsonb_build_object('asked', t.input -> 'interval_seconds', 'set', t.result -> 'interval_seconds')
   from tasks t where t.node_id = ${nodes.id} and t.idempotency_key like 'hw-sync-reseed/%' and t.state = 'succeeded'
   order by t.finished_at desc limit 1)`;
 
 /**
- * Nodes of a site that are bound to a machine: all of them, one of them, or those whose facts changed since the reconciler last judged them.
- * `readDriftRows` needs only one SQL statement.
+ * Reads the nodes of a site that are bound to a machine: all of them, one of them, or those whose facts changed since the reconciler last judged
+ * them. `readDriftRows` needs only one SQL statement.
  */
 export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | "all" | NodeId): Promise<DriftRow[]> {
   const profiles = db
@@ -103,8 +109,8 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
 }
 
 /**
- * The interval of hardware sync in the site's default profile. `siteSyncInterval` is null if the site is disabled or the profile does not require
- * hardware sync.
+ * Returns the interval of hardware sync in the site's default profile. `siteSyncInterval` returns null if the site is disabled or its default profile
+ * does not require hardware sync.
  */
 export async function siteSyncInterval(db: Db, siteId: SiteId): Promise<number | null> {
   const [row] = await db
@@ -116,8 +122,8 @@ export async function siteSyncInterval(db: Db, siteId: SiteId): Promise<number |
 }
 
 /**
- * Counts the nodes in service that are bound to one of the given machines, which MAAS no longer lists. MAAS has not yet confirmed that the unlisted
- * machines are gone.
+ * Counts the nodes that are in service and bound to one of the given machines. MAAS no longer lists the given machines, but has not yet confirmed
+ * that they are gone.
  */
 export async function countUnconfirmed(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<number> {
   if (systemIds.length === 0) return 0;
@@ -145,8 +151,8 @@ export async function countUnmanaged(db: Db, siteId: SiteId): Promise<number> {
 }
 
 /**
- * Locks the rows of nodes, and then the rows of their machine bindings, until the transaction ends, and returns the current bindings. All code locks
- * node rows before binding rows, which prevents deadlocks.
+ * Locks the rows of nodes, and then the rows of their machine bindings, until the transaction ends, and returns the current bindings. All code of the
+ * hub locks node rows before the rows of machine bindings, which prevents deadlocks.
  */
 export async function lockDriftStates(tx: Tx, nodeIds: readonly NodeId[]): Promise<Map<NodeId, NodeMaasState>> {
   if (nodeIds.length === 0) return new Map();
@@ -165,7 +171,7 @@ export async function lockDriftStates(tx: Tx, nodeIds: readonly NodeId[]): Promi
   return new Map(rows.map((row) => [row.nodeId, row]));
 }
 
-/** Those of the given nodes that a workflow holds now. No workflow can take a node while the transaction has the node's row locked. */
+/** Returns those of the given nodes that a workflow holds now. No workflow can take a node while a transaction has the node's row locked. */
 export async function heldAmong(tx: Tx, nodeIds: readonly NodeId[]): Promise<Set<NodeId>> {
   const rows = await tx
     .select({ id: nodes.id })

@@ -9,8 +9,8 @@ export interface TokenRequest {
   readonly generation: number;
   readonly maasSystemId: string | null;
   /**
-   * MAC addresses in lower case to which the enrollment token is bound. If the token is bound to MAC addresses, the enrolling host must have one of
-   * them.
+   * The MAC addresses, in lower case, to which the enrollment token is bound. A host that enrolls with a token that is bound to MAC addresses must
+   * have one of these addresses.
    */
   readonly boundMacs: readonly string[];
   readonly ttlSeconds: number;
@@ -43,8 +43,8 @@ export async function revokeEnrollmentTokens(tx: Tx, nodeId: NodeId): Promise<vo
 }
 
 /**
- * The node of an enrollment token, or null if the token is unknown. The database finds an enrollment token by its hash, so the duration of the search
- * reveals nothing about the token.
+ * Returns the node of an enrollment token, or null if the token is unknown. The database finds an enrollment token by its hash, so the duration of
+ * the search reveals nothing about the token.
  */
 export async function nodeOfToken(db: Db, tokenSha256: string): Promise<NodeId | null> {
   const [found] = await db
@@ -54,7 +54,7 @@ export async function nodeOfToken(db: Db, tokenSha256: string): Promise<NodeId |
   return found?.nodeId ?? null;
 }
 
-/** The row of an enrollment token, and whether the token has expired. `readToken` is null if the enrollment token is unknown. */
+/** Returns the row of an enrollment token, and whether the token has expired. `readToken` returns null if the enrollment token is unknown. */
 export async function readToken(
   db: Db,
   tokenSha256: string,
@@ -66,7 +66,10 @@ export async function readToken(
   return found ?? null;
 }
 
-/** Locks an enrollment token until the transaction ends. Of two simultaneous uses of a token, the second then sees the result of the first. */
+/**
+ * Locks an enrollment token until the transaction ends. If two hosts use an enrollment token at the same time, the second use waits and then sees the
+ * result of the first use.
+ */
 export async function lockToken(
   tx: Tx,
   tokenSha256: string,
@@ -79,7 +82,7 @@ export async function lockToken(
   return found ?? null;
 }
 
-/** Records which key used the enrollment token. A repeated use of an enrollment token keeps the time of the first use. */
+/** Records which key the host used with the enrollment token. If a host uses its enrollment token again, the time of the first use stays. */
 export async function markTokenUsed(tx: Tx, id: string, keySha256: string): Promise<void> {
   await tx
     .update(enrollmentTokens)
@@ -89,7 +92,7 @@ export async function markTokenUsed(tx: Tx, id: string, keySha256: string): Prom
 
 /**
  * Extends the node's expired, unused enrollment token of the given generation. The host has the expired token in its user-data already, so a new
- * token could not reach the host. `extendExpiredToken` is true if a token was extended.
+ * token could not reach the host. `extendExpiredToken` returns true if it extended a token.
  */
 export async function extendExpiredToken(
   tx: Tx,

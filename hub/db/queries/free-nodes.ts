@@ -4,8 +4,8 @@ import { allocations, type Node, nodes, workflowSubjects } from "../schema/index
 import type { Tx } from "../tx.ts";
 
 /**
- * Locks one of the given nodes, which no allocation and no operation holds and which no other transaction has locked. The result is null if there is
- * no such node. Other reasons against an allocation are the caller's to check, after the lock.
+ * Locks one of the given nodes that is free: no allocation or workflow holds the node, and no other transaction has locked it. `lockAnyFreeNode`
+ * returns null if none of the given nodes is free. After the lock, the caller checks all other reasons against an allocation of the node.
  */
 export async function lockAnyFreeNode(tx: Tx, nodeIds: readonly NodeId[]): Promise<Node | null> {
   const [node] = await tx

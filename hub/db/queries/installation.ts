@@ -1,15 +1,15 @@
 import { installation } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
-/** The id of the secret store that this installation of Muster uses. The store's id is null before the first hub has started on this database. */
+/** Returns the id of the secret store that this installation of Muster uses, or null before the first hub has started on this database. */
 export async function readSecretStoreId(db: Db): Promise<string | null> {
   const [row] = await db.select({ id: installation.secretStoreId }).from(installation);
   return row?.id ?? null;
 }
 
 /**
- * Stores the id of the secret store unless another hub has stored one first. The caller then reads the store's id, because only the first stored id
- * counts.
+ * Stores the id of the secret store unless another hub has stored one first. The caller of `recordSecretStoreId` then reads the store's id, because
+ * only the first stored id counts.
  */
 export async function recordSecretStoreId(db: Db, id: string): Promise<void> {
   await db.insert(installation).values({ secretStoreId: id }).onConflictDoNothing();

@@ -6,9 +6,9 @@ import type { Db } from "../tx.ts";
 
 /** What Muster knows about a MAAS region that distinguishes it from all other regions. */
 export interface KnownRegion {
-  /** The id and content of the newest MAAS event that the watcher read, or null if it has read none. */
+  /** The id and content of the newest MAAS event that the site's watcher read, or null if the watcher has read no event. */
   readonly place: { readonly cursor: number; readonly mark: string | null } | null;
-  /** Machines of the site's nodes and unfinished onboardings, without the machines that are known to be gone. */
+  /** The machines of the site's nodes and unfinished onboardings, without the machines that Muster knows to be gone. */
   readonly machines: readonly { readonly systemId: string; readonly ipmiIp: string }[];
 }
 

@@ -3,16 +3,16 @@ import { WorkflowId } from "../../../shared/ids.ts";
 import { sql } from "../orm.ts";
 import type { Tx } from "../tx.ts";
 
-/** The failure classes whose only cause is that the agent did not report in time. */
+/** The failure classes that mean only that the agent did not report in time. */
 const GAVE_UP_ON_AGENT = [
   "agent_enrollment_failure",
   "post_deploy_connectivity_failure",
 ] as const satisfies readonly FailureClass[];
 
 /**
- * Finds failed workflows whose agent came late: after the failure it connected in the same generation and reported itself healthy.
- * `lockLateEnrollments` locks the rows of the workflows. A workflow is left out if another transaction has locked it, or if an operator gave it the
- * verb mark-manual-intervention.
+ * Finds failed workflows whose agent came late: after the failure, the agent of the same generation connected and reported itself healthy.
+ * `lockLateEnrollments` locks the rows of the workflows. `lockLateEnrollments` leaves out a workflow that another transaction has locked, or to which
+ * an operator gave the verb mark-manual-intervention.
  */
 export async function lockLateEnrollments(tx: Tx, kind: string, limit: number): Promise<WorkflowId[]> {
   const { rows } = await tx.execute<{ id: string }>(sql`

@@ -26,7 +26,7 @@ export async function knownSystemIds(db: Db, siteId: SiteId): Promise<string[]> 
   return rows.map((row) => row.systemId);
 }
 
-/** Those of the given machines that the watcher has seen in MAAS and that are not known to be gone. */
+/** Returns those of the given machines that the watcher has seen in MAAS and that are not known to be gone. */
 export async function presentAmong(db: Db, siteId: SiteId, systemIds: readonly string[]): Promise<string[]> {
   const rows = await db
     .select({ systemId: maasMachines.systemId })
@@ -70,7 +70,7 @@ const SEEN = sql.raw(of("seen"));
 const STORED = sql.raw(of("m"));
 const ASSIGNED = sql.raw(NAMES.map((name) => `${name} = excluded.${name}`).join(", "));
 
-/** The machine as JSON for `jsonb_to_recordset`: names are those of the columns, times are ISO 8601 text. */
+/** Returns the machine as JSON for `jsonb_to_recordset`: the names are those of the columns, and times are ISO 8601 text. */
 const asRecord = (machine: ObservedMachine) => ({
   system_id: machine.systemId,
   hostname: machine.hostname,
@@ -91,9 +91,9 @@ const asRecord = (machine: ObservedMachine) => ({
 
 /**
  * Writes the machines that the watcher read from MAAS, in one statement for any number of machines. `upsertObservedMachines` returns the system ids
- * of new and changed machines. The row of an unchanged machine is neither written nor locked, and all other rows are locked in the order of their
- * ids. The argument `readSince` is the time at which the watcher began to read the machines, by the database's clock. A machine's row that another
- * read wrote after `readSince` is newer and stays. The caller of `upsertObservedMachines` may give each machine only once.
+ * of new and changed machines. The SQL statement neither writes nor locks the row of an unchanged machine, and locks all other rows in the order of
+ * their ids. The argument `readSince` is the time at which the watcher began to read the machines, by the database's clock. A machine's row that
+ * another read wrote after `readSince` is newer and stays. A caller of `upsertObservedMachines` names each machine only once.
  */
 export async function upsertObservedMachines(
   tx: Tx,
@@ -116,8 +116,8 @@ export async function upsertObservedMachines(
 }
 
 /**
- * Marks machines as gone after MAAS answered 404 to a direct read of each of them (decision M14). `markAbsent` returns the machines that were not
- * marked as gone before.
+ * Marks machines as gone after MAAS answered 404 to a direct read of each of them (decision M14). `markAbsent` returns the machines that it has newly
+ * marked as gone.
  */
 export async function markAbsent(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<string[]> {
   if (systemIds.length === 0) return [];
@@ -132,7 +132,7 @@ export async function markAbsent(tx: Tx, siteId: SiteId, systemIds: readonly str
   return rows.map((row) => row.system_id);
 }
 
-/** Deletes the stored machines of a site that moved to another MAAS region, because they belong to the old region. */
+/** Deletes the stored machines of a site that an operator moved to another MAAS region, because the machines belong to the old region. */
 export async function forgetMachines(tx: Tx, siteId: SiteId): Promise<void> {
   await tx.delete(maasMachines).where(eq(maasMachines.siteId, siteId));
 }

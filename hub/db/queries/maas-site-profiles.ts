@@ -5,10 +5,10 @@ import type { Db, Tx } from "../tx.ts";
 import { given, isVersion, readVersion } from "./row-versions.ts";
 
 type NewProfile = typeof maasSiteProfiles.$inferInsert;
-/** The changed fields of a profile. In a change of a profile, a field that is undefined keeps its value. */
+/** The fields of a profile that a request may change. If a field is undefined in a `Change`, the profile keeps the field's value. */
 type Change = { readonly [K in keyof MaasSiteProfile]?: MaasSiteProfile[K] | undefined };
 
-/** Stores a new profile, and returns null if the site already has a profile of this name. */
+/** Stores a new profile, and returns null if the site already has a profile with the new profile's name. */
 export async function insertProfile(tx: Tx, profile: NewProfile): Promise<MaasSiteProfile | null> {
   const [row] = await tx.insert(maasSiteProfiles).values(profile).onConflictDoNothing().returning();
   return row ?? null;
@@ -53,8 +53,8 @@ export const listActiveProfiles = (db: Db, siteId: SiteId): Promise<MaasSiteProf
     .orderBy(maasSiteProfiles.name);
 
 /**
- * Changes a profile, and returns null if the profile no longer has this version. If another profile of the site has the new name, PostgreSQL reports
- * an error.
+ * Changes a profile, and returns null if the profile no longer has the version that the caller read. If another profile of the site has the new name,
+ * PostgreSQL reports an error.
  */
 export async function changeProfile(
   tx: Tx,

@@ -6,16 +6,17 @@ import type { Db, Tx } from "../tx.ts";
 export interface SiteWatch {
   readonly siteId: SiteId;
   readonly ours: boolean;
-  /** True if somebody asked for a poll of this site now and no poll has failed since. */
+  /** True if somebody asked for a poll of the site now and no poll has failed since the request. */
   readonly wake: boolean;
-  /** When another hub's lease on this site expires unless that hub renews it, in milliseconds. 0 for a site that this hub watches. */
+  /** The milliseconds until another hub's lease on this site expires, unless that hub renews the lease; 0 for a site that this hub watches. */
   readonly lapsesInMs: number;
 }
 
 /**
- * SQL that renews this hub's leases on `sites`, takes free and expired leases, and skips rows that are locked. Renewing a site's lease takes a weaker
- * row lock than a takeover of the lease. A transaction that called `holdsFence` thus blocks a takeover by another hub, but not the renewal by its own
- * hub. A site's fence rises only when the lease changes hands, so a hub that lost the lease can write nothing more.
+ * SQL that renews this hub's leases on the watch of `sites`, takes free and expired leases, and skips rows that another transaction has locked. The
+ * renewal of a site's lease takes a weaker row lock than a takeover of the lease by another hub. A transaction that called `holdsFence` blocks a
+ * takeover of the site's lease by another hub, but not the renewal by its own hub. A site's fence rises only when the site's lease goes to another
+ * hub, so a hub that lost the lease can write nothing more.
  */
 const keptAmong = (sites: SQL, hubId: string, leaseSeconds: number): SQL => sql`
   sites as (${sites}),
@@ -43,9 +44,9 @@ const keptAmong = (sites: SQL, hubId: string, leaseSeconds: number): SQL => sql`
 
 /**
  * Finds the sites that hubs must watch, in one statement for any number of sites. `keepWatches` renews this hub's leases on sites and takes free and
- * expired leases. Every hub runs `keepWatches` about once a second, so it only reads, without writing, a row that another hub holds. A lease that
- * this hub could not renew stays with this hub until another hub takes it. A disabled site is watched until its unfinished workflows have ended
- * (lifecycle 3.5).
+ * expired leases. Every hub runs `keepWatches` about once a second, so `keepWatches` only reads, and does not write, a row that another hub holds. A
+ * lease that this hub could not renew stays with this hub until another hub takes it. Hubs watch a disabled site until its unfinished workflows have
+ * ended (lifecycle 3.5).
  */
 export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): Promise<SiteWatch[]> {
   const sites = sql`
@@ -66,16 +67,16 @@ export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): 
   return rows.map((row) => ({ siteId: row.site_id, ours: row.ours, wake: row.wake, lapsesInMs: row.lapses_in_ms }));
 }
 
-/** What earlier polls stored about the watch of a site. */
+/** The row in which the polls of a site store their results. */
 export interface HeldWatch extends MaasSiteWatch {
   /**
-   * Milliseconds since the site's last sweep began, by the database's clock, which also recorded that time. `sinceSweepMs` is null if there was no
-   * sweep of the site.
+   * Milliseconds since the site's last sweep began, by the database's clock, which also gave the time of the sweep. `sinceSweepMs` is null if there
+   * was no sweep of the site.
    */
   readonly sinceSweepMs: number | null;
 }
 
-/** Takes or renews this hub's lease on watching a site. `holdWatch` is null if another hub holds the lease or is about to take it. */
+/** Takes or renews this hub's lease on watching a site. `holdWatch` returns null if another hub holds the lease or is just taking the lease. */
 export async function holdWatch(
   db: Db,
   siteId: SiteId,
@@ -102,8 +103,8 @@ export async function releaseWatch(db: Db, siteId: SiteId, hubId: string): Promi
 }
 
 /**
- * True if the lease on a site with this fence is still valid. Until the transaction ends, no other hub can take the site's lease over, but its holder
- * can still renew it.
+ * True if no hub has taken over the lease on the site since this hub got the lease with the given fence. Until the transaction ends, no other hub can
+ * take the site's lease over, but the lease's holder can still renew the lease.
  */
 export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise<boolean> {
   const rows = await tx
@@ -115,30 +116,36 @@ export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise
 }
 
 export interface PollRecord {
-  /** How far the watcher has read MAAS's feed of events, or null if it has never read the feed. */
+  /** How far the watcher has read MAAS's feed of events, or null if the watcher has never read the feed. */
   readonly place: { readonly cursor: number; readonly mark: string | null } | null;
-  /** False if MAAS returned neither events nor machines in this poll. */
+  /** False if a poll got neither events nor machines from MAAS. */
   readonly hasRead: boolean;
   /**
-   * True if the ids of MAAS's events went back, as after a restored backup. If the event ids went back, the result of an earlier sweep is no longer
-   * valid.
+   * True if the ids of MAAS's events are smaller than before, as after MAAS was restored from a backup. If the event ids are smaller than before, the
+   * result of the site's last sweep is no longer valid.
    */
   readonly startsAnew: boolean;
-  /** How many milliseconds ago the sweep began that has just ended, or null if no sweep ended. */
+  /** How many milliseconds ago the sweep began that ended in this poll, or null if no sweep ended. */
   readonly sweptForMs: number | null;
-  /** The time of the request for a poll that this poll has answered. A newer request for a poll stays. */
+  /**
+   * The time of the request that the recorded poll has answered, or null if nobody had requested a poll. If a newer request for a poll came,
+   * `recordPoll` keeps that request.
+   */
   readonly wakeAnswered: Date | null;
-  /** The time of the request for a sweep that this sweep has answered. A newer request for a sweep stays. */
+  /**
+   * The time of the request that the recorded sweep has answered, or null if nobody had requested a sweep. If a newer request for a sweep came,
+   * `recordPoll` keeps that request.
+   */
   readonly sweepAnswered: Date | null;
-  /** Machines in the list just read that could not be parsed, or null if no list was read. */
+  /** The machines that the watcher could not parse in the list that it just read from MAAS, or null if it read no list. */
   readonly unreadable: { readonly machines: number; readonly systemIds: readonly string[] } | null;
-  /** False while a failed sweep still has to be repeated, so that the sweep's error stays visible. */
+  /** False while the watcher still has to repeat a failed sweep, so that the error of the sweep stays visible. */
   readonly clearsError: boolean;
 }
 
 /**
  * Stores the result of a poll of a site. If another hub has taken the lease, `recordPoll` returns false, and the caller must discard the whole poll.
- * `recordPoll` comes last in its transaction, because every hub queries the locked row each second to keep its leases.
+ * `recordPoll` comes last in its transaction, because it locks a row that every hub queries each second to keep its leases.
  */
 export async function recordPoll(tx: Tx, siteId: SiteId, fence: number, poll: PollRecord): Promise<boolean> {
   const rows = await tx
@@ -171,15 +178,15 @@ export async function recordPoll(tx: Tx, siteId: SiteId, fence: number, poll: Po
 }
 
 /**
- * SQL that clears a request's time, unless a newer request came after the answered one. JavaScript cuts off the microseconds of the answered
- * request's time, so the SQL adds one millisecond.
+ * SQL that clears the time of a request for a poll or sweep, unless a newer request came after the answered request. JavaScript cuts off the
+ * microseconds of the answered request's time, so the SQL adds one millisecond.
  */
 const unlessNewer = (column: AnyPgColumn, answered: Date) =>
   sql`case when ${column} <= ${answered.toISOString()}::timestamptz + interval '1 millisecond' then null else ${column} end`;
 
 /**
  * Resets the watch of a site to its state before the first poll. The site's fence rises, so a running poll or sweep of the former MAAS region can
- * write nothing more. When a site's fence rises, the watching hub also forgets what it remembers of the former region's events.
+ * write nothing more. When a site's fence rises, the hub that watches the site also forgets what it remembers of the former MAAS region's events.
  */
 export async function watchAnew(tx: Tx, siteId: SiteId): Promise<void> {
   await tx
@@ -207,7 +214,7 @@ export async function requestPoll(tx: Tx, siteId: SiteId, { sweep }: { readonly 
     .onConflictDoUpdate({ target: maasSiteWatches.siteId, set: now });
 }
 
-/** Asks the watcher of a site to read all machines now, if the site was ever watched. */
+/** Asks the watcher of a site to read all machines now, if any hub has ever watched the site. */
 export async function requestSweep(tx: Tx, siteId: SiteId): Promise<void> {
   await tx
     .update(maasSiteWatches)
@@ -228,7 +235,7 @@ export async function recordFailedPoll(db: Db, siteId: SiteId, fence: number, co
   return row?.failures ?? 1;
 }
 
-/** Machines of the site that a workflow waits for, and machines whose host's agent or task an onboarding waits for. */
+/** Returns the site's machines for which a workflow waits, and the machines for whose agent or task an onboarding waits. */
 export async function waitedOnSystemIds(db: Db, siteId: SiteId): Promise<string[]> {
   const prefix = `maas:${siteId}/`;
   const live = inArray(workflows.status, ["running", "compensating"]);
@@ -253,8 +260,8 @@ export async function waitedOnSystemIds(db: Db, siteId: SiteId): Promise<string[
 }
 
 /**
- * When the site's watcher last read from MAAS, and the code of the watcher's last error. A value of `readLastPoll` is null before the first read or
- * error.
+ * Returns when the site's watcher last read from MAAS, and the code of the watcher's last error. The time is null before the watcher's first read,
+ * and the code is null if the watcher has no error.
  */
 export async function readLastPoll(
   db: Db,

@@ -16,12 +16,12 @@ type Fields = Pick<
   | "deploySshIface"
   | "upstreamDnsServers"
 >;
-/** The changed fields of a site. In a change of a site, a field that is undefined keeps its value. */
+/** The fields of a site that a request may change. If a field is undefined in a `Change`, the site keeps the field's value. */
 type Change = {
   readonly [K in keyof Fields | "status" | "defaultProfileId" | "apiTokenVaultPath"]?: MaasSite[K] | undefined;
 };
 
-/** Stores a new site, and returns null if another site has this name. */
+/** Stores a new site, and returns null if another site has the new site's name. */
 export async function insertSite(tx: Tx, site: Fields): Promise<MaasSite | null> {
   const [row] = await tx.insert(maasSites).values(site).onConflictDoNothing({ target: maasSites.name }).returning();
   return row ?? null;
@@ -41,15 +41,15 @@ export const readSiteVersion = (db: Db | Tx, id: SiteId): Promise<string | null>
   readVersion(db, maasSites, eq(maasSites.id, id));
 
 /**
- * Locks the site in share mode until the transaction ends: others may read and share the row, and nobody may change it. `keepSite` is null if the
- * site does not exist.
+ * Locks the site in share mode until the transaction ends: other transactions may read the row or also lock it in share mode, but none may change it.
+ * `keepSite` returns null if the site does not exist.
  */
 export async function keepSite(tx: Tx, id: SiteId): Promise<MaasSite | null> {
   const [row] = await tx.select().from(maasSites).where(eq(maasSites.id, id)).for("share");
   return row ?? null;
 }
 
-/** Locks the site against changes until the transaction ends. */
+/** Locks the site's row against changes until the transaction ends, and reads the site. */
 export async function lockSite(tx: Tx, id: SiteId): Promise<MaasSite | null> {
   await tx.select({ id: maasSites.id }).from(maasSites).where(eq(maasSites.id, id)).for("no key update");
   return readSite(tx, id);
@@ -73,7 +73,10 @@ export const listSitesAfter = (
     .orderBy(asc(maasSites.name))
     .limit(most);
 
-/** Changes a site, and returns null if the site no longer has this version. If another site has the new name, PostgreSQL reports an error. */
+/**
+ * Changes a site, and returns null if the site no longer has the version that the caller read. If another site has the new name, PostgreSQL reports
+ * an error.
+ */
 export async function changeSite(tx: Tx, id: SiteId, version: string, change: Change): Promise<MaasSite | null> {
   const [row] = await tx
     .update(maasSites)
@@ -92,8 +95,8 @@ export type SecretPaths = Partial<
 >;
 
 /**
- * Stores the paths of a site's secrets. The argument `address` is the MAAS address at which the token was tried, or null if no token was tried.
- * `setSecretPaths` returns null if the site now has another address.
+ * Stores the paths of a site's secrets. The argument `address` is the MAAS address at which the hub tested the MAAS token, or null if the hub tested
+ * no token. `setSecretPaths` returns null if the site's address is no longer the address of the test.
  */
 export async function setSecretPaths(
   tx: Tx,

@@ -49,7 +49,7 @@ async function describeHolder(tx: Tx, id: WorkflowId): Promise<MachineHolder> {
   return holder;
 }
 
-/** The system ids of the site's machines that other workflows hold. */
+/** Returns the system ids of the site's machines that workflows other than `id` hold. */
 export async function machinesHeldByOthers(db: Db, id: WorkflowId, siteId: SiteId): Promise<Set<string>> {
   const prefix = `machine:${siteId}/`;
   const rows = await db

@@ -20,17 +20,17 @@ export async function isHostReleased(db: Db | Tx, node: Pick<Node, "id" | "gener
 export interface Retirement {
   readonly nodeId: NodeId;
   /**
-   * Seconds since the node was retired, or since an operator cancelled the last release of its machine. A cancelled release restarts the time,
-   * because the operator wants to keep the machine for now. The seconds are null if neither the retirement's nor the cancel's time is known.
+   * Seconds since the node was retired, or since an operator cancelled the last release of its machine. A cancelled release restarts the count of
+   * seconds, because the operator wants to keep the machine for now. The seconds are null if neither the retirement's nor the cancel's time is known.
    */
   readonly retiredForSeconds: number | null;
-  /** The profile's delay before the release, or null if the machine stays until a person releases it, and for a node without an onboarding. */
+  /** The profile's delay between retirement and release; null if the machine stays until a person releases it, or if the node had no onboarding. */
   readonly retiredReleaseAfterSeconds: number | null;
   /** True if the retired node's machine was released before. */
   readonly released: boolean;
 }
 
-/** The retired nodes of a site that are bound to a machine, in one statement for any number of nodes. */
+/** Returns the retired nodes of a site that are bound to a machine, with one SQL statement for any number of nodes. */
 export async function retirementsOf(db: Db | Tx, siteId: SiteId): Promise<ReadonlyMap<NodeId, Retirement>> {
   const { rows } = await db.execute<{
     id: NodeId;

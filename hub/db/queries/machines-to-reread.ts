@@ -9,8 +9,8 @@ import type { Db } from "../tx.ts";
 const AWAY_SECONDS = 30;
 
 /**
- * Deployed machines of nodes in service whose row in the hub's database may be outdated, which the watcher must therefore read repeatedly. A
- * machine's row may be outdated if the node's agent is away, or if MAAS reports the machine's power as off or in error. The `key` that
+ * Returns deployed machines of nodes in service whose row in the hub's database may be outdated, so that the watcher reads these machines repeatedly.
+ * A machine's row may be outdated if the node's agent is away, or if MAAS reports the machine's power as off or in error. The `key` that
  * `machinesToReread` returns for a machine changes when the reason to read the machine again changes.
  */
 export async function machinesToReread(db: Db, siteId: SiteId): Promise<{ systemId: string; key: string }[]> {

@@ -13,7 +13,7 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** A baseline with the newest task that was queued for it. The task is null when retention has removed it. */
+/** A baseline with the newest task that the hub queued to take the baseline. The task is null when retention has removed it. */
 export interface BaselineWithTask {
   readonly baseline: NodeBaseline;
   readonly task: Pick<Task, "state" | "errorCode" | "errorMessage"> | null;
@@ -31,11 +31,11 @@ export async function readBaseline(db: Db | Tx, nodeId: NodeId, generation: numb
   return row ?? null;
 }
 
-/** What is known of the tenants that had the node in this generation. */
+/** What the hub knows about the tenants that had the node in one generation. */
 export interface Tenancy {
   /** True if an allocation of the node has not ended. */
   readonly open: boolean;
-  /** The number of allocations of the generation. */
+  /** The number of allocations that the node had in the generation. */
   readonly count: number;
   /** The number of ended allocations whose turnover did not complete, so that nothing proves that the host is clean. */
   readonly unclean: number;
@@ -56,17 +56,17 @@ export async function readTenancy(db: Db | Tx, nodeId: NodeId, generation: numbe
 }
 
 /**
- * True for an allocation `a` whose tenant used the system that the node runs now: MAAS has not released a system since. A generation does not tell
- * this, because a person can enroll an installed system again.
+ * SQL that is true for an allocation `a` whose tenant used the system that the host runs now, because MAAS has released no system since. The
+ * generation alone does not tell which system a tenant used, because a person can enroll an installed system again.
  */
 const ofInstalledSystem = sql`a.generation > coalesce((
   select max(d.released_generation) from node_decommissions d where d.node_id = a.node_id), -1)`;
-/** The allocations of the system that the node runs now. */
+/** SQL for the allocations of a node `n` whose tenants use, or have used, the system that the host runs now. */
 const tenancyOf = sql`select 1 from allocations a where a.node_id = n.id and (a.status <> 'ended' or ${ofInstalledSystem})`;
 
 /**
- * Active nodes with a connected agent of their generation that have no baseline of it and never had a tenant in it. The rows of the nodes are locked,
- * and nodes that another hub has locked are left out.
+ * Returns active nodes with a connected agent that have no baseline of their generation, and whose present system never had a tenant.
+ * `lockNodesWithoutBaseline` locks the rows of these nodes, and leaves out nodes that another hub has locked.
  */
 export async function lockNodesWithoutBaseline(tx: Tx, limit: number): Promise<{ id: NodeId; generation: number }[]> {
   const { rows } = await tx.execute<{ id: NodeId; generation: number }>(sql`
@@ -79,7 +79,7 @@ export async function lockNodesWithoutBaseline(tx: Tx, limit: number): Promise<{
   return rows;
 }
 
-/** Baselines without a snapshot whose newest task ended without success more than `afterSeconds` ago. */
+/** Finds and locks baselines without a snapshot whose newest task is gone, or ended without a usable snapshot more than `afterSeconds` ago. */
 export async function lockFailedBaselines(
   tx: Tx,
   afterSeconds: number,
@@ -105,7 +105,10 @@ export interface BaselineRequest {
   readonly reason: string;
 }
 
-/** Records that a task was queued for the baseline, and removes the baselines of the node's earlier generations. An earlier snapshot stays. */
+/**
+ * Records the newest task that takes a node's baseline, and removes the baselines of the node's earlier generations. If the baseline already has a
+ * snapshot, that snapshot stays.
+ */
 export async function requestBaselineRow(tx: Tx, request: BaselineRequest): Promise<void> {
   const { nodeId, generation, ...asked } = request;
   await tx
@@ -118,7 +121,7 @@ export async function requestBaselineRow(tx: Tx, request: BaselineRequest): Prom
   await tx.delete(nodeBaselines).where(and(eq(nodeBaselines.nodeId, nodeId), lt(nodeBaselines.generation, generation)));
 }
 
-/** A baseline whose newest task has succeeded, and whose result is not stored yet. */
+/** A baseline whose newest task has succeeded, and whose snapshot the hub has not stored yet. */
 export interface BaselineResult {
   readonly nodeId: NodeId;
   readonly generation: number;
@@ -127,8 +130,8 @@ export interface BaselineResult {
   readonly finishedAt: Date | null;
   readonly agentVersion: string | null;
   /**
-   * True if a tenant may have had an account on the host between the order and the result. An allocation whose account the agent made only after the
-   * result left nothing in the snapshot.
+   * True if a tenant may have had an account on the host between the creation of the baseline's task and the task's result. An allocation whose
+   * account the agent made only after the result left nothing in the snapshot.
    */
   readonly allocated: boolean;
 }

@@ -21,8 +21,8 @@ const ofChain = (nodeId: NodeId, generation: number, more?: SQL) =>
   );
 
 /**
- * The node's unused certificate that was issued to this key, if at least half of the certificate's lifetime is left. The caller of `readUnused` has
- * locked the node, so overlapping repeated requests all get the same certificate.
+ * Returns the node's unused certificate for the key `keySha256`, if at least half of the certificate's lifetime is left. The caller of `readUnused`
+ * has locked the node, so simultaneous repeated requests all get one certificate.
  */
 export async function readUnused(
   tx: Tx,
@@ -52,8 +52,8 @@ export async function readUnused(
 }
 
 /**
- * Stores a node's new certificate, which is not used yet. The new certificate replaces the node's other unused certificate, and the node's oldest
- * replaced certificates are deleted. The caller of `keepCertificate` has locked the node.
+ * Stores a node's new certificate, which is not used yet. `keepCertificate` marks the node's former unused certificate as replaced, and deletes the
+ * node's oldest replaced certificates. The caller of `keepCertificate` has locked the node.
  */
 export async function keepCertificate(tx: Tx, certificate: NewCertificate): Promise<void> {
   await tx
@@ -68,8 +68,8 @@ export async function keepCertificate(tx: Tx, certificate: NewCertificate): Prom
 }
 
 /**
- * Records the first use of a node's certificate. The first use of a certificate replaces all certificates issued earlier and ends their sessions on
- * every hub. `beginUse` is false if the certificate itself is no longer valid.
+ * Records the first use of a node's certificate. The first use of a certificate replaces all certificates that the node got before, and ends their
+ * agent sessions on every hub. `beginUse` returns false if the certificate itself has been replaced or revoked.
  */
 export async function beginUse(tx: Tx, nodeId: NodeId, generation: number, serial: string): Promise<boolean> {
   await lockNode(tx, nodeId);
@@ -89,7 +89,7 @@ export async function beginUse(tx: Tx, nodeId: NodeId, generation: number, seria
   return true;
 }
 
-/** Records when an agent first presented a replaced certificate again. */
+/** Records when an agent first presented its certificate after the certificate was replaced. */
 export async function noteReplacedUse(tx: Tx, serial: string): Promise<void> {
   await tx
     .update(nodeCertificates)
@@ -98,8 +98,8 @@ export async function noteReplacedUse(tx: Tx, serial: string): Promise<void> {
 }
 
 /**
- * The state of a node's key by its certificates of the generation: `unknown`, `counts`, `over` if all were replaced, or `revoked` if one was revoked.
- * When one certificate of a key is revoked, the key itself is banned.
+ * Returns the state of a node's key, from the key's certificates of the given generation: `unknown` if there is none, `counts` if one is not
+ * replaced, `over` if all were replaced, or `revoked` if one was revoked. If one certificate of a key is revoked, the key itself counts as revoked.
  */
 export async function readKeyUse(
   tx: Tx,
@@ -122,7 +122,7 @@ export async function readKeyUse(
   return rows.some((row) => row.replacedAt === null) ? "counts" : "over";
 }
 
-/** When the host last got a certificate in this generation of the node. `readEnrolledAt` is null if the host has not enrolled in this generation. */
+/** Returns when the host last got a certificate in the given generation of the node, or null if the host has not enrolled in that generation. */
 export async function readEnrolledAt(db: Db, nodeId: NodeId, generation: number): Promise<Date | null> {
   const [last] = await db
     .select({ at: nodeCertificates.issuedAt })
@@ -133,7 +133,7 @@ export async function readEnrolledAt(db: Db, nodeId: NodeId, generation: number)
   return last?.at ?? null;
 }
 
-/** A certificate, together with its node's present row. `readCertificate` is null if this database has no such certificate. */
+/** Returns a certificate together with the present row of its node, or null if the database has no certificate with the serial number. */
 export async function readCertificate(
   db: Db | Tx,
   serial: string,
@@ -157,9 +157,9 @@ export async function readCertificate(
 }
 
 /**
- * Revokes certificates of a node: all of them, or those below a generation. All hubs close the sessions that were opened with a revoked certificate.
- * `revokeCertificates` locks the node, so a simultaneous renewal is either revoked too or sees the revocation. `revokeCertificates` returns how many
- * of the certificates were not revoked before.
+ * Revokes certificates of a node: all of them, or those of generations below the given generation. All hubs close the sessions that were opened with
+ * a revoked certificate. `revokeCertificates` locks the node, so a simultaneous renewal either gets its certificate revoked too or sees the
+ * revocation. `revokeCertificates` returns how many certificates it has newly revoked.
  */
 export async function revokeCertificates(
   tx: Tx,
@@ -184,8 +184,8 @@ export async function revokeCertificates(
 }
 
 /**
- * True if the node has a certificate in this generation that is not revoked. An expired certificate counts as live too, because the agent can renew
- * it.
+ * True if the node has a certificate of the given generation that is not revoked. An expired certificate counts as live too, because the agent can
+ * renew it.
  */
 export async function hasLiveCertificate(tx: Tx, nodeId: NodeId, generation: number): Promise<boolean> {
   const rows = await tx

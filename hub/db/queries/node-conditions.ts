@@ -23,12 +23,12 @@ function asOfNow(row: ConditionNow): ConditionNow {
 
 /**
  * SQL that matches the condition types that Muster itself uses. A node has at most one condition of each of Muster's own types, whatever other types
- * are reported.
+ * external systems report.
  */
 const isKnownType = inArray(nodeConditions.type, Object.keys(CONDITION_TYPES));
 
 /**
- * The given nodes' conditions of Muster's own types, read in one statement. `readConditionFacts` leaves out the conditions' messages to keep long
+ * Reads the given nodes' conditions of Muster's own types in one SQL statement. `readConditionFacts` leaves out the conditions' messages to keep long
  * lists small.
  */
 export async function readConditionFacts(
@@ -45,7 +45,10 @@ export async function readConditionFacts(
 
 const MOST_SHOWN = 100;
 
-/** The conditions of one node for display, at most a hundred. In the list, conditions of Muster's own types come before all others. */
+/**
+ * Reads at most a hundred conditions of one node for display, in the order of their types. If a node has more than a hundred conditions, the
+ * conditions of Muster's own types take precedence.
+ */
 export async function listConditions(db: Db, nodeId: NodeId): Promise<ConditionNow[]> {
   const rows = await db
     .select({ ...getTableColumns(nodeConditions), stale: isStale })
@@ -56,7 +59,7 @@ export async function listConditions(db: Db, nodeId: NodeId): Promise<ConditionN
   return rows.map(asOfNow).sort((a, b) => (a.type < b.type ? -1 : 1));
 }
 
-/** The latest conditions of Muster's own types in this generation of the node, from any source. */
+/** Reads the latest conditions of Muster's own types in the given generation of the node, from any source. */
 export async function readConditions(db: Db, nodeId: NodeId, generation: number): Promise<ConditionNow[]> {
   const rows = await db
     .select({ ...getTableColumns(nodeConditions), stale: isStale })
@@ -66,7 +69,7 @@ export async function readConditions(db: Db, nodeId: NodeId, generation: number)
   return rows.map(asOfNow);
 }
 
-/** The types of a node's conditions that others than Muster have defined. */
+/** Returns the types of a node's conditions that external systems have defined. */
 export async function readOwnTypes(db: Db | Tx, nodeId: NodeId): Promise<string[]> {
   const rows = await db
     .select({ type: nodeConditions.type })
@@ -76,7 +79,7 @@ export async function readOwnTypes(db: Db | Tx, nodeId: NodeId): Promise<string[
   return rows.map(({ type }) => type);
 }
 
-/** True if the condition was reported as True in this generation of the node and is not stale. */
+/** True if the condition was reported as True in the given generation of the node and is not stale. */
 export async function conditionHolds(
   db: Db,
   nodeId: NodeId,
@@ -98,8 +101,8 @@ export async function removeConditions(tx: Tx, nodeId: NodeId, which: "of_others
 }
 
 /**
- * Writes conditions of the node's present generation, and wakes the workflows that wait for the node. If a condition's time lies in the future, it is
- * set to now, so that a report from a host with a fast clock cannot outlast later reports.
+ * Writes conditions of the node's present generation, and wakes the workflows that wait for the node. If a condition's time lies in the future,
+ * `writeConditions` stores the present time, so that a host with a fast clock cannot outlast later reports.
  */
 export async function writeConditions(
   tx: Tx,
@@ -139,11 +142,11 @@ export async function writeConditions(
   await wakeWorkflows(tx, [waitKey.node(node.id)]);
 }
 
-/** If PostgreSQL does not accept a year that ISO 8601 allows, the time becomes 1970. */
+/** A time before 1970, or one that JavaScript cannot parse, becomes 1970, because ISO 8601 allows years that PostgreSQL does not accept. */
 const observedAt = (condition: ReportedCondition): string =>
   new Date(Math.max(0, Date.parse(condition.observed_at) || 0)).toISOString();
 
-/** The time, by the database's clock, when a condition of this type becomes stale if it is reported now. */
+/** SQL for the time, by the database's clock, at which a condition of the given type becomes stale if somebody reports the condition now. */
 function expiryOf(type: string) {
   const life = ruleOf(type)?.lifeSeconds ?? null;
   return life === null ? null : sql`now() + make_interval(secs => ${life})`;

@@ -41,7 +41,7 @@ export async function recordNodeEvents(tx: Tx, events: readonly NewNodeEvent[]):
   }
 }
 
-/** True if a session with this boot id was opened before in this generation of the node. */
+/** True if an agent session with the given boot id was opened before in the given generation of the node. */
 export async function knowsBoot(tx: Tx, nodeId: NodeId, generation: number, bootId: string): Promise<boolean> {
   const rows = await tx
     .select({ id: nodeEvents.id })
@@ -57,7 +57,7 @@ export async function knowsBoot(tx: Tx, nodeId: NodeId, generation: number, boot
   return rows.length > 0;
 }
 
-/** True if the node has had an event of this type within the last `minutes`. */
+/** True if the node has had an event of the given type within the last `minutes`. */
 export async function hadRecently(
   tx: Tx,
   nodeId: NodeId,

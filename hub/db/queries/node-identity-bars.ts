@@ -24,7 +24,7 @@ export async function writeIdentityBlock(tx: Tx, block: NewIdentityBlock): Promi
 
 /**
  * Records that the hub no longer refuses the hosts of a node whose identity two hosts had used, because the node has enrolled in a newer generation.
- * The result is null if the hub refused no host of the node.
+ * `endIdentityBlock` returns null if the hub refused no host of the node.
  */
 export async function endIdentityBlock(tx: Tx, nodeId: NodeId, generation: number): Promise<NodeIdentityBar | null> {
   const [block] = await tx

@@ -9,7 +9,10 @@ export type BoundNode = Pick<Node, "id" | "hostname" | "status"> & { readonly ip
 
 const bound = { id: nodes.id, hostname: nodes.hostname, status: nodes.status, ipmiIp: nodeMaasState.ipmiIp };
 
-/** Other nodes that are bound to a machine with this system id, at any site. Two MAAS regions may use the same system id for different machines. */
+/**
+ * Returns the nodes, at any site and except `nodeId`, that are bound to a machine with the given system id. Two MAAS regions may use the same system
+ * id for different machines.
+ */
 export async function otherNodesOfSystemId(
   db: Db | Tx,
   nodeId: NodeId,
@@ -25,7 +28,7 @@ export async function otherNodesOfSystemId(
     );
 }
 
-/** The site's nodes whose machines have one of these BMC addresses. */
+/** Returns the site's nodes whose machines have one of the given BMC addresses. */
 export async function nodesOfBmcs(db: Db | Tx, siteId: SiteId, ipmiIps: readonly string[]): Promise<BoundNode[]> {
   return db
     .select(bound)
@@ -36,7 +39,7 @@ export async function nodesOfBmcs(db: Db | Tx, siteId: SiteId, ipmiIps: readonly
     );
 }
 
-/** How many nodes of the site are bound to a machine. */
+/** Counts the nodes of the site that are bound to a machine. */
 export async function countBoundNodes(tx: Db | Tx, siteId: SiteId): Promise<number> {
   const [row] = await tx
     .select({ bound: count() })
@@ -47,9 +50,9 @@ export async function countBoundNodes(tx: Db | Tx, siteId: SiteId): Promise<numb
 }
 
 /**
- * Binds the node to this machine and no other. `bindNodeToMachine` deletes a binding to the machine that a deleted node left, e.g. a node that an
- * older hub removed. The caller of `bindNodeToMachine` has checked that no other node is bound to the machine. `bindNodeToMachine` copies the
- * machine's last known state to the node at once.
+ * Binds the node to one machine, and ends the node's binding to any other machine. `bindNodeToMachine` deletes a binding that a deleted node left to
+ * the machine, e.g. a node that an older hub removed. The caller of `bindNodeToMachine` has checked that no other node is bound to the machine.
+ * `bindNodeToMachine` copies the machine's last known state to the node at once.
  */
 export async function bindNodeToMachine(
   tx: Tx,
@@ -71,11 +74,11 @@ export async function bindNodeToMachine(
       target: nodeMaasState.nodeId,
       set: { siteId: binding.siteId, maasSystemId: binding.maasSystemId, ipmiIp: binding.ipmiIp, ...UNKNOWN },
     });
-  // If the machine no longer changes, no later poll would copy its state to the node.
+  // If the machine no longer changes, no later poll of MAAS would copy the machine's state to the node.
   await followBindings(tx, binding.siteId, [binding.maasSystemId]);
 }
 
-/** The state of the node's earlier machine, or of an earlier system on its machine, says nothing about the node now. */
+/** The state of a node's former machine, or of a former system on the node's machine, says nothing about the node now. */
 const UNKNOWN = {
   maasOwner: null,
   lastMaasStatus: null,
@@ -95,10 +98,10 @@ export async function unbindNode(tx: Tx, nodeId: NodeId): Promise<void> {
 }
 
 /**
- * Copies the state of machines to `node_maas_state` of their nodes, which the reconciler judges later (lifecycle 6.5). The argument `systemIds` names
- * the machines that changed. The argument `seen` names unchanged machines, whose nodes' bindings are written only if they differ. Unchanged machines
- * are included, because a node may be bound to a machine during the poll that saw the machine change. `followBindings` returns the nodes of the
- * machines.
+ * Copies the state of MAAS machines into the rows `node_maas_state` of their nodes, which the reconciler judges later (lifecycle 6.5). The argument
+ * `systemIds` names the machines that changed. The argument `seen` names unchanged machines; `followBindings` writes their nodes' rows only if the
+ * stored state differs. A node may be bound to a machine during the poll that saw the machine change, so later polls compare unchanged machines too.
+ * `followBindings` returns the nodes whose rows it changed.
  */
 export async function followBindings(
   tx: Tx,
@@ -135,9 +138,9 @@ export async function judgeMachineAgain(tx: Tx, nodeId: NodeId): Promise<void> {
 }
 
 /**
- * Stores the MAAS owner of each machine whose node has come into service, and follows an owner who was renamed. A new owner's name counts as a rename
- * if it is the hub's own user, whose former names are known. A new owner's name also counts as a rename if the node's agent was heard after the
- * machine changed. `rememberOwners` needs only one SQL statement.
+ * Stores the MAAS owner of each machine whose node has come into service, and stores the new name of an owner who was renamed. A new owner name
+ * counts as a rename if it is the hub's own user and the stored name is a former name of that user. A new owner name also counts as a rename if the
+ * node's agent made contact after the machine changed. `rememberOwners` needs only one SQL statement.
  */
 export async function rememberOwners(
   tx: Tx,
@@ -166,8 +169,8 @@ export async function forgetOwners(tx: Tx, siteId: SiteId): Promise<void> {
 }
 
 /**
- * Marks the given nodes as judged by the reconciler. A node whose facts changed after they were read stays due for the reconciler. `markReconciled`
- * needs at most two SQL statements, for any number of nodes.
+ * Marks the given nodes as judged by the reconciler. If a node's facts changed after the reconciler read them, the node stays due for the reconciler.
+ * `markReconciled` needs at most two SQL statements, for any number of nodes.
  */
 export async function markReconciled(
   tx: Tx,
@@ -217,7 +220,7 @@ export async function writeDrift(
     .where(eq(nodeMaasState.nodeId, nodeId));
 }
 
-/** The machine of the node's last onboarding that found a machine. `lastMachineOf` is null if no onboarding of the node has found a machine. */
+/** Returns the machine of the node's last onboarding that found a machine, or null if no onboarding of the node has found a machine. */
 export async function lastMachineOf(
   db: Db | Tx,
   nodeId: NodeId,
@@ -235,7 +238,7 @@ export async function lastMachineOf(
   return row ?? null;
 }
 
-/** The node that the machine's last onboarding created, even if the node is no longer bound to the machine. */
+/** Returns the node of the machine's last onboarding, even if the node is no longer bound to the machine. */
 export async function lastNodeOfMachine(
   db: Db | Tx,
   siteId: SiteId,

@@ -7,8 +7,8 @@ import type { Db, Tx } from "../tx.ts";
 export type TurnoverPolicy = Pick<MaasSiteProfile, "turnoverMode" | "softResetAfterRoot">;
 
 /**
- * How the given nodes are cleaned between two tenants (decision C4), as their profiles say. A node's profile is the profile of its last onboarding. A
- * node of manual mode has no profile and no entry.
+ * Returns how the hub cleans the given nodes between two tenants (decision C4), as the nodes' profiles say. A node's profile is the profile of its
+ * last onboarding. A node of manual mode has no profile, and the result has no entry for such a node.
  */
 export async function turnoverPolicies(
   db: Db | Tx,

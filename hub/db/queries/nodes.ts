@@ -15,15 +15,15 @@ export async function lockNode(tx: Tx, nodeId: NodeId): Promise<Node | null> {
   return node ?? null;
 }
 
-/** Stores a new node, and returns null if a node with this id exists. */
+/** Stores a new node, and returns null if a node with the new node's id exists. */
 export async function insertNode(tx: Tx, node: typeof nodes.$inferInsert): Promise<Node | null> {
   const [row] = await tx.insert(nodes).values(node).onConflictDoNothing({ target: nodes.id }).returning();
   return row ?? null;
 }
 
 /**
- * Writes the node's status if the present status is still `from`, and returns null otherwise. `moveNode` calls `setNodeStatus` and records the change
- * of status.
+ * Writes a new status of the node if the present status is `move.from`, and returns null otherwise. `moveNode` calls `setNodeStatus` and records the
+ * change of status.
  */
 export async function setNodeStatus(
   tx: Tx,
@@ -56,7 +56,7 @@ export async function setNodeOperation(tx: Tx, nodeId: NodeId, operationId: stri
     .where(and(eq(nodes.id, nodeId), inArray(nodes.status, ["draining", "removing"])));
 }
 
-/** Records who answers for the node's quarantine now, whoever quarantined the node (decision N4). */
+/** Records the owner of a node's quarantine, whoever quarantined the node (decision N4). */
 export async function ownQuarantine(tx: Tx, nodeId: NodeId, owner: "operator" | "cleanup" = "operator"): Promise<void> {
   await tx
     .update(nodes)
@@ -64,7 +64,9 @@ export async function ownQuarantine(tx: Tx, nodeId: NodeId, owner: "operator" | 
     .where(and(eq(nodes.id, nodeId), eq(nodes.status, "quarantined")));
 }
 
-/** Sets or lifts the cordon of a node that meets the condition `where`. `setNodeCordon` is null if the node does not meet the condition. */
+/**
+ * Sets or lifts the cordon of a node that meets the condition `where`. `setNodeCordon` returns null if the node does not meet the condition `where`.
+ */
 export async function setNodeCordon(
   tx: Tx,
   nodeId: NodeId,
@@ -113,7 +115,7 @@ export async function deleteNodeThatNeverEnrolled(tx: Tx, nodeId: NodeId): Promi
   return rows.length > 0;
 }
 
-/** The nodes of the site with these hostnames that are not deleted. */
+/** Returns the nodes of the site that have one of the given hostnames and are not deleted. */
 export const listLivingNodes = (
   tx: Tx,
   siteId: SiteId,
@@ -124,7 +126,7 @@ export const listLivingNodes = (
     .from(nodes)
     .where(and(eq(nodes.siteId, siteId), inArray(nodes.hostname, [...hostnames]), ne(nodes.status, "deleted")));
 
-/** The node with this hostname, at this site or without a site, that is not deleted. */
+/** Returns the node with the given hostname that is not deleted, at the site `siteId`, or without a site if `siteId` is null. */
 export async function findLivingNode(tx: Tx, hostname: string, siteId: SiteId | null): Promise<Node | null> {
   const sameSite = siteId === null ? isNull(nodes.siteId) : eq(nodes.siteId, siteId);
   const [node] = await tx

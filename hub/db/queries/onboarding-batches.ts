@@ -70,7 +70,7 @@ export async function insertBatch(
   await tx.insert(onboardingBatches).values(batch);
 }
 
-/** The site of a batch of onboardings, or null if there is no batch with this id. */
+/** Returns the site of a batch of onboardings, or null if there is no batch with the given id. */
 export async function readBatchSite(tx: Tx, id: BatchId): Promise<SiteId | null> {
   const [batch] = await tx
     .select({ siteId: onboardingBatches.siteId })
@@ -80,8 +80,8 @@ export async function readBatchSite(tx: Tx, id: BatchId): Promise<SiteId | null>
 }
 
 /**
- * Onboardings of the batch that have one of the statuses, waiting ones first. With `failureClass`, only onboardings that failed with that class are
- * listed.
+ * Returns the onboardings of the batch that have one of the given statuses, with the waiting onboardings first. With `failureClass`, the list has
+ * only onboardings that failed with that class.
  */
 export async function listBatchOnboardings(
   tx: Tx,
@@ -105,7 +105,7 @@ export async function listBatchOnboardings(
   return rows.map((row) => row.id);
 }
 
-/** A batch of onboardings with its failures grouped by cause, for the operator who reviews it. */
+/** Reads a batch of onboardings with its failures grouped by cause, for an operator who reviews the batch. */
 export async function readBatch(db: Db | Tx, id: BatchId): Promise<BatchDetail | null> {
   const [batch] = await db.select().from(onboardingBatches).where(eq(onboardingBatches.id, id));
   if (batch === undefined) return null;

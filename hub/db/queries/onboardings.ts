@@ -107,7 +107,7 @@ export const lockOnboardings = (tx: Tx, ids: readonly WorkflowId[]): Promise<Loc
     .orderBy(asc(workflows.id))
     .for("update", { of: workflows });
 
-/** The rows that every stage of an onboarding needs, which one SQL statement reads. */
+/** The rows that every stage of an onboarding needs; one SQL statement reads them all. */
 export interface OnboardingRows {
   readonly onboarding: NodeOnboarding;
   readonly site: MaasSite;

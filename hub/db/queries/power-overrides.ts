@@ -19,7 +19,7 @@ export interface PowerOverrideRow {
   readonly version: string;
 }
 
-/** One page of a site's BMC login overrides, ordered by id, each with the results of its use. */
+/** Returns one page of a site's BMC login overrides, ordered by id, each with the results of its use. */
 export const pageOfPowerOverrides = (
   db: Db | Tx,
   siteId: SiteId,
@@ -36,7 +36,7 @@ export async function findPowerOverride(db: Db | Tx, siteId: SiteId, id: string)
   return row ?? null;
 }
 
-/** Stores a BMC login override, for which PostgreSQL reports an error if the site has another override for the same selector. */
+/** Stores a BMC login override; PostgreSQL reports an error if the site has another override for the new override's selector. */
 export async function insertPowerOverride(
   tx: Tx,
   row: Pick<MaasPowerCredentialOverride, "id" | "siteId" | "selectorType" | "selectorValue" | "vaultPath">,
@@ -44,7 +44,7 @@ export async function insertPowerOverride(
   await tx.insert(maasPowerCredentialOverrides).values(row);
 }
 
-/** Gives the row of a BMC login override a new version. `touchPowerOverride` is false if the row no longer has the version `version`. */
+/** Gives the row of a BMC login override a new version. `touchPowerOverride` returns false if the row no longer has the version `version`. */
 export async function touchPowerOverride(db: Db, id: string, version: string): Promise<boolean> {
   const t = maasPowerCredentialOverrides;
   const rows = await db

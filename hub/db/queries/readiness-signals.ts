@@ -4,7 +4,7 @@ import { and, eq, sql } from "../orm.ts";
 import { readinessSignals } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
-/** Stores a readiness signal, and returns false if a signal with this id was stored before. */
+/** Stores a readiness signal, and returns false if a signal with the new signal's id is already stored. */
 export async function insertSignal(tx: Tx, signal: typeof readinessSignals.$inferInsert): Promise<boolean> {
   const fresh = await tx
     .insert(readinessSignals)
@@ -14,7 +14,10 @@ export async function insertSignal(tx: Tx, signal: typeof readinessSignals.$infe
   return fresh.length > 0;
 }
 
-/** Deletes all but the newest `keep` readiness signals of a node and source. A deleted readiness signal that is sent again counts as new. */
+/**
+ * Deletes all but the newest `keep` readiness signals of a node and source. If a host sends a deleted readiness signal again, the signal counts as
+ * new.
+ */
 export async function forgetOldSignals(tx: Tx, nodeId: NodeId, source: ReadinessSource, keep: number): Promise<void> {
   await tx.execute(sql`
     delete from ${readinessSignals} where node_id = ${nodeId} and source = ${source} and (received_at, id) <= (
@@ -28,7 +31,7 @@ export async function removeSignals(tx: Tx, nodeId: NodeId): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** True if a readiness signal with this id is stored for this node. */
+/** True if a readiness signal with the given id is stored for the given node. */
 export async function isSignalOf(tx: Tx, nodeId: NodeId, signalId: string): Promise<boolean> {
   const rows = await tx
     .select({ id: readinessSignals.id })

@@ -6,13 +6,13 @@ import type { Db, Tx } from "../tx.ts";
 
 /**
  * The state `open` means that the breaker holds every status change back. The state `accepting` means that the breaker lets every status change
- * through for a while, because a person asked for it.
+ * through for a while, because a person accepted the changes.
  */
 export type BreakerState = "closed" | "open" | "accepting";
 
 export interface Breaker {
   readonly state: BreakerState;
-  /** When the breaker tripped, or null unless the breaker is open. */
+  /** The time when the breaker tripped; null if the breaker is not open. */
   readonly trippedAt: Date | null;
 }
 
@@ -42,8 +42,8 @@ export interface Trip {
   readonly inService: number;
   readonly nodeIds: readonly NodeId[];
   /**
-   * The time when the open breaker last tripped, if the new trip shall replace that trip. The caller gives `follows` exactly as `readBreaker`
-   * returned `trippedAt`.
+   * The time when the open breaker last tripped, if the new trip shall replace that trip. `follows` is exactly the `trippedAt` that `readBreaker`
+   * returned to the caller.
    */
   readonly follows?: Date | null;
 }
@@ -76,7 +76,7 @@ export async function tripBreaker(tx: Tx, { follows = null, ...trip }: Trip): Pr
   return rows.length > 0;
 }
 
-/** Closes an open breaker. `resetBreaker` is null if the breaker is not open. */
+/** Closes an open breaker. `resetBreaker` returns null if the breaker is not open. */
 export async function resetBreaker(
   tx: Tx,
   siteId: SiteId,

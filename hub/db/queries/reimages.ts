@@ -20,7 +20,10 @@ export interface ReimagedHost {
   readonly ipmiIp: string;
 }
 
-/** The settings with which a node is deployed again: those of its last onboarding. Null if the node has no machine, or a setting is gone. */
+/**
+ * Reads the settings with which the hub deploys a node again: the settings of the node's last onboarding. `readReimagedHost` returns null if the node
+ * has no machine, or if its site, SKU or profile no longer exists.
+ */
 export async function readReimagedHost(db: Db, nodeId: NodeId): Promise<ReimagedHost | null> {
   const [row] = await db
     .select({ site: maasSites, profile: maasSiteProfiles, sku: skus, ipmiIp: nodeMaasState.ipmiIp })

@@ -3,7 +3,9 @@ import { and, eq, ne, sql } from "../orm.ts";
 import { nodes, reportTokens } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** The node and generation to which a report token belongs. `findReportToken` is null if the token is unknown or its node was deleted. */
+/**
+ * Returns the node and generation to which a report token belongs. `findReportToken` returns null if the token is unknown or its node was deleted.
+ */
 export async function findReportToken(
   db: Db,
   tokenSha256: string,
@@ -16,7 +18,7 @@ export async function findReportToken(
   return found ?? null;
 }
 
-/** Stores the report token of a node, which has only one. The node's previous report token becomes invalid. */
+/** Stores the report token of a node, which has at most one report token. The node's previous report token becomes invalid. */
 export async function putReportToken(
   tx: Tx,
   token: { nodeId: NodeId; generation: number; tokenSha256: string },

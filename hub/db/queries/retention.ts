@@ -4,7 +4,7 @@ import { nodeEvents } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 import { HOST_EVENTS, type HostEvent } from "./node-events.ts";
 
-/** The most rows that one statement of retention removes, so that no lock lasts long. */
+/** The largest number of rows that one SQL statement of the retention removes, so that no lock lasts long. */
 const AT_ONCE = 5_000;
 
 /**
@@ -27,30 +27,31 @@ interface RetentionRule {
 
 /**
  * SQL that is true if the row's node was deleted before the cutoff, or if the node's row is gone. The settings MUSTER_RETENTION_DAYS and
- * MUSTER_HISTORY_DAYS are independent, so a deleted node's own row may be removed before or after the tasks and certificates of the node.
+ * MUSTER_HISTORY_DAYS are independent, so retention may remove a deleted node's row before or after the node's tasks.
  */
 const ofGoneNode = (cutoff: SQL): SQL => sql`not exists (
   select 1 from nodes n where n.id = t.node_id and not (n.status = 'deleted' and n.updated_at < ${cutoff}))`;
 const ofNoNode = sql`not exists (select 1 from nodes n where n.id = t.node_id)`;
 /**
- * A node's status changes count as history, whoever made them. The events of stale conditions explain status changes, so both kinds of events are
- * kept for the same time.
+ * A node's status changes count as history, whoever made them. The events of stale conditions explain status changes, so retention keeps both kinds
+ * of events for the same time.
  */
 const HISTORY: readonly HostEvent[] = ["session_opened", "status_changed", "condition_stale"];
 const OLD_WITH_RECORDS = HOST_EVENTS.filter((type) => !HISTORY.includes(type));
 const strings = (values: readonly string[]): SQL => sql`any(${sql.param([...values])}::text[])`;
 
-/** The SQL lists all event types one by one, because the index by age begins with the type. */
+/** The SQL lists all event types one by one, because the index on the age of events begins with the event type. */
 const ofAnyType = sql`t.type = ${strings(nodeEvents.type.enumValues)}`;
 
 /**
- * The tables that grow, and their old rows that no decision needs. A node's newest certificate stays as long as the node, because the certificate
- * proves that the node has enrolled. A node's newest task of each type also stays: drain and undrain tasks say whether the host is closed to users.
- * The row of a deleted node is kept for the period `history`.
+ * The tables that grow, with SQL for their old rows that no decision of the hub needs. A node's newest certificate stays as long as the node, because
+ * the certificate proves that the node has enrolled. A node's newest task of each type also stays: drain and undrain tasks say whether the host is
+ * closed to users. Retention keeps the row of a deleted node for the period `history`.
  */
 export const RETENTION: readonly RetentionRule[] = [
-  // Retention removes domain events from the oldest on, without a gap, so the oldest stored event tells readers whether they missed any. The newest
-  // outdated domain event stays. A reader whose last event was the one that stays knows that it missed no events.
+  // Retention removes domain events from the oldest on, without a gap, so the oldest stored event tells readers whether they missed an event.
+  // Retention keeps the newest outdated domain event. A reader that last saw the newest outdated domain event learns from the kept event that it
+  // missed no event.
   {
     table: "domain_events",
     age: "records",
@@ -95,8 +96,8 @@ export const RETENTION: readonly RetentionRule[] = [
   { table: "agent_sessions", age: "records", outdated: ofGoneNode },
   { table: "node_identity_bars", age: "records", outdated: ofGoneNode },
   { table: "idempotency_keys", age: "day", outdated: (cutoff) => sql`t.created_at < ${cutoff}` },
-  // The events of a node's newest boots stay, however old they are. If a new session reports the boot id of an old boot, a second host uses the
-  // node's identity.
+  // Retention keeps the events of a node's boots for the period `history`, and the event of the newest boot for as long as the node. If a new session
+  // reports the boot id of an old boot, a second host uses the node's identity.
   {
     table: "node_events",
     age: "records",

@@ -16,8 +16,8 @@ export interface RoceChange {
 }
 
 /**
- * The site's stored RoCE rows with the same host and interface, or the same address, as one of the given rows. Until the transaction ends, no other
- * transaction writes RoCE rows of the site.
+ * Returns the site's stored RoCE rows with the same host and interface, or the same address, as one of the given rows. Until the transaction ends, no
+ * other transaction writes RoCE rows of the site.
  */
 export async function lockRoceRows(tx: Tx, siteId: SiteId, rows: readonly RoceRow[]): Promise<MaasRoceAssignment[]> {
   await lockUntilCommit(tx, "roce_rows", siteId);
@@ -36,8 +36,8 @@ export async function lockRoceRows(tx: Tx, siteId: SiteId, rows: readonly RoceRo
 }
 
 /**
- * Writes all changes of RoCE rows in two SQL statements. The first statement deletes all changed RoCE rows, and the second one inserts them again
- * with their ids. If RoCE rows were updated one after the other, two rows that exchange addresses would violate the unique constraint.
+ * Writes all changes of RoCE rows in two SQL statements. The first statement deletes all changed RoCE rows, and the second statement inserts them
+ * again with their ids. If RoCE rows were updated one after the other, two rows that exchange addresses would violate the unique constraint.
  */
 export async function writeRoceRows(tx: Tx, siteId: SiteId, changes: readonly RoceChange[]): Promise<void> {
   if (changes.length === 0) return;
@@ -63,7 +63,9 @@ export async function listRoceOfHost(db: Db, siteId: SiteId, hostname: string): 
     .orderBy(maasRoceAssignments.interface);
 }
 
-/** Lists a site's RoCE rows, ordered by host and interface. The argument `after` is the host and interface of the last RoCE row shown. */
+/**
+ * Lists a site's RoCE rows, ordered by host and interface. The argument `after` is the host and interface of the last RoCE row of the previous page.
+ */
 export function listRoceAssignmentsAfter(
   db: Db,
   siteId: SiteId,
@@ -84,7 +86,7 @@ export function listRoceAssignmentsAfter(
     .limit(most);
 }
 
-/** Deletes a RoCE row, and returns whether the row existed. */
+/** Deletes a RoCE row, and returns true if the row existed. */
 export async function deleteRoceAssignment(tx: Tx, siteId: SiteId, id: string): Promise<boolean> {
   const t = maasRoceAssignments;
   const rows = await tx

@@ -16,7 +16,7 @@ interface Place {
 const ofMachine = ({ siteId, systemId }: Place) =>
   and(eq(maasRoceLinks.siteId, siteId), eq(maasRoceLinks.maasSystemId, systemId));
 
-/** The links that Muster ever made for RoCE rows on the machine in MAAS, without the links that are known to be removed. */
+/** Lists the links that Muster ever made for RoCE rows on a machine in MAAS, without the links that are known to be removed. */
 export const listRoceLinks = (db: Db | Tx, place: Place): Promise<RoceLink[]> =>
   db
     .select({ interface: maasRoceLinks.interface, ipAddress: maasRoceLinks.ipAddress })

@@ -13,7 +13,7 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** The end of a node's chain of sanitization records; null if the node has no record. */
+/** The last record in a node's chain of sanitization records; null if the node has no record. */
 export type ChainEnd = Pick<SanitizationRecordRow, "sequence" | "recordSha256"> | null;
 
 /** Locks the node's chain of sanitization records until the transaction ends, and returns the chain's last record. */
@@ -28,7 +28,7 @@ export async function lockSanitizationChain(tx: Tx, nodeId: NodeId): Promise<Cha
   return last ?? null;
 }
 
-/** Adds a record to its node's chain. The caller of `addSanitizationRecord` has locked the chain. */
+/** Adds a sanitization record to the chain of records of its node. The caller of `addSanitizationRecord` has locked the chain of records. */
 export async function addSanitizationRecord(
   tx: Tx,
   row: typeof sanitizationRecords.$inferInsert,
@@ -57,7 +57,7 @@ export interface RecordSubject {
   } | null;
 }
 
-/** Reads the node with its inventory, and its agent with the certificate in use. `readRecordSubject` is null if there is no such node. */
+/** Reads the node with its inventory, and its agent with the certificate in use. `readRecordSubject` returns null if the node does not exist. */
 export async function readRecordSubject(tx: Tx, nodeId: NodeId): Promise<RecordSubject | null> {
   const [row] = await tx
     .select({
@@ -98,7 +98,7 @@ export async function readRecordSubject(tx: Tx, nodeId: NodeId): Promise<RecordS
   return { hostname: node.hostname, generation: node.generation, systemId, inventory: inventory ?? null, agent };
 }
 
-/** True if the hub issued this certificate to the node in this generation, for this key, and nobody has revoked it. */
+/** True if the hub issued the certificate to the node, for the named key and generation, and nobody has revoked the certificate. */
 export async function isIssuedTo(
   tx: Tx,
   nodeId: NodeId,
@@ -126,13 +126,16 @@ export interface SanitizationFilter {
   readonly allocationId?: string | undefined;
   readonly verdict?: RecordVerdict | undefined;
 }
-/** A record in a list, without its text and certificate. The text of its time keeps the microseconds that a Date would cut off. */
+/**
+ * A sanitization record as a list shows it, without the record's text and certificate. The field `at` is the record's time as text, which keeps the
+ * microseconds that a Date would cut off.
+ */
 export type ListedSanitization = Omit<
   SanitizationRecordRow,
   "text" | "agentSignature" | "agentCertificatePem" | "countersignature" | "hubSignature"
 > & { readonly at: string };
 
-/** Lists sanitization records, newest first. The argument `before` is the last entry of the previous page. */
+/** Lists sanitization records, newest first. The argument `before` is the last record of the previous page. */
 export async function listSanitizationRows(
   db: Db,
   filter: SanitizationFilter,

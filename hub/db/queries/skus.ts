@@ -4,12 +4,12 @@ import type { Db, Tx } from "../tx.ts";
 import { given, isVersion, readVersion } from "./row-versions.ts";
 
 type Fields = Pick<Sku, "description" | "gpuVendor" | "gpuModel" | "gpusTotal">;
-/** The changed fields of an SKU. In a change of an SKU, a field that is undefined keeps its value. */
+/** The fields of an SKU that a request may change. If a field is undefined in a `Change`, the SKU keeps the field's value. */
 type Change = { readonly [K in keyof Fields]?: Fields[K] | undefined } & {
   readonly status?: Sku["status"] | undefined;
 };
 
-/** Stores a new SKU, and returns null if another SKU has this id. */
+/** Stores a new SKU, and returns null if another SKU has the new SKU's id. */
 export async function insertSku(tx: Tx, sku: Fields & Pick<Sku, "id">): Promise<Sku | null> {
   const [row] = await tx.insert(skus).values(sku).onConflictDoNothing().returning();
   return row ?? null;
@@ -32,7 +32,7 @@ export async function readSku(db: Db | Tx, id: string): Promise<Sku | null> {
 export const readSkuVersion = (db: Db | Tx, id: string): Promise<string | null> =>
   readVersion(db, skus, eq(skus.id, id));
 
-/** Changes an SKU, and returns null if the SKU no longer has this version. */
+/** Changes an SKU, and returns null if the SKU no longer has the version that the caller read. */
 export async function changeSku(tx: Tx, id: string, version: string, change: Change): Promise<Sku | null> {
   const [row] = await tx
     .update(skus)
@@ -42,7 +42,7 @@ export async function changeSku(tx: Tx, id: string, version: string, change: Cha
   return row ?? null;
 }
 
-/** Disables an SKU, and returns whether there is an SKU with this id. */
+/** Disables an SKU, and returns false if no SKU has the given id. */
 export async function disableSku(tx: Tx, id: string): Promise<boolean> {
   const rows = await tx
     .update(skus)

@@ -10,7 +10,7 @@ export async function readTask(db: Db | Tx, id: TaskId): Promise<Task | null> {
   return task ?? null;
 }
 
-/** The cancelled tasks of the given nodes whose agents have not yet confirmed the cancellation. */
+/** Returns the cancelled tasks of the given nodes whose agents have not yet confirmed the cancellation. */
 export async function cancellingTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Task[]> {
   if (nodeIds.length === 0) return [];
   return db
@@ -19,7 +19,7 @@ export async function cancellingTasks(db: Db, nodeIds: readonly NodeId[]): Promi
     .where(and(inArray(tasks.nodeId, [...nodeIds]), eq(tasks.state, "cancelling")));
 }
 
-/** Deliveries on which the agent still works although their tasks are cancelled. */
+/** Returns the deliveries in an agent's journal on which the agent still works although their tasks are cancelled. */
 export async function cancelledDeliveries(
   db: Db,
   nodeId: NodeId,
@@ -45,17 +45,22 @@ export async function cancelledDeliveries(
   );
 }
 
-/** An operation with its node. All tasks of an operation are tasks of its node, and the index by node finds them. */
+/**
+ * An operation with its node. All tasks of an operation are tasks of the operation's node, so PostgreSQL finds them by the index of tasks by node.
+ */
 export interface NodeOperation {
   readonly nodeId: NodeId;
   readonly workflowId: WorkflowId;
 }
 
-/** The condition for the tasks of the given types that the operation has queued. */
+/** SQL for the tasks of the given types that the operation has queued. */
 export const ofOperation = ({ nodeId, workflowId }: NodeOperation, types: readonly TaskType[]) =>
   and(eq(tasks.nodeId, nodeId), eq(tasks.workflowId, workflowId), inArray(tasks.type, [...types]));
 
-/** The task of one of the given types that the operation queued last. `newestTaskOf` is null if the operation has queued no task of the given types. */
+/**
+ * Returns the task, of one of the given types, that the operation queued last. `newestTaskOf` returns null if the operation has queued no task of the
+ * given types.
+ */
 export async function newestTaskOf(
   db: Db | Tx,
   operation: NodeOperation,
@@ -70,7 +75,10 @@ export async function newestTaskOf(
   return task ?? null;
 }
 
-/** How many tasks of this type the operation has queued. The number of an operation's tasks makes the idempotency key of its next task unique. */
+/**
+ * Counts the tasks of the given type that the operation has queued. The number of an operation's tasks makes the idempotency key of its next task
+ * unique.
+ */
 export async function countTasksOf(tx: Tx, operation: NodeOperation, type: TaskType): Promise<number> {
   const [row] = await tx
     .select({ count: sql<number>`count(*)::int` })
@@ -117,7 +125,7 @@ export async function hasTaskOf(db: Db | Tx, operation: NodeOperation, types: re
   return (await newestTaskOf(db, operation, types)) !== null;
 }
 
-/** The operation's newest task of each of the given types, in the order in which the tasks were queued. */
+/** Returns the operation's newest task of each of the given types, in the order in which the tasks were queued. */
 export async function newestOfEachType(
   db: Db | Tx,
   operation: NodeOperation,

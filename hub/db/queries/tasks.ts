@@ -14,19 +14,19 @@ export interface NewTask<T extends TaskType> {
   readonly workflowId?: WorkflowId;
   readonly type: T;
   /**
-   * A task's input must not contain a secret, because the database stores the input. When the hub offers a task, it fills in the secrets that the
-   * task needs.
+   * A task's input must not contain a secret, because the database stores the input. When the hub offers a task to an agent, the hub fills in the
+   * secrets that the task needs.
    */
   readonly input: TaskInput<T>;
   readonly idempotencyKey: string;
-  /** The number of seconds from now after which the task is `expired`. */
+  /** The seconds from the creation of a task to its deadline, after which an unfinished task is `expired`. */
   readonly deadlineSeconds: number;
   readonly maxAttempts?: number;
 }
 
 /**
- * Queues a task for a node's agent. If the node already has a task with this idempotency key, `enqueueTask` returns that task, so a caller can safely
- * repeat the call.
+ * Queues a task for a node's agent. If the node already has a task with the new task's idempotency key, `enqueueTask` returns that task, so a caller
+ * can safely repeat the call.
  */
 export async function enqueueTask<T extends TaskType>(
   tx: Tx,
@@ -59,20 +59,20 @@ export async function enqueueTask<T extends TaskType>(
 }
 
 /**
- * Cancels a task of a node. A task that is still queued is cancelled at once. A task that an agent holds is `cancelling` until the agent reports its
- * end. `cancelTask` is null if the task was over.
+ * Cancels a task of a node. A task that is still queued is cancelled at once. A task that an agent holds is `cancelling` until the agent reports the
+ * task's end. `cancelTask` returns null if the task has ended or is already being cancelled.
  */
 export async function cancelTask(tx: Tx, id: TaskId): Promise<Task | null> {
   const [task] = await cancelTasks(tx, eq(tasks.id, id));
   return task ?? null;
 }
 
-/** Cancels every task of this type that the node has, whoever queued the task. */
+/** Cancels every task of the given type that the node has, whoever queued the task. */
 export async function cancelTasksOf(tx: Tx, nodeId: NodeId, type: TaskType): Promise<void> {
   await cancelTasks(tx, and(eq(tasks.nodeId, nodeId), eq(tasks.type, type)));
 }
 
-/** Cancels every task of the node. */
+/** Cancels every task of the given node. */
 export async function cancelAllTasks(tx: Tx, nodeId: NodeId): Promise<void> {
   await cancelTasks(tx, eq(tasks.nodeId, nodeId));
 }
@@ -103,8 +103,8 @@ const specs = Object.values(TASKS);
  */
 const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[], ${sql.param(specs.map((spec) => spec.leaseSeconds))}::int[], ${sql.param(specs.map((spec) => spec.destructive))}::boolean[], ${sql.param(specs.map((spec) => spec.lane))}::text[]) as c(type, lease_seconds, destructive, lane)`;
 /**
- * A task whose type this hub does not know, e.g. a type of a newer hub, gets a lease of 60 seconds. A task delivery without a lease would be held for
- * ever.
+ * A task whose type this hub does not know, e.g. a type of a newer hub, gets a lease of 60 seconds. If an agent died, it would hold a task delivery
+ * without a lease for ever.
  */
 const leaseFromNow = sql`now() + make_interval(secs => coalesce((select c.lease_seconds from ${catalogue} where c.type = ${tasks.type}), 60))`;
 const isDestructive = sql`coalesce((select c.destructive from ${catalogue} where c.type = ${tasks.type}), true)`;
@@ -114,12 +114,12 @@ const isDestructive = sql`coalesce((select c.destructive from ${catalogue} where
  */
 const laneIn = (alias: string) =>
   sql`coalesce((select c.lane from ${catalogue} where c.type = ${sql.identifier(alias)}.type), 'work')`;
-/** SQL for another task `h` that the agent already holds, on the same node and in the same lane (`work` or `look`). */
+/** SQL that is true for each task `h` that an agent holds on the node, and in the lane (`work` or `look`), of the task with the given SQL alias. */
 const inHand = (alias: string) =>
   sql`h.node_id = ${sql.identifier(alias)}.node_id and h.state in ('offered', 'running', 'cancelling') and ${laneIn("h")} = ${laneIn(alias)}`;
 export const HELD = ["offered", "running", "cancelling"] as const;
 
-/** How a task's row changes when the agent reports on a delivery that it holds. */
+/** The new values of a task's row when the agent reports on a delivery of the task that the agent holds. */
 const taken = {
   state: sql`case when ${tasks.state} = 'offered' then 'running' else ${tasks.state} end`,
   startedAt: sql`coalesce(${tasks.startedAt}, now())`,
@@ -128,8 +128,8 @@ const taken = {
 };
 
 /**
- * Takes for each given node the oldest queued task of each lane (`work` or `look`), if the agent holds no task of that lane. The task's epoch rises,
- * which makes every earlier delivery of the task invalid.
+ * Takes the oldest queued task of each given node and lane (`work` or `look`), unless the node's agent already holds a task of that lane. The epoch
+ * of a taken task rises, which makes every earlier delivery of the task invalid.
  */
 export async function claimTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Task[]> {
   if (nodeIds.length === 0) return [];
@@ -155,8 +155,7 @@ export async function claimTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Ta
 }
 
 /**
- * Records that the agent has received the task, and starts the task's lease anew. The acknowledgement of a delivery with an older epoch changes
- * nothing.
+ * Records that the agent has received the task, and renews the task's lease. The acknowledgement of a delivery with an older epoch changes nothing.
  */
 export async function acknowledgeTask(db: Db, id: TaskId, nodeId: NodeId, epoch: number): Promise<void> {
   await db
@@ -165,7 +164,10 @@ export async function acknowledgeTask(db: Db, id: TaskId, nodeId: NodeId, epoch:
     .where(and(eq(tasks.id, id), eq(tasks.nodeId, nodeId), eq(tasks.epoch, epoch), inArray(tasks.state, [...HELD])));
 }
 
-/** Records the progress of a task and renews the task's lease. A progress report with an older or repeated `seq` changes nothing. */
+/**
+ * Records the progress of a task and renews the task's lease. A progress report whose `seq` is not higher than the stored `progressSeq` changes
+ * nothing.
+ */
 export async function recordProgress(
   db: Db,
   id: TaskId,
@@ -212,8 +214,8 @@ export type TaskEnding =
     };
 
 /**
- * Ends one delivery of a task. A task that would be queued again fails instead if its attempts or its time are used up. `endDelivery` is null if the
- * delivery was already over: a late or repeated result changes nothing.
+ * Ends one delivery of a task. A task that would be queued again fails instead if it has no attempts left or its deadline has passed. `endDelivery`
+ * returns null if the delivery had already ended, so a late or repeated result changes nothing.
  */
 export async function endDelivery(
   tx: Db | Tx,
@@ -263,8 +265,8 @@ const whyNotTaken = sql`coalesce(
 
 /**
  * Ends deliveries whose lease has expired, and queued tasks whose deadline has passed. A destructive task that may have been started is never queued
- * again (architecture 11). Every hub may run `lapseTasks`, and each task's row is changed only once. With the argument `only`, `lapseTasks` handles
- * just one task.
+ * again (architecture 11). Every hub may run `lapseTasks`, and only one of the hubs changes the row of a given task. With the argument `only`,
+ * `lapseTasks` handles just one task.
  */
 export async function lapseTasks(tx: Tx, only?: TaskId): Promise<Task[]> {
   return tx
@@ -297,12 +299,12 @@ export interface JournalledDelivery {
 }
 
 /**
- * Compares the node's tasks with the journal, the list of task deliveries that a connecting agent sends, and returns the changed tasks. The agent
- * received a delivery that is in its journal, even if the acknowledgement was lost. A delivery that is missing in the journal never arrived, or the
- * host lost its journal. A task whose delivery is missing in the journal is queued again at once. If the agent had not acknowledged the missing
- * delivery, the delivery does not count as an attempt. A destructive task is never queued again because its delivery is missing in the journal. If
- * the missing delivery of a destructive task was acknowledged, the task fails with an unknown result. Without an acknowledgement, a destructive task
- * waits for its lease, because the agent may just be writing the delivery to its journal.
+ * Compares the node's tasks with the journal, the list of task deliveries that a connecting agent sends, and returns the changed tasks. A delivery
+ * that is in the agent's journal has reached the agent, even if the acknowledgement was lost. A delivery that is missing in the journal never
+ * arrived, or the host lost its journal. If the delivery of a task is missing in the journal, the hub queues the task again at once. If the agent had
+ * not acknowledged the missing delivery, the delivery does not count as an attempt. The hub never queues a destructive task again only because the
+ * task's delivery is missing in the journal. If the missing delivery of a destructive task was acknowledged, the task fails with an unknown result.
+ * Without an acknowledgement, a destructive task waits for its lease, because the agent may just be writing the delivery to its journal.
  */
 export async function reconcileDeliveries(
   tx: Tx,

@@ -4,23 +4,25 @@ import { and, eq } from "../orm.ts";
 import { type AllocationRow, allocations, tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** The tenant's use of the node that an operation ends. */
+/** A tenant's use of a node, which a turnover of the node ends. */
 export interface Tenancy {
   readonly allocationId: AllocationId;
   readonly tenant: string;
   readonly loginUser: string;
   readonly grantsRoot: boolean;
-  /** When the tenant could log in first. Null if the account was never ready. */
+  /** The time from which the tenant could log in; null if the tenant's account was never ready. */
   readonly activeAt: Date | null;
-  /** The uid that the agent gave the tenant's account. Null if no result of the agent says that it made the account. */
+  /** The uid that the agent gave the tenant's account; null if no result of the agent says that it made the account. */
   readonly uid: number | null;
 }
 
-/** The allocation of the node whose turnover the operation is. The node's id lets the query use the index of allocations by node. */
+/**
+ * SQL for the allocation of the node whose turnover is the given operation. With the node's id, PostgreSQL can use the index of allocations by node.
+ */
 const turnedOverBy = (nodeId: NodeId, operation: WorkflowId) =>
   and(eq(allocations.nodeId, nodeId), eq(allocations.decommissionId, operation));
 
-/** The allocation whose turnover the operation is, or null if no allocation ended. */
+/** Returns the allocation whose turnover is the given operation, or null if the operation is no turnover. */
 export async function readTenancy(db: Db, nodeId: NodeId, operation: WorkflowId): Promise<Tenancy | null> {
   const [row] = await db
     .select({ allocation: allocations, result: tasks.result })
@@ -33,7 +35,7 @@ export async function readTenancy(db: Db, nodeId: NodeId, operation: WorkflowId)
   return { allocationId: id, tenant, loginUser, grantsRoot, activeAt, uid: granted.success ? granted.data.uid : null };
 }
 
-/** Locks the allocation whose turnover the operation is. */
+/** Locks the allocation whose turnover is the given operation. */
 export async function lockAllocationOfOperation(
   tx: Tx,
   nodeId: NodeId,

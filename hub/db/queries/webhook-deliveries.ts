@@ -9,15 +9,16 @@ export interface ClaimedDelivery {
 }
 
 /**
- * Takes due deliveries, a few of each webhook, so that a slow receiver does not delay the others. A delivery's attempt is counted when a hub takes
- * the delivery. If the hub is killed during an attempt, that attempt counts, and another follows after the lease has expired.
+ * Takes webhook deliveries that are due, a few of each webhook, so that a slow receiver does not delay other receivers. The number of a delivery's
+ * attempts rises when a hub takes the delivery. If the hub is killed during an attempt, that attempt counts, and another attempt follows after the
+ * delivery's lease has expired.
  */
 export function claimDeliveries(
   inTx: InTx,
   { perWebhook, leaseSeconds }: { perWebhook: number; leaseSeconds: number },
 ): Promise<ClaimedDelivery[]> {
   return inTx(async (tx) => {
-    // The lock is a statement of its own, so that the next statement sees which deliveries another hub has just claimed.
+    // The advisory lock is an SQL statement of its own, so that the next statement sees which deliveries another hub has just claimed.
     await lockUntilCommit(tx, "webhook_claims");
     // The SQL update selects the deliveries by an array of ids. With a join, PostgreSQL's planner would not know how few ids there are, and would
     // read the whole table of deliveries.
@@ -51,7 +52,7 @@ export type DeliveryEnding = { readonly lastStatus: number | null; readonly last
   | { readonly state: "pending"; readonly inSeconds: number }
 );
 
-/** Ends one attempt of a webhook delivery. `endAttempt` is false if the delivery has since been claimed again or replayed. */
+/** Ends one attempt of a webhook delivery. `endAttempt` returns false if the delivery was claimed again or replayed since the attempt began. */
 export async function endAttempt(tx: Tx, delivery: WebhookDelivery, ending: DeliveryEnding): Promise<boolean> {
   const ended = ending.state !== "pending";
   const rows = await tx
@@ -102,7 +103,7 @@ export async function insertDeliveries(
   told: readonly { readonly webhook: string; readonly event: string }[],
 ): Promise<void> {
   if (told.length === 0) return;
-  // The values are passed as two arrays, because one parameter for each value would exceed PostgreSQL's limit.
+  // The SQL takes two arrays, because one SQL parameter for each value would exceed PostgreSQL's limit of parameters.
   await tx.execute(sql`
     insert into webhook_deliveries (webhook_id, event_seq)
     select * from unnest(${sql.param(told.map(({ webhook }) => webhook))}::uuid[], ${sql.param(told.map(({ event }) => event))}::bigint[])

@@ -16,9 +16,9 @@ const isTold = (webhook: Pick<Webhook, "id" | "types">, event: { type: string; s
 
 /**
  * Writes the webhook deliveries for new domain events. Webhooks with the same position in the event list share one transaction, so a webhook that is
- * far behind does not block the others. The stored position up to which a webhook has got its events changes in the transaction that writes the
- * deliveries. Each event thus has one delivery for each webhook, even if several hubs run `fanOut` or one hub is killed. `fanOut` is false if there
- * were no new deliveries to write.
+ * far behind does not block other webhooks. The stored position up to which a webhook has got its events changes in the transaction that writes the
+ * deliveries. Each event has exactly one delivery for each webhook, even if several hubs run `fanOut` or one hub is killed. `fanOut` returns false if
+ * no webhook had new events.
  */
 export async function fanOut(db: Db, inTx: InTx): Promise<boolean> {
   const settled = await lastSettled(db);
@@ -53,8 +53,9 @@ async function fanOutFrom(tx: Tx, position: bigint, settled: bigint): Promise<bo
 }
 
 /**
- * Repeats to the webhook every event with a sequence number above `position`, even a delivered one. The deliveries are deleted and will be written
- * again. `replayFrom` returns the number of events that the webhook will be sent.
+ * Sends the webhook every event with a sequence number above `position` again, even events that the webhook has already got. `replayFrom` deletes the
+ * webhook's deliveries of events above `position`, and `fanOut` later writes these deliveries again. `replayFrom` returns the number of events that
+ * the hub will send to the webhook.
  */
 export async function replayFrom(tx: Tx, webhook: Webhook, position: bigint): Promise<number> {
   await deleteDeliveriesAfter(tx, webhook.id, position);

@@ -4,8 +4,8 @@ import type { Db, Tx } from "../tx.ts";
 import { given } from "./row-versions.ts";
 
 /**
- * Locks the webhook until the transaction ends, and returns null if the webhook does not exist. Every transaction locks a webhook before its
- * deliveries, in the same order as when the webhook is deleted.
+ * Locks the webhook until the transaction ends, and returns null if the webhook does not exist. Every transaction locks a webhook before the
+ * webhook's deliveries, because a deletion of the webhook also locks them in that order.
  */
 export async function lockWebhook(tx: Tx, id: string): Promise<Webhook | null> {
   const [row] = await tx.select().from(webhooks).where(eq(webhooks.id, id)).for("no key update");
@@ -38,7 +38,10 @@ export async function insertWebhook(
   return row;
 }
 
-/** Changes a webhook that the caller has locked. When a person switches a webhook on or off, the reason why the hub had disabled it is cleared. */
+/**
+ * Changes a webhook that the caller has locked. When a person switches a webhook on or off, `changeWebhook` clears the reason for which the hub had
+ * disabled the webhook.
+ */
 export async function changeWebhook(
   tx: Tx,
   { id, version }: Webhook,
@@ -65,11 +68,11 @@ export async function deleteWebhook(tx: Tx, id: string): Promise<void> {
 
 type OpenDeliveries = { readonly pending: number; readonly dead: number };
 
-/** For each of the given webhooks, the number of deliveries that are pending and the number that failed for good. */
+/** Returns, for each of the given webhooks, the number of pending deliveries and the number of deliveries that failed for good. */
 export async function countOpen(db: Db | Tx, ids: readonly string[]): Promise<ReadonlyMap<string, OpenDeliveries>> {
   const [only] = ids;
   if (only === undefined) return new Map();
-  // For a single webhook, the SQL contains the webhook's id, so that the planner can estimate the number of deliveries.
+  // For a single webhook, the SQL contains the webhook's id, so that PostgreSQL's planner can estimate the number of deliveries.
   const id = ids.length === 1 ? sql`${only}::uuid` : sql`w.id`;
   const count = (state: "pending" | "dead") =>
     sql`(select count(*) from webhook_deliveries d where d.webhook_id = ${id} and d.state = ${sql.raw(`'${state}'`)})::int`;
@@ -80,7 +83,8 @@ export async function countOpen(db: Db | Tx, ids: readonly string[]): Promise<Re
 }
 
 /**
- * Lists webhooks, ordered by creation. The argument `after` is the creation time in microseconds and the id of the last webhook of the previous page.
+ * Lists webhooks in the order of their creation. The argument `after` is the creation time in microseconds and the id of the last webhook of the
+ * previous page.
  */
 export async function listWebhooksAfter(
   db: Db,
@@ -97,8 +101,8 @@ export async function listWebhooksAfter(
 }
 
 /**
- * Records that all events up to the sequence number `position` have their webhook deliveries. A webhook whose recorded number is already higher keeps
- * its number.
+ * Records for the given webhooks that all events up to the sequence number `position` have their deliveries. A webhook whose recorded number is
+ * already higher keeps its number.
  */
 export async function advanceFanOut(tx: Tx, ids: readonly string[], position: bigint): Promise<void> {
   await tx

@@ -13,8 +13,8 @@ export interface StageEventWrite {
 }
 
 /**
- * Which hub holds a workflow's row, and since when. The events' `claimed_at` proves that one hub's claim of a workflow ends before the next hub's
- * claim begins.
+ * The hub that holds a workflow's row, and the time since when the hub holds the row. The events' `claimed_at` proves that one hub's claim of a
+ * workflow ends before the next hub's claim begins.
  */
 export interface Claim {
   readonly hubId: string;

@@ -15,8 +15,8 @@ export async function tellRunners(tx: Tx): Promise<void> {
 }
 
 /**
- * Records a verb for a workflow that a hub works on, and makes the workflow's row due at once. The verb is carried out when the hub that works on the
- * workflow has returned the row or has died.
+ * Records an operator's verb for a workflow that a hub works on, and makes the workflow's row due at once. The verb takes effect when the hub that
+ * works on the workflow has returned the row or has died.
  */
 export async function requestStop(tx: Tx, id: WorkflowId, stopRequest: StopRequest): Promise<void> {
   await tx
@@ -30,8 +30,8 @@ export async function forgetStop(tx: Tx, id: WorkflowId): Promise<void> {
 }
 
 /**
- * Raises a workflow's fence, so that the hub that works on the workflow can write nothing more of its run. `takeFromRunner` returns the workflow's
- * new fence.
+ * Raises a workflow's fence, so that the hub that works on the workflow can write no result of its run. `takeFromRunner` returns the workflow's new
+ * fence.
  */
 export async function takeFromRunner(tx: Tx, { id, fence }: Pick<Workflow, "id" | "fence">): Promise<number> {
   await tx
@@ -41,7 +41,7 @@ export async function takeFromRunner(tx: Tx, { id, fence }: Pick<Workflow, "id" 
   return fence + 1;
 }
 
-/** Marks that a workflow's stage may have run before, so that its next run observes before it acts. */
+/** Marks that a workflow's stage may have run before, so that the stage's next run observes before it acts. */
 export async function markStageRun(tx: Tx, id: WorkflowId): Promise<void> {
   await tx.update(workflows).set({ stageRuns: 1 }).where(eq(workflows.id, id));
 }

@@ -3,7 +3,7 @@ import { and, eq, inArray, like, sql } from "../orm.ts";
 import { workflowSubjects } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** The names of all kinds of subjects. At most one workflow holds a subject, and the workflow keeps its subjects until it is over. */
+/** The names of all kinds of subjects. At most one workflow holds a subject, and the workflow keeps its subjects until the workflow is over. */
 export const subjectOf = {
   host: (siteId: SiteId, hostname: string): string => `host:${siteId}/${hostname}`,
   bmc: (siteId: SiteId, address: string): string => `bmc:${siteId}/${address}`,
@@ -15,21 +15,22 @@ export interface SubjectClaim {
   readonly workflowId: WorkflowId;
 }
 
-/** Takes those of the given subjects that no workflow holds. */
+/** Gives each claimed subject that no workflow holds to the workflow that claims it. */
 async function insertSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<void> {
-  // Every transaction takes subjects in the same order, because different orders can deadlock.
+  // Every transaction takes subjects in alphabetical order, because transactions with different orders can deadlock.
   const ordered = claims
     .map(({ subject, workflowId }) => ({ subject, workflowId }))
     .sort((a, b) => (a.subject < b.subject ? -1 : 1));
   await tx.insert(workflowSubjects).values(ordered).onConflictDoNothing();
 }
 
-/** How often `takeSubjects` claims subjects again if a holder released one of them between the claim and the read. */
+/** The largest number of times that `takeSubjects` claims its subjects, because a holder may release a subject between the claim and the read. */
 const MOST_CLAIMS = 5;
 
 /**
- * Takes those of the given subjects that no workflow holds, and returns the present holder of each subject. A holder may release a subject between
- * the insert and the read of its row, so that nobody holds it. `takeSubjects` then claims the subject again, and throws after `MOST_CLAIMS` claims.
+ * Claims subjects for workflows, and returns the workflow that now holds each of the subjects. A holder may release a subject between the insert and
+ * the read of the subject's row, so that no workflow holds the subject. If no workflow holds one of the subjects, `takeSubjects` claims all of them
+ * again, and throws after `MOST_CLAIMS` claims.
  */
 export async function takeSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<ReadonlyMap<string, WorkflowId>> {
   const subjects = [...new Set(claims.map(({ subject }) => subject))];
@@ -51,8 +52,8 @@ export async function holdSubjects(tx: Tx, id: WorkflowId, subjects: readonly st
 }
 
 /**
- * Takes the subject of the lowest free number from 1 to `most` under the prefix, unless the workflow already holds a subject that matches the LIKE
- * pattern `unlessHeld`.
+ * Gives the workflow `id` the subject that consists of the prefix and the lowest free number from 1 to `most`. A workflow that already holds a
+ * subject that matches the LIKE pattern `unlessHeld` gets no subject.
  */
 export async function takeFreeNumber(
   tx: Tx,
@@ -82,15 +83,15 @@ export async function releaseSubjects(tx: Tx, id: WorkflowId, pattern?: string):
   return freed.map(({ subject }) => subject);
 }
 
-/** The unfinished onboarding of the host, or null if there is none. */
+/** Returns the unfinished onboarding of the host, or null if the host has no unfinished onboarding. */
 export const onboardingOfHost = (tx: Tx, siteId: SiteId, hostname: string): Promise<WorkflowId | null> =>
   readHolder(tx, subjectOf.host(siteId, hostname));
 
-/** The unfinished operation that holds the node, or null if there is none. */
+/** Returns the unfinished operation that holds the node, or null if no operation holds the node. */
 export const operationOfNode = (tx: Tx, nodeId: NodeId): Promise<WorkflowId | null> =>
   readHolder(tx, subjectOf.node(nodeId));
 
-/** The unfinished operation of each of the given nodes that an operation holds. */
+/** Returns the unfinished operation of each of the given nodes that an operation holds. */
 export async function operationsOfNodes(
   db: Db | Tx,
   nodeIds: readonly NodeId[],

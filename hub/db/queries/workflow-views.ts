@@ -38,8 +38,8 @@ export const toStageEvent = (event: WorkflowEvent): StageEvent => ({
 });
 
 /**
- * SQL for the next page of a list of workflows by `requested_at`, newest first. The next page of the list begins after the workflow with this time
- * and id.
+ * SQL for the next page of a list of workflows by `requested_at`, newest first. The next page of the list begins after the workflow with the time
+ * `at` and the id `id`.
  */
 export const requestedBefore = ([at, id]: readonly [string, string]): SQL =>
   sql`(${workflows.requestedAt}, ${workflows.id}) < (${at}::timestamptz, ${id}::uuid)`;

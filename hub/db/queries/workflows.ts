@@ -16,8 +16,8 @@ import { WORKFLOW_CHANNEL } from "./workflow-wakes.ts";
 export type ClaimedWorkflow = Workflow & { readonly now: Date; readonly claim?: Claim | undefined };
 
 /**
- * While a hub holds a lease on a workflow's row, the row's `wake_at` is this far in the future. A wake-up during the run sets a smaller `wake_at`,
- * which the run recognizes when it commits.
+ * While a hub holds a lease on a workflow's row, the row's `wake_at` is one day in the future. A wake-up during the hub's run of the workflow sets an
+ * earlier `wake_at`, which the hub notices when it commits the run.
  */
 const ASLEEP_WHILE_LEASED = sql`now() + interval '1 day'`;
 
@@ -38,9 +38,9 @@ export async function insertWorkflows(tx: Tx, rows: readonly NewWorkflow[]): Pro
 }
 
 /**
- * Takes workflows that are due: rows without a lease whose time has come, and rows whose lease has expired. The argument `known` lists the
- * `kind/stage` pairs that this hub can run. During a rolling upgrade, a hub leaves workflows with unknown stages to hubs that know them (decision
- * W3).
+ * Takes workflows that are due: rows without a lease whose `wake_at` has passed, and rows whose lease has expired. The argument `known` lists the
+ * `kind/stage` pairs that this hub can run. During a rolling upgrade, a hub leaves workflows with unknown stages to the hubs that know these stages
+ * (decision W3).
  */
 export async function claimWorkflows(
   db: Db,
@@ -58,7 +58,8 @@ export async function claimWorkflows(
       startedAt: sql`coalesce(${workflows.startedAt}, now())`,
     })
     .where(
-      // PostgreSQL evaluates array(...) once. A plain IN may run the locking subquery more than once and lock more rows than the limit.
+      // PostgreSQL evaluates `array(...)` once for each statement. A plain IN may run the locking subquery more than once and lock more rows than the
+      // limit.
       sql`${workflows.id} = any(array(
         select w.id from workflows w
         where w.status in ('running', 'compensating')
@@ -69,7 +70,7 @@ export async function claimWorkflows(
         limit ${claim.limit}
         for update skip locked))`,
     )
-    // The claim's time is read after the row was locked, i.e. after the previous holder's commit.
+    // The time of the claim is read after the row was locked, i.e. after the commit of the row's previous holder.
     .returning({ ...withNow, claimedAt: sql<string>`clock_timestamp()::text` });
   return rows.map(({ claimedAt, ...row }) => ({ ...row, claim: { hubId: claim.hubId, at: claimedAt } }));
 }
@@ -114,8 +115,8 @@ export async function releaseLease(db: Db, id: WorkflowId, fence: number, inSeco
 }
 
 /**
- * Gives back all leases of a hub that stops, so that other hubs need not wait for their expiry. The raised fence makes the hub's runs that are still
- * under way invalid.
+ * Gives back all workflow leases of a hub that stops, so that other hubs need not wait until the leases expire. `releaseAllLeases` raises the fence
+ * of each of these workflows, so the stopping hub's unfinished runs can write nothing more.
  */
 export async function releaseAllLeases(db: Db, hubId: string): Promise<void> {
   await db
@@ -125,8 +126,8 @@ export async function releaseAllLeases(db: Db, hubId: string): Promise<void> {
 }
 
 /**
- * The stages of a workflow that are still to compensate, last first, and the status that follows. The plan of a compensation is stored as JSON in the
- * workflow's row.
+ * The stages of a workflow that are still to compensate, last stage first, and the status of the workflow after the compensation. The plan of a
+ * compensation is stored as JSON in the workflow's row.
  */
 export interface CompensationPlan {
   readonly cause: "failure" | "cancel" | "restart";
@@ -161,16 +162,16 @@ export function stopRequestOf(row: Pick<Workflow, "stopRequest" | "cancelRequest
 }
 
 /**
- * The new values of a workflow's row and the new events of its history, which one transaction writes together. A number of seconds in these values
- * counts from the database's present time.
+ * The new values of a workflow's row and the new events of its history, which one transaction writes together. A number of seconds in a
+ * `WorkflowTransition` counts from the database's present time.
  */
 export interface WorkflowTransition {
   readonly status: WorkflowStatus;
   readonly stage: string;
   readonly attempt: number;
   /**
-   * True if the workflow enters a stage anew, which may be the same stage. When a stage is entered anew, its number of runs, time of entry and
-   * deadline begin again.
+   * True if the workflow enters a stage: another stage, or the present stage once more. When a workflow enters a stage, the stage's number of runs,
+   * time of entry and deadline begin again.
    */
   readonly entersStage: boolean;
   readonly deadline: Date | null;
