@@ -109,15 +109,20 @@ export async function leaveReimage(tx: Tx, nodeId: NodeId, reason: string): Prom
 }
 
 /**
- * Ends the cordon of the operation that cleaned the node. `returnCleanNode` also ends a quarantine that a cleanup set, because the host is proven
- * clean (decision N4). A quarantine that a person or another part of the hub set stays.
+ * Ends the cordon of the operation that cleaned the node. With `endsQuarantine`, `returnCleanNode` also ends a quarantine that a cleanup set, because
+ * the host is proven clean (decision N4). A quarantine that a person or another part of the hub set stays.
  */
-export async function returnCleanNode(tx: Tx, nodeId: NodeId, reason: string): Promise<Step> {
+export async function returnCleanNode(
+  tx: Tx,
+  nodeId: NodeId,
+  reason: string,
+  { endsQuarantine }: { readonly endsQuarantine: boolean } = { endsQuarantine: true },
+): Promise<Step> {
   const node = await lockNode(tx, nodeId);
   if (node?.status !== "active" && node?.status !== "offline" && node?.status !== "quarantined")
     return { kind: "refused", actual: node?.status ?? null };
   await uncordonOfOperation(tx, nodeId, reason);
-  if (node.status !== "quarantined" || node.quarantinedBy !== "cleanup")
+  if (!endsQuarantine || node.status !== "quarantined" || node.quarantinedBy !== "cleanup")
     return { kind: "adopted", status: node.status };
   await moveNode(tx, nodeId, { from: "quarantined", to: "active", owner: "cleanup" }, "The host was found clean");
   return { kind: "moved", status: "active" };

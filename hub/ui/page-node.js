@@ -40,6 +40,11 @@ const NODE_ACTIONS = {
     // The answer to `re-enroll` contains a token. The page sends no idempotency key for it, so the hub does not store the answer.
     secret: true,
   },
+  storage_cleanup: {
+    on: ["active", "offline", "quarantined"],
+    when: (one) => one.allocation === null,
+    title: "End all sessions, clean the storage of the node, look for residue, and return the node to service",
+  },
   activate: { on: ["retired"], title: "Put the node into service again" },
   release: {
     on: ["retired", "deleted"],
@@ -86,7 +91,7 @@ async function node(id) {
     section(
       `Node ${one.hostname}`,
       make("p", tag(one.status)),
-      verbs(nodeActions({ ...one, blocked: conditions.some(isBlocked) })),
+      verbs(nodeActions({ ...one, allocation, blocked: conditions.some(isBlocked) })),
       facts(one),
     ),
     ...drift,

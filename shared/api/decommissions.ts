@@ -58,6 +58,17 @@ export const DecommissionCreate = z.discriminatedUnion("mode", [
 ]);
 export type DecommissionCreate = z.output<typeof DecommissionCreate>;
 
+/** The request that cleans the storage of a node without a tenant (lifecycle 5.5). */
+export const StorageCleanupCreate = z.strictObject({
+  reason: Reason,
+  scope: z
+    .enum(["local", "weka", "all"])
+    .describe("Which storage is cleaned: local folders, Weka mounts, or both")
+    .default("all"),
+  agent_wait_seconds,
+});
+export type StorageCleanupCreate = z.output<typeof StorageCleanupCreate>;
+
 export const DecommissionCreated = z.strictObject({
   decommission_id: WorkflowId,
   node_id: NodeId,

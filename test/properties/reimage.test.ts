@@ -1,18 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eq } from "../../hub/db/orm.ts";
+import { and, eq } from "../../hub/db/orm.ts";
 import { readDecommissionRows } from "../../hub/db/queries/decommissions.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
-import { nodeCertificates, nodes, type Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
+import { nodeCertificates, nodes, tasks, type Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
 import { enterDraining, leaveDraining, quarantineUnclean, returnCleanNode } from "../../hub/node/lifecycle.ts";
 import { moveNode } from "../../hub/node/move-node.ts";
 import { quarantineNode } from "../../hub/reconciler/operator-quarantine.ts";
 import type { DecommissionState } from "../../hub/workflows/decommission/decommission-context.ts";
 import { applyForce } from "../../hub/workflows/decommission/force-decommission.ts";
+import { startDecommission } from "../../hub/workflows/decommission/start-decommission.ts";
 import { startOnboarding } from "../../hub/workflows/onboarding/start-onboarding.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { STATUS } from "../fakes/maas/state/statuses.ts";
-import { playDecommissionedAgent } from "../support/decommission-world.ts";
+import { playDecommissionedAgent, recordBaseline } from "../support/decommission-world.ts";
 import { nodeInService, setConnected } from "../support/node-in-service.ts";
 import { type OnboardingRig, playAgentOn, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { type DeployedHost, hostInService, startReimage } from "../support/release-world.ts";
@@ -172,6 +173,22 @@ describe("the quarantine of a node", () => {
     await inTx((tx) => quarantineUnclean(tx, id, "residue"));
     await inTx((tx) => returnCleanNode(tx, id, "clean"));
     expect(await statusNow(id)).toEqual(["quarantined", "operator"]);
+  });
+
+  it("that was there before a storage cleanup stays, because only a part of the host is cleaned", async () => {
+    const id = await nodeInService(rig, "unclean-5");
+    await recordBaseline(rig, id);
+    await inTx((tx) => quarantineUnclean(tx, id, "residue"));
+    const asked = { mode: "storage_cleanup", reason: "full", scope: "weka", agent_wait_seconds: 900 } as const;
+    const { decommission_id: cleanup } = await inTx((tx) => startDecommission(tx, id, asked, "ann"));
+    const driver = new Driver(rig.test, kinds(), (one) => playDecommissionedAgent(rig, one));
+    expect((await driver.drive(cleanup)).status, await driver.story(cleanup)).toBe("completed");
+    expect(await statusNow(id)).toEqual(["quarantined", "cleanup"]);
+    expect(await nodeOf(id)).toMatchObject({ cordonReason: null });
+    const cleaned = and(eq(tasks.nodeId, id), eq(tasks.type, "node.storage_cleanup"));
+    expect((await db().select().from(tasks).where(cleaned)).map(({ input }) => input)).toMatchObject([
+      { scope: "weka" },
+    ]);
   });
 
   it("that a cancelled drain restores waits for a person", async () => {

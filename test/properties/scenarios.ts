@@ -202,6 +202,14 @@ const resetting: Scenario = {
   },
 };
 
+const cleaningStorage: Scenario = {
+  ...resetting,
+  kind: "storage_cleanup",
+  name: "a storage cleanup",
+  stages: stagesOf("storage_cleanup"),
+  start: (rig, n) => clean(rig, "storage_cleanup", `storage-${n}`),
+};
+
 /** Expects that the node is in service again, without a cordon, and that users can log in to its host. */
 async function expectReturned(rig: OnboardingRig, { nodeId }: Subject): Promise<void> {
   const { db } = rig.test.database;
@@ -326,6 +334,7 @@ export const SCENARIOS: readonly Scenario[] = [
   releasing,
   withPowerOn,
   resetting,
+  cleaningStorage,
   reimaging,
   reimagingAgain,
 ];
@@ -335,13 +344,16 @@ export const STAGE_CASES = SCENARIOS.flatMap((scenario) => scenario.stages.map((
 
 /** The last stage of a reimage asks MAAS nothing. The reconciler judges the machine of its node, which is in service. */
 const LEFT_OUT_OF_REIMAGE: readonly string[] = [...PROVISIONING_STAGES, "enable_node"];
+/** The stages of each kind that are the same code as the stages of another kind. */
+const LEFT_OUT: Readonly<Record<string, readonly string[]>> = {
+  reimage: LEFT_OUT_OF_REIMAGE,
+  storage_cleanup: stagesOf("storage_cleanup"),
+};
 /**
- * The stages whose faults of MAAS the suites try one by one. The provisioning stages of a reimage are the same code as those of an onboarding, so
- * these suites leave them out. `every-stage.test.ts` kills, cancels and repeats them in a reimage too.
+ * The stages whose faults of MAAS the suites try one by one. The provisioning stages of a reimage are the same code as those of an onboarding, and the
+ * stages of a storage cleanup as those of a soft reset, so these suites leave them out. `every-stage.test.ts` kills, cancels and repeats them all.
  */
-export const FAULT_CASES = STAGE_CASES.filter(
-  ({ scenario, stage }) => scenario.kind !== "reimage" || !LEFT_OUT_OF_REIMAGE.includes(stage),
-);
+export const FAULT_CASES = STAGE_CASES.filter(({ scenario, stage }) => !LEFT_OUT[scenario.kind]?.includes(stage));
 
 /** Holds a database and a simulated region, and makes a driver for each workflow. Workflows are numbered across all scenarios. */
 export interface Stagecraft {

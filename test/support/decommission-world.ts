@@ -59,10 +59,18 @@ export async function recordBaseline(rig: OnboardingRig, nodeId: NodeId): Promis
 }
 
 /** Starts the cleaning of a node in service. */
-export async function clean(rig: OnboardingRig, mode: "soft_reset", hostname: string): Promise<StartedDecommission> {
+export async function clean(
+  rig: OnboardingRig,
+  mode: "soft_reset" | "storage_cleanup",
+  hostname: string,
+): Promise<StartedDecommission> {
   const nodeId = await nodeInService(rig, hostname);
   await recordBaseline(rig, nodeId);
-  const request = { mode, reason: "next tenant", storage_cleanup: "all", agent_wait_seconds: 900 } as const;
+  const knobs = { reason: "next tenant", agent_wait_seconds: 900 };
+  const request =
+    mode === "soft_reset"
+      ? ({ mode, ...knobs, storage_cleanup: "all" } as const)
+      : ({ mode, ...knobs, scope: "all" } as const);
   const created = await rig.test.database.inTx((tx) => startDecommission(tx, nodeId, request, "ann"));
   return { id: created.decommission_id, nodeId, hostname };
 }

@@ -9,6 +9,7 @@ import {
   Reason,
   ReleaseCreate,
   RemoveCreate,
+  StorageCleanupCreate,
 } from "../../../shared/api/decommissions.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
@@ -45,6 +46,7 @@ const NODE_BECOMES = {
   release: null,
   soft_reset: null,
   reimage: "active",
+  storage_cleanup: null,
 } as const satisfies Record<DecommissionMode, NodeStatus | null>;
 
 const auditOf = (created: z.output<typeof DecommissionCreated>, prior: NodeStatus | null, reason: string) => ({
@@ -122,6 +124,24 @@ const decommissionNode = writeRoute({
   write: async ({ params, body, actor }, tx) => {
     const node = await readNode(tx, params.id);
     const created = await startDecommission(tx, params.id, body, actor.name);
+    return { body: created, audit: auditOf(created, node?.status ?? null, body.reason) };
+  },
+});
+
+const cleanNodeStorage = writeRoute({
+  operationId: "cleanNodeStorage",
+  method: "POST",
+  path: "/api/v1/admin/nodes/{id}/storage-cleanup",
+  tag,
+  summary: "Clean the storage of a node without a tenant, and return the node to service",
+  permission: "write",
+  params: NodeParams,
+  body: StorageCleanupCreate,
+  status: 202,
+  response: DecommissionCreated,
+  write: async ({ params, body, actor }, tx) => {
+    const node = await readNode(tx, params.id);
+    const created = await startDecommission(tx, params.id, { mode: "storage_cleanup", ...body }, actor.name);
     return { body: created, audit: auditOf(created, node?.status ?? null, body.reason) };
   },
 });
@@ -249,6 +269,7 @@ export const decommissionRoutes = [
   removeNode,
   releaseNode,
   decommissionNode,
+  cleanNodeStorage,
   listAllDecommissions,
   getDecommission,
   ...VERBS.map(verbRoute),

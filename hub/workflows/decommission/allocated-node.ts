@@ -32,8 +32,17 @@ export async function mustNotTakeFromTenant(tx: Tx, node: Node, wanted: Wanted, 
   );
 }
 
-/** Refuses a soft reset after a tenant after whom only a reimage cleans the node (decision C4). */
+/**
+ * Refuses an operation that does not clean the node of the tenant whose allocation is `ending`: a storage cleanup, and a soft reset if only a reimage
+ * cleans the node (decision C4).
+ */
 async function mustCleanEnough(tx: Tx, node: Node, mode: DecommissionMode, allocation: AllocationRow): Promise<void> {
+  if (mode === "storage_cleanup")
+    throw new ApiError(
+      "allocation_exists",
+      `Allocation ${allocation.id} of node ${node.hostname} to ${allocation.tenant} is ending, and a storage cleanup does not remove the tenant's account. Release the allocation again.`,
+      { context: { node_id: node.id, allocation_id: allocation.id } },
+    );
   const { grantsRoot } = allocation;
   if (mode !== "soft_reset" || !grantsRoot) return;
   const policy = (await turnoverPolicies(tx, [node.id])).get(node.id) ?? null;

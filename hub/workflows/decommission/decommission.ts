@@ -58,6 +58,7 @@ const MODES: {
     recordSanitization,
     enableNode,
   ],
+  storage_cleanup: [disableNode, drainNode, cleanupStorage, validateCleanNode, enableNode],
 };
 
 export const firstStageOf = (mode: DecommissionMode): DecommissionStage => STAGES_OF_MODE[mode][0];

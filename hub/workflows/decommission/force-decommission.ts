@@ -28,7 +28,7 @@ export async function applyForce(
       "verb_not_allowed",
       "A release waits for no agent, so there is nothing to force. Resume or cancel it.",
     );
-  if (decommission.mode === "soft_reset")
+  if (decommission.mode === "soft_reset" || decommission.mode === "storage_cleanup")
     throw new ApiError(
       "verb_not_allowed",
       `Only the agent of ${decommission.hostname} can clean its host, so a ${decommission.mode} cannot be forced. Bring the agent back and resume, or cancel and drain the node.`,

@@ -11,6 +11,7 @@ export const KEEPS_STATUS: Readonly<Record<DecommissionMode, boolean>> = {
   remove: false,
   soft_reset: true,
   reimage: true,
+  storage_cleanup: true,
 };
 
 /** The statuses of a node with a system that can be cleaned. */

@@ -34,6 +34,7 @@ const RELEASED_WHILE: Readonly<Record<DecommissionMode, readonly NodeStatus[]>> 
   release: ["retired", "deleted"],
   soft_reset: [],
   reimage: ["active", "offline", "quarantined", "enrolling"],
+  storage_cleanup: [],
 };
 
 /** The machine to which the node was bound when the operation was requested. */

@@ -5,6 +5,7 @@ import type {
   DrainCreate,
   ReleaseCreate,
   RemoveCreate,
+  StorageCleanupCreate,
 } from "../../../shared/api/decommissions.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { type NodeId, WorkflowId } from "../../../shared/ids.ts";
@@ -26,6 +27,7 @@ import type { Tx } from "../../db/tx.ts";
 import { moveNode } from "../../node/move-node.ts";
 import { adoptEnding, mustNotTakeFromTenant } from "./allocated-node.ts";
 import { firstStageOf } from "./decommission.ts";
+import { KEEPS_STATUS } from "./keeps-status.ts";
 import { takeLeftMachine } from "./take-left-machine.ts";
 import { staysDeployed } from "./uninstall-work.ts";
 
@@ -33,6 +35,7 @@ export type DecommissionRequest =
   | ({ readonly mode: "drain" } & DrainCreate)
   | ({ readonly mode: "remove" } & RemoveCreate)
   | ({ readonly mode: "release" } & ReleaseCreate)
+  | ({ readonly mode: "storage_cleanup" } & StorageCleanupCreate)
   | DecommissionCreate;
 
 const CLEANED_IN_SERVICE: Readonly<Record<NodeStatus, true | string>> = {
@@ -90,6 +93,7 @@ const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, t
   },
   soft_reset: CLEANED_IN_SERVICE,
   reimage: CLEANED_IN_SERVICE,
+  storage_cleanup: CLEANED_IN_SERVICE,
 };
 
 /** Locks the node's row and returns the node. Throws `not_found` if the node does not exist. */
@@ -200,9 +204,10 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
   node_id: nodeId,
   ...(request.mode === "release" ? {} : { agent_wait_seconds: request.agent_wait_seconds }),
   ...(request.mode === "drain" ? { deadline_seconds: request.deadline_seconds, force: request.force } : {}),
-  // A soft reset ends the sessions of the tenant at once, because the tenancy is over.
-  ...(request.mode === "soft_reset" || request.mode === "reimage" ? { force: true } : {}),
+  // No tenant uses the node any more, so the drain ends all sessions at once.
+  ...(KEEPS_STATUS[request.mode] ? { force: true } : {}),
   ...(request.mode === "soft_reset" ? { storage_cleanup: request.storage_cleanup } : {}),
+  ...(request.mode === "storage_cleanup" ? { storage_cleanup: request.scope } : {}),
   ...(request.mode === "reimage" ? { erase: request.erase } : {}),
 });
 

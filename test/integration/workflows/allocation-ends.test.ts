@@ -202,6 +202,18 @@ describe("an operation on an allocated node", () => {
     expect(refused.problem.detail).toContain("force_release_allocation");
     expect((await read(id)).status).toBe("active");
   });
+
+  it("is refused if it is a storage cleanup, also while the allocation is ending", async () => {
+    const { id, nodeId } = await allocate();
+    const context = { allocation_id: id };
+    const refused = await ofNode(nodeId, "storage-cleanup");
+    expect(refused.problem).toMatchObject({ status: 409, code: "allocation_exists", context });
+    await cancel((await verb(id, "release")).body.decommission_id);
+    const again = await ofNode(nodeId, "storage-cleanup");
+    expect(again.problem).toMatchObject({ status: 409, code: "allocation_exists", context });
+    expect(again.problem.detail).toContain("does not remove the tenant's account");
+    expect((await read(id)).status).toBe("ending");
+  });
 });
 
 describe("a planned end", () => {

@@ -29,9 +29,11 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
 }
 
 async function enable(tx: Tx, context: DecommissionContext): Promise<void> {
-  const step = await returnCleanNode(tx, context.node.id, context.decommission.reason);
-  if (step.kind === "refused") throw new StageFailure(stateConflict(context, step.actual, "enabled"));
   const { decommission, node } = context;
+  // A storage cleanup cleans a part of the host, so it proves nothing about what a quarantine from before it was for.
+  const before = decommission.mode === "storage_cleanup" && decommission.priorStatus === "quarantined";
+  const step = await returnCleanNode(tx, node.id, decommission.reason, { endsQuarantine: !before });
+  if (step.kind === "refused") throw new StageFailure(stateConflict(context, step.actual, "enabled"));
   if (decommission.mode === "reimage" && decommission.priorQuarantinedBy === "operator")
     await quarantineAgain(tx, node.id);
 }
