@@ -8,7 +8,7 @@ import { until } from "../../test/support/until.ts";
 import { readProcess } from "./workers/processes.ts";
 
 const PATIENT = { timeoutMs: 60_000 };
-/** The tool has this time to reach the place where it hangs, also on a loaded machine. */
+/** The hanging tool of a test has `timeoutMs` to reach the place where it hangs, even on a loaded machine. */
 const HASTY = { timeoutMs: 3_000, graceMs: 100 };
 
 let host: HostFolder;
@@ -72,7 +72,7 @@ describe("an attempt to run a tool", () => {
 
 const run = (command: string, ...args: string[]): boolean => spawnSync(command, args).status === 0;
 
-/** A file system whose writers wait in the kernel until it is thawed, as a tool waits in a driver that hangs. */
+/** A frozen file system, whose writers wait in the kernel until the test thaws it. A tool waits in the same way in a driver that hangs. */
 class FrozenDisk {
   readonly folder = mkdtempSync(join(tmpdir(), "muster-frozen-"));
   readonly mount = join(this.folder, "mount");

@@ -8,7 +8,7 @@ export type Attempt =
   | { readonly kind: "ended"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
   /** The tool is not installed, or the kernel did not start it. */
   | { readonly kind: "missing"; readonly message: string }
-  /** The tool did not end by its deadline. `isAlive` says whether it was still alive after SIGKILL: then it hangs in the kernel. */
+  /** The tool did not end within `timeoutMs`. `isAlive` is true if the tool was still alive after SIGKILL, because it hangs in the kernel. */
   | {
       readonly kind: "hung";
       readonly pid: number;
@@ -19,21 +19,23 @@ export type Attempt =
 
 export interface AttemptOptions {
   readonly timeoutMs: number;
-  /** How long the tool may take to end after SIGTERM, and again after SIGKILL. */
+  /** How long the tool may take to end after SIGTERM, and how long after SIGKILL. */
   readonly graceMs?: number;
-  /** Text for the tool's standard input. Without it the standard input is empty. */
+  /** Text for the tool's standard input. Without `input` the tool's standard input is empty. */
   readonly input?: string;
 }
 export type AttemptTool = (tool: string, args: readonly string[], options: AttemptOptions) => Promise<Attempt>;
 
 const GRACE_MS = 5_000;
-/** A tool that writes more than this is stopped, so that a broken tool does not fill the memory. */
+/** The agent ends a tool that writes more than MOST_OUTPUT bytes, so that a broken tool does not fill the host's memory. */
 const MOST_OUTPUT = 16_000_000;
 const MOST_STDERR = 4_000;
 const FOLDERS = ["usr/bin", "usr/sbin", "bin", "sbin", "opt/rocm/bin"];
 
 /**
- * Runs a tool that may hang in a driver: by argument vector, with a fixed environment. After the deadline the tool gets SIGTERM, later SIGKILL. A process that survives SIGKILL is abandoned, because it waits in the kernel and no signal ends it.
+ * Returns a function that runs a tool which may hang in a driver. The function passes the arguments without a shell, and fixed environment variables.
+ * A tool that does not end within `timeoutMs` gets SIGTERM, and SIGKILL after `graceMs`. The agent abandons a process that survives SIGKILL, because
+ * such a process waits in the kernel, where no signal ends it.
  */
 export function attemptsBelow(root: string): AttemptTool {
   return async (tool, args, options) => {
@@ -54,7 +56,7 @@ async function pathOf(root: string, tool: string): Promise<string | null> {
 function attempt(root: string, path: string, args: readonly string[], options: AttemptOptions): Promise<Attempt> {
   const graceMs = options.graceMs ?? GRACE_MS;
   return new Promise((resolve) => {
-    // The tool stays in the session of this process, so that whoever ends a lost worker also finds the worker's tools.
+    // The tool stays in the session of this process, so that whoever ends a lost worker process also finds the tools that it started.
     const child = spawn(path, [...args], { stdio: ["pipe", "pipe", "pipe"], cwd: "/", env: environment(root) });
     const stdout: Buffer[] = [];
     const stderr: Buffer[] = [];

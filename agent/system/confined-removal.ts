@@ -6,38 +6,45 @@ import { isMissing } from "./files.ts";
 import { readMounts } from "./mounts.ts";
 
 export interface Removal {
-  /** How many files, links and folders were removed. */
+  /** How many files, links and folders the removal has removed. */
   readonly removed: number;
-  /** From how many folders the flags "immutable" and "append only" were removed. */
+  /** How often the removal cleared the flags "immutable" and "append only" of a folder and of entries in that folder. */
   readonly unlocked: number;
-  /** What is left, with the reason: mounts, and entries that could not be removed. The list names the first ones. */
+  /**
+   * The paths that the removal left, each with the reason: mounts, and entries that could not be removed. The list `left` contains only the first
+   * paths of `leftCount`.
+   */
   readonly left: readonly { readonly path: string; readonly reason: string }[];
   readonly leftCount: number;
 }
 
 export interface RemovalLimits {
   readonly signal: AbortSignal;
-  /** When the removal gives up, as `Date.now()` counts. */
+  /** The time at which the removal gives up, as a value of `Date.now()`. */
   readonly deadline: number;
-  /** Whether the entry at the path may be removed, by the uid of its owner. Every entry may be removed without this rule. */
+  /** Decides by the owner's uid whether the removal may remove the entry at the path. Without `mayRemove` the removal may remove every entry. */
   readonly mayRemove?: (uid: number) => boolean;
-  /** Called again and again while the removal goes on. */
+  /** The removal calls `onProgress` after every PROGRESS_EVERY removed entries. */
   readonly onProgress: (removed: number) => void;
 }
 
-/** Runs a tool with a list of paths, each ended by a zero byte, on its standard input. */
+/** Clears the flags "immutable" and "append only" of the listed paths: the text `paths` has a zero byte after each path. */
 export type UnlockPaths = (paths: Buffer) => Promise<void>;
 
 const MOST_NAMED = 20;
 const MOST_LEFT = 10_000;
-/** A folder deeper than this is moved up before it is emptied, so a deep tree needs neither a deep recursion nor many descriptors. */
+/**
+ * The removal moves a folder that lies deeper than DEEPEST upwards before it empties the folder. A deep tree thus needs neither a deep recursion nor
+ * many descriptors.
+ */
 const DEEPEST = 64;
 const PROGRESS_EVERY = 500;
 const ENTRIES_UNLOCKED_AT_ONCE = 500;
 
 /**
  * Removes a file or a folder with its content. The removal follows no symbolic link and enters no mount: a mount below the folder stays, and the
- * removal names it. Flags such as "immutable" are removed first where they prevent the removal. Names of files are bytes and need not be UTF-8.
+ * result names the mount. Where flags such as "immutable" prevent a removal, `removeConfined` clears these flags first. `removeConfined` treats file
+ * names as bytes, because a file name need not be UTF-8.
  */
 export async function removeConfined(
   root: string,
@@ -53,7 +60,7 @@ export async function removeConfined(
     const mounts = new Map((await readMounts("/")).map((mount) => [mount.path, mount.type]));
     const run = new ConfinedRemoval(limits, unlock, mounts, await folder.mountId());
     const name = Buffer.from(basename(path));
-    // The owner is read by way of the descriptor, so it is the owner of the entry that is removed.
+    // `isAllowed` reads the owner through the folder's descriptor, from the same entry that the removal removes.
     if (limits.mayRemove !== undefined && !(await isAllowed(folder.entry(name), limits.mayRemove)))
       return { removed: 0, unlocked: 0, left: [], leftCount: 0 };
     const real = Buffer.from(join(parent, basename(path))).toString("latin1");
@@ -67,11 +74,11 @@ export async function removeConfined(
 class ConfinedRemoval {
   #removed = 0;
   #unlocked = 0;
-  /** The paths of what is left, so that later passes neither try nor count them again. */
+  /** The paths that the removal left, each with the reason. Later passes over a folder neither try nor count these paths a second time. */
   readonly #left = new Map<string, string>();
-  /** The folder into which deep folders are moved: the first folder that the removal entered. */
+  /** The first folder that the removal entered, into which the removal moves deep folders. */
   #top: { folder: OpenFolder; path: string } | null = null;
-  /** How many folders were moved up. A moved folder is emptied by one more pass over the top folder. */
+  /** How many deep folders the removal has moved into the top folder. One more pass over the top folder empties the moved folders. */
   #moved = 0;
   readonly #limits: RemovalLimits;
   readonly #unlock: UnlockPaths;
@@ -89,7 +96,7 @@ class ConfinedRemoval {
     return { removed: this.#removed, unlocked: this.#unlocked, left, leftCount: this.#left.size };
   }
 
-  /** Removes one entry of a folder. Returns false if the entry is still there. */
+  /** Removes one entry of a folder. Returns false if the entry is still in the folder. */
   async removeEntry(folder: OpenFolder, name: Buffer, path: string, depth: number): Promise<boolean> {
     this.#limits.signal.throwIfAborted();
     if (Date.now() > this.#limits.deadline) return this.#leave(path, "the time for the removal is over");
@@ -110,7 +117,7 @@ class ConfinedRemoval {
     const folder = await parent.open(name);
     if (folder === null) return true;
     try {
-      // A mount that was made after the list of mounts was read has another number.
+      // If a file system was mounted here after `readMounts`, the folder has another mount number.
       if ((await folder.mountId()) !== this.#mountId) return this.#leave(path, "another file system is mounted there");
       const isTop = this.#top === null;
       if (isTop) this.#top = { folder, path };
@@ -124,12 +131,12 @@ class ConfinedRemoval {
       await this.#unlockAt(parent, [name]);
       code = await failureOf(rmdir(parent.entry(name)));
     }
-    // What is in a folder that is not empty was named when it could not be removed.
+    // If the folder is not empty, `#left` already names the entries of the folder that could not be removed.
     return code === "ENOTEMPTY" && this.#left.size > 0 ? false : this.#count(code, path);
   }
 
   async #empty(folder: OpenFolder, path: string, depth: number): Promise<void> {
-    // Reading a folder while its entries are removed may miss some, so the folder is read until a pass removes nothing.
+    // A pass that reads a folder while it removes entries may miss some entries, so `#empty` reads the folder until a pass removes nothing.
     for (let removedSome = true; removedSome; ) {
       removedSome = false;
       const refused: Refused[] = [];

@@ -4,8 +4,8 @@ import { basename, dirname, join } from "node:path";
 import { isMissing } from "./files.ts";
 
 /**
- * A folder that was opened without following a symbolic link. All access below it goes through the descriptor, so the folder stays the same folder
- * even if a tenant renames it or puts a symbolic link in its place.
+ * A folder that was opened without following a symbolic link. All access to entries goes through the folder's descriptor. The descriptor leads to the
+ * opened folder even if a tenant renames the folder or replaces it by a symbolic link.
  */
 export class OpenFolder {
   readonly #handle: FileHandle;
@@ -14,8 +14,8 @@ export class OpenFolder {
   }
 
   /**
-   * Opens a folder whose parent only root can change, for example `/home/ada`. The parent's path may contain an operator's symbolic links. Returns
-   * null if there is nothing at the path, and throws if the path is not a folder.
+   * Opens a folder, for example `/home/ada`, in a parent folder that only root can change. The path of the parent folder may contain symbolic links
+   * that an operator made. Returns null if there is nothing at the path, and throws if the path is not a folder.
    */
   static async at(root: string, path: string): Promise<OpenFolder | null> {
     const real = await realParent(root, path);
@@ -31,7 +31,7 @@ export class OpenFolder {
     }
   }
 
-  /** The path of an entry of this folder. The kernel resolves the path from the descriptor. */
+  /** The path of an entry of this folder, which the kernel resolves from the folder's descriptor. */
   entry(name: string | Buffer): Buffer {
     const bytes = typeof name === "string" ? Buffer.from(name) : name;
     if (bytes.length === 0 || bytes.includes(0x2f) || bytes.equals(DOT) || bytes.equals(DOT_DOT))
@@ -59,7 +59,10 @@ export class OpenFolder {
     return this.#handle.close();
   }
 
-  /** The kernel's number of the mount in which the folder is. A bind mount has its own number, although its device is the same. */
+  /**
+   * The kernel's number of the mount in which the folder is. A bind mount has a mount number of its own, although its device number equals the
+   * original mount's.
+   */
   async mountId(): Promise<string> {
     const info = await readFile(`/proc/self/fdinfo/${this.#handle.fd}`, "utf8");
     const id = /^mnt_id:\s*([0-9]+)$/m.exec(info)?.[1];
@@ -86,7 +89,7 @@ export async function realParent(root: string, path: string): Promise<string | n
   return parent;
 }
 
-/** What is at a path, without following a symbolic link at its end. */
+/** What is at a path: a symbolic link at the end of the path is not followed. */
 export interface Entry {
   readonly kind: "file" | "folder" | "other";
   readonly uid: number;
@@ -110,9 +113,9 @@ export async function entryAt(root: string, path: string): Promise<Entry | null>
 }
 
 export interface OwnedFile {
-  /** The home, whose parent only root can change. */
+  /** The path of the user's home folder, whose parent folder only root can change. */
   readonly home: string;
-  /** The folder in the home, which is made if it is missing. */
+  /** The name of the folder in the home. `writeOwned` makes the folder if it is missing. */
   readonly folder: string;
   readonly name: string;
   readonly text: string;
@@ -121,9 +124,9 @@ export interface OwnedFile {
 }
 
 /**
- * Writes a file with mode 0600 into a folder of a user's home. The user may change the home meanwhile: home and folder are opened without following a
- * symbolic link and must belong to the user, and the finished file replaces whatever has its name. A symbolic link of that name is replaced and not
- * followed.
+ * Writes a file with mode 0600 into a folder of a user's home. The user may change the home at the same time. `writeOwned` opens home and folder
+ * without following a symbolic link, and both must belong to the user. The finished file replaces whatever has its name. If the name is a symbolic
+ * link, `writeOwned` replaces the link and does not follow it.
  */
 export async function writeOwned(root: string, file: OwnedFile): Promise<void> {
   const { home, folder, uid, gid } = file;
@@ -136,7 +139,7 @@ export async function writeOwned(root: string, file: OwnedFile): Promise<void> {
     if (inner === null) throw new Error(`${home}/${folder} was removed meanwhile.`);
     try {
       const stats = await inner.stat();
-      // An empty folder of root is the one made above, or the one that a killed agent made.
+      // An empty folder that belongs to root was made by this call of `writeOwned` or by an agent that was killed.
       if (stats.uid === 0 && (await readdir(inner.self)).length === 0) await handOver(inner, uid, gid);
       else if (stats.uid !== uid) throw new Error(`${home}/${folder} belongs to uid ${stats.uid} and not to ${uid}.`);
       await replaceFile(inner, file);
@@ -167,7 +170,7 @@ async function handOver(folder: OpenFolder, uid: number, gid: number): Promise<v
 }
 
 async function replaceFile(folder: OpenFolder, { name, text, uid, gid }: OwnedFile): Promise<void> {
-  // The temporary name is fixed, so the file that a killed agent left is replaced and does not stay.
+  // The temporary file has a fixed name, so that the next write replaces a temporary file that a killed agent left.
   const temporary = folder.entry(`.${name}.muster`);
   await unlink(temporary).catch((error: unknown) => {
     if (!isMissing(error)) throw error;

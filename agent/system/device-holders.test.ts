@@ -22,7 +22,10 @@ afterEach(() => {
   host.remove();
 });
 
-/** Starts a process whose standard input and output are pipes, and waits until it prints a line. The process is visible in the folder's /proc. */
+/**
+ * Starts a process whose standard input and output are pipes, and waits until it prints a line. The started process is visible in the /proc of the
+ * folder that stands for the host.
+ */
 async function start(command: string, ...args: string[]): Promise<number> {
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
   children.push(child);
@@ -37,7 +40,7 @@ async function start(command: string, ...args: string[]): Promise<number> {
 const holding = (path: string): Promise<number> => start("/bin/sh", "-c", 'exec 3< "$0"; echo ready; read line', path);
 const walk = () => walkDeviceHolders(host.root, MEMORY);
 
-/** Maps a device and closes it, so that only the mapping is left. */
+/** The program maps a device into its memory and closes the device's descriptor, so that only the mapping is left. */
 const MAPPER = `
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -50,7 +53,7 @@ print("ready", flush=True)
 sys.stdin.read()
 `;
 
-/** Ends the first thread, while another thread holds the device. */
+/** The program ends its first thread, while another thread keeps the device open. */
 const LEADERLESS = `
 import ctypes, os, sys, threading, time
 fd = os.open(sys.argv[1], os.O_RDONLY)

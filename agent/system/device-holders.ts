@@ -4,33 +4,33 @@ import { join } from "node:path";
 /** A process that has a device open or mapped. */
 export interface DeviceHolder {
   readonly pid: number;
-  /** When the process started, in ticks since boot. The kernel uses a pid again, but not with the same start. */
+  /** When the process started, in ticks since boot. The kernel may give the same pid to a later process, but never with the same start time. */
   readonly startTicks: string;
   readonly uid: number;
   readonly name: string;
-  /** The systemd unit of the process, or null for a process outside units. */
+  /** The systemd unit of the process, or null for a process outside all units. */
   readonly unit: string | null;
-  /** The devices as `major:minor`. */
+  /** The numbers of the devices that the process holds, each as `major:minor`. */
   readonly devices: readonly string[];
 }
 
 export interface HolderWalk {
   readonly holders: readonly DeviceHolder[];
-  /** Processes whose files could not be read. They may hold a device. */
+  /** The pids of processes whose open files could not be read. Such a process may hold a device. */
   readonly unreadable: readonly number[];
 }
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : null);
-/** The process, the descriptor or the mapping is gone: it ended during the walk. */
+/** True if a process, a descriptor or a mapping disappeared during the walk over /proc. */
 const isGone = (error: unknown): boolean => ["ENOENT", "ESRCH"].includes(String(codeOf(error)));
 
 /**
- * Root may not look into a FUSE file system of a user, or into one whose server has ended. Such a file system is mounted with `nodev`, so no device
- * can be opened through it.
+ * True for the error of a FUSE file system that root may not read: one of a user, or one whose server has ended. Such a FUSE file system is mounted
+ * with `nodev`, so no process can open a device through that file system.
  */
 const isForeignFuse = (error: unknown): boolean => ["EACCES", "ENOTCONN"].includes(String(codeOf(error)));
 
-/** glibc's encoding of a device number (makedev). */
+/** Takes the major number from a device number in glibc's encoding (makedev). */
 const majorOf = (rdev: number): number => {
   const low = rdev & 0xffffffff;
   return ((low >>> 8) & 0xfff) | (Math.floor(rdev / 2 ** 32) & 0xfffff000);
@@ -39,7 +39,7 @@ const minorOf = (rdev: number): number => ((rdev & 0xff) | ((rdev >>> 12) & 0xff
 
 /**
  * Finds the processes that have a character device of the given major numbers open or mapped. The walk compares device numbers, so it also finds a
- * device that was opened by another name. A process that ends during the walk is left out.
+ * device that was opened by another name. The walk leaves out a process that ends during the walk.
  */
 export function walkDeviceHolders(root: string, majors: ReadonlySet<number>): HolderWalk {
   const proc = join(root, "proc");
@@ -70,14 +70,17 @@ function devicesOf(process: string, majors: ReadonlySet<number>): string[] {
   for (const folder of descriptorFolders(process))
     for (const fd of readdirSync(folder)) {
       const path = join(folder, fd);
-      // The target of a socket, pipe or anonymous inode is no path, and cannot be a device.
+      // The link target of a socket, pipe or anonymous inode is no path, so the descriptor cannot be a device.
       if (targetOf(path)?.startsWith("/") === true) look(path);
     }
   for (const range of mappedFiles(readFileSync(join(process, "maps"), "utf8"))) look(join(process, "map_files", range));
   return [...found].sort();
 }
 
-/** If the first thread of a process has ended, Linux shows the open files only at the other threads. */
+/**
+ * The folders of /proc that list a process's descriptors. If the first thread has ended, Linux lists the descriptors only in the folders of the other
+ * threads.
+ */
 function descriptorFolders(process: string): string[] {
   const stat = readFileSync(join(process, "stat"), "latin1");
   const state = stat.charAt(stat.lastIndexOf(")") + 2);
@@ -94,7 +97,10 @@ function targetOf(path: string): string | null {
   }
 }
 
-/** One address range for each mapped file in the text of `/proc/<pid>/maps`. Regular files of libraries are mapped several times. */
+/**
+ * One address range for each mapped file in the text of `/proc/<pid>/maps`. One range is enough, because a process maps the file of a library several
+ * times.
+ */
 function mappedFiles(maps: string): string[] {
   const byFile = new Map<string, string>();
   for (const line of maps.split("\n")) {

@@ -10,7 +10,7 @@ export interface Ran {
 class ToolError extends Error {
   override readonly name = "ToolError";
 }
-/** Runs a tool of the host. The tool reads `input` from its standard input, and nothing without it. */
+/** Runs a tool of the host. The tool reads `input` from its standard input; without `input`, the standard input is empty. */
 export type RunTool = (tool: string, args: readonly string[], timeoutMs: number, input?: Uint8Array) => Promise<Ran>;
 
 const MAX_OUTPUT = 1_000_000;

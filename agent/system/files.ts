@@ -20,7 +20,8 @@ export async function readText(file: string): Promise<string | null> {
 }
 
 /**
- * Replaces a file completely or not at all: temporary file, fsync, rename, fsync of the folder. The file's mode is set before its text is written.
+ * Replaces a file completely or not at all, by a temporary file, an fsync, a rename and an fsync of the folder. The file's mode is set before its
+ * text is written.
  */
 export async function writeAtomically(file: string, text: string, mode: number): Promise<void> {
   const folder = dirname(file);
@@ -48,7 +49,7 @@ export async function removeFile(file: string): Promise<void> {
   await rm(file, { force: true });
 }
 
-/** Renames a file and makes the new name lasting. Both names are in the same folder. */
+/** Renames a file, and returns when the new name is on disk. The paths `from` and `to` must lie in the same folder. */
 export async function renameFile(from: string, to: string): Promise<void> {
   await rename(from, to);
   const handle = await open(dirname(to), "r");
@@ -56,8 +57,8 @@ export async function renameFile(from: string, to: string): Promise<void> {
 }
 
 /**
- * Removes a file or folder below the host's root. A symbolic link is removed and not followed. `removeTree` refuses a path that leads out of the
- * root.
+ * Removes a file or folder below the host's root. If `path` is a symbolic link, `removeTree` removes the link and does not follow it. `removeTree`
+ * refuses a path that leads out of the host's root.
  */
 export async function removeTree(root: string, path: string): Promise<void> {
   const folder = dirname(path);
@@ -87,7 +88,7 @@ export async function listFolder(folder: string): Promise<string[]> {
   }
 }
 
-/** Returns the free bytes for ordinary users on the file system of `folder`. */
+/** Returns the bytes that ordinary users may still write to the file system of `folder`. */
 export async function freeBytes(folder: string): Promise<number> {
   const fs = await statfs(folder);
   return fs.bavail * fs.bsize;

@@ -5,12 +5,13 @@ import { isPresent } from "./files.ts";
 
 const SKELETON = "etc/skel";
 
-/** The path at which a home is made before it has its final name. */
+/** The temporary path at which the agent makes a home before it gives the home its final name. */
 export const unfinishedHome = (home: string): string => join(dirname(home), `.muster-home-${basename(home)}`);
 
 /**
- * Makes a home with the host's usual first files, owned by its user and closed to others. The home is made under another name and renamed when it is
- * complete, so a killed agent leaves no half of a home. Only root can change the folder that contains the homes.
+ * Makes a home folder with the files of /etc/skel. The home belongs to its user, and other users cannot read it. The agent makes the home under a
+ * temporary name and renames the complete home, so that a killed agent leaves no half-made home. Only root can change the folder that contains the
+ * home folders.
  */
 export async function makeHome(root: string, path: string, uid: number, gid: number): Promise<void> {
   const parent = await realParent(root, path);

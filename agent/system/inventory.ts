@@ -5,9 +5,9 @@ import type { Log } from "../log.ts";
 const PROBE_TIMEOUT_MS = 20_000;
 
 /**
- * Reads the host's hardware. Each probe of the hardware has its own time-out. A failed hardware probe is logged and leaves its part of the inventory
- * empty, because a partial inventory is better than none. The agent loads the library `systeminformation` only here, so that an idle agent needs less
- * memory.
+ * Reads the host's hardware. Each probe of the hardware has its own time-out. The agent logs a failed hardware probe and leaves that part of the
+ * inventory empty, because a partial inventory is better than none. The agent loads the library `systeminformation` only here, so that an idle agent
+ * needs less memory.
  */
 export async function readInventory(hostname: string, bootId: string, log: Log): Promise<Inventory> {
   const si = await import("systeminformation");

@@ -13,7 +13,10 @@ export interface Mount {
   readonly source: string;
 }
 
-/** The mounts that a text of `/proc/PID/mountinfo` lists. The kernel writes spaces and line ends in a path as octal numbers. */
+/**
+ * Parses the text of `/proc/PID/mountinfo`, which lists the mounts that a process sees. The kernel writes spaces and line ends in a path as octal
+ * numbers.
+ */
 export function parseMounts(text: string): Mount[] {
   return text.split("\n").flatMap((line) => {
     const fields = line.split(" ");

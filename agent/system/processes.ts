@@ -2,33 +2,44 @@ import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** One process of the host, as `/proc` shows it. Processes in inner pid namespaces and of inner user namespaces are among the host's processes. */
+/**
+ * One process of the host, as `/proc` shows it. The host's processes include processes in inner pid namespaces and processes of inner user
+ * namespaces.
+ */
 export interface HostProcess {
   readonly pid: number;
-  /** When the process started, in clock ticks since boot. The pid and the start together name one process, because pids are used again. */
+  /**
+   * When the process started, in clock ticks since boot. Pid and start time together identify one process, because Linux uses each pid many times.
+   */
   readonly startTicks: string;
-  /** The real, effective, saved and file-system uid. */
+  /** The process's real, effective, saved and file-system uid. */
   readonly uids: readonly number[];
-  /** The uid with which the process's session logged in, which stays the same over `sudo` and `setuid`. Null if the process belongs to no login. */
+  /**
+   * The uid with which the process's session logged in, which `sudo` and `setuid` do not change. `loginUid` is null if the process belongs to no
+   * login session.
+   */
   readonly loginUid: number | null;
   readonly state: string;
   readonly threads: number;
   readonly comm: string;
   readonly parent: number;
-  /** The device number of the controlling terminal, or 0 without one. */
+  /** The device number of the process's controlling terminal, or 0 if the process has no terminal. */
   readonly terminal: number;
   readonly cgroups: readonly string[];
 }
 
 export interface ProcessTable {
   read(): readonly HostProcess[];
-  /** Sends a signal to a process unless the process has ended meanwhile. Returns false for a process that has ended. */
+  /** Sends a signal to a process. Returns false if the process has ended. */
   signal(process: HostProcess, signal: NodeJS.Signals): boolean;
-  /** Sends SIGKILL at once to all processes that a user may signal, so that no process can escape by starting another. */
+  /** Sends SIGKILL in one step to all processes that the user `uid` may signal, so that no process can escape by starting another process. */
   killAllOf(uid: number): Promise<void>;
-  /** Ends all processes in the cgroup of a user's logins, where the kernel can do so. Returns false where it cannot. */
+  /**
+   * Ends all processes in the cgroup of a user's login sessions, if the kernel supports `cgroup.kill`. Returns false if the kernel does not support
+   * `cgroup.kill` or the user has no such cgroup.
+   */
   killSlice(uid: number): boolean;
-  /** The kernel function in which a process waits, or an empty text. */
+  /** The name of the kernel function in which a process waits, or an empty text if Linux does not tell the function. */
   waitsIn(pid: number): string;
 }
 
@@ -66,8 +77,8 @@ export function processTableOf(root: string): ProcessTable {
         timeout: KILL_TIMEOUT_MS,
         killSignal: "SIGKILL",
       });
-      // How the child ended tells nothing new, because the caller reads the processes again and kills the rest one by one. The event "error" comes
-      // where there is no such tool.
+      // The exit status of `kill` does not matter, because the caller reads the list of processes afterwards and kills the rest one by one. Node.js
+      // emits the event "error" if the host has no /bin/kill.
       await new Promise<void>((resolve) => {
         child.once("exit", () => resolve());
         child.once("error", () => resolve());
@@ -76,7 +87,7 @@ export function processTableOf(root: string): ProcessTable {
     killSlice(uid) {
       refuse();
       try {
-        // A kernel before 5.14 has no such file, and the folder belongs to the cgroup file system, in which no file can be created.
+        // A kernel before 5.14 has no file cgroup.kill, and this call cannot create one, because nobody can create files in the cgroup file system.
         writeFileSync(`/sys/fs/cgroup/user.slice/user-${uid}.slice/cgroup.kill`, "1", { flag: "r+" });
         return true;
       } catch (error) {
@@ -95,7 +106,7 @@ function readProcess(proc: string, pid: number): HostProcess | null {
   const field = (name: string): string => new RegExp(`^${name}:\\s*(.*)$`, "m").exec(status)?.[1] ?? "";
   const uids = field("Uid").split(/\s+/).map(Number);
   const parent = Number(field("PPid"));
-  // A kernel thread's parent is kthreadd. No other process can get kthreadd as its parent.
+  // Every kernel thread has the parent kthreadd, and no other process can get kthreadd as its parent.
   if ((pid === KTHREADD || parent === KTHREADD) && uids.every((uid) => uid === 0)) return null;
   const stat = readProc(join(folder, "stat"));
   const cgroup = readProc(join(folder, "cgroup"));
@@ -124,7 +135,7 @@ function statFields(stat: string): Pick<HostProcess, "comm" | "state" | "termina
   };
 }
 
-/** Reads a file of `/proc`, and returns null if its process has ended or the kernel was built without this file. */
+/** Reads a file of `/proc`. Returns null if the file's process has ended, or if the kernel was built without the file. */
 function readProc(file: string): string | null {
   try {
     return readFileSync(file, "utf8");

@@ -11,8 +11,9 @@ import type { ResidueReading, ResidueSnapshot } from "../../shared/residue/snaps
 import { until } from "../../test/support/until.ts";
 
 /**
- * Real residue on a real kernel. Most of it is planted in private namespaces, so that the machine of the test keeps its state: a process namespace with
- * its own network, memory and mounts, in which /etc, /usr/bin and /home are layers that disappear with the namespace.
+ * These tests make real residue on a real kernel and check that the residue snapshot finds it. The tests make most residue in private namespaces for
+ * processes, network, memory and mounts, so that the test's machine keeps its state. The folders in LAYERS get an overlay, which disappears with the
+ * mount namespace.
  */
 const PROGRAM = new URL("./residue/main.ts", import.meta.url).pathname;
 const TENANT = { login_user: "ann", uid: 30_001 };
@@ -29,7 +30,7 @@ ip link set lo up
 echo ready; exec "$0" -e "process.stdin.resume()"`;
 const PRIVATE = ["--mount", "--propagation", "private", "--pid", "--fork", "--mount-proc", "--net", "--ipc", "--uts"];
 
-/** Why this machine cannot run the tests, or null. */
+/** Why this machine cannot run the tests of residue, or null. */
 function obstacle(): string | null {
   if (process.getuid?.() !== 0) return "the tests need root";
   if (PROGRAM.startsWith("/tmp/")) return "the tests hide /tmp, in which this repository is";
@@ -68,7 +69,7 @@ function findings(before: ResidueSnapshot, now: ResidueSnapshot, item: ResidueIt
   return judged.state === "clean" ? [] : judged.found.map(({ name, kind }) => `${kind} ${name}`);
 }
 
-/** The items that real processes, sockets, memory, users and settings of the private namespaces show. */
+/** The residue items for which the tests make real processes, sockets, memory, users and settings in the private namespaces. */
 const ITEMS: readonly ResidueItem[] = [
   ...(["accounts", "user_processes", "unpackaged_processes", "fake_kernel_threads", "traced_processes"] as const),
   ...(["listening_sockets", "shared_memory", "temporary_files", "sysctl", "network", "critical_files"] as const),
@@ -115,7 +116,7 @@ describe.skipIf(why !== null)(`residue in private namespaces of this machine${wh
     ...command,
   ];
   const sh = (script: string): void => void execFileSync("nsenter", inside("bash", "-c", script), { stdio: "inherit" });
-  /** Starts a program in the namespaces, which runs until all are ended. */
+  /** Starts a shell script in the private namespaces; the script's processes run until the test ends all of them. */
   const start = (script: string): void => {
     started.push(spawn("nsenter", inside("bash", "-c", script), { stdio: ["ignore", "inherit", "inherit"] }));
   };
@@ -208,7 +209,7 @@ describe.skipIf(why !== null)(`residue in private namespaces of this machine${wh
       for (const name of names)
         expect(findings(baseline, planted, item), item).toContainEqual(expect.stringContaining(name));
 
-    // The signal goes to every process of the private process namespace except its first one.
+    // `kill -KILL -1` sends SIGKILL to every process of the private process namespace except the first process.
     sh("kill -KILL -1 || true");
     await Promise.all(started.map((child) => child.exitCode ?? child.signalCode ?? once(child, "exit")));
     sh(
@@ -245,7 +246,10 @@ describe.skipIf(why !== null)("residue of the whole machine", () => {
   const mark = `muster${randomBytes(3).toString("hex")}`;
   const folder = mkdtempSync(join(tmpdir(), "muster-residue-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
-  /** Reads items of the machine. The key of the digests stays in a mount namespace of its own, so the machine gets no file. */
+  /**
+   * Reads residue items of the test's machine. The reader writes the key of the digests to a tmpfs in a separate mount namespace, so that no file
+   * stays on the machine.
+   */
   const snapshot = async (items: readonly ResidueItem[], setup = "true"): Promise<ResidueSnapshot> => {
     const script = `mount -t tmpfs tmpfs /var/lib && ${setup} && exec "$0" "$@"`;
     const command = ["sh", "-c", script, process.execPath, PROGRAM, orderOf(items)];

@@ -13,24 +13,30 @@ import {
 import { itemsFor } from "./residue/read-item.ts";
 import { isSystemdAt } from "./workers/launch.ts";
 
-/** How long a snapshot may take. The items have deadlines of their own, so this one ends only a child that hangs as a whole. */
+/**
+ * How long the reading of a residue snapshot may take. Each residue item has its own deadline, so the deadline of the snapshot ends only a child
+ * process that hangs as a whole.
+ */
 const SNAPSHOT_DEADLINE_MS = 60 * 60_000;
-/** How much later than the agent systemd ends a child that an agent has left behind. */
+/** How many seconds after SNAPSHOT_DEADLINE_MS systemd ends a child process that the agent has abandoned. */
 const SCOPE_LEFT_SECONDS = 60;
 const STDERR_KEPT = 2_000;
-/** The child's heap. A tenant may make so many files that a reader needs more, and then the child ends and the items that are left are unreadable. */
+/**
+ * The limit of the child process's JavaScript heap. A tenant may make so many files that a reader exceeds the heap limit. The child process then
+ * ends, and the residue items that are left count as unreadable.
+ */
 const HEAP_MEGABYTES = 384;
-/** The memory of the child and of the tools that it runs, in systemd's notation. */
+/** The memory limit of the child process together with the tools that it runs, in systemd's notation. */
 const MEMORY_MAX = "768M";
 
 export interface ResidueOrder {
   readonly tenant: ResidueTenant | null;
-  /** The items to read. Without `items` all items are read. */
+  /** The residue items that the child process reads. Without `items` the child process reads all residue items. */
   readonly items?: readonly ResidueItem[];
-  /** The pause between the two reads of a state that changes by itself. */
+  /** The pause between the two reads of a host state that changes by itself, for example the list of processes. */
   readonly pauseMs: number;
   readonly deadlineMs?: number;
-  /** Called before the child reads an item. */
+  /** `readResidue` calls `onItem` before the child process reads a residue item. */
   readonly onItem?: (item: ResidueItem, read: number, all: number) => void;
   readonly signal?: AbortSignal;
 }
@@ -41,8 +47,8 @@ const Line = z.strictObject({
 });
 
 /**
- * Reads the residue snapshot of a host in a child process with low priority. The deadline of the whole snapshot leaves a child that hangs in the
- * kernel behind, and the items that it has not read are unreadable.
+ * Reads the residue snapshot of a host in a child process with low priority. After the deadline of the whole snapshot, `readResidue` abandons a child
+ * process that hangs in the kernel. Residue items that the child process has not read count as unreadable.
  */
 export async function readResidue(root: string, order: ResidueOrder): Promise<ResidueSnapshot> {
   const items = order.items ?? itemsFor(order.tenant);
@@ -72,14 +78,16 @@ function startChild(
   const [command = "nice", ...args] = childCommand(order.root === "/" && isSystemdAt("/"), program);
   return spawn(command, [...args, JSON.stringify(order)], {
     stdio: ["ignore", "pipe", "pipe"],
-    // Tools of the host find their own files by these two variables. All others of the agent's variables stay with the agent.
+    // PATH and LC_ALL are the only environment variables that the host's tools need. The child process gets no other environment variable of the
+    // agent.
     env: { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
   });
 }
 
 /**
- * The command that starts the child. Where systemd runs, the child gets a scope of its own with a memory limit, so that the child cannot use up the
- * memory of the agent's unit. A scope changes neither the child's parent nor its pipes.
+ * The command line that starts the child process of a residue snapshot. On a host with systemd, the child process runs in a separate scope with a
+ * memory limit, so that it cannot use up the memory of the agent's unit. A systemd scope changes neither the parent nor the pipes of the child
+ * process.
  */
 export function childCommand(hasSystemd: boolean, program: string): string[] {
   const properties = [`MemoryMax=${MEMORY_MAX}`, `RuntimeMaxSec=${SNAPSHOT_DEADLINE_MS / 1000 + SCOPE_LEFT_SECONDS}`];
@@ -92,7 +100,7 @@ export function childCommand(hasSystemd: boolean, program: string): string[] {
   ];
 }
 
-/** Waits until the child has ended or the deadline has passed, and returns a text that says how the child ended. */
+/** Waits until the child process has ended or the deadline has passed. Returns a text that says how the child process ended. */
 function childEnd(child: ChildProcess, order: ResidueOrder, onLine: (line: string) => void): Promise<string> {
   return new Promise((resolve) => {
     let said = "";
@@ -134,7 +142,10 @@ function childEnd(child: ChildProcess, order: ResidueOrder, onLine: (line: strin
   });
 }
 
-/** The items beyond the size of a snapshot are unreadable. The order of the items is fixed, so the same state always gives the same snapshot. */
+/**
+ * Marks residue items as unreadable if they do not fit into MAX_SNAPSHOT_BYTES. The order of the residue items is fixed, so that the same state of a
+ * host always gives the same snapshot.
+ */
 function withinSize(readings: readonly (readonly [ResidueItem, ResidueReading])[]): ResidueSnapshot {
   let left = MAX_SNAPSHOT_BYTES;
   return Object.fromEntries(

@@ -28,21 +28,21 @@ import { readDiskPicture } from "./storage/block-devices.ts";
 import { launcherFor, ownProgram } from "./workers/launch.ts";
 import { Workers } from "./workers/workers.ts";
 
-/** The folder with the files of works that run outside the agent's process. */
+/** The folder with the files of work that runs in worker processes, outside the agent's process. */
 const WORK_FOLDER = "/var/lib/muster/agent/work";
 
 const UNLOCK_TIMEOUT_MS = 60_000;
 
 /**
- * All operations on the host that the agent may use. Handlers of tasks have no other access to the host. Paths in the methods of `System` are the
- * host's own (`/etc/...`), without the root.
+ * All operations on the host that the agent may use. The handlers of tasks have no other access to the host than the interface `System`. Paths in the
+ * methods of `System` are the host's own paths, for example `/etc/hostname`, without `root`.
  */
 export interface System {
   readonly root: string;
   readonly run: RunTool;
-  /** Runs heavy or possibly hanging work outside the agent's process. */
+  /** Runs heavy or possibly hanging work in worker processes, outside the agent's process. */
   readonly workers: Workers;
-  /** Runs a tool that may hang in a driver. After its deadline the tool is ended, or abandoned if it hangs in the kernel. */
+  /** Runs a tool that may hang in a driver. `attempt` ends a tool after the tool's deadline, or abandons a tool that hangs in the kernel. */
   readonly attempt: AttemptTool;
   read(path: string): Promise<string | null>;
   write(path: string, text: string, mode: number): Promise<void>;
@@ -52,12 +52,12 @@ export interface System {
   isPresent(path: string): Promise<boolean>;
   /** Returns the sorted names in a folder. For a missing folder the list of names is empty. */
   list(path: string): Promise<string[]>;
-  /** What is at a path, without following a symbolic link at the path's end. Null if there is nothing. */
+  /** What is at a path, without following a symbolic link at the path's end. `entry` returns null if nothing is at the path. */
   entry(path: string): Promise<Entry | null>;
   makeHome(path: string, uid: number, gid: number): Promise<void>;
   /** Renames a file in a folder that only root can change. */
   rename(from: string, to: string): Promise<void>;
-  /** Writes a file into a user's home, which the user may change meanwhile. */
+  /** Writes a file into a user's home, which the user may change at the same time. */
   writeOwned(file: OwnedFile): Promise<void>;
   /** Removes a file or folder without following symbolic links and without entering mounts, and says what is left. */
   removeConfined(path: string, limits: RemovalLimits): Promise<Removal>;
@@ -75,11 +75,11 @@ export interface System {
   residue(order: ResidueOrder): Promise<ResidueSnapshot>;
   /** Finds the processes that have a character device of the given major numbers open or mapped. */
   deviceHolders(majors: ReadonlySet<number>): HolderWalk;
-  /** Signals a process, if it is still the one that was found. Returns false if it has ended. */
+  /** Sends a signal to a process that `deviceHolders` found. Returns false if that process has ended. */
   signalHolder(holder: DeviceHolder, signal: "SIGTERM" | "SIGKILL"): boolean;
 }
 
-/** `program` is the program of a worker, with its arguments: the agent's own program, or a test's. */
+/** The argument `program` is the command line of a worker process: the agent's own program, or a program of a test. */
 export function systemAt(root: string, log: Log, program: readonly string[] = ownProgram()): System {
   const at = (path: string): string => join(root, path);
   const bootId = () => readBootId(root);
@@ -113,7 +113,7 @@ export function systemAt(root: string, log: Log, program: readonly string[] = ow
     macs: () => readMacs(root),
     uptimeSeconds,
     inventory: async () => readInventory(await hostname(), await bootId(), log),
-    // An idle agent needs less memory without the readers.
+    // The agent loads the readers of residue only here, so that an idle agent needs less memory.
     residue: async (order) => (await import("./residue.ts")).readResidue(root, order),
     deviceHolders: (majors) => walkDeviceHolders(root, majors),
     signalHolder: (holder, signal) => signalHolder(root, holder, signal),

@@ -14,13 +14,13 @@ type Failure = Extract<TaskReply<Type>, { ok: false }>;
 
 const TOOL_TIMEOUT_MS = 30_000;
 const SHELL = "/bin/bash";
-/** No password has this hash. A hash that begins with `!` would make sshd refuse also keys where it does not use PAM. */
+/** No password has the hash `*`. With a hash that begins with `!`, an sshd that does not use PAM would refuse SSH keys too. */
 const NO_PASSWORD = "*";
 const commentOf = (allocationId: string): string => `Muster allocation ${allocationId}`;
 
 /**
- * Makes a tenant's account step by step. Each step first looks at what the host has, so a run after a killed agent continues, and a run on a finished
- * account changes nothing but the SSH keys and the sudo rights.
+ * Makes a tenant's account step by step. Each step first reads what the host has, so that a run after a killed agent continues the account. A run on
+ * a complete account changes only the SSH keys and the sudo rights.
  */
 export const grantUser =
   (system: System): TaskHandlers[Type] =>
@@ -63,7 +63,7 @@ export const grantUser =
     }
   };
 
-/** The reason why the account must not be made, or null. */
+/** The reason why the agent must not make the tenant's account, or null. */
 async function refusal(system: System, input: Input): Promise<Failure | null> {
   const { allocation_id, login_user } = input;
   const record = await readRecord(system, allocation_id);
@@ -94,7 +94,10 @@ const exists = (message: string): Failure => ({
   message: `${message} Choose another login name, or remove the account or group.`,
 });
 
-/** The record proves the ownership, and the comment shows it to people. A tenant with root may have changed the comment of a finished account. */
+/**
+ * Whether Muster made the account: the allocation's record on the host proves it, and the account's comment shows it to people. A tenant with root
+ * rights may have changed the comment of a complete account.
+ */
 const isOurs = (account: Account, record: AllocationRecord): boolean =>
   account.uid === record.uid && (record.state === "granted" || account.comment === commentOf(record.allocation_id));
 
@@ -150,7 +153,7 @@ async function ensureAccount(system: System, record: AllocationRecord): Promise<
   };
   const was = await isComplete();
   if (!was) {
-    // A killed `useradd` may have left the account in one of the two files.
+    // A killed `useradd` may have left the account in only one of /etc/passwd and /etc/shadow.
     const half = parseAccounts(await system.read("/etc/passwd")).some(({ name }) => name === login_user);
     if (half) await tool(system, "userdel", [login_user]);
     if (half) await ensureGroup(system, record);
@@ -161,7 +164,7 @@ async function ensureAccount(system: System, record: AllocationRecord): Promise<
   return cleaningStep("account", login_user, "ok", was ? "The account was there." : "The account was made.", evidence);
 }
 
-/** The account gets no subordinate ids: they would go to a later account, with the files that they own. */
+/** The account gets no subordinate ids, because a later account would get the same ids and with them the files that belong to those ids. */
 const useraddArguments = ({ allocation_id, login_user, uid, home }: AllocationRecord): string[] => [
   ...["--uid", String(uid), "--gid", String(uid), "--home-dir", home, "--no-create-home", "--no-log-init"],
   ...["--shell", SHELL, "--comment", commentOf(allocation_id), "--password", NO_PASSWORD],
@@ -183,7 +186,9 @@ async function writeKeys(system: System, { home, uid }: AllocationRecord, input:
   return cleaningStep("keys", `${home}/.ssh/authorized_keys`, "ok", `The file has ${count} keys.`, { keys: count });
 }
 
-/** The new file counts only after `visudo` has checked it and it has its final name. */
+/**
+ * Sets the account's sudo rights. A new sudoers file takes effect only after `visudo` has checked the file and the agent has given it its final name.
+ */
 async function setSudo(system: System, record: AllocationRecord, root: boolean): Promise<Step> {
   const file = sudoersFile(record.allocation_id);
   if (!root) {

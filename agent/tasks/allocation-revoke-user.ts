@@ -16,7 +16,7 @@ type Type = "allocation.revoke_user";
 type Input = TaskInput<Type>;
 type Part = (revocation: Revocation) => Promise<RevokeStep>;
 
-/** The parts before the processes end prevent that new ones begin. */
+/** The steps that run before the agent ends the tenant's processes. These steps prevent new processes of the tenant. */
 const BEFORE: Partial<Record<RevokeStepName, Part>> = {
   lock: lockAccount,
   sudo: removeSudo,
@@ -36,8 +36,8 @@ const AFTER: Partial<Record<RevokeStepName, Part>> = {
 };
 
 /**
- * Removes a tenant's account with everything that runs or waits for it. The account itself goes last, so a killed agent finds the account again. A part
- * that fails does not prevent the next parts, and its step says what is left.
+ * Removes a tenant's account with everything that runs or waits for it. The agent removes the account itself last, so that a restarted agent still
+ * finds the account. A failed step does not prevent the next steps, and its message says what is left on the host.
  */
 export const revokeUser =
   (system: System, timing?: EndTiming): TaskHandlers[Type] =>
@@ -94,7 +94,7 @@ const survive = ({ login_user }: Input, survivors: string): TaskReply<Type> => (
   message: `Processes of ${login_user} did not end after SIGKILL: ${survivors}. The account is locked and still there. Reboot the host.`,
 });
 
-/** The reason why the account is not the one that Muster made, or null. */
+/** The reason why Muster did not make the account with the tenant's login name, or null. */
 async function refusal(system: System, input: Input, record: AllocationRecord | null): Promise<TaskReply<Type> | null> {
   const accounts = parseAccounts(await system.read("/etc/passwd"));
   const foreign = (message: string): TaskReply<Type> => ({
@@ -126,7 +126,7 @@ async function tenantOf(system: System, record: AllocationRecord): Promise<Tenan
   return { allocationId, loginUser, uid, home, subUids };
 }
 
-/** The steps on a host whose present image never had an account for the allocation. */
+/** The steps of a revocation on a host whose present image never had an account for the allocation. */
 const nothingToDo = ({ login_user, plan }: Input): RevokeStep[] =>
   REVOKE_STEPS.map((step) =>
     cleaningStep(

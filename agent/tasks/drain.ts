@@ -7,7 +7,7 @@ import type { System } from "../system/system.ts";
 import { isCancelledByHub } from "./cancelled.ts";
 
 const MARK = "/var/lib/muster/agent/drain.json";
-/** While the file /etc/nologin exists, only root can log in (pam_nologin). */
+/** While the file /etc/nologin exists, only root can log in to the host (pam_nologin). */
 export const NOLOGIN = "/etc/nologin";
 export const NOLOGIN_START = "This host is being drained by Muster";
 const TOOL_TIMEOUT_MS = 15_000;
@@ -153,8 +153,8 @@ async function readSessions(system: System): Promise<LoginSession[]> {
 }
 
 /**
- * The login sessions and the terminals of users without a listed session. Such a terminal is for example one of `screen`, which stays open after its
- * user has logged out. Only a drain with force waits for these terminals and ends them.
+ * The login sessions and the terminals of users without a listed session. For example, a terminal of the program `screen` stays open after its user
+ * has logged out. Only a drain with `force` waits for terminals without a login session and ends their processes.
  */
 async function readAllSessions(system: System): Promise<LoginSession[]> {
   const listed = await readSessions(system);

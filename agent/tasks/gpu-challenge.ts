@@ -22,8 +22,8 @@ interface Outcome {
 const LOOK_EVERY_MS = 100;
 
 /**
- * Passes the questions of the hub to the workers that hold the memory, and returns their answers when the memory is zeroed and free. A worker answers
- * one challenge, and its answer stays in a file. So a repeated delivery of the task returns the same answers.
+ * Passes the hub's challenge to the worker processes that hold GPU memory. The task returns their answers when the GPU memory is zeroed and free. A
+ * worker process answers only one challenge and keeps its answer in a file, so that a repeated delivery of the task returns the same answers.
  */
 export const gpuChallenge =
   (system: System, lookEveryMs: number = LOOK_EVERY_MS): TaskHandlers[Type] =>
@@ -52,7 +52,7 @@ async function ask(system: System, input: Input, { uuid, blocks }: Gpu, asking: 
   const challenge = { nonce: input.nonce, blocks };
   if ((await readExchange(system, folder, COMMITMENT_FILE, GpuCommitment)) === null)
     return failed(uuid, "not_committed", `No worker committed to the memory of GPU ${uuid} for this task.`);
-  // The first challenge stays, because a worker that answers twice would let the host choose.
+  // A later challenge never replaces the first one: if a worker process answered two challenges, a dishonest host could choose between the answers.
   if ((await system.read(`${folder}/${CHALLENGE_FILE}`)) === null)
     await writeExchange(system, folder, CHALLENGE_FILE, challenge);
   const until = performance.now() + input.deadline_seconds * 1000;

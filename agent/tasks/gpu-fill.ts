@@ -15,8 +15,9 @@ type Step = TaskResult<Type>["steps"][number];
 const TIMING: FillTiming = { lookEveryMs: 250, endWithinMs: 60_000, tellEveryMs: 2_000 };
 
 /**
- * Starts a worker for each GPU, and returns what the workers commit to. The workers go on after the task's end: they hold the memory for the
- * challenge. A restarted agent finds the workers of the task, or their commitments, and starts none twice.
+ * Starts a worker process for each GPU, and returns the commitments of the worker processes. After the end of the task `node.gpu_fill`, the worker
+ * processes still hold the GPU memory, so that they can answer the hub's challenge. A restarted agent finds the task's worker processes or their
+ * commitments, and starts no worker process twice.
  */
 export const gpuFill =
   (system: System, timing: FillTiming = TIMING): TaskHandlers[Type] =>
@@ -72,7 +73,7 @@ const unsupported = (pciAddress: string): FillOutcome => ({
   message: `GPU ${pciAddress} is not overwritten. ${GPU_FAULTS.unsupported}`,
 });
 
-/** The driver has already hung since the host's last boot, so no further worker is started. */
+/** The outcome of a GPU whose driver has hung since the host's last boot: the agent starts no further worker process for that GPU. */
 const wedged = (message: string): FillOutcome => ({
   commitment: null,
   fault: "driver_wedged",
@@ -101,7 +102,7 @@ function stepOf(gpu: Gpu, { commitment, markedBytes, fault, message }: FillOutco
   return { step: "gpu_fill", target: nameOf(gpu), outcome, message: message.slice(0, 512), evidence };
 }
 
-/** The figures of a commitment that a person reads first. The whole commitment is in the task's result. */
+/** The figures of a GPU's commitment that a person reads first. The result of the task `node.gpu_fill` contains the whole commitment. */
 const evidenceOf = (one: GpuCommitment) => ({
   allocated_bytes: one.allocated_bytes,
   total_bytes: one.total_bytes,
@@ -115,12 +116,12 @@ const evidenceOf = (one: GpuCommitment) => ({
   check_bytes_per_second: perSecond(one.allocated_bytes, one.check_ms),
 });
 
-/** A time below a millisecond counts as one, so that no figure is infinite. */
+/** A time below one millisecond counts as one millisecond, so that the quotient is never infinite. */
 const perSecond = (bytes: number, ms: number): number => Math.round((bytes * 1000) / Math.max(ms, 1));
 
 type Progress = TaskProgress<Type>;
 
-/** Collects the progress of all workers into one report, which is sent at most every `everyMs`. */
+/** Collects the progress of all GPUs' worker processes into one report, and sends the report at most once every `everyMs`. */
 class ToldGpus {
   readonly #gpus = new Map<string, Progress["gpus"][number]>();
   readonly #tell: (progress: Progress) => void;

@@ -12,8 +12,9 @@ const GIVE_BACK_SECONDS = 900;
 const Step = z.enum(GPU_STEPS);
 
 /**
- * Resets the GPUs of the host and reports their state before and after. The cleaning runs outside the agent (decision C6). If the cleaning's process
- * is lost or cancelled, the handler starts another process that gives back what the cleaning had stopped.
+ * Resets the GPUs of the host, and reports the GPUs' state before and after the reset. The cleaning of the GPUs runs in a worker process outside the
+ * agent (decision C6). If the cleaning's worker process is lost or cancelled, the handler starts another worker process, which restarts the services
+ * that the cleaning had stopped.
  */
 export const gpuScrub =
   (system: System): TaskHandlers["node.gpu_scrub"] =>
@@ -53,7 +54,9 @@ export const gpuScrub =
     };
   };
 
-/** Gives back what the cleaning had taken away. Returns null on success, otherwise what is missing. */
+/**
+ * Restarts the services and reloads the kernel modules that the GPU cleaning had stopped. Returns null on success, otherwise what is still missing.
+ */
 async function giveBack(system: System, taskId: string): Promise<string | null> {
   const end = await system.workers.perform({
     taskId,
@@ -61,7 +64,7 @@ async function giveBack(system: System, taskId: string): Promise<string | null> 
     work: GPU_GIVE_BACK_WORK,
     input: {},
     deadlineSeconds: GIVE_BACK_SECONDS,
-    // What was stopped must come back also if the hub has cancelled the task.
+    // The stopped services must run again even if the hub has cancelled the task, so this signal is never aborted.
     signal: new AbortController().signal,
     endsWith: () => false,
     progress: () => undefined,

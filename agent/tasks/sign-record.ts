@@ -9,9 +9,9 @@ type Handler = TaskHandlers["node.sign_record"];
 type Reply = Awaited<ReturnType<Handler>>;
 type Refusal = Exclude<Reply, { ok: true }>;
 
-/** What the agent knows of itself and of its own tasks, with which it compares a record. */
+/** The agent's knowledge of its own identity and tasks, with which the agent compares a sanitization record. */
 export interface RecordEvidence {
-  /** The identity on disk. A certificate renewal may have replaced the identity since the agent started. */
+  /** Reads the agent's identity from disk. A certificate renewal may have replaced the agent's identity since the agent started. */
   readonly identity: () => Promise<{
     readonly nodeId: NodeId;
     readonly tls: { readonly cert: string; readonly key: string };
@@ -23,8 +23,8 @@ export interface RecordEvidence {
 const refuse = (error: Refusal["error"], message: string): Refusal => ({ ok: false, error, message });
 
 /**
- * Signs a sanitization record (architecture 14.5). The agent signs only a record about its own node that names its present certificate and boot. A
- * record with another result of a task than the journal has is refused.
+ * Signs a sanitization record (architecture 14.5). The agent signs only a record about its own node that names the agent's present certificate and
+ * the host's present boot id. The agent refuses a sanitization record if the record's result of a task differs from the agent's journal.
  */
 export const signRecord =
   (system: System, evidence: RecordEvidence): Handler =>
@@ -81,7 +81,8 @@ const differing = (named: Agent, own: Agent): keyof Agent | undefined =>
   (Object.keys(own) as (keyof Agent)[]).find((member) => named[member] !== own[member]);
 
 /**
- * Compares the record's results with the agent's journal. A task without a result supports no claim of the record, so the agent does not compare it.
+ * Compares the task results in a sanitization record with the agent's journal. A task without a result supports no claim of the record, so the agent
+ * does not compare it.
  */
 function compare(
   record: SignableRecord,

@@ -20,13 +20,13 @@ type Step = TaskResult<typeof TYPE>["steps"][number];
 
 const HOUR_S = 3_600;
 const EMPTY_WITHIN_S = 4 * HOUR_S;
-/** A data disk of 30 TB takes about half a day at 1 GB in a second. */
+/** Filling a data disk of 30 TB takes about eight hours at 1 GB in a second. */
 const FILL_WITHIN_S = 24 * HOUR_S;
 const WEKA_WITHIN_S = 900;
 const FSTAB = "/etc/fstab";
 const TEMPORARY_FOLDERS = ["/tmp", "/var/tmp"];
 
-/** One step of the cleanup: what it is called, what it works on, and the work that does it. */
+/** One step of a storage cleanup, with its name, its target and the kind of work that performs the step. */
 interface PlannedStep {
   readonly step: Step["step"];
   readonly target: string;
@@ -37,8 +37,8 @@ interface PlannedStep {
 }
 
 /**
- * Cleans the host's storage, one step after the other. Each step is a work outside the agent's process. After a restart of the agent the same steps
- * are planned again from the same input: the works that have ended give their results, and the work that runs is followed.
+ * Cleans the host's storage, one step after the other. Each step of a storage cleanup runs in a worker process outside the agent. A restarted agent
+ * plans the same steps from the same input. The agent takes the results of ended worker processes and follows the running one.
  */
 export const storageCleanup =
   (system: System): TaskHandlers[typeof TYPE] =>
@@ -127,7 +127,10 @@ const fillStep = (path: string): PlannedStep => ({
   deadlineSeconds: FILL_WITHIN_S,
 });
 
-/** A fill that is not needed, because the folder could not be opened or an earlier folder is on the same file system. Otherwise null. */
+/**
+ * The skipped step if a folder's free space need not be overwritten, otherwise null. The folder could not be opened, or an earlier folder is on the
+ * same file system.
+ */
 function skippedFill(one: PlannedStep, earlier: readonly Step[]): Step | null {
   if (one.step !== "free_space") return null;
   const emptied = earlier.filter(({ step }) => step !== "free_space");
@@ -140,7 +143,10 @@ function skippedFill(one: PlannedStep, earlier: readonly Step[]): Step | null {
     : stepOf(one, "skipped", `The free space of this file system is the work of the step for ${first?.target}.`);
 }
 
-/** The step of the Weka client on a host that has none. Otherwise null. An installed client stays, so the answer is the same after a restart. */
+/**
+ * The skipped step `weka_mounts` if the host has no Weka client and no Weka file system, otherwise null. The cleanup leaves an installed Weka client
+ * on the host, so `skippedWeka` gives the same answer after a restart of the agent.
+ */
 async function skippedWeka(system: System, one: PlannedStep): Promise<Step | null> {
   if (one.step !== "weka_mounts") return null;
   const isPresent = await Promise.all(["/opt/weka", "/proc/wekafs"].map((path) => system.isPresent(path)));
@@ -148,7 +154,10 @@ async function skippedWeka(system: System, one: PlannedStep): Promise<Step | nul
   return stepOf(one, "skipped", "This host has no Weka client and no Weka file system.");
 }
 
-/** Removes the tenant's Weka lines from /etc/fstab. The edit changes nothing when it is repeated, so it needs no work of its own. */
+/**
+ * Removes the tenant's Weka lines from /etc/fstab. A second edit of /etc/fstab changes nothing, so the agent edits the file itself, without a worker
+ * process.
+ */
 async function cleanFstab(system: System, prefixes: readonly string[]): Promise<Step> {
   const step = (outcome: Step["outcome"], message: string, evidence: Step["evidence"] = {}): Step =>
     cleaningStep("weka_fstab", FSTAB, outcome, message, evidence);
@@ -165,8 +174,8 @@ async function cleanFstab(system: System, prefixes: readonly string[]): Promise<
 }
 
 /**
- * The step of each disk that the order names. This agent has no method to erase a disk yet, so a disk that may be erased is `unsupported`. A disk that
- * must not be erased is `failed`, with the reason.
+ * The cleaning steps of the disks that the task's order names. The agent has no method to erase a disk, so the step of a disk that may be erased ends
+ * as `unsupported`. The step of a disk that must not be erased ends as `failed`, with the reason.
  */
 function diskSteps(system: System, disks: Input["disks"]): Step[] {
   if (disks.length === 0) return [];

@@ -13,8 +13,8 @@ type Step = CleaningStep & { readonly step: (typeof TERMINAL_STEPS)[number] };
 const TOOL_TIMEOUT_MS = 15_000;
 
 /**
- * Ends login sessions by the login manager, and then the processes that still have a terminal. A session that the login manager does not list, for
- * example one of `su` or of a host without systemd, is counted by its terminal.
+ * Ends login sessions by the login manager, and afterwards the processes that still have a terminal. The login manager does not list every session,
+ * for example not a session of `su`. The task counts such a session by its terminal.
  */
 export const terminalClose =
   (system: System, timing: EndTiming = END_TIMING): TaskHandlers["terminal.close"] =>
@@ -31,7 +31,7 @@ export const terminalClose =
       const fault = await toolFault(system, "loginctl", ["terminate-session", id]);
       if (fault !== null) faults.push(fault);
     }
-    // The processes of the ended sessions are among these, because the login manager may leave them.
+    // `endProcesses` also ends processes of the ended login sessions, because the login manager may leave such processes alive.
     const ownership = { owns: onTerminal, isOwnUid: () => false, slice: null };
     const ended = await endProcesses(system.processes, ownership, run.signal, timing);
     const left = (await sessionsOf(system, isTheirs)) ?? [];
@@ -62,7 +62,7 @@ export const terminalClose =
     };
   };
 
-/** The ids of the login sessions, or null on a host without systemd. The list leaves out sessions of system users. */
+/** The ids of the login sessions, or null on a host without systemd. `sessionsOf` leaves out the sessions of system users. */
 async function sessionsOf(system: System, isTheirs: (uid: number) => boolean): Promise<string[] | null> {
   if (!(await isSystemdRunning(system))) return null;
   const { exitCode, stdout, stderr } = await system.run("loginctl", ["list-sessions", "--no-legend"], TOOL_TIMEOUT_MS);

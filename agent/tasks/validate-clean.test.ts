@@ -45,7 +45,10 @@ const foundIn = (baseline: ResidueSnapshot, now: ResidueSnapshot, item: ResidueI
   return judged.state === "found" ? judged.found.map(({ name, kind }) => `${kind} ${name}`) : [judged.state];
 };
 
-/** Residue that consists of files: the item, the finding, and the files that make it. A file's text may stand for a kernel's file. */
+/**
+ * Residue that consists of files: the item of the snapshot, the finding, and the files that cause the finding. A test file may stand for a file of
+ * the kernel, for example in /sys.
+ */
 const PLANTS: readonly (readonly [ResidueItem, string, Readonly<Record<string, string>>])[] = [
   ["accounts", "added account ann", { "etc/passwd": `${PASSWD}ann:x:1001:1001::/home/ann:/bin/bash\n` }],
   ["accounts", "changed password root", { "etc/shadow": "root:$y$new:19000::::::\n" }],
@@ -138,14 +141,14 @@ const PLANTS: readonly (readonly [ResidueItem, string, Readonly<Record<string, s
   ["time_servers", "added /etc/chrony/chrony.conf", { "etc/chrony/chrony.conf": "server x\n" }],
   ["rdma", "added 4 virtual functions of eth0", { "sys/class/net/eth0/device/sriov_numvfs": "4\n" }],
 ];
-/** Items that only a real kernel can show; residue-on-linux.test.ts tests them. */
+/** The residue items that only a real kernel can show. The tests in residue-on-linux.test.ts cover these items. */
 const OF_KERNEL: readonly ResidueItem[] = [
   ...(["tenant_processes", "user_processes", "unpackaged_processes", "fake_kernel_threads"] as const),
   ...(["traced_processes", "listening_sockets", "gpu_state", "gpu_holders"] as const),
 ];
 const OF_DISK: readonly ResidueItem[] = ["ownerless_files", "tenant_files", "setuid_files", "file_capabilities"];
 
-/** The modes of files that are not 0644. */
+/** The modes of the test's files that have another mode than 0644. */
 const MODES: Readonly<Record<string, number>> = { "etc/shadow": 0o600, "usr/bin/bash": 0o755 };
 
 function statusOf(...names: readonly string[]): string {

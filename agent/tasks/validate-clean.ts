@@ -2,14 +2,18 @@ import type { ResidueItem } from "../../shared/residue/items.ts";
 import type { TaskHandlers } from "../../shared/tasks/index.ts";
 import type { System } from "../system/system.ts";
 
-/** How often the task repeats its progress while one item is read. A progress report renews the task's lease of 300 s. */
+/**
+ * How often the task `node.validate_clean` repeats its progress while it reads one residue item. A progress report renews the task's lease of 300 s.
+ */
 const PROGRESS_EVERY_MS = 60_000;
-/** The pause between the two reads of a state that changes by itself. Most jobs of cron end within this time. */
+/**
+ * The pause between the two reads of a host state that changes by itself, for example the list of processes. Most jobs of cron end within PAUSE_MS.
+ */
 const PAUSE_MS = 3_000;
 
 /**
- * Reads the residue snapshot of the host. The handler changes nothing on the host except the key of the host's digests, so the input `plan` makes no
- * difference.
+ * Reads the residue snapshot of the host. The handler of `node.validate_clean` changes nothing on the host except the key of the host's digests, so
+ * the input `plan` has no effect.
  */
 export const validateClean =
   (system: System, pauseMs = PAUSE_MS): TaskHandlers["node.validate_clean"] =>

@@ -7,14 +7,14 @@ import { LOG_FILE } from "./work-files.ts";
 import { WORKER_ARGUMENT } from "./worker-program.ts";
 
 const START_TIMEOUT_MS = 30_000;
-/** How long systemd waits after SIGTERM before it sends SIGKILL. */
+/** How many seconds after SIGTERM systemd sends SIGKILL to a worker process. */
 const STOP_SECONDS = 10;
-/** systemd creates the folder at boot, so the folder tells that systemd runs (sd_booted(3)). */
+/** systemd creates the folder /run/systemd/system at boot, so the folder's existence shows that systemd runs (sd_booted(3)). */
 const SYSTEMD_RUNS = "/run/systemd/system";
 export const isSystemdAt = (root: string): boolean => existsSync(join(root, SYSTEMD_RUNS));
 
 export interface Launch {
-  /** The folder with the order, the result and the log of the work. */
+  /** The folder with the order, the result and the log of a worker process's work. */
   readonly folder: string;
   readonly name: string;
   readonly deadlineSeconds: number;
@@ -22,24 +22,24 @@ export interface Launch {
 }
 
 export interface Launcher {
-  /** Whether systemd runs on the host and enforces deadline and memory limit. */
+  /** Whether systemd runs on the host and enforces a worker process's deadline and memory limit. */
   readonly hasSystemd: boolean;
   launch(launch: Launch): Promise<void>;
 }
 
-/** The program of the agent itself, with its arguments, to which the worker's arguments are added. */
+/** The command line of the agent's own program. The launcher appends the arguments of a worker process. */
 export const ownProgram = (): readonly string[] => [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)];
 
 /**
- * Starts workers as transient units of systemd. Where no systemd runs, a worker is a child in a session of its own, with a supervisor that survives
- * the agent and enforces the deadline.
+ * Starts each worker process as a transient unit of systemd. On a host without systemd, the launcher starts a supervisor in a separate session. The
+ * supervisor survives the agent and enforces the worker process's deadline.
  */
 export function launcherFor(root: string, run: RunTool, program: readonly string[] = ownProgram()): Launcher {
   const hasSystemd = isSystemdAt(root);
   return { hasSystemd, launch: hasSystemd ? asUnit(run, program) : asChild(program) };
 }
 
-/** The arguments of systemd-run for a worker. */
+/** The arguments with which `systemd-run` starts a worker process. */
 export const unitArguments = (launch: Launch, program: readonly string[]): string[] => [
   `--unit=muster-work-${launch.name}`,
   "--collect",
@@ -66,7 +66,7 @@ const asUnit =
   (run: RunTool, program: readonly string[]): Launcher["launch"] =>
   async (launch) => {
     const { exitCode, stderr } = await run("systemd-run", unitArguments(launch, program), START_TIMEOUT_MS);
-    // systemd-run also fails if an earlier agent started the unit and was killed before the unit told that it runs.
+    // `systemd-run` fails if the unit exists already. An agent may have started the unit and been killed before the unit reported its start.
     if (exitCode !== 0 && !/already (loaded|exists)/.test(stderr))
       throw new Error(`systemd-run ended with status ${exitCode}: ${stderr.slice(-500)}`);
   };
@@ -91,7 +91,7 @@ const asChild =
     }
   };
 
-/** The last lines that a worker wrote to its log, for a message to an operator. */
+/** The last lines that a worker process wrote to its log file, for a message to an operator. */
 export function lastLines(folder: string): string {
   try {
     return readFileSync(join(folder, LOG_FILE), "utf8").slice(-500).trim();

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { uptime } from "node:os";
 
-/** What Linux says about a process in /proc/<pid>/stat. */
+/** The facts about a process that Linux tells in /proc/<pid>/stat. */
 export interface ProcessFacts {
   readonly pid: number;
   /** The state letter of the process, for example R (runs), S (sleeps), D (blocked in the kernel) or Z (ended). */
@@ -19,17 +19,17 @@ export function readProcess(pid: number): ProcessFacts | null {
     if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ESRCH")) return null;
     throw error;
   }
-  // The second field of the file is the program's name in parentheses, which may itself contain spaces and parentheses.
+  // The second field of /proc/<pid>/stat is the program's name in parentheses. The name may contain spaces and parentheses.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
   return { pid, state: fields[0] ?? "?", session: Number(fields[3]), startTicks: fields[19] ?? "" };
 }
 
 const hasEnded = (facts: ProcessFacts): boolean => facts.state === "Z" || facts.state === "X";
 
-/** The processes that are alive of the session whose leader was the worker: the worker itself and the tools that it runs. */
+/** The living processes of the session that a worker process leads: the worker process itself and the tools that it started. */
 export function aliveInSession(leader: { readonly pid: number; readonly start_ticks: string }): ProcessFacts[] {
   const first = readProcess(leader.pid);
-  // Linux gives a pid to a new process only when no process of the session with the same number is left.
+  // Linux reuses the pid of a session's leader only when the session has no process left.
   if (first !== null && first.startTicks !== leader.start_ticks) return [];
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -42,13 +42,13 @@ export function isLeaderAlive(leader: { readonly pid: number; readonly start_tic
   return facts !== null && facts.startTicks === leader.start_ticks && !hasEnded(facts);
 }
 
-/** The kernel function in which a process waits, or an empty text if Linux does not tell. */
+/** The name of the kernel function in which a process waits, or an empty text if Linux does not tell the function. */
 export function waitChannel(pid: number): string {
   try {
     const text = readFileSync(`/proc/${pid}/wchan`, "utf8").trim();
     return text === "0" ? "" : text;
   } catch (error) {
-    // A process that ended meanwhile, or a kernel without the file, has no wait channel to report.
+    // The process has ended, or the kernel has no file `wchan`.
     if (error instanceof Error && "code" in error) return "";
     throw error;
   }
@@ -56,5 +56,8 @@ export function waitChannel(pid: number): string {
 
 export const bootSeconds = (): number => uptime();
 
-/** The boot id of the running kernel. A worker is a process of the running kernel, also where a folder stands for the host. */
+/**
+ * The boot id of the running kernel. `kernelBootId` reads the real /proc even if a folder stands for the host, because a worker is a process of the
+ * running kernel.
+ */
 export const kernelBootId = (): string => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();

@@ -5,8 +5,9 @@ import { Json } from "../../../shared/json.ts";
 import { isMissing } from "../files.ts";
 
 /**
- * The files with which agent and worker talk, all in the folder of one work. The agent writes the order. The worker creates `started.json`, and
- * whoever creates it is the only process that performs the work. A reader therefore never needs a pipe to the worker.
+ * The names of the files by which the agent and a worker process communicate. Each piece of work has a separate folder for its files. The agent
+ * writes `order.json`. Only the worker process that creates `started.json` performs the work. Because of the files, the agent needs no pipe to the
+ * worker process.
  */
 export const ORDER_FILE = "order.json";
 export const STARTED_FILE = "started.json";
@@ -19,17 +20,23 @@ export const WorkOrder = z.strictObject({
   kind: z.string().min(1).max(64),
   root: z.string().startsWith("/"),
   input: Json,
-  /** How long the work may run, from its start. */
+  /** How many seconds the work may run, counted from its start. */
   deadline_seconds: z.int().min(1),
 });
 export type WorkOrder = z.output<typeof WorkOrder>;
 
-/** Which process performs the work. Boot id and start time identify the process for ever; a pid alone is used again. */
+/**
+ * The worker process that performs the work. Boot id, pid and start time together identify the process for ever, because Linux uses each pid many
+ * times.
+ */
 export const WorkStarted = z.strictObject({
   pid: z.int().min(1),
   start_ticks: z.string().regex(/^\d+$/),
   boot_id: z.string().min(1),
-  /** The host's time since its boot at the start of the work. No person or server changes this time, as they may change the host's clock. */
+  /**
+   * The seconds from the host's boot to the start of the work. The time since boot, unlike the host's clock, is never set by a person or a time
+   * server.
+   */
   uptime_seconds: z.number(),
 });
 export type WorkStarted = z.output<typeof WorkStarted>;
@@ -42,7 +49,7 @@ export const WorkResult = z.discriminatedUnion("ok", [
 ]);
 export type WorkResult = z.output<typeof WorkResult>;
 
-/** Reads a file of a work. Returns null if the file is missing or does not have the form of the schema. */
+/** Reads a file from the folder of a piece of work. Returns null if the file is missing or does not match `schema`. */
 export function readWorkFile<T>(folder: string, name: string, schema: z.ZodType<T>): T | null {
   let text: string;
   try {
@@ -59,12 +66,12 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The writer was killed while it created the file, so the file has no meaning yet.
+    // The text is not JSON: a process was killed while it created the file, so the file counts as missing.
     return undefined;
   }
 }
 
-/** Replaces a file of a work completely or not at all, with mode 0600. */
+/** Replaces a file in the folder of a piece of work, completely or not at all, with mode 0600. */
 export function writeWorkFile(folder: string, name: string, value: unknown): void {
   const temporary = join(folder, `.${name}.${process.pid}.new`);
   writeAndSync(openSync(temporary, "w", 0o600), value);
@@ -77,7 +84,7 @@ export function writeWorkFile(folder: string, name: string, value: unknown): voi
   }
 }
 
-/** Creates a file of a work. Returns false if the file exists already. */
+/** Creates a file in the folder of a piece of work. Returns false if the file exists already. */
 export function createWorkFile(folder: string, name: string, value: unknown): boolean {
   let handle: number;
   try {

@@ -17,10 +17,10 @@ import {
   writeWorkFile,
 } from "./work-files.ts";
 
-/** The arguments with which the agent's own program becomes a worker: `worker perform <folder>` or `worker supervise <folder>`. */
+/** The first argument with which the agent's program runs as a worker process: `worker perform <folder>` or `worker supervise <folder>`. */
 export const WORKER_ARGUMENT = "worker";
 const PROGRESS_EVERY_MS = 1_000;
-/** How long a worker has to end after SIGTERM before it gets SIGKILL. */
+/** How long after SIGTERM a worker process that is still alive gets SIGKILL. */
 export const KILL_AFTER_MS = 10_000;
 const GIVE_UP_AFTER_KILL_MS = 5_000;
 
@@ -28,7 +28,7 @@ class WorkStopped extends Error {
   override readonly name = "WorkStopped";
 }
 
-/** Runs the worker's or the supervisor's program in this process, and returns the exit status. */
+/** Runs the program of a worker process or of its supervisor in this process, and returns the exit status. */
 export async function runWorkerProgram(args: readonly string[], performers: readonly Performer[]): Promise<number> {
   const [mode, folder] = args;
   if (folder === undefined || (mode !== "perform" && mode !== "supervise"))
@@ -37,8 +37,8 @@ export async function runWorkerProgram(args: readonly string[], performers: read
 }
 
 /**
- * Performs the order in the folder, once: of several processes only the one that creates `started.json` performs the order. The work's result or
- * error goes to `result.json`.
+ * Performs the order in `folder` at most once: of several worker processes, only the one that creates `started.json` performs the order. The worker
+ * process writes the work's result or error to `result.json`.
  */
 async function perform(folder: string, performers: readonly Performer[]): Promise<number> {
   const order = readWorkFile(folder, ORDER_FILE, WorkOrder);
@@ -87,8 +87,9 @@ function runOf(folder: string, root: string, signal: AbortSignal): WorkRun {
 }
 
 /**
- * The supervisor of a worker on a host without systemd. The supervisor starts the worker in a session of its own, and ends the whole session at the
- * order's deadline. A process that does not end after SIGKILL is left alone, because waiting for it would never end.
+ * Runs the supervisor of a worker process, on a host without systemd. The supervisor starts the worker process in a separate session, and ends the
+ * whole session at the order's deadline. The supervisor abandons a process that does not end after SIGKILL, because a wait for that process might
+ * never end.
  */
 async function supervise(folder: string): Promise<number> {
   const order = readWorkFile(folder, ORDER_FILE, WorkOrder);
@@ -114,7 +115,7 @@ async function supervise(folder: string): Promise<number> {
   return status;
 }
 
-/** Sends a signal to each process of the worker's session. */
+/** Sends a signal to each process in the session of a worker process. */
 function killSession(folder: string, pid: number | undefined, signal: "SIGTERM" | "SIGKILL"): void {
   const started = readWorkFile(folder, STARTED_FILE, WorkStarted);
   if (started === null || started.pid !== pid) return;
@@ -125,7 +126,7 @@ export function sendSignal(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    // The process has ended by itself meanwhile.
+    // ESRCH means that the process had ended before the signal was sent.
     if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
   }
 }

@@ -23,19 +23,19 @@ import {
 } from "./work-files.ts";
 import { KILL_AFTER_MS, sendSignal } from "./worker-program.ts";
 
-/** Why a work has no result. Each code is stable. */
+/** The codes that say why a worker process's work has no result. The codes never change. */
 export const WORK_FAILURES = [
-  /** The work itself reported an error. */
+  /** The worker process reported an error. */
   "work_failed",
-  /** No process began the work. */
+  /** No worker process began the work. */
   "not_started",
-  /** The work's process ended without a result, for example by SIGKILL or by the memory limit. */
+  /** The worker process ended without a result, for example by SIGKILL or by the memory limit. */
   "worker_lost",
-  /** The work was ended because its deadline had passed. */
+  /** The work's deadline had passed, so the agent, systemd or the supervisor ended the worker process. */
   "deadline_passed",
-  /** A process of the work does not end after SIGKILL, because it is blocked in a driver or a disk. Only a reboot ends it. */
+  /** A process of the work does not end after SIGKILL, because it is blocked in a driver or a disk. Only a reboot ends such a process. */
   "driver_wedged",
-  /** The work may block, and no systemd runs on this host that would enforce its deadline. */
+  /** The work may block, and this host has no running systemd to enforce the work's deadline. */
   "systemd_missing",
 ] as const;
 export type WorkFailure = (typeof WORK_FAILURES)[number];
@@ -46,16 +46,16 @@ export type WorkEnd<R> =
       readonly ok: false;
       readonly code: WorkFailure;
       readonly message: string;
-      /** How far the work was when it last told, or null. */
+      /** The last progress that the worker process reported, or null. */
       readonly progress: WorkProgress | null;
     };
 
 export interface WorkersTiming {
   readonly lookEveryMs: number;
-  /** How often the agent repeats the progress of a work, which renews the lease of the work's task. */
+  /** How often the agent repeats a worker process's progress to the hub. Each progress report renews the lease of the task. */
   readonly repeatProgressMs: number;
   readonly startWithinMs: number;
-  /** How long after SIGKILL a process may still be there before it counts as blocked. */
+  /** How long after SIGKILL a process that is still alive counts as blocked in the kernel. */
   readonly killedWithinMs: number;
 }
 const TIMING: WorkersTiming = {
@@ -72,20 +72,21 @@ const PART = /^[a-z0-9][a-z0-9-]{0,40}$/;
 export interface PerformOptions<I, R> {
   /** The task that the work belongs to. */
   readonly taskId: string;
-  /** Names one of several works of a task. A task uses each name for one work. */
+  /** The name of one of the pieces of work into which a task is divided. No two pieces of a task's work have the same name. */
   readonly part: string;
   readonly work: WorkKind<z.ZodType<I>, z.ZodType<R>>;
   readonly input: I;
   readonly deadlineSeconds: number;
   readonly signal: AbortSignal;
-  /** Whether an aborted signal also ends the work. The work continues when the agent only stops. */
+  /** Whether the abort of `signal` also ends the work. If only the agent stops, the work continues. */
   readonly endsWith: (signal: AbortSignal) => boolean;
   readonly progress: (progress: WorkProgress) => void;
 }
 
 /**
- * Runs heavy or possibly hanging work outside the agent's process (decision C6). Agent and worker share only files in the agent's state folder. A
- * work of a task starts at most once: an agent that was restarted finds the running work, or its result, and does not start the work again.
+ * Runs heavy or possibly hanging work outside the agent's process (decision C6). The agent and a worker process share only files in the agent's state
+ * folder. Each piece of a task's work starts at most once. A restarted agent finds the running work or its result, and does not start that work
+ * again.
  */
 export class Workers {
   readonly #folder: string;
@@ -101,32 +102,35 @@ export class Workers {
     this.#timing = timing;
   }
 
-  /** Stores the input of a task whose works survive the agent, so that a restarted agent can continue the task. */
+  /** Stores the input of a task whose worker processes survive the agent, so that a restarted agent can continue the task. */
   begin(taskId: string, input: Json): void {
     const folder = this.#taskFolder(taskId);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     createWorkFile(folder, TASK_FILE, { boot_id: kernelBootId(), input });
   }
 
-  /** The input of a task that began since the last boot and whose works may continue. Null means that nothing of the task continues. */
+  /**
+   * The input of a task that began since the host's last boot and whose worker processes may still run. `inputToContinue` returns null if no work of
+   * the task continues.
+   */
   inputToContinue(taskId: string): Json | null {
     const file = readWorkFile(this.#taskFolder(taskId), TASK_FILE, TaskFile);
     return file === null || file.boot_id !== kernelBootId() ? null : file.input;
   }
 
-  /** Removes the files of a task whose result is recorded. The files of a work whose process is still alive stay. */
+  /** Removes the files of a task whose result is recorded in the journal. While a worker process of the task is alive, the files stay. */
   forget(taskId: string): void {
     const folder = this.#taskFolder(taskId);
     if (this.#startedIn(folder).some((started) => this.#isAlive(started))) return;
     rmSync(folder, { recursive: true, force: true });
   }
 
-  /** Removes the files of all tasks except `keep`, at the agent's start. */
+  /** Removes, at the agent's start, the files of all tasks that are not in `keep`. */
   async forgetAllBut(keep: ReadonlySet<string>): Promise<void> {
     for (const taskId of await listFolder(this.#folder)) if (!keep.has(taskId)) this.forget(taskId);
   }
 
-  /** Performs a work, or follows it to its end if it runs already. */
+  /** Starts a piece of work in a worker process, or finds the running work, and follows the work until it ends. */
   async perform<I, R>(options: PerformOptions<I, R>): Promise<WorkEnd<R>> {
     const { taskId, part, work, input } = options;
     if (!PART.test(part)) throw new Error(`${part} cannot name a part of a task.`);
@@ -160,7 +164,7 @@ export class Workers {
     const told = new ToldProgress(folder, this.#timing.repeatProgressMs, options.progress);
     for (;;) {
       const started = readWorkFile(folder, STARTED_FILE, WorkStarted);
-      // The worker writes its result before it ends, so the agent looks for the process before it looks for the result.
+      // A worker process writes its result before it ends, so the agent must look for the process first and for the result afterwards.
       const isAlive = started !== null && this.#isAlive(started);
       const result = readWorkFile(folder, RESULT_FILE, WorkResult);
       if (result !== null) return endOf(result, options.work, told.last);
@@ -194,7 +198,9 @@ export class Workers {
       : failed("worker_lost", `The work's process ended without a result. ${lastLines(folder)}`, progress);
   }
 
-  /** Ends what is left of a work. A process that is still there afterwards is abandoned and named. */
+  /**
+   * Sends SIGKILL to all living processes of a piece of work. If a process does not end, `#kill` abandons the process and names it in the failure.
+   */
   async #kill(started: WorkStarted, progress: WorkProgress | null): Promise<WorkEnd<never>> {
     for (const one of aliveInSession(started)) sendSignal(one.pid, "SIGKILL");
     const until = performance.now() + this.#timing.killedWithinMs;
@@ -243,7 +249,7 @@ export class Workers {
   #taskFolder = (taskId: string): string => join(this.#folder, taskId);
 }
 
-/** Passes a work's progress on when it has changed, and repeats it now and then. */
+/** Reports a worker process's progress when the progress has changed, and repeats an unchanged progress every `repeatMs`. */
 class ToldProgress {
   readonly #folder: string;
   readonly #repeatMs: number;
@@ -266,7 +272,10 @@ class ToldProgress {
   }
 }
 
-/** Takes the place of the worker, so that no process can begin the work any more. Returns false if a process has begun it. */
+/**
+ * Creates `started.json` in place of a worker process, so that no worker process can begin the work any more. Returns false if a worker process has
+ * begun the work.
+ */
 function preventStart(folder: string): boolean {
   const start_ticks = readProcess(process.pid)?.startTicks ?? "0";
   const started = { pid: process.pid, start_ticks, boot_id: kernelBootId(), uptime_seconds: bootSeconds() };
