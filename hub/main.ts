@@ -1,7 +1,7 @@
 /**
  * The main program of the hub, which creates all its parts. The hub starts settings, database, secrets, clients, engine and listeners in this order,
- * and stops them in reverse order. Exit status: 0 after SIGTERM or SIGINT, 78 for invalid settings, 1 for a failed start. With arguments the program
- * runs a command in place of the hub.
+ * and stops them in reverse order. The exit status of the hub is 0 after SIGTERM or SIGINT, 78 for invalid settings, and 1 for a failed start. If the
+ * hub's program gets arguments, it runs a command and no hub.
  */
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
@@ -249,7 +249,7 @@ async function closeAll(closers: Closer[], log: Log): Promise<void> {
 const isWrongSetting = (error: unknown): boolean =>
   error instanceof ConfigError || error instanceof TlsFilesError || (error instanceof SecretError && error.isRefusal);
 
-/** The hub's settings with the given kind of secret store, so that the command that copies secrets opens both stores as the hub would. */
+/** The hub's settings with the given kind of secret store, so that the command `copy-secrets` opens both secret stores in the way of the hub. */
 const settingsWith: SettingsWith = (secrets) => loadConfig({ ...process.env, MUSTER_SECRETS: secrets });
 
 async function command(words: readonly string[]): Promise<never> {
@@ -272,7 +272,8 @@ async function main(): Promise<void> {
   const kept = createKeptLog(config.logLevel, toStderr);
   const { log } = kept;
   const closers: Closer[] = [];
-  // Operators send SIGHUP to make a program read its files again. Without this listener, SIGHUP would end a hub that has no files to read again.
+  // Operators send SIGHUP to make a program read its files again. Without a listener for SIGHUP, this signal would end a hub that has no files to
+  // read again.
   process.on("SIGHUP", () => log.info("SIGHUP: reading files again"));
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());

@@ -34,8 +34,8 @@ export class AgentPackages {
   }
 
   /**
-   * The newest agent package of an architecture, by version; null if the folder has no package for the architecture. Without a package, the host's
-   * image must contain the agent.
+   * The newest agent package of an architecture, by version; null if the folder has no package for the architecture. If the hub has no package for a
+   * host's architecture, the host's image must contain the agent.
    */
   async newest(architecture: string): Promise<AgentPackage | null> {
     const fitting = (await this.#list()).filter((one) => one.architecture === architecture);
@@ -72,7 +72,7 @@ export class AgentPackages {
       const sha256 = await this.#sum(file, `${ino} ${size} ${mtimeMs}`);
       return sha256 === null ? null : { file, version, architecture, bytes: size, sha256 };
     } catch (error) {
-      // If a file was removed or cannot be read, the other packages are still served.
+      // If one package file was removed or cannot be read, the hub still serves the other agent packages.
       this.#log.warn("an agent package cannot be read", { file, error });
       return null;
     }
@@ -97,7 +97,7 @@ export class AgentPackages {
 
 const AR_MAGIC = "!<arch>\n";
 const AR_HEADER_BYTES = 60;
-/** The limit of members in a package: debian-binary, control.tar, data.tar, and possibly a signature between them. */
+/** The limit of members in a Debian package: debian-binary, control.tar, data.tar, and possibly a signature between these members. */
 const MOST_MEMBERS = 16;
 
 /**

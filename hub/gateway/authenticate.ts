@@ -43,9 +43,9 @@ export const nodeDeleted = (): ApiError =>
   new ApiError("node_deleted", "The node was deleted, and its identity is never used again. Onboard the host again.");
 
 /**
- * Identifies the client of a request by its certificate. TLS has proven that the client holds the certificate's key. `authenticate` checks that the
- * hub's CA issued the certificate, and that the certificate names this node and its present generation. `authenticate` also checks that the
- * certificate is neither expired nor revoked nor replaced. The first use of a certificate replaces the node's earlier certificates.
+ * Identifies the client of a request by its certificate. TLS has already proven that the client holds the key of its certificate. `authenticate`
+ * checks that the hub's CA issued the certificate, and that the certificate names this node and its present generation. `authenticate` also checks
+ * that the certificate is neither expired nor revoked nor replaced. The first use of a certificate replaces the node's earlier certificates.
  */
 export async function authenticate(
   deps: IdentityDependencies,
@@ -84,8 +84,8 @@ export async function authenticate(
   const caller = { nodeId, generation, serial, address: plainAddress(socket.remoteAddress) };
   const { revokedAt, revokeReason, replacedAt, firstUsedAt } = known.certificate;
   if (revokedAt !== null) throw await refusalOfRevoked(deps, caller, revokeReason);
-  // For a renewal, the key in the request decides whether a second host uses the identity. The request is not parsed yet, so `renew` looks for a
-  // second host when it has parsed the request.
+  // For a renewal, the key in the request shows whether a second host uses the node's identity. `authenticate` has not parsed the request, so `renew`
+  // looks for a second host after it has parsed the request.
   if (replacedAt !== null && use === "renewal") return { ...caller, replaced: true };
   if (replacedAt !== null) throw await judgeReplaced(deps, caller, "channel");
   if (firstUsedAt === null && !(await deps.inTx((tx) => beginUse(tx, nodeId, generation, serial))))
@@ -107,7 +107,7 @@ async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generati
 
 /**
  * Judges a replaced certificate. If a replaced certificate proves that two hosts use one node's identity, the hub refuses both hosts from now on
- * (decision I1). Returns the error that refuses the request.
+ * (decision I1). Returns the error with which the hub refuses the request of the certificate's holder.
  */
 export async function judgeReplaced(
   deps: IdentityDependencies,

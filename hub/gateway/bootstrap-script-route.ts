@@ -8,8 +8,9 @@ import type { Guard } from "./guard.ts";
 export const BOOTSTRAP_SCRIPT_PATH = "/internal/v1/bootstrap-script";
 
 /**
- * The bootstrap command is one line for a root shell. The command contains the hub's CA, so that an attacker on the network cannot replace the
- * bootstrap script. The shell's own `printf` writes the token into pipes, because every user of the host can see the arguments of a process.
+ * The bootstrap command is one line for a root shell. The bootstrap command contains the hub's CA, so that an attacker on the network cannot replace
+ * the bootstrap script. In the bootstrap command the shell's own `printf` writes the token into pipes, because every user of the host can see the
+ * arguments of a process.
  */
 export function bootstrapCommand(agentUrl: string, caBundlePem: string, token: Secret): string {
   const file = "/root/muster-bootstrap.sh";
@@ -20,8 +21,8 @@ export function bootstrapCommand(agentUrl: string, caBundlePem: string, token: S
     "umask 077",
     'command -v curl >/dev/null || { echo "muster: curl is not installed; run apt-get install -y curl, then this again" >&2; exit 1; }',
     `rm -f ${file}`,
-    // With `--fail-with-body`, curl writes the reason of a refusal to the file, and the command shows this reason. The bootstrap script runs from a
-    // file, because it must not read from the pipe that the command comes from.
+    // With `--fail-with-body`, curl writes the hub's reason for a refusal to the script's file, and the bootstrap command shows this reason. The
+    // bootstrap script runs from a file, because the script must not read from the pipe from which the shell reads the bootstrap command.
     `if curl -sS --fail-with-body --cacert ${ca} -H ${header} -o ${file} ${url}; then bash ${file} </dev/null; else cat ${file} >&2 2>/dev/null; exit 1; fi`,
   ];
   return `printf %s '${steps.join("; ")}' | bash`;

@@ -35,10 +35,10 @@ describe("a budget", () => {
         expect(waitMs > 0).toBe(times >= rate.burst);
         expect(ask(rate, bucket, waitMs).waitMs).toBe(0);
         if (waitMs === 0) return;
-        // `waitMs` is the first whole millisecond after which one more request is allowed.
+        // `waitMs` is the number of whole milliseconds after which the budget allows one more request.
         expect(waitMs * rate.perMinute).toBeGreaterThanOrEqual(60_000);
         expect((waitMs - 1) * rate.perMinute).toBeLessThan(60_000);
-        // A request during the wait gets a `waitMs` that ends at the same time, except for one millisecond of rounding.
+        // A request during the wait gets a `waitMs` that ends at the same time as the first `waitMs`, except for one millisecond of rounding.
         const now = some % waitMs;
         const left = ask(rate, bucket, now).waitMs - (waitMs - now);
         expect(left === 0 || left === 1).toBe(true);

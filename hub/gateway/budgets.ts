@@ -2,8 +2,8 @@ import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 
 /**
  * All limits on the cost that one host, one address or one operator's token may cause at a hub. A healthy agent stays far below each of these limits.
- * An agent stays below its limits behind one NAT with a thousand others, on a network that cuts connections, and during a first boot. Each hub counts
- * requests for itself, in memory. The limits of stored rows are in `hub/db/kept.ts`.
+ * An agent stays below its limits behind one NAT with a thousand other agents, on a network that cuts connections, and during a first boot. Each hub
+ * counts only the requests to itself, in memory. The limits of stored rows are in `hub/db/kept.ts`.
  */
 
 /**
@@ -29,11 +29,14 @@ export interface Rate {
 /** The budgets of one node, for frames over WebSocket and long poll together. */
 export const NODE_RATES = {
   /**
-   * A session is opened once for each connection. An agent whose connections all end at once opens about twenty a minute, and fewer after each
-   * failure.
+   * A session is opened once for each connection. An agent whose connections all end at once opens about twenty connections a minute, and fewer
+   * connections after each failure.
    */
   session: { burst: 60, perMinute: 20 },
-  /** Only enrollment requests with a known token count. An agent whose enrollment token has expired asks again after 6 s, and later once a minute. */
+  /**
+   * The budget `enrollment` counts only enrollment requests with a known token. An agent whose enrollment token has expired repeats its request after
+   * 6 s, and later once a minute.
+   */
   enrollment: { burst: 20, perMinute: 4 },
   /**
    * Downloads of the bootstrap script and the agent's package with the node's token. A host's first boot makes each download once, and repeats a
@@ -48,18 +51,19 @@ export const NODE_RATES = {
   /** At the shortest heartbeat interval in practice, 1 s, an agent sends 200 heartbeats a minute. */
   heartbeat: { burst: 1_000, perMinute: 600 },
   /**
-   * An agent sends a readiness frame every two minutes, and when a condition has changed (checked every 2 s). The agent repeats the frame with each
-   * heartbeat until the hub acknowledges it.
+   * An agent sends a readiness frame every two minutes, and when a condition has changed (checked every 2 s). The agent repeats a readiness frame
+   * with each heartbeat until the hub acknowledges the frame.
    */
   readiness: { burst: 120, perMinute: 60 },
   /** An agent sends its inventory once for each connection. */
   inventory: { burst: 60, perMinute: 20 },
   progress: { burst: 120, perMinute: 60 },
   /**
-   * An agent's acknowledgements (also of the hub's keys) and its results of tasks. A result is repeated with each heartbeat until it is acknowledged.
+   * An agent's acknowledgements (also of the hub's keys) and its results of tasks. An agent repeats the result of a task with each heartbeat until
+   * the hub acknowledges the result.
    */
   task: { burst: 600, perMinute: 300 },
-  /** Reports of cloud-init with the node's report token; a boot sends eighty. */
+  /** Reports of cloud-init with the node's report token; one boot of a host sends about eighty reports. */
   cloudInit: { burst: 400, perMinute: 120 },
 } as const satisfies Record<string, Rate>;
 export type NodeKind = keyof typeof NODE_RATES;
@@ -69,12 +73,13 @@ export const ADDRESS_RATES = {
   /** New connections, counted before TLS begins. */
   connection: { burst: 5_000, perMinute: 6_000 },
   /**
-   * Requests without a valid token or certificate. A host whose enrollment token has expired asks again after six seconds, and later once a minute.
+   * Requests without a valid token or certificate. A host whose enrollment token has expired repeats its request after six seconds, and later once a
+   * minute.
    */
   refusal: { burst: 5_000, perMinute: 3_000 },
   /**
    * Requests that need neither token nor certificate: the listener's health, and the chain of statements about the hub's keys. A host that was off
-   * during a rotation of the keys reads the statements once.
+   * during a rotation of the hub's keys reads the chain of statements once.
    */
   open: { burst: 3_000, perMinute: 3_000 },
 } as const satisfies Record<string, Rate>;
@@ -82,8 +87,8 @@ export type AddressKind = keyof typeof ADDRESS_RATES;
 
 /**
  * The budgets of one token of the admin API at one hub. A console that shows everything sends 21 requests in two seconds. Ten consoles, a script that
- * onboards hosts one by one, and a client that lists the fleet stay below these limits together. A script out of control uses only its own token's
- * part of the hub.
+ * onboards hosts one by one, and a client that lists the fleet stay below these limits together. A script out of control uses up only the budget of
+ * its own token.
  */
 export const TOKEN_RATES = {
   request: { burst: 1_000, perMinute: 9_000 },
@@ -95,18 +100,18 @@ export type TokenKind = keyof typeof TOKEN_RATES;
 export const LIMITS = {
   /**
    * The limit of connections that have not proven to come from a host of this hub. A connection's first authenticated request proves that it comes
-   * from a host of this hub. Above the limit the oldest unproven connection is closed.
+   * from a host of this hub. Above this limit the hub closes the oldest connection without proof.
    */
   unprovenPerAddress: 2_000,
   unprovenInAll: 6_000,
   /**
-   * In a turn of 10 ms at most 4 TLS handshakes begin for one address, and 16 in all: 400 and 1,600 a second. A handshake takes half a millisecond.
-   * Handshakes above the limit wait for the next turn.
+   * In each turn of 10 ms the hub begins at most 4 TLS handshakes for one address, and 16 in all: 400 and 1,600 a second. A TLS handshake takes half
+   * a millisecond. TLS handshakes above the limit wait for the next turn.
    */
   handshakeTurnMs: 10,
   handshakesPerAddress: 4,
   handshakesInAll: 16,
-  /** If a node is over its budget for this long without a pause, it is called noisy, and its connection is closed. */
+  /** If a node is over its budget for this long without a pause, the hub marks the node as noisy and closes its connection. */
   noisyAfterMs: 30_000,
   /** A node is no longer noisy when it has kept to its budgets for this long. */
   calmAfterMs: 300_000,
@@ -116,7 +121,7 @@ export const LIMITS = {
 } as const;
 
 export interface Bucket {
-  /** The tokens in the bucket. A negative number means that more was taken than was available, so the sender must wait. */
+  /** The tokens in the bucket. A negative number of tokens means that the sender took more tokens than the bucket had, so the sender must wait. */
   readonly tokens: number;
   /** The time when `tokens` was computed, in milliseconds of a monotonic clock. */
   readonly at: number;
@@ -127,7 +132,10 @@ const filled = ({ burst, perMinute }: Rate, bucket: Bucket | undefined, now: num
 
 const untilThere = ({ perMinute }: Rate, missing: number): number => Math.ceil((missing * 60_000) / perMinute);
 
-/** Always takes the frame's cost from the bucket. Returns how long the sender must wait before its next frame is accepted. */
+/**
+ * Takes the frame's cost from the bucket, even if the bucket has too few tokens. Returns how long the hub waits until it accepts the sender's next
+ * frame.
+ */
 export function charge(
   rate: Rate,
   bucket: Bucket | undefined,
@@ -138,7 +146,9 @@ export function charge(
   return { bucket: { tokens, at: now }, waitMs: tokens >= 0 ? 0 : untilThere(rate, -tokens) };
 }
 
-/** Takes one token from the bucket if there is one. If the bucket has no token, takes nothing and returns the time until it has one. */
+/**
+ * Takes one token from the bucket if there is one. If the bucket has no token, `ask` takes nothing and returns the time until the bucket has one.
+ */
 export function ask(rate: Rate, bucket: Bucket | undefined, now: number): { bucket: Bucket; waitMs: number } {
   const tokens = filled(rate, bucket, now);
   return tokens >= 1

@@ -58,7 +58,9 @@ export function authorityOf(caPem: string): (certificate: X509Certificate) => bo
 /** Says what to do if a key of the hub is missing in the secret store: create the key, or refuse because an existing key was lost. */
 export type MissingKey = "make" | "refuse";
 
-/** Opens the CA of a generation from the secret store. If the CA may be created, the first hub that opens it creates it. */
+/**
+ * Opens the CA of a generation from the secret store. If the CA does not exist yet and may be created, the first hub that opens the CA creates it.
+ */
 export async function openCertificateAuthority(
   secrets: SecretStore,
   generation = 1,

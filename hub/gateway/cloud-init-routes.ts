@@ -61,7 +61,8 @@ const unknownReportToken = (): ApiError =>
 
 function jsonOf(text: string): unknown {
   try {
-    // `parseJson`, which repairs text that PostgreSQL refuses, is not needed: only a few texts of each event are stored, each as plain text.
+    // `parseJson`, which repairs text that PostgreSQL refuses, is not needed here: the hub stores only a few texts of each event of cloud-init, each
+    // as plain text.
     return JSON.parse(text);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;

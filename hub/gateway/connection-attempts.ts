@@ -9,14 +9,14 @@ import { plainAddress } from "../outbound/addresses.ts";
 
 /**
  * Between two writes to the database, a hub notes connection attempts from at most this many addresses. Connection attempts from further addresses
- * are not noted.
+ * are not noted until the next write.
  */
 const MOST_NOTED = 1_000;
 const MOST_DETAIL = 80;
 
 /**
- * Keeps the connection attempts of clients without a certificate until they are written to the database. For an onboarding whose host does not
- * connect, the attempts show what the host tried.
+ * Keeps the connection attempts of clients without a certificate until they are written to the database. If the host of an onboarding does not
+ * connect, the noted connection attempts show what the host tried.
  */
 export class ConnectionAttempts {
   #noted = new Map<string, NotedAttempt>();
@@ -70,7 +70,7 @@ export class ConnectionAttempts {
       if (address !== null) addresses.set(socket, address);
     });
     server.on("tlsClientError", (error: Error & { readonly code?: string }, socket: TLSSocket) => {
-      // A closed TLS socket no longer knows its address, which was therefore stored with the TCP socket below it when the connection began.
+      // A closed TLS socket no longer knows its client's address, so the hub stored the address with the TCP socket when the connection began.
       const below: unknown = Reflect.get(socket, "_parent");
       const address =
         plainAddress(socket.remoteAddress) ??
@@ -83,7 +83,7 @@ export class ConnectionAttempts {
 
 /**
  * The kind of a failed handshake, from OpenSSL's name of the alert (RFC 8446, 6.2). OpenSSL clients report a certificate that is not valid yet as a
- * bad certificate. An alert about a bad certificate therefore means that the hub's certificate is not valid yet by the host's clock.
+ * bad certificate. An alert about a bad certificate means that the hub's certificate is not valid yet by the host's clock.
  */
 function kindOfFailure(code: string): AttemptKind {
   if (/ALERT_(UNKNOWN_CA|DECRYPT_ERROR)$/.test(code)) return "certificate_untrusted";

@@ -23,8 +23,8 @@ import type { Session, Sessions } from "./session.ts";
 import type { TaskSigner } from "./task-signer.ts";
 
 /**
- * Adds secret inputs, for example a token, to a task when the hub offers it, because the task's row must not hold them. A resolver throws if its
- * secret input is not available now.
+ * Adds secret inputs, for example a token, to a task when the hub offers it, because the task's row must not hold them. A resolver of secret inputs
+ * throws if its secret is not available now.
  */
 export type InputResolvers = { readonly [T in TaskType]?: (input: TaskInput<T>, task: Task) => Promise<TaskInput<T>> };
 
@@ -34,7 +34,7 @@ export interface DispatchDependencies {
   readonly sessions: Sessions;
   readonly signer: TaskSigner;
   readonly resolveInput: InputResolvers;
-  /** Called after tasks have ended or were queued again, so that parts of the hub that wait for a task look at once. */
+  /** Called after tasks have ended or were queued again, so that the parts of the hub that wait for a task read its state at once. */
   readonly onTaskEnded?: (() => void) | undefined;
   readonly log: Log;
 }
@@ -44,7 +44,9 @@ const INPUT_RETRY_SECONDS = 5;
 
 type TaskFrame = Extract<AgentFrame, { task_id: unknown }>;
 
-/** Offers queued tasks to the agents of this hub and processes their replies. The database is the queue; the dispatcher keeps no state. */
+/**
+ * Offers queued tasks to the agents of this hub and processes the agents' replies. The database is the queue of tasks; the dispatcher keeps no state.
+ */
 export class Dispatcher {
   readonly #deps: DispatchDependencies;
   constructor(deps: DispatchDependencies) {
@@ -63,7 +65,10 @@ export class Dispatcher {
       this.#send(task.nodeId, { type: "task.cancel", task_id: task.id, epoch: task.epoch });
   }
 
-  /** Compares the node's tasks with its agent's journal of received tasks, corrects their states, and offers tasks afterwards. */
+  /**
+   * Compares the node's tasks with the journal in which its agent notes received tasks. `welcomed` corrects the states of the tasks, and offers
+   * queued tasks afterwards.
+   */
   async welcomed(session: Session, journal: readonly JournalledDelivery[]): Promise<void> {
     const { nodeId } = session;
     const settled = await this.#deps.inTx(async (tx) => {
@@ -75,7 +80,7 @@ export class Dispatcher {
       return moved;
     });
     session.settled = true;
-    // Without a `task.cancel` message, the agent would work on tasks that were cancelled while it was away, until their deadlines.
+    // Without a `task.cancel` message, the agent would work until the deadlines on tasks that were cancelled while the agent had no connection.
     for (const { taskId, epoch } of await cancelledDeliveries(this.#deps.db, nodeId, journal))
       session.channel.send({ type: "task.cancel", task_id: taskId, epoch });
     for (const { id, type, state, epoch } of settled)
@@ -83,7 +88,7 @@ export class Dispatcher {
     await this.offer([nodeId]);
   }
 
-  /** Ends deliveries that got no answer, and tasks whose deadline has passed. */
+  /** Ends deliveries of tasks that agents did not answer, and tasks whose deadline has passed. */
   async lapse(): Promise<void> {
     const lapsed = await this.#deps.inTx(async (tx) => {
       const moved = await lapseTasks(tx);
@@ -108,8 +113,8 @@ export class Dispatcher {
     const { db } = this.#deps;
     const task = await readTask(db, frame.task_id);
     if (task === null || task.nodeId !== session.nodeId) {
-      // A reply to a task that never belonged to the agent's node is ignored. If the reply is a result, the hub acknowledges it, so that the agent
-      // forgets the result.
+      // A reply to a task that never belonged to the agent's node is ignored. If such a reply is a task's result, the hub acknowledges the result, so
+      // that the agent deletes it.
       if (frame.type === "task.result")
         session.channel.send({ type: "task.result_ack", task_id: frame.task_id, epoch: frame.epoch });
       return;
@@ -158,7 +163,7 @@ export class Dispatcher {
       await this.#end(task, epoch, ending);
       return ack;
     }
-    // If the acknowledgement was lost, the agent repeats the result; a success of the same delivery still counts.
+    // If the hub's acknowledgement was lost, the agent repeats the result; the hub accepts a repeated success of the same delivery.
     const ended = (await this.#end(task, epoch, { ...ending, unlessCancelling: true })) ?? task;
     return { ...ack, accepted: ended.state === "succeeded" && ended.epoch === epoch };
   }
@@ -205,8 +210,8 @@ export class Dispatcher {
         lease_seconds: TASKS[task.type].leaseSeconds,
         not_after: task.deadline.toISOString(),
       });
-      // The hub sends no offer to a new session before `welcomed` has compared the agent's journal. The journal lacks this task's delivery, so the
-      // task is offered again: by `welcomed`, or after the end of its lease.
+      // The hub sends no offer to a new session before `welcomed` has compared the agent's journal. The agent's journal lacks this task's delivery,
+      // so the hub offers the task once more: in `welcomed`, or after the end of the task's lease.
       if (this.#deps.sessions.get(task.nodeId)?.settled === true)
         this.#send(task.nodeId, { type: "task.offer", order });
     } catch (error) {

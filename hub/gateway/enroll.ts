@@ -44,7 +44,7 @@ export const unknownToken = (): ApiError =>
 
 /**
  * Exchanges a one-time token for a client certificate. The exchange of a token is atomic, so only one of two simultaneous clients succeeds. A host
- * with the same key may send the same token again, because the answer may have been lost. A host with a different key may not use the token again. A
+ * with the same key may send the same token again, because the answer may have been lost. A host with a different key may not use a used token. A
  * refused enrollment changes nothing in the database. An enrollment does not make the node active; only its onboarding does.
  */
 export async function enroll(deps: EnrollDependencies, request: EnrollRequest): Promise<EnrollResponse> {
@@ -55,8 +55,8 @@ export async function enroll(deps: EnrollDependencies, request: EnrollRequest): 
   // A host with the same key may enroll again and get a certificate each time, so a budget limits these requests.
   deps.guard.asks(tokenOf, "enrollment");
   const checked = await deps.ca.checkRequest(request.csr_pem, request.node_id);
-  // The certificate is signed before the transaction, so that no cryptography runs while the enrollment token is locked. The certificate is discarded
-  // if the enrollment token is refused.
+  // The hub signs the host's certificate before the transaction, so that no cryptography runs while the enrollment token is locked. The hub discards
+  // the certificate if it refuses the enrollment token.
   const signed = await deps.ca.signNode(request.node_id, checked);
   const { generation, given } = await deps.inTx(async (tx) => {
     const { token, node } = await usableToken(tx, request, checked);
@@ -140,8 +140,8 @@ function refuseOtherHost(token: EnrollmentToken, request: EnrollRequest): void {
 /**
  * Issues a new certificate in the same generation, for a caller whose certificate was just accepted (see `authenticate`). The caller's certificate is
  * checked again while the node is locked. A revocation takes the same lock as a renewal, so no renewed certificate survives a revocation. A renewed
- * certificate replaces the present one at its first use. Before its first use, the same key gets the same certificate again, because the answer may
- * have been lost (decision I1).
+ * certificate replaces the node's present certificate when the renewed one is first used. Until then a repeated renewal with the same key gets the
+ * same certificate, because the hub's answer may have been lost (decision I1).
  */
 export async function renew(
   deps: EnrollDependencies,
@@ -151,7 +151,7 @@ export async function renew(
   const { nodeId, generation, serial } = caller;
   const request = async () => deps.ca.checkRequest(await readCsr(), nodeId);
   if (caller.replaced) throw await refusalOfSuccessor(deps, caller, request);
-  // A renewal with an invalid certificate does not use the budget of the host that has the valid one.
+  // A renewal request with an invalid certificate does not use up the budget of the host that has the valid certificate.
   deps.guard.asks(nodeId, "renewal");
   const checked = await request();
   const key = checked.publicKeySha256;
@@ -185,8 +185,8 @@ export async function renew(
 }
 
 /**
- * If a renewal comes with a replaced certificate, the hub checks whether a second host uses the identity, whatever the request contains. An
- * unreadable request counts as a request without a new key, so that an attacker cannot avoid the check.
+ * If a renewal comes with a replaced certificate, the hub checks whether a second host uses the node's identity, whatever the request contains. The
+ * hub treats an unreadable renewal request like a request without a new key, so that an attacker cannot avoid the check for a second host.
  */
 async function refusalOfSuccessor(
   deps: EnrollDependencies,

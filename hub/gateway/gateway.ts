@@ -55,8 +55,8 @@ export class Gateway {
   }
 
   /**
-   * Opens a session for an agent's hello. Its epoch, a number, is one higher than that of the node's last session; only the newest session is valid.
-   * An offline node becomes active again, because the hello proves that its host is alive.
+   * Opens a session for an agent's hello. The epoch of a session is a number, which is one higher than the epoch of the node's last session. Only the
+   * newest session of a node is valid. An offline node becomes active again, because the hello proves that its host is alive.
    */
   async open(
     hello: Hello,
@@ -129,13 +129,15 @@ export class Gateway {
     return false;
   }
 
-  /** The hub calls `welcomed` after it has sent the welcome to an agent. Tasks may be offered to the agent only from this moment on. */
+  /**
+   * The hub calls `welcomed` after it has sent the welcome message to an agent. The hub may offer tasks to an agent only after this welcome message.
+   */
   async welcomed(session: Session, hello: Hello): Promise<void> {
     this.tellTrust([session]);
     await this.#deps.dispatcher.welcomed(session, hello.journal);
   }
 
-  /** Sends the chain of signed statements about the hub's keys before any task that these keys sign, and again when a statement was added. */
+  /** Sends the chain of signed statements about the hub's keys to an agent: before any task that these keys sign, and after each new statement. */
   tellTrust(sessions: readonly Session[]): void {
     const chain = this.#deps.trustChain();
     for (const session of sessions) {
@@ -179,8 +181,8 @@ export class Gateway {
   }
 
   /**
-   * Records the end of an agent's session. Only the end of the newest session means that the agent is gone; a stop of the hub itself says nothing
-   * about the agent. `answered` is true if the agent answered the hub's close of this session after a newer one had replaced it.
+   * Records the end of an agent's session. Only the end of a node's newest session means that the agent is gone; a stop of the hub itself says
+   * nothing about the agent. `answered` is true if a newer session had replaced this session and the agent answered the hub's close message.
    */
   async closed(session: Session, reason: string, answered: boolean): Promise<void> {
     this.#ending += 1;
@@ -200,7 +202,7 @@ export class Gateway {
 
   async #recordEnd(session: Session, because: string): Promise<void> {
     const code = Number.parseInt(because, 10);
-    // After one of these close codes the agent reconnects at once. The sweep for silent agents finds an agent that does not reconnect.
+    // After a close code of the list COMES_BACK the agent reconnects at once. The sweep for silent agents finds an agent that does not reconnect.
     if (COMES_BACK.has(code)) return;
     await this.#deps.inTx(async (tx) => {
       if (!(await closeSession(tx, session.nodeId, session.epoch, because))) return;
@@ -212,7 +214,10 @@ export class Gateway {
     });
   }
 
-  /** A hello may have been sent before its host went down. A frame after the welcome proves that the host now runs with the hello's boot id. */
+  /**
+   * An agent may have sent its hello before its host went down. A frame after the hub's welcome proves that the host now runs with the hello's boot
+   * id.
+   */
   async #judgeReturn(session: Session): Promise<void> {
     session.bootReturned = false;
     const { bootId: boot_id, address, serial } = session;
@@ -221,7 +226,9 @@ export class Gateway {
     tell?.();
   }
 
-  /** Judges an agent that answered the close code `superseded`: its session and a newer session of the same node were alive at once. */
+  /**
+   * Judges an agent that answered the close code `superseded`, so that its session and a newer session of the same node existed at the same time.
+   */
   async #judgeDisplaced(session: Session): Promise<void> {
     const tell = await this.#deps.inTx(async (tx) => {
       const newer = await readDisplacing(tx, session.nodeId, session.epoch);

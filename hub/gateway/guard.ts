@@ -18,7 +18,7 @@ const NOT_OF_A_HOST: ReadonlySet<ApiError["code"]> = new Set(["certificate_rejec
 
 type Peer = Pick<Socket, "remoteAddress" | "remotePort">;
 
-/** Applies the budgets of a listener and turns an exceeded budget into an answer. */
+/** Applies the budgets of a listener, and answers a request whose budget is used up with an error. */
 export class Guard {
   readonly nodes: NodeBudgets;
   readonly unproven: UnprovenConnections;
@@ -44,9 +44,9 @@ export class Guard {
   }
 
   /**
-   * The error for a refused request: the given error, or "too many requests" if the address was refused too often. Only refused requests count, so a
-   * client with a valid token or certificate is not affected by others at its address. The refusal of an address ends the connection, so the
-   * connection budget limits the cost of refusals.
+   * The error for a refused request: the given error, or "too many requests" if the address was refused too often. The budget for refusals counts
+   * only refused requests, so other clients at the same address do not affect a client with a valid token or certificate. When the hub refuses an
+   * address, it also ends the connection, so the budget for new connections limits the cost of refusals.
    */
   refused(socket: Peer, error: ApiError): ApiError {
     const address = plainAddress(socket.remoteAddress);
@@ -74,7 +74,7 @@ export class Guard {
     if (waitMs > 0) throw tooMany(`Node ${nodeId} sent too many bytes`, waitMs);
   }
 
-  /** Stores which nodes have become noisy, which means over a budget for a long time, and which nodes are no longer noisy. */
+  /** Stores which nodes have become noisy and which nodes are no longer noisy. A noisy node has been over a budget for a long time. */
   async tellNoise({ inTx }: { readonly inTx: InTx }, log: Log): Promise<void> {
     const changes = this.nodes.sweep();
     for (const [at, change] of changes.entries()) {

@@ -33,9 +33,9 @@ interface Turn {
 }
 
 /**
- * Starts TLS for a few connections at a time. A handshake costs half a millisecond of the event loop, more than anything else that a stranger can
- * cause. Thousands of handshakes at once would delay all other work. A connection whose first TLS record has arrived waits only behind connections of
- * its own address. A connection that has sent no TLS record is not in the queue and delays nothing.
+ * Starts TLS for a few connections at a time. A TLS handshake costs half a millisecond of the event loop, more than any other work that an unknown
+ * client can cause. Thousands of TLS handshakes at once would delay all other work of the hub. A connection whose first TLS record has arrived waits
+ * only behind connections of its own address. A connection that has sent no TLS record is not in the queue and delays nothing.
  */
 export class HandshakeQueue {
   readonly #begin: (socket: Socket) => void;
@@ -52,8 +52,8 @@ export class HandshakeQueue {
   #timer: NodeJS.Timeout | null = null;
 
   /**
-   * `begin` is TLS's own listener, which starts the handshake. `cutShort` is called if the client ends the connection before its first TLS record has
-   * arrived.
+   * `begin` is TLS's own listener, which starts the handshake. The queue calls `cutShort` if the client ends the connection before its first TLS
+   * record has arrived.
    */
   constructor(
     deps: {
@@ -123,7 +123,7 @@ export class HandshakeQueue {
         const [next] = own;
         if (next === undefined) continue;
         own.delete(next);
-        // The address moves to the end of the queue, so that no address is always first.
+        // After each handshake, the client's address moves to the end of the queue, so that no address is always first.
         this.#waiting.delete(address);
         if (own.size > 0) this.#waiting.set(address, own);
         some = true;

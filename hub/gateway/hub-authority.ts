@@ -13,8 +13,8 @@ import { authorityOf, type CertificateAuthority, openCertificateAuthority } from
 import { openTaskSigner, type TaskSigner } from "./task-signer.ts";
 
 /**
- * Agents learn this much later than hubs that a new generation of the hub's keys is valid. Each hub reads the database's chain of signed statements
- * about the hub's keys every second. No hub signs with an old key any more when the first agent drops this key.
+ * The time by which agents learn later than hubs that a new generation of the hub's keys is valid. Each hub reads the database's chain of signed
+ * statements about the hub's keys every second. When the first agent drops an old key, no hub signs with this key any more.
  */
 const SETTLE_MS = 30_000;
 /**
@@ -43,7 +43,7 @@ interface InForce {
 
 /**
  * The CA and the task-signing key that are valid now. After a rotation, the objects `ca` and `signer` use the new keys without being replaced.
- * `refresh` checks whether any hub has performed a rotation.
+ * `refresh` checks whether any hub has performed a rotation of the hub's keys.
  */
 export class HubAuthority {
   readonly #db: Db;
@@ -54,8 +54,8 @@ export class HubAuthority {
   /** The time when the hub last began to read the statements about its keys. Another hub may have added a statement since `#askedAt`. */
   #askedAt: number;
   /**
-   * The time when the hub last finished reading the statements about its keys. The database computed the age of each statement at this time or
-   * earlier.
+   * The time when the hub last finished reading the statements about its keys. The database computed the age of each statement at the time
+   * `#answeredAt` or earlier.
    */
   #answeredAt = performance.now();
 
@@ -144,7 +144,7 @@ export class HubAuthority {
     const answeredAt = performance.now();
     const grown = chain.length !== this.#now.chain.length;
     const now = grown ? await load(this.#secrets, this.#first, chain) : { ...this.#now, chain };
-    // If another read of the key statements began later and has already ended, the result of this read is older and is dropped.
+    // If another read of the key statements began later and has already ended, its result is newer, and `refresh` drops the older result.
     if (askedAt < this.#askedAt) return false;
     this.#now = now;
     this.#askedAt = askedAt;
@@ -153,8 +153,8 @@ export class HubAuthority {
   }
 
   /**
-   * Returns the keys of the hub's next generation. The first hub that asks creates the keys of the next generation. If the start of a rotation was
-   * interrupted, the next start finds the same keys.
+   * Returns the keys of the hub's next generation. The first hub that calls `prepareNext` creates the keys of the next generation. If the start of a
+   * key rotation was interrupted, the next start of the rotation uses the keys that the interrupted start created.
    */
   async prepareNext(): Promise<NextKeys> {
     await this.refresh();
@@ -183,8 +183,8 @@ export class HubAuthority {
   }
 
   /**
-   * Adds a signed statement about the hub's next keys to the chain of key statements, in the caller's transaction. The statement names only the keys
-   * that the caller has read before. If the keys have changed since then, the statement is refused.
+   * Adds a signed statement about the hub's next keys to the chain of key statements, in the caller's transaction. The new statement names only the
+   * keys that the caller has read before. If the hub's keys have changed since the caller read them, `state` refuses the statement.
    */
   async state(tx: Tx, kind: TrustKind, { sequence, keys }: NextKeys): Promise<TrustStatement> {
     const kept = await lockStatements(tx);
@@ -200,7 +200,7 @@ export class HubAuthority {
         `Generation ${next.generation} is already announced. Finish or abort its rotation first.`,
       );
     if (keys === null) throw new ApiError("conflict", "No rotation is under way. Start one first.");
-    // When a key rotation begins, the chain of key statements must have room for two more: the announcement and the final statement.
+    // When a key rotation begins, the chain of key statements must have room for two more statements: the announcement and the final statement.
     if (kept.length >= (kind === "announce" ? MOST_STATEMENTS - 1 : MOST_STATEMENTS))
       throw new ApiError(
         "conflict",
@@ -243,8 +243,8 @@ async function load(secrets: SecretStore, first: Pair, chain: readonly KeptState
 }
 
 /**
- * Opens the keys that a statement names. Throws if the keys in the secret store are missing or different, for example after the store was restored to
- * an earlier state. Hosts would refuse keys that were not announced to them.
+ * Opens the keys that a key statement names. Throws if the keys in the secret store are missing or different, for example after the store was
+ * restored to an earlier state. Hosts would refuse keys that were not announced to them.
  */
 async function openNamed(secrets: SecretStore, { generation, ca_pem, order_key }: Keys): Promise<Pair> {
   const ca = await openCertificateAuthority(secrets, generation, "refuse");

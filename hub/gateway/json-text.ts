@@ -5,8 +5,8 @@ const SUSPICIOUS = /\\u(0000|d[89a-f])/i;
 
 /**
  * Parses JSON from a host by its schema. `parseJson` repairs text that PostgreSQL would refuse. If PostgreSQL refused an agent's text, the agent
- * would resend its message for ever. Only text that the schema accepted is repaired, because the schema limits its size. A repair does not change the
- * length of a text. Throws SyntaxError for text that is not JSON.
+ * would resend its message for ever. `parseJson` repairs only text that the schema accepted, because the schema limits the size of a text. A repair
+ * does not change the length of a text. Throws SyntaxError for text that is not JSON.
  */
 export function parseJson<T>(schema: z.ZodType<T>, text: string): z.ZodSafeParseResult<T> {
   const parsed = schema.safeParse(JSON.parse(text));

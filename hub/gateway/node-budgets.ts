@@ -20,7 +20,10 @@ interface Account {
   toldAt: number;
 }
 
-/** A node that has become noisy, which means over a budget for a long time, or is no longer noisy. The caller of `sweep` stores the change. */
+/**
+ * A node that has become noisy, which means over a budget for a long time, or is no longer noisy. The caller of `sweep` stores that the node has
+ * changed.
+ */
 export interface NoiseChange {
   readonly nodeId: NodeId;
   readonly noisy: boolean;
@@ -28,9 +31,9 @@ export interface NoiseChange {
   readonly kind: NodeKind;
 }
 
-/** A node that stays noisy is reported again after this time, because the condition on the node would expire. */
+/** After this time `sweep` reports a node that is still noisy once more, because the node's condition would expire otherwise. */
 const TELL_EVERY_MS = 600_000;
-/** If a node exceeds a budget again within this time, it counts as having exceeded the budget without a pause. */
+/** If a node exceeds a budget twice within this time, the hub treats the node as over the budget without a pause. */
 const PAUSE_MS = 5_000;
 
 /** The budgets of the nodes that are connected to this hub. */
@@ -58,7 +61,7 @@ export class NodeBudgets {
   }
 
   /**
-   * Charges a frame to the node's budget; the frame itself is always accepted. Returns for how many milliseconds the hub must not accept a further
+   * Charges a frame to the node's budget; the hub accepts the frame in any case. Returns for how many milliseconds the hub must not accept a further
    * frame.
    */
   charge(nodeId: NodeId, kind: NodeKind, cost = 1): number {
@@ -89,7 +92,7 @@ export class NodeBudgets {
     return changes;
   }
 
-  /** Takes back changes that the caller could not store, so that the next sweep reports them again. */
+  /** Takes back changes that the caller of `sweep` could not store, so that the next sweep reports these changes too. */
   retell(changes: readonly NoiseChange[]): void {
     this.#changes = [...changes, ...this.#changes];
   }

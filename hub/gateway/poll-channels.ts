@@ -48,7 +48,8 @@ export class PollChannels {
       const kind = kindOf(frame);
       if (kind !== null) this.#guard.asks(nodeId, kind);
       await this.#gateway.take(session, frame);
-      // After the channel has ended, the remaining frames of the request are not processed, because the agent repeats them on its next session.
+      // After the channel has ended, the hub does not process the remaining frames of the request, because the agent repeats these frames on its next
+      // session.
       if (channel.closed !== null) break;
     }
     return channel.take(0);
@@ -65,7 +66,7 @@ export class PollChannels {
     return open;
   }
 
-  /** Reports the channels that have ended. The hub calls `sweep` every second, and once when it stops. */
+  /** Reports the long-poll channels that have ended. The hub calls `sweep` every second, and once when the hub stops. */
   async sweep(): Promise<void> {
     for (const [nodeId, { session, channel }] of this.#open) {
       if (channel.closed === null) continue;
@@ -88,7 +89,7 @@ class PollChannel implements Channel {
 
   send(frame: HubFrame): void {
     this.#frames.push(frame);
-    // A heartbeat acknowledgement alone does not end the wait of a poll.
+    // A heartbeat acknowledgement alone does not end the wait of a long poll.
     if (frame.type !== "heartbeat.ack") this.#endWait?.();
   }
 

@@ -142,7 +142,8 @@ export async function identify(
   if (!nodeId.success) throw new ApiError("not_found", "The path does not hold a node id.");
   const socket = (request as IncomingMessage).socket as TLSSocket;
   const known = await authenticate(deps, socket, nodeId.data, use);
-  // A connection with a replaced certificate still counts as unproven (see `UnprovenConnections`), because its client may not be a host of this hub.
+  // The hub still treats a connection with a replaced certificate as unproven (see `UnprovenConnections`), because its client may not be a host of
+  // this hub.
   if (!known.replaced) deps.guard.unproven.proven(socket);
   return known;
 }
@@ -172,7 +173,7 @@ function valid<T>(parsed: z.ZodSafeParseResult<T>): T {
   throw validationFailed("request", fieldErrors(parsed.error), LIMITS);
 }
 
-/** The path of a request as answers and logs show it. A part of the path that is long enough to be a token is hidden. */
+/** The path of a request as answers and logs show it. `shownPath` hides a part of the path that is long enough to be a token. */
 const shownPath = (path: string): string => path.replace(/[^/]{32,}/g, "{...}");
 
 function problem(

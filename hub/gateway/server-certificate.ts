@@ -3,8 +3,8 @@ import type { CertificateAuthority } from "./certificate-authority.ts";
 
 const DAY_MS = 24 * 3_600_000;
 /**
- * The hub renews its server certificate when a third of the certificate's life is left. Even if the secret store is unavailable for days, the renewal
- * is in time.
+ * The hub renews its server certificate when a third of the certificate's life is left. Because the renewal begins so early, the secret store may be
+ * unavailable for days before the certificate expires.
  */
 const RENEW_BEFORE_MS = 10 * DAY_MS;
 
@@ -55,7 +55,7 @@ interface Issued {
 }
 
 async function newContext(ca: CertificateAuthority, names: readonly string[]): Promise<Issued> {
-  // The issuing CA is read before the renewal, so that the next check finds a change of the CA during the renewal.
+  // The hub reads its issuing CA before it renews the server certificate, so that the next check finds a change of the CA during the renewal.
   const { issuerPem } = ca;
   const issued = await ca.issueServer(names);
   return {

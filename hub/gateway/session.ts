@@ -98,7 +98,10 @@ export class Sessions {
     return silent;
   }
 
-  /** Notes that the agent was heard from. The hub writes the contacts of all sessions once a second, in one statement. */
+  /**
+   * Notes the time at which the hub heard from the agent. The hub writes the contact times of all sessions to the database once a second, in one
+   * statement.
+   */
   contact(session: Session, now: number): void {
     session.heardAt = now;
     this.#contacts.add(session);

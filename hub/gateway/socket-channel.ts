@@ -14,7 +14,8 @@ import type { Channel, Session } from "./session.ts";
 const HELLO_WITHIN_MS = 10_000;
 const CLOSE_WITHIN_MS = 2_000;
 /**
- * An agent that leaves this many bytes unread is disconnected. After the disconnection the agent will reconnect, and its tasks wait in the database.
+ * If an agent leaves this many bytes unread, the hub closes its connection. After the close the agent will reconnect, and its tasks wait in the
+ * database.
  */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
@@ -32,7 +33,10 @@ export class SocketChannel implements Channel {
    * socket.
    */
   #waiting = { frames: 0, bytes: 0 };
-  /** True after the hub has closed the session. Frames that arrive after the close are dropped, and the agent repeats them on its next session. */
+  /**
+   * True after the hub has closed the session. The hub drops frames that arrive after the close, and the agent repeats these frames on its next
+   * session.
+   */
   #ended = false;
   readonly #gone = new AbortController();
 
@@ -105,14 +109,14 @@ export class SocketChannel implements Channel {
 
   #queue(step: () => Promise<void>): void {
     this.#work = this.#work.then(step).catch((error: unknown) => {
-      // Processing a frame fails, for example, while the database is unreachable. The agent reconnects and repeats the frames that were not
-      // acknowledged.
+      // Processing a frame fails, for example, while the database is unreachable. If the hub could not process a frame, the agent reconnects and
+      // repeats the frames that the hub has not acknowledged.
       this.#log.warn("an agent's frame could not be processed", { node_id: this.#identity.nodeId, error });
       this.#socket.close(1011, "try again");
     });
   }
 
-  /** Delays an agent that is over its budget; no frame is lost. The connection of an agent that stays over its budget is closed. */
+  /** Delays an agent that is over its budget; no frame is lost. The hub closes the connection of an agent that stays over its budget. */
   async #pause(waitMs: number): Promise<void> {
     if (waitMs === 0) return;
     if (this.#guard.nodes.isNoisy(this.#identity.nodeId)) return this.close("rate_limited");

@@ -10,8 +10,8 @@ const IN_FORCE: UnprovenLimits = { perAddress: LIMITS.unprovenPerAddress, inAll:
 
 /**
  * Connections that have not proven to come from a host of this hub, e.g. an incomplete TLS handshake, or a connection without a request. If there are
- * too many unproven connections, the oldest is closed. A client that holds many idle connections therefore loses them, and a host that connects
- * meanwhile still gets through.
+ * too many unproven connections, the hub closes the oldest one. Because of this limit, a client that holds many idle connections loses them, and does
+ * not keep a host from connecting.
  */
 export class UnprovenConnections {
   readonly #limits: UnprovenLimits;
@@ -39,7 +39,7 @@ export class UnprovenConnections {
     if (this.#all.size > this.#limits.inAll) this.#cut(this.#all.keys().next().value);
   }
 
-  /** Marks the connection as a connection of a host of this hub, so that it no longer counts as unproven. */
+  /** Marks the connection as a connection of a host of this hub, so that the connection is no longer unproven. */
   proven(socket: Pick<Socket, "remoteAddress" | "remotePort">): void {
     const peer = peerOf(socket);
     if (peer !== null) this.#forget(peer);

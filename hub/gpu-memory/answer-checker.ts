@@ -3,9 +3,12 @@ import { Worker } from "node:worker_threads";
 import type { Question, Reply } from "./answers-thread.ts";
 import type { AnswersToCheck, CheckedAnswers } from "./expected-answers.ts";
 
-/** How many challenges may wait for the thread. A challenge beyond that is refused, and its stage tries again later. */
+/**
+ * The limit of GPU challenges whose answers wait for a check. The checker refuses further challenges, and the stage of a refused challenge repeats
+ * its call later.
+ */
 const MOST_WAITING = 64;
-/** How long the thread lives without work. */
+/** The time after which the checking thread ends if it has no work. */
 const IDLE_MS = 10_000;
 
 interface Waiting {
@@ -15,7 +18,7 @@ interface Waiting {
 
 /**
  * Checks the answers of hosts in one thread, one challenge after the other, so that any number of hosts takes at most one processor of the hub. The
- * thread starts with the first challenge and ends when there is nothing to do.
+ * checking thread starts with the first challenge, and ends when it has had no work for a while.
  */
 export class AnswerChecker {
   readonly #waiting = new Map<number, Waiting>();
@@ -70,7 +73,10 @@ export class AnswerChecker {
     this.#idle = setTimeout(() => void this.#end("The thread was idle."), this.#idleMs).unref();
   }
 
-  /** If the thread ended by itself, its questions are lost and their callers get an error. The next challenge starts a new thread. */
+  /**
+   * If the checking thread ended by itself, the callers whose answers it had not checked yet get an error. The next challenge starts a new checking
+   * thread.
+   */
   async #lost(thread: Worker, why: string): Promise<void> {
     if (this.#thread === thread) await this.#end(why);
   }

@@ -1,4 +1,4 @@
-/** The thread that checks the answers of hosts, so that the hub's event loop does not wait for the computation. */
+/** The thread that checks the answers of hosts about their GPU memory, so that the hub's event loop does not wait for the computation. */
 import { parentPort } from "node:worker_threads";
 import { type AnswersToCheck, type CheckedAnswers, checkAnswers } from "./expected-answers.ts";
 

@@ -13,7 +13,7 @@ import {
   STREAM_BLOCK_BYTES,
 } from "../../shared/gpu-memory.ts";
 
-/** The questions of a challenge and the answers of a host, as the hub compares them. */
+/** The questions that the hub asked about a host's GPU memory, and the host's answers, which the hub checks. */
 export const AnswersToCheck = z.strictObject({
   fill_task_id: z.uuid(),
   seed: z.string().regex(/^[0-9a-f]{64}$/),
@@ -21,7 +21,7 @@ export const AnswersToCheck = z.strictObject({
   gpus: z
     .array(
       z.strictObject({
-        /** The number of the GPU in the order of the fill task. */
+        /** The number of the GPU in the list of GPUs of the fill task's order. */
         gpu: z.int().min(0).max(MOST_GPUS),
         uuid: GpuUuid,
         blocks: z.array(SampleBlock).max(MOST_SAMPLE_BLOCKS),
@@ -49,7 +49,7 @@ export function sampleBlockBytes(seed: string, gpu: number, block: number): Buff
   return createCipheriv("chacha20", Buffer.from(seed, "hex"), Buffer.concat([counter, nonce])).update(ZEROS);
 }
 
-/** Compares each answer with the answer that a host with the right bytes gives. An answer that is missing is not correct. */
+/** Compares each answer with the answer of a host whose GPU memory has the right bytes. A missing answer is not correct. */
 export const checkAnswers = ({ fill_task_id, seed, nonce, gpus }: AnswersToCheck): CheckedAnswers[] =>
   gpus.map(({ gpu, uuid, blocks, answers }) => ({
     uuid,

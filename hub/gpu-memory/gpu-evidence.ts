@@ -5,7 +5,7 @@ import { drawBlocks } from "./draw-blocks.ts";
 import type { AnswersToCheck, CheckedAnswers } from "./expected-answers.ts";
 import { type GpuEvidence, LEAST_QUESTIONS } from "./verdict.ts";
 
-/** A `node.gpu_fill` that has ended, as its task's row has it. */
+/** The input and the result of a task `node.gpu_fill` that has ended, from the task's row in the database. */
 export interface Filled {
   readonly taskId: TaskId;
   readonly input: TaskInput<"node.gpu_fill">;
@@ -23,8 +23,8 @@ export interface ExpectedGpu {
 }
 
 /**
- * The NVIDIA GPUs of a host as the reset reported them. The order of a fill names them, and the verdict expects each of them. A GPU whose UUID the reset
- * did not report cannot be overwritten, and stays in `unnamed`.
+ * The NVIDIA GPUs of a host that the GPU reset reported. The order of a fill task names these GPUs, and the verdict expects evidence of each one.
+ * Muster cannot overwrite a GPU whose UUID the reset did not report, and lists such a GPU in `unnamed`.
  */
 export function gpusOfScrub({ steps }: TaskResult<"node.gpu_scrub">): {
   readonly order: TaskInput<"node.gpu_fill">["gpus"];
@@ -54,8 +54,8 @@ export function gpusOfScrub({ steps }: TaskResult<"node.gpu_scrub">): {
 }
 
 /**
- * The questions to the GPUs that have committed, or null if no GPU has. `below(n)` returns a random integer from 0 to n - 1, and `nonce` is 16 random
- * bytes in hex.
+ * The questions about the GPUs whose memory the fill task has overwritten without a mismatch; null if there is no such GPU. `below(n)` returns a
+ * random integer from 0 to n - 1, and `nonce` is 16 random bytes in hex.
  */
 export function challengeOf(
   { taskId, result }: Filled,
@@ -71,7 +71,10 @@ export function challengeOf(
     : { plan: false, fill_task_id: taskId, nonce, gpus, deadline_seconds: deadlineSeconds };
 }
 
-/** What the hub computes again. A GPU is named by its number in the order of the fill, which the host cannot choose. */
+/**
+ * The questions and answers that the hub checks by its own computation. The hub takes the number of each GPU from the fill task's order, because the
+ * host cannot choose this number.
+ */
 export const answersToCheck = (filled: Filled, challenged: Challenged): AnswersToCheck => ({
   fill_task_id: filled.taskId,
   seed: filled.input.seed,
@@ -83,7 +86,7 @@ export const answersToCheck = (filled: Filled, challenged: Challenged): AnswersT
   }),
 });
 
-/** Puts together what is known of each expected GPU. A GPU that a task did not name has no evidence. */
+/** Collects the evidence of the fill and of the challenge for each expected GPU. A GPU that a task did not name has no evidence from this task. */
 export const evidenceOf = (
   expected: readonly ExpectedGpu[],
   filled: Filled | null,

@@ -9,7 +9,7 @@ export type GpuClaimLevel = (typeof GPU_CLAIM_LEVELS)[number];
 /** What the hub knows of one GPU of a host after the GPU's cleaning. */
 export interface GpuEvidence {
   readonly uuid: string;
-  /** The memory of the GPU by the inventory, or null if the inventory does not say. */
+  /** The size of the GPU's memory in bytes according to the inventory; null if the inventory does not name a size. */
   readonly expectedBytes: number | null;
   readonly isReset: boolean;
   readonly commitment: GpuCommitment | null;
@@ -19,13 +19,13 @@ export interface GpuEvidence {
 
 export interface GpuVerdict {
   readonly uuid: string;
-  /** Null means that nothing can be claimed about the GPU. */
+  /** The level is null if the hub can claim nothing about the GPU's memory. */
   readonly level: GpuClaimLevel | null;
   /** The overwritten part of the GPU's memory, from 0 to 1. */
   readonly share: number;
-  /** The memory of which `share` is a part: the largest figure that inventory, management library and driver give. */
+  /** The size of the memory of which `share` is a part: the largest figure that inventory, management library and driver give. */
   readonly ofBytes: number;
-  /** Why the level is not higher, for a person. */
+  /** The reasons why the level of the claim is not higher, as texts for a person. */
   readonly reasons: readonly string[];
 }
 
@@ -34,7 +34,7 @@ export interface GpuRequirement {
   readonly share: number;
 }
 
-/** A share of 10 % that was not overwritten escapes 64 questions with a chance of 0.1 %. */
+/** If 10 % of a GPU's memory was not overwritten, 64 questions miss the fault with a probability of 0.1 %. */
 export const LEAST_QUESTIONS = 64;
 
 export function gpuVerdict(evidence: GpuEvidence): GpuVerdict {
@@ -51,7 +51,7 @@ export function gpuVerdict(evidence: GpuEvidence): GpuVerdict {
   return { uuid, level, share, ofBytes, reasons: unverified === null ? [] : [unverified] };
 }
 
-/** A host that answers wrongly contradicts its own commitment, so a wrong answer takes away the level `overwritten` too. */
+/** A host that gives a wrong answer contradicts its own report of the overwrite, so a wrong answer also excludes the level `overwritten`. */
 function whyNotOverwritten({ uuid, commitment, release, answers }: GpuEvidence, ofBytes: number): string[] {
   if (commitment === null) return [`GPU ${uuid} was not overwritten.`];
   const reasons: string[] = [];
@@ -83,7 +83,7 @@ function whyNotVerified(answers: CheckedAnswers | null, uuid: string): string | 
   return null;
 }
 
-/** Why the GPUs of a host do not meet the requirement of its profile. An empty list means that they do. */
+/** The reasons why the GPUs of a host do not meet the requirement of its profile. The list is empty if the GPUs meet the requirement. */
 export function unmetRequirement(
   verdicts: readonly GpuVerdict[],
   expectedUuids: readonly string[],
@@ -105,5 +105,5 @@ export function unmetRequirement(
   return [...missing, ...unmet];
 }
 
-/** A share is rounded down, so that a text never says more than was done. */
+/** `percent` rounds a share down, so that a text never claims more than was overwritten. */
 export const percent = (share: number): string => `${(Math.floor(share * 10_000) / 100).toFixed(2)} %`;

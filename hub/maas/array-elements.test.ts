@@ -32,7 +32,7 @@ const lengths = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLeng
 const anyArray = fc
   .tuple(fc.array(fc.jsonValue({ stringUnit: "binary" })), fc.constantFrom("", " ", "\t", "\r\n"))
   .map(([value, indent]) => Buffer.from(`${indent}${JSON.stringify(value, null, indent)}${indent}`));
-/** Test texts that are almost JSON arrays, made of characters that have a meaning in JSON and of some others. */
+/** Test texts that are almost JSON arrays, made of characters that have a meaning in JSON and of some other characters. */
 const nearly = fc
   .array(fc.constantFrom("[", "]", "{", "}", ",", ":", '"', "\\", " ", "\n", "1", "a", '"k":', "null", "é", "\u00a0"), {
     maxLength: 12,

@@ -20,7 +20,10 @@ export const hasBootImage = (
       machineOf(architecture) === machineOf(wanted.architecture),
   );
 
-/** The scripts that a profile names and MAAS does not have. The word `none` in the list of test scripts is MAAS's keyword for no tests (maas 2.5). */
+/**
+ * Returns the scripts that a profile names and MAAS does not have. The word `none` in the list of test scripts is MAAS's keyword for no tests (maas
+ * 2.5).
+ */
 export const missingScripts = (
   known: { readonly commissioning: ReadonlySet<string>; readonly testing: ReadonlySet<string> },
   wanted: { readonly commissioning: readonly string[]; readonly testing: readonly string[] },

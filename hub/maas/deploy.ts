@@ -6,8 +6,8 @@ import { Machine } from "./schemas.ts";
 type Deploy = Pick<MaasPort, "commission" | "abort" | "deploy" | "release" | "overrideFailedTesting">;
 
 /**
- * MAAS takes a list of scripts as one text with commas. An empty list of scripts is left out, because an empty text has a meaning of its own in MAAS
- * (maas 2.5).
+ * MAAS takes a list of scripts as one text with commas. The hub leaves out an empty list of scripts, because an empty text has a meaning of its own
+ * in MAAS (maas 2.5).
  */
 const named = (field: string, scripts: readonly string[]): Record<string, string> =>
   scripts.length === 0 ? {} : { [field]: scripts.join(",") };

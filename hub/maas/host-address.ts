@@ -7,9 +7,9 @@ export interface InterfaceAddress {
 }
 
 /**
- * Returns the addresses of a deployed host: those of the site's preferred interface (lifecycle 4.3), else those of its boot interface. MAAS orders a
- * machine's addresses by the creation of its interfaces, so the first address may be a RoCE link. `hostAddresses` is empty if neither interface has
- * an address, or if nothing is known about the interfaces.
+ * Returns the addresses of a deployed host's preferred interface, which the site names (lifecycle 4.3). If this interface has no address, returns the
+ * addresses of the host's boot interface. MAAS orders a machine's addresses by the creation of its interfaces, so the first address may be a RoCE
+ * link. `hostAddresses` is empty if neither interface has an address, or if nothing is known about the interfaces.
  */
 export function hostAddresses(known: readonly InterfaceAddress[], preferredInterface: string): string[] {
   const preferred = known.filter((one) => one.interface === preferredInterface);

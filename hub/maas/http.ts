@@ -24,7 +24,7 @@ export interface MaasRequest {
   readonly machines?: number;
 }
 
-/** What metrics learn about the end of one request to MAAS. The labels of a `RequestReport` come from closed sets. */
+/** The facts that the hub's metrics record about the end of one request to MAAS. The labels of a `RequestReport` come from closed sets. */
 export interface RequestReport {
   readonly operation: string;
   readonly outcome: "ok" | MaasError["code"];
@@ -43,12 +43,12 @@ export interface TransportOptions {
 }
 
 export interface Transport {
-  /** Sends a request to MAAS and parses the answer. A body that does not match the schema is a `bad_answer`. */
+  /** Sends a request to MAAS and parses the answer. If the answer's body does not match the schema, the error is `bad_answer`. */
   json<T>(request: MaasRequest, schema: z.ZodType<T>): Promise<T>;
   text(request: MaasRequest): Promise<string>;
   /**
-   * Passes on the elements of MAAS's array as they arrive, with `undefined` for an element that is too large. A body that is not an array, or is cut
-   * off, is a `bad_answer`. After a cut-off array, the caller must not conclude anything from elements that did not arrive.
+   * Passes on the elements of MAAS's array as they arrive, with `undefined` for an element that is too large. If the answer's body is not an array,
+   * or is cut off, the error is `bad_answer`. After a cut-off array, the caller must not conclude anything from elements that did not arrive.
    */
   elements(request: MaasRequest, take: (element: unknown) => void): Promise<void>;
   clockAheadSeconds(request: MaasRequest): Promise<number | null>;
@@ -61,8 +61,8 @@ const MS_PER_MACHINE = 100;
 const MAX_ELEMENT_BYTES = 4 * 1024 * 1024;
 
 /**
- * The answer's Date header has whole seconds, and the answer needs time to arrive. A difference of less than two seconds between the clocks therefore
- * counts as none.
+ * A smaller difference than two seconds between the clocks of MAAS and hub is ignored, because the Date header of an answer has whole seconds and the
+ * answer needs time to arrive.
  */
 function secondsAhead(date: string | null, now: number): number | null {
   const said = date === null ? Number.NaN : Date.parse(date);
@@ -72,8 +72,8 @@ function secondsAhead(date: string | null, now: number): number | null {
 }
 
 /**
- * The only way to send a request to MAAS: one attempt, a deadline, and a closed set of errors. The transport never follows redirects, because MAAS
- * redirects to plain HTTP (maas 1.1).
+ * The only way to send a request to MAAS: one attempt, a deadline, and a closed set of errors. A request to MAAS never follows redirects, because
+ * MAAS redirects to plain HTTP (maas 1.1).
  */
 export function createTransport(options: TransportOptions): Transport {
   const base = apiBase(options.baseUrl);
@@ -168,7 +168,7 @@ async function exchangeArray(call: Call, take: (element: unknown) => void): Prom
     array.push(part);
   };
   const answer = await httpCall({ ...call, consume }).catch((error: unknown) => {
-    // MAAS or the network cut the answer short, and neither the deadline nor a cancel did.
+    // MAAS or the network cut the answer short, because neither the request's deadline nor a cancel has ended the request.
     if (begun && !call.signal.aborted && error instanceof NoAnswer) array.end();
     throw error;
   });

@@ -20,7 +20,10 @@ export async function readMachineList(
   return { machines: [...machines.values()], unreadable };
 }
 
-/** A MAAS region may take a quarter of an hour before the first byte of its list of machines, and its own web server waits that long (maas 1.1). */
+/**
+ * A MAAS region may need a quarter of an hour until it sends the first byte of its list of machines, because the region's web server waits that long
+ * (maas 1.1).
+ */
 const FLEET = { slow: true, machines: 3_000 };
 
 export async function readWholeFleet(http: Transport): Promise<MachineList> {

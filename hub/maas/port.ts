@@ -3,8 +3,8 @@ import type { InterfaceAddress } from "./host-address.ts";
 
 /**
  * The calls that the hub makes to a MAAS region (maas 2). One instance of `MaasPort` talks to one site with one token. No method of `MaasPort`
- * retries, because the workflow engine does. Every method of `MaasPort` throws `MaasError` only. If a changing call times out, its outcome is unknown
- * (`error.outcomeUnknown`): read the state again, and never simply repeat the call (decision M13).
+ * repeats a failed call, because the workflow engine repeats the stage. Every method of `MaasPort` throws `MaasError` only. If a changing call times
+ * out, its outcome is unknown (`error.outcomeUnknown`): read the machine's state, and never simply repeat the call (decision M13).
  */
 export interface MaasPort {
   version(): Promise<{ version: string; capabilities: readonly string[] }>;
@@ -77,8 +77,8 @@ export interface MaasPort {
   createSubnet(input: { cidr: string; name: string; vlanId: number; managed: boolean }): Promise<MaasSubnet>;
 
   /**
-   * Reads MAAS's events, newest first. With `after`, reads the `limit` oldest events above that id (maas 2.15). `events` also reads MAAS's events of
-   * the level DEBUG.
+   * Reads MAAS's events, newest first. With `after`, `events` reads the `limit` oldest events whose id is above `after` (maas 2.15). `events` also
+   * reads MAAS's events of the level DEBUG.
    */
   events(query: { after?: number; limit: number }): Promise<readonly MaasEvent[]>;
   machineEvents(systemId: string, query: { limit: number; level: "DEBUG" | "INFO" }): Promise<readonly MaasEvent[]>;

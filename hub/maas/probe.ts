@@ -25,17 +25,18 @@ interface ProbedSite {
   readonly upstreamDnsServers: readonly string[];
 }
 
-/** MAAS refuses an OAuth timestamp that is older than this, and accepts any timestamp in the future (maas 1.3). */
+/** The age in seconds above which MAAS refuses an OAuth timestamp; MAAS accepts any timestamp in the future (maas 1.3). */
 const REFUSED_BEHIND_SECONDS = 300;
-/** Network delay cannot explain a larger difference between the clocks of hub and MAAS than this, so one clock is wrong. */
+/** Network delay cannot explain a larger difference than this number of seconds between the clocks of hub and MAAS, so one clock is wrong. */
 const SKEW_SECONDS = 30;
 /** A system id that no machine has. For an unknown id, MAAS gives an administrator an empty answer, and any other user 403. */
 const NO_MACHINE = "none";
 
 /**
- * Checks whether this MAAS works with this token. `version/` answers anybody, so the probe proves the token by whoami and by a read for
- * administrators only (decision M1). After the token, the probe checks racks, images, scripts and settings, whose faults would otherwise show up only
- * during workflows. For the probe, a refused token or an unreachable region is a failed check with its reason, not an exception.
+ * Checks whether the hub can work with a site's MAAS region and its token. `version/` answers anybody, so the probe proves the token by whoami and by
+ * a read for administrators only (decision M1). After the check of the token, the probe checks racks, images, scripts and settings, whose faults
+ * would otherwise show up only during workflows. For the probe, a refused token or an unreachable region is a failed check with its reason, not an
+ * exception.
  */
 export async function probeMaas(maas: MaasPort, { profiles, upstreamDnsServers }: ProbedSite): Promise<SiteProbe> {
   const probe: Probe = {
@@ -208,7 +209,8 @@ async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Pr
 
 /**
  * Hosts ask MAAS's DNS for every name. MAAS forwards names that MAAS does not know only to the servers in the setting `upstream_dns`. The value of
- * `upstream_dns` is one string with blanks, or null if it was never set (maas 2.14). Servers in `upstream_dns` beyond the wanted ones are no fault.
+ * `upstream_dns` is one string with blanks, or null if it was never set (maas 2.14). Further servers in `upstream_dns`, which the profile does not
+ * name, are no fault.
  */
 export function dnsCheck(setting: unknown, wanted: readonly string[]): Check {
   const set = typeof setting === "string" ? setting.split(/[\s,]+/).filter((server) => server !== "") : [];

@@ -3,7 +3,7 @@ import type { MaasUser } from "./same-owner.ts";
 /** The hub's user in MAAS, for the test. The test user's name is muster now and was hub and admin before. */
 const muster: MaasUser = { name: "muster", formerNames: ["hub", "admin"] };
 
-/** Each case: the machine's owner before and now, the user of the hub's token, and whether both owners are the same user. */
+/** Each test case names the machine's owner before and now, the user of the hub's token, and whether both owners are the same user. */
 export const OWNERS: readonly (readonly [
   before: string | null,
   now: string | null,
@@ -15,10 +15,10 @@ export const OWNERS: readonly (readonly [
   ["bob", "bob", muster, true],
   ["muster", "muster", muster, true],
   [null, null, muster, true],
-  // Test cases in which the owner is the hub's own user, under his present name.
+  // Test cases in which the machine's owner is the hub's own user, under his present name.
   ["hub", "muster", muster, true],
   ["admin", "muster", muster, true],
-  // Test cases in which the owner is a different user.
+  // Test cases in which the machine's owner is now a different user than before.
   ["bob", "muster", null, false],
   ["bob", "muster", muster, false],
   ["bob", "admin", muster, false],

@@ -4,8 +4,8 @@ import type { InterfaceAddress } from "./host-address.ts";
 import type { MaasBlockDevice, MaasEvent, MaasInterface, MaasMachine, MaasRack, MaasSubnet } from "./port.ts";
 
 /**
- * The schemas contain only the fields that Muster uses, since MAAS versions add and drop others (maas 7). A field that a version of MAAS lacks gets
- * the value for "not known".
+ * The schemas contain only the fields that Muster uses, because versions of MAAS add and drop other fields (maas 7). A field that a version of MAAS
+ * lacks gets the value for "not known".
  */
 const text = z
   .string()
@@ -233,7 +233,7 @@ export const Racks = z.array(
 );
 export const Scripts = z.array(z.object({ name: z.string(), tags: z.array(z.string()).nullish() }));
 export const BootResources = z.array(z.object({ name: z.string(), architecture: text, type: text }));
-/** The schema drops the passwords in MAAS's answer, because it reads no other field (decision M6). */
+/** This schema reads only the BMC's address, and drops the passwords in MAAS's answer (decision M6). */
 export const PowerAddresses = z.record(z.string(), z.object({ power_address: z.string().nullish() }));
 /** The keys of MAAS's answer with power parameters, i.e. the system ids. */
 export const MachineIds = z.record(

@@ -47,7 +47,7 @@ const isForbidden = (address: string): boolean => {
 /** True if the URL's host is written as a forbidden address, or is an address of the hub itself. */
 export const isForbiddenHost = (url: URL): boolean => isForbidden(hostOf(url)) || ownPlaces.isOwnUrl(url);
 
-/** The reason why Muster must not store a URL, or null if it may be stored. */
+/** The reason why Muster must not store a URL; null if Muster may store the URL. */
 export const hostFault = (url: URL): string | null => {
   if (isForbidden(hostOf(url))) return `must not be ${FORBIDDEN_WORDS}`;
   return ownPlaces.isOwnUrl(url) ? "must not be an address at which this hub itself answers" : null;

@@ -46,7 +46,7 @@ export class NoAnswer extends Error {
   }
 }
 
-/** Wraps what `consume` threw, as the error's cause. */
+/** An error that has as its cause the value that `consume` threw. */
 class Refused extends Error {}
 
 /**
@@ -56,9 +56,9 @@ class Refused extends Error {}
 const MAX_ANSWER_BYTES = 400 * 1024 * 1024;
 
 /**
- * Sends one HTTP request on a connection of its own. On a kept connection, a close by the other side would look like a failed request. The hub does
- * not use `fetch`, because it gives up after 300 s without headers, and a power call may take longer (maas 2.13). `httpCall` does not follow
- * redirects. `httpCall` throws NoAnswer, or what `consume` throws.
+ * Sends one HTTP request on a connection of its own. If a request used an earlier request's connection, a close by the other side would look like a
+ * failed request. `httpCall` does not use `fetch`, because `fetch` gives up after 300 s without headers, and a power call to MAAS may take longer
+ * (maas 2.13). `httpCall` does not follow redirects. `httpCall` throws NoAnswer, or the error that `consume` throws.
  */
 export function httpCall(call: Call): Promise<Answer> {
   const secure = call.url.protocol === "https:";
