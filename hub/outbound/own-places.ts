@@ -26,7 +26,7 @@ class OwnPlaces {
 
   /**
    * Adds a listener's bound address, or a name that is given out for the listener. The function that `add` returns removes the listener's address
-   * again.
+   * from the list.
    */
   add(host: string, port: number): () => void {
     const place = { host: plainAddress(host), port };

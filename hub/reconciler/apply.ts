@@ -16,14 +16,14 @@ import type { Finding } from "./rules.ts";
 
 /**
  * The remaining limits of one pass of the reconciler. `reseeds` is the number of hosts that may still get a task that rewrites the files of MAAS's
- * hardware sync. `enablings` is the number of machines whose sync may still be enabled.
+ * hardware sync. `enablings` is the number of machines whose hardware sync the reconciler may still enable.
  */
 export interface SyncBudget {
   reseeds: number;
   enablings: number;
 }
 export interface ApplyOptions {
-  /** The reason why the reconciler takes no action on a node, in words; null if it takes actions. */
+  /** The reason why the reconciler takes no action on a node, in words; null if the reconciler takes actions. */
   readonly heldBack: string | null;
   readonly now: Date;
   readonly maasUser: MaasUser | null;
@@ -31,8 +31,8 @@ export interface ApplyOptions {
 }
 
 /**
- * Writes a node's drift to the database and takes the actions that follow from it. Returns the calls to MAAS that remain. The caller of
- * `applyJudgement` has locked the node's row.
+ * Writes a node's drift to the database and takes the actions that follow from it. Returns the calls to MAAS that the drift requires and that
+ * `applyJudgement` has not made. The caller of `applyJudgement` has locked the node's row.
  */
 export async function applyJudgement(
   tx: Tx,
@@ -115,13 +115,13 @@ async function heal(tx: Tx, { row: { node } }: Judged): Promise<void> {
   if (moved) await writeDrift(tx, node.id, { quarantined: false });
 }
 
-/** The deadline of a task that sets a host's hardware sync anew, in seconds. */
+/** The deadline of a task that repairs a host's hardware sync, in seconds. */
 const RESEED_DEADLINE_SECONDS = 600;
 
 /**
- * Orders the agent to set the host's hardware sync anew, at most once in each interval of the hardware sync. Without this limit, a host whose sync
- * cannot be repaired would get tasks for ever (lifecycle 9.1). While MAAS reports the sync as disabled, the hub requests again and again that MAAS
- * enables it. The previous request may have had no effect, because a hub died or MAAS refused.
+ * Orders the agent to repair the host's hardware sync, at most once in each interval of the hardware sync. Without the limit of once an interval, a
+ * host whose sync cannot be repaired would get tasks for ever (lifecycle 9.1). While MAAS reports the sync as disabled, the hub repeats its request
+ * that MAAS enables the sync, because an earlier request may have had no effect: a hub died, or MAAS refused.
  */
 async function reseed(tx: Tx, { row }: Judged, { now, maasUser, budget }: ApplyOptions): Promise<FollowUp[]> {
   const { node, machine, policy } = row;

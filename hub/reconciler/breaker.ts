@@ -3,10 +3,11 @@
 const LEAST = 5;
 const SHARE = 0.2;
 /**
- * Changes of nodes' status during this time count together with the present changes, so that many small sweeps have the same limit as a large one.
+ * The breaker adds the changes of nodes' status during this time to the present changes, so that many small sweeps have the same limit as one large
+ * sweep.
  */
 export const BREAKER_WINDOW_SECONDS = 600;
-/** After a person confirmed that the observations are right, the breaker stays closed for this many seconds. */
+/** The number of seconds for which the breaker stays closed after a person confirmed that the reconciler's observations are right. */
 export const ACCEPT_SECONDS = 900;
 
 /**

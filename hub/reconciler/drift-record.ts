@@ -7,7 +7,7 @@ export interface DriftRecord {
   readonly driftDetails: DriftDetails | null;
   readonly driftAcknowledged: DriftAcknowledged | null;
 }
-/** The machine's status in MAAS, or that the machine is gone. */
+/** The machine's status in MAAS, or the statement that the machine is gone. */
 export interface DriftStatus {
   readonly name: string;
   readonly code: number | null;
@@ -16,7 +16,7 @@ export interface DriftStatus {
 /**
  * The ways in which a judgement about a node changes its stored drift. `raised`: a new drift. `updated`: a known drift with different details.
  * `same`: the stored drift does not change. `resolved`: the drift is over. `forgotten`: an acknowledged drift is over. `acknowledged`: a person knows
- * of the drift, so nothing is done. `resolved_beside`: the node's drift is acknowledged, and another drift that was shown is over.
+ * of the drift, so the reconciler does nothing. `resolved_beside`: the node's drift is acknowledged, and another drift that the node showed is over.
  */
 export type DriftStep =
   | { readonly kind: "raised" | "updated"; readonly details: DriftDetails }

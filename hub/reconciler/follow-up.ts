@@ -8,7 +8,7 @@ import { startDecommission } from "../workflows/decommission/start-decommission.
 
 /**
  * A call to MAAS that a drift requires after the drift is recorded. If the call to MAAS was not made or failed, and is still needed, the reconciler
- * requests it again when it next judges the node.
+ * requests the call once more when it next judges the node.
  */
 export type FollowUp =
   | {
@@ -28,7 +28,9 @@ interface FollowUpServices {
 /** The reconciler's name as the requester of its operations. */
 const RECONCILER = "reconciler";
 
-/** Makes a call that a drift requires. A refused call is only logged, and the drift that caused the call stays visible. */
+/**
+ * Makes a call that a drift requires. If MAAS refuses the call, `followUp` only logs the refusal, and the drift that caused the call stays visible.
+ */
 export async function followUp(services: FollowUpServices, asked: FollowUp): Promise<void> {
   const { log } = services;
   try {
@@ -41,8 +43,8 @@ export async function followUp(services: FollowUpServices, asked: FollowUp): Pro
 }
 
 /**
- * Enables the hardware sync of a machine in MAAS, after it has read the machine again. The sync is enabled only on a machine that is deployed,
- * unlocked and owned by the hub's user (architecture 9).
+ * Reads a machine in MAAS, and enables its hardware sync. `enableHardwareSync` changes only a machine that is deployed, unlocked and owned by the
+ * hub's user (architecture 9).
  */
 async function enableHardwareSync(
   { maas }: FollowUpServices,
@@ -55,8 +57,8 @@ async function enableHardwareSync(
 }
 
 /**
- * Starts a decommission that releases the machine. The decommission reads the machine again and holds the node, so the release happens once, even if
- * several requests come.
+ * Starts a decommission that releases the node's machine. The decommission reads the machine before it acts, and holds the node, so several requests
+ * cause one release.
  */
 const releaseMachine = (
   { inTx }: FollowUpServices,

@@ -29,8 +29,8 @@ const INSTEAD: Readonly<Partial<Record<NodeStatus, string>>> = {
 };
 
 /**
- * Quarantines a node because a person asked for it (state model 3.2). If the system had already quarantined the node, the quarantine becomes the
- * person's, and only a person can lift it (decision N4). If an ApiError is thrown, nothing was written.
+ * Quarantines a node because a person asked for it (state model 3.2). If Muster itself had already quarantined the node, the quarantine becomes the
+ * person's, and only a person can lift the quarantine (decision N4). If `quarantineNode` throws an ApiError, it has written nothing.
  */
 export async function quarantineNode(tx: Tx, nodeId: NodeId, reason: string): Promise<Moved> {
   const node = await mustLockNode(tx, nodeId);
@@ -49,8 +49,8 @@ export async function quarantineNode(tx: Tx, nodeId: NodeId, reason: string): Pr
 }
 
 /**
- * Returns a quarantined node to service because a person asked for it, whoever quarantined it (decision N4). A person can vouch for a host. A person
- * cannot vouch for an invalid identity, or for a machine that is not deployed in MAAS. If an ApiError is thrown, nothing was written.
+ * Returns a quarantined node to service because a person asked for it, whoever quarantined the node (decision N4). A person can vouch for a host, but
+ * not for an invalid identity, or for a machine that is not deployed in MAAS. If `liftQuarantine` throws an ApiError, it has written nothing.
  */
 export async function liftQuarantine(tx: Tx, nodeId: NodeId, reason: string): Promise<Moved> {
   const node = await mustLockNode(tx, nodeId);

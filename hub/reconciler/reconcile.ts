@@ -32,12 +32,15 @@ export interface ReconcilerServices {
   readonly inTx: InTx;
   readonly log: Log;
 }
-/** A finished poll or sweep of a site. While the fence is valid, this hub watches the site. */
+/** A finished poll or sweep of a site. While the fence `fence` is valid, this hub watches the site. */
 export interface SitePoll {
   readonly siteId: SiteId;
   readonly fence: number;
   readonly maas: MaasPort;
-  /** `all` means that every machine was read, so every node is judged. `some` means that only nodes whose facts changed are judged. */
+  /**
+   * `all` means that the watcher has read every machine, so the reconciler judges every node. `some` means that the reconciler judges only nodes
+   * whose facts changed.
+   */
   readonly read: "some" | "all";
   /** Machines that MAAS no longer lists and whose absence is not confirmed yet. */
   readonly unconfirmed: readonly string[];
@@ -46,17 +49,19 @@ export interface SitePoll {
 /** The number of nodes that the reconciler changes in one transaction. */
 const SLICE = 20;
 const JUDGE_ALL_EVERY_MS = 300_000;
-/** The number of hosts that the reconciler tells to set their hardware sync anew in one pass. The next pass continues with further hosts. */
+/** The number of hosts whose hardware sync the reconciler repairs in one pass. The next pass of the reconciler continues with further hosts. */
 const SYNCS_PER_PASS = 20;
 
 /**
  * Compares the nodes of a site with their machines and acts on the differences (lifecycle 6.4). All input of the reconciler is stored in the
- * database. The reconciler may therefore run at any time, and again after a hub was killed. If a hub was killed during a pass, the next pass judges
- * the unfinished nodes, or the next sweep finds them.
+ * database, so the reconciler may run at any time. If a hub was killed during a pass of the reconciler, the next pass judges the unfinished nodes, or
+ * the next sweep finds them.
  */
 export class Reconciler {
   readonly #services: ReconcilerServices;
-  /** The MAAS user of each site's token. The hub reads the user again whenever all nodes are judged, and when a machine's owner has changed. */
+  /**
+   * The MAAS user of each site's token. The hub reads this user whenever the reconciler judges all nodes, and when a machine's owner has changed.
+   */
   readonly #users = new Map<SiteId, MaasUser>();
   readonly #allJudgedAt = new Map<SiteId, number>();
   readonly #settingAssertedAt = new Map<SiteId, number>();
@@ -69,7 +74,7 @@ export class Reconciler {
     const { db, log } = this.#services;
     const { siteId } = poll;
     if (poll.read === "all") {
-      // If a pass after a sweep fails, all nodes must be judged again, although the next poll may read only some machines.
+      // If the reconciler's pass after a sweep fails, its next pass must judge all nodes, although the next poll may read only some machines.
       this.#allJudgedAt.delete(siteId);
       const count = await countUnmanaged(db, siteId);
       if (count > 0) log.debug("machines without a node are left alone", { site_id: siteId, count });
@@ -144,7 +149,7 @@ export class Reconciler {
     }
   }
 
-  /** Some rules depend on time alone, which changes no row. All nodes are therefore judged every five minutes (lifecycle 6.3). */
+  /** The reconciler judges all nodes every five minutes, because some rules of drift depend on time alone, which changes no row (lifecycle 6.3). */
   #allAreDue(siteId: SiteId): boolean {
     return performance.now() - (this.#allJudgedAt.get(siteId) ?? Number.NEGATIVE_INFINITY) > JUDGE_ALL_EVERY_MS;
   }
@@ -161,8 +166,8 @@ export class Reconciler {
         windowSeconds: BREAKER_WINDOW_SECONDS,
         besides,
       });
-      // Confirming that machines are gone takes several polls. Machines whose absence is not confirmed yet count too, so that the breaker sees all
-      // machines that vanish together.
+      // Confirming that machines are gone takes several polls. The number of changes includes machines whose absence is not confirmed yet, so that
+      // the breaker sees all machines that vanish together.
       const unconfirmed = await countUnconfirmed(tx, poll.siteId, poll.unconfirmed);
       const counts = { wouldMove: moves.length + unconfirmed, moved, inService };
       if (!breakerTrips(counts)) return state;
@@ -180,7 +185,8 @@ export class Reconciler {
   async #apply(poll: SitePoll, some: readonly Judged[], options: ApplyOptions): Promise<void> {
     const { inTx, log } = this.#services;
     const { followUps, budget } = await inTx(async (tx: Tx) => {
-      // A transaction may run again, so it counts down its own copy of `budget`, the limits of hardware sync actions, until it is committed.
+      // The transaction may be repeated, so it counts down a copy of `budget`, the limits of hardware sync actions, until the transaction is
+      // committed.
       const own = { ...options.budget };
       const asked: FollowUp[] = [];
       if (!(await holdsFence(tx, poll.siteId, poll.fence))) return { followUps: asked, budget: own };
@@ -190,8 +196,8 @@ export class Reconciler {
       for (const one of some) {
         const { id } = one.row.node;
         const state = states.get(id);
-        // If the node has lost its machine or got another one since the judgement, the judgement no longer applies. If an operation holds the node,
-        // the operation itself judges it.
+        // If the node has lost its machine or got another machine since the judgement, the judgement is not valid any more. If an operation holds the
+        // node, the operation itself judges the node.
         if (state === undefined || state.maasSystemId !== one.row.state.maasSystemId || held.has(id)) continue;
         asked.push(...(await applyJudgement(tx, one, state, { ...options, budget: own })));
       }

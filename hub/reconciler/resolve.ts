@@ -19,7 +19,7 @@ export interface Resolution {
   readonly status: NodeStatus;
 }
 
-/** Resolves a drift because a person asked for it (lifecycle 6.6). If an ApiError is thrown, nothing was written. */
+/** Resolves a drift because a person asked for it (lifecycle 6.6). If `resolveDrift` throws an ApiError, it has written nothing. */
 export async function resolveDrift(
   tx: Tx,
   nodeId: NodeId,
@@ -91,7 +91,7 @@ async function returnToService(tx: Tx, node: Node, record: NodeMaasState, reason
   await vouchFor(tx, node, record, reason);
 }
 
-/** Ends a quarantine, whoever caused it, because a person vouches for the node. The reconciler's stored drift of the node is cleared too. */
+/** Ends a quarantine, whoever caused it, because a person vouches for the node. `vouchFor` also clears the stored drift of the node. */
 export async function vouchFor(tx: Tx, node: Node, record: NodeMaasState, reason: string): Promise<void> {
   const machine = await readObservedMachine(tx, record.siteId, record.maasSystemId);
   if (!isDeployed(machine)) {

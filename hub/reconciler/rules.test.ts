@@ -91,12 +91,13 @@ describe("the scenarios of lifecycle 6.2 that the rules do not name", () => {
     const silent = { agentSeenAt: ago(61) };
     expect(said(silent, { owner: "bob" })).toEqual(["redeployed_outside critical quarantine"]);
     expect(said({ agentSeenAt: null }, { owner: "bob" })).toEqual(["redeployed_outside critical quarantine"]);
-    // The site's token belongs to another MAAS user now. The machine's owner is unchanged, so the machine was not deployed anew.
+    // The site's token now belongs to another MAAS user than before. The machine's owner is unchanged, so nobody has deployed the machine a second
+    // time.
     expect(said({ machineOwner: "old" }, { owner: "old" })).toEqual([]);
     expect(said({ machineOwner: null }, { owner: "bob" })).toEqual([]);
     expect(said({ ...silent, machineOwner: null }, { owner: "bob" })).toEqual([]);
     expect(said(silent)).toEqual([]);
-    // The agent was heard in the moment when the machine changed, so the report may be from the system before the change.
+    // The hub heard from the agent in the moment when the machine changed, so the agent's report may be from the system before the change.
     expect(said({ agentSeenAt: ago(60) }, { owner: "bob" })).toEqual(["redeployed_outside critical quarantine"]);
     expect(text(silent, { owner: null })).toContain("is deployed by nobody in MAAS instead of muster: it was released");
   });
@@ -226,7 +227,7 @@ describe("a retired node's machine", () => {
       said({ ...retired, machineOwner: "old" }),
       said({ ...retired, machineOwner: "old" }, { owner: "old" }),
       said({ ...retired, machineOwner: null }, { owner: null }, { maasUser: null }),
-      // If the agent was not heard after the machine changed, another system may have been deployed on the machine.
+      // If the hub has not heard from the agent after the machine changed, the machine may run another system than before.
       said({ ...retired, agentSeenAt: ago(61) }),
       said({ ...retired, agentSeenAt: null }),
     ])

@@ -4,9 +4,9 @@ import type { NodeStatus } from "../../shared/node-status.ts";
 import { isSameOwner, type MaasUser } from "../maas/same-owner.ts";
 
 /**
- * The rules of drift (lifecycle 6.2, 6.4) as pure functions: they say what a machine's state in MAAS means for its node. An operation judges the
- * machine that it works on by the verdict table of its stages (`hub/workflows/machine/verdict-table.ts`). The rules of drift therefore leave out a
- * node that an operation holds.
+ * The rules of drift (lifecycle 6.2, 6.4) as pure functions, which say what a machine's state in MAAS means for its node. An operation judges the
+ * machine that it works on by the verdict table of its stages (`hub/workflows/machine/verdict-table.ts`). Because an operation judges its own
+ * machine, the rules of drift leave out a node that an operation holds.
  */
 
 /** The meaning of a MAAS status for a machine whose node is in service. */
@@ -71,18 +71,21 @@ export interface NodeFacts {
   readonly machineOwner: string | null;
   /** True if an unfinished operation holds the node. */
   readonly held: boolean;
-  /** The time when the reconciler quarantined the node; null if the node is not quarantined, or if somebody else quarantined it (decision N4). */
+  /**
+   * The time when the reconciler quarantined the node; null if the node is not quarantined, or if a person or another part of Muster quarantined it
+   * (decision N4).
+   */
   readonly quarantinedAt: Date | null;
-  /** The time when the agent of the node's present generation was last heard; null if it was never heard. */
+  /** The time when the hub last heard from the agent of the node's present generation; null if the hub has never heard from this agent. */
   readonly agentSeenAt: Date | null;
   readonly agentConnected: boolean;
   /** Seconds since the node was retired; null if the node is not retired, or if this time is unknown. */
   readonly retiredForSeconds: number | null;
-  /** True if the node's machine was released before. A system that is deployed on a machine after its release belongs to somebody else. */
+  /** True if the node's machine was released before. A system that is deployed on a machine after the release belongs to somebody else. */
   readonly machineReleased: boolean;
   /**
-   * `asked` is the sync interval that the agent was last asked to set, and `set` is the sync interval that it has set. `syncSeed` is null if the
-   * agent has never carried out an order to set the interval. `set` is null if the agent could not set the interval.
+   * `asked` is the sync interval that the hub last ordered the agent to set, and `set` is the sync interval that the agent has set. `syncSeed` is
+   * null if the agent has never carried out an order to set the interval. `set` is null if the agent could not set the interval.
    */
   readonly syncSeed: { readonly asked: number; readonly set: number | null } | null;
 }
@@ -101,7 +104,7 @@ export interface MachineFacts {
   readonly syncIntervalSeconds: number | null;
   /** The time when the watcher last saw a change of the machine. */
   readonly changedAt: Date;
-  /** The time when the watcher last read the machine. The machine's data is as old as the watcher's last reading. */
+  /** The time when the watcher last read the machine. The data about the machine is as old as this reading. */
   readonly readAt: Date;
 }
 export interface PolicyFacts {
@@ -126,7 +129,7 @@ export type Judgement =
   | { readonly kind: "not_judged"; readonly why: string }
   | { readonly kind: "judged"; readonly findings: readonly Finding[]; readonly heal: boolean };
 
-/** A node is not judged if its machine was never read (null), or if an operation holds the node. */
+/** `judgeDrift` does not judge a node whose machine was never read (null), or a node that an operation holds. */
 export function judgeDrift(node: NodeFacts, machine: MachineFacts | null, policy: PolicyFacts): Judgement {
   if (node.held) return { kind: "not_judged", why: "an operation holds the node" };
   if (machine === null) return { kind: "not_judged", why: "its machine was not seen yet" };
@@ -178,8 +181,8 @@ function inService(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts):
 }
 
 /**
- * MAAS reports the power state that it last read from the BMC, and sends no event when the power changes. If the machine's agent was heard after the
- * last change, the machine is on.
+ * MAAS reports the power state that it last read from the BMC, and sends no event when the power changes. If the hub heard from the machine's agent
+ * after the machine's last change, the machine is on.
  */
 const saysItIsOn = (node: NodeFacts, machine: MachineFacts): boolean =>
   node.agentConnected && isSameSystem(node, machine);
@@ -245,9 +248,10 @@ function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
 }
 
 /**
- * A machine deployed by another owner was deployed anew, or its owner was renamed. If the node's own agent was heard after the change of the owner,
- * the owner was renamed. The rule knows the former names of the hub's MAAS user only for the token with which they were seen. If the site has a new
- * token too, the rule waits for the agent. The agent's report proves that the owner was renamed, and its silence proves a new deploy.
+ * If a machine's owner has changed in MAAS, somebody has deployed the machine once more, or the owner was renamed. If the hub heard from the node's
+ * own agent after the change of the owner, the owner was renamed. The former names of the hub's MAAS user are known only for the token with which the
+ * hub saw them. If the site has a new token too, `otherOwner` waits for the agent. The agent's report proves that the owner was renamed, and the
+ * agent's silence proves a new deploy.
  */
 function otherOwner(node: NodeFacts, machine: MachineFacts, { maasUser }: PolicyFacts): Finding | null {
   if (node.machineOwner === null || isSameOwner(node.machineOwner, machine.owner, maasUser)) return null;
@@ -269,8 +273,8 @@ function otherOwner(node: NodeFacts, machine: MachineFacts, { maasUser }: Policy
 
 /**
  * The reconciler's own quarantine ends when its cause is proven to be gone (decision N4). The reconciler ends its own quarantine only if the machine
- * is deployed again and the agent of the node's own installation was heard since. The agent of a newly deployed host cannot pass as the agent of the
- * node's own installation.
+ * is deployed again and the agent of the node's own installation has reported since the last change. The agent of a newly deployed host cannot pass
+ * as the agent of the node's own installation.
  */
 function quarantined(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Judgement {
   const finding = notDeployed(node, machine, policy);
@@ -332,21 +336,24 @@ function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): F
   ];
 }
 
-/** True if the agent of the node's own installation was heard after the machine last changed, so that no other system was deployed. */
+/**
+ * True if the hub heard from the agent of the node's own installation after the machine last changed, so that the machine still runs the node's own
+ * system.
+ */
 const isSameSystem = (node: NodeFacts, machine: MachineFacts): boolean =>
   node.agentSeenAt !== null && node.agentSeenAt > machine.changedAt;
 
 /** By MAAS's own rule, a hardware sync that is late by half an interval is unhealthy (decision M3). */
 const SYNC_TOLERANCE = 1.5;
 /**
- * True if the host's hardware sync had stopped when the watcher last read the machine. A sync causes no event, so the present time does not count. If
- * the MAAS version does not report syncs, the sync counts as working.
+ * True if the host's hardware sync had stopped when the watcher last read the machine. A hardware sync causes no event, so `syncStopped` uses the
+ * time of the watcher's reading instead of the present time. If the version of MAAS does not report hardware syncs, `syncStopped` is false.
  */
 function syncStopped(machine: MachineFacts, policy: PolicyFacts): boolean {
   const { enableHwSync, lastSync, syncIntervalSeconds, readAt } = machine;
   if (enableHwSync === false) return true;
   if (lastSync === null || syncIntervalSeconds === null) return false;
-  // Of MAAS's and the profile's sync interval the longer one counts, because MAAS keeps for each machine the interval of its deploy.
+  // `syncStopped` uses the longer one of MAAS's and the profile's sync interval, because MAAS keeps for each machine the interval of its deploy.
   const interval = Math.max(syncIntervalSeconds, policy.syncIntervalSeconds ?? 0);
   return readAt.getTime() > lastSync.getTime() + SYNC_TOLERANCE * interval * 1000;
 }
@@ -365,7 +372,7 @@ function otherInterval(node: NodeFacts, machine: MachineFacts, policy: PolicyFac
     expected: `hardware sync every ${wanted} s`,
   } as const;
   const is = `${nameOf(node, machine)} syncs its hardware to MAAS every ${runs} s instead of every ${wanted} s`;
-  // If the agent was asked for the wanted interval before, it could not set the interval.
+  // If the hub has already ordered the agent to set the wanted interval, the agent could not set it.
   const why =
     node.syncSeed?.asked === wanted
       ? "Its agent could not change that: no agent replaces an operator's own maas_hardware_sync.timer in /etc/systemd/system, and an agent older than this hub cannot replace MAAS's timer either. Remove the operator's timer, or upgrade the agent."
@@ -381,7 +388,7 @@ function otherInterval(node: NodeFacts, machine: MachineFacts, policy: PolicyFac
   ];
 }
 
-/** Only a connected agent can set up the host's hardware sync anew. */
+/** Only a connected agent can repair the host's hardware sync. */
 const syncFinding = (node: NodeFacts, name: string): Finding => ({
   rule: "hardware_sync_stopped",
   severity: "warning",

@@ -41,20 +41,20 @@ export class SecretError extends Error {
 }
 
 export type SecretData = Readonly<Record<string, string>>;
-/** The version of a secret, which each write of the secret changes. Only the store itself understands the text of a secret's version. */
+/** The version of a secret, which each write of the secret changes. Only the secret store itself understands the text of a secret's version. */
 export type SecretVersion = string & { readonly __version: never };
-/** What a write of a secret expects to replace: exactly this version, or nothing at all. */
+/** What a write of a secret expects to replace: exactly the named version of the secret, or no secret at all. */
 export type Replaces = SecretVersion | "nothing";
 
 /**
  * The store of all secrets is Vault KV v2 or a folder of sealed files (decision P3). The database holds only the paths of secrets. The hub reads
  * secrets when it uses them and does not keep them, so a changed secret needs no restart (lifecycle 3.2). Every method of a secret store throws only
- * `SecretError`. No method of a secret store retries.
+ * `SecretError`. No method of a secret store repeats a failed call.
  */
 export interface SecretStore {
   /** Reads a secret, and throws `secret_missing` if nothing was written at the path or the secret was removed. */
   read(path: string): Promise<SecretData>;
-  /** Like `read`, and also returns the secret's version, which a later write can name as the one to replace. */
+  /** Reads a secret like `read`, and also returns the secret's version, which a later write can name as the version to replace. */
   readVersion(path: string): Promise<{ readonly data: SecretData; readonly version: SecretVersion }>;
   /**
    * Replaces all fields of the secret at the path, durably when the call returns. With `replaces`, the write fails with `secret_conflict` and writes
@@ -73,11 +73,11 @@ export const SECRET_PATHS = {
   defaultPower: (siteId: string) => `kv/maas-sites/${siteId}/power/default`,
   powerOverride: (siteId: string, overrideId: string) => `kv/maas-sites/${siteId}/power/overrides/${overrideId}`,
   deployPassword: (siteId: string) => `kv/maas-sites/${siteId}/deploy-password`,
-  /** A node's rendered user-data between the stages render_cloud_init and deploy_via_maas, which carries the enrollment token. */
+  /** A node's rendered user-data, which contains the enrollment token and is stored between the stages render_cloud_init and deploy_via_maas. */
   userData: (nodeId: string) => `kv/nodes/${nodeId}/user-data`,
   certificateAuthority: "kv/muster/certificate-authority",
   taskSigningKey: "kv/muster/task-signing-key",
-  /** The hub's keys of key generations after the first one, by number (decision I6). */
+  /** The hub's keys of the key generations after the first generation, by the generation's number (decision I6). */
   laterCertificateAuthority: (generation: number) => `kv/muster/certificate-authority-${generation}`,
   laterTaskSigningKey: (generation: number) => `kv/muster/task-signing-key-${generation}`,
   webhookSecret: (webhookId: string) => `kv/muster/webhooks/${webhookId}`,

@@ -14,7 +14,8 @@ const hasCode = (error: unknown, code: string): boolean =>
 
 /**
  * The embedded secret store (decision P3) has one AES-256-GCM file for each path, and its key in a file of mode 0600. Each secret's file is bound to
- * its path, so files cannot be exchanged. Operators must keep the key and the secrets' files apart in backups.
+ * its secret's path, so nobody can exchange the files of two secrets. Operators must keep the key of the secret store and the secrets' files apart in
+ * backups.
  */
 export async function openSealedFileStore(options: { directory: string }): Promise<SecretStore> {
   const { directory } = options;
@@ -135,8 +136,8 @@ async function readKey(file: string): Promise<Buffer | null> {
 }
 
 /**
- * Reads the key of the embedded secret store, or creates it once. If several hubs start at once on one folder, the first one links its new key into
- * place and the others read this key.
+ * Reads the key of the embedded secret store, or creates it once. If several hubs start at once on one folder, the first hub links its new key into
+ * place, and the other hubs read this key.
  */
 async function readOrMakeKey(directory: string): Promise<Buffer> {
   const file = join(directory, "key");
@@ -169,12 +170,12 @@ async function writeDurably(directory: string, file: string, bytes: Buffer): Pro
   await syncFolder(directory);
 }
 
-/** If a writer died while it held the name of a secret's next version, others wait for the name no longer than this. */
+/** A writer that died may have left the name of a secret's next version behind. After this time another writer removes the name. */
 const CLAIM_LAPSES_MS = 10_000;
 
 /**
- * Replaces a secret's file only if it holds the expected version (check-and-set), for all hubs that share one folder. The writer first links the new
- * version to a name that only one writer can take, and then renames it over the old version.
+ * Replaces a secret's file only if the file holds the expected version (check-and-set). The check is also safe between hubs that share one folder.
+ * The writer first links the new version's file to a name that only one writer can take, and then renames this file over the old version's file.
  */
 const replaceDurably =
   (path: string, replaces: Replaces) =>
@@ -207,7 +208,10 @@ async function dropLapsed(next: string): Promise<void> {
   if (claimed !== null && Date.now() - claimed.mtimeMs > CLAIM_LAPSES_MS) await unlink(next).catch(() => undefined);
 }
 
-/** Calls `use` with a temporary file that contains these bytes on disk. The temporary name is removed after `use`. */
+/**
+ * Calls `use` with the name of a temporary file that contains `bytes` and is written to the disk. The temporary file's name is removed after the call
+ * of `use`.
+ */
 async function withTemporary(file: string, bytes: Buffer, use: (temporary: string) => Promise<void>): Promise<void> {
   const temporary = `${file}.${randomBytes(6).toString("hex")}.tmp`;
   const handle = await open(temporary, "wx", 0o600);
@@ -220,12 +224,12 @@ async function withTemporary(file: string, bytes: Buffer, use: (temporary: strin
     }
     await use(temporary);
   } finally {
-    // If `use` renamed the temporary file, its name no longer exists.
+    // If `use` renamed the temporary file, the temporary name no longer exists.
     await unlink(temporary).catch(() => undefined);
   }
 }
 
-/** A new or removed file name survives a power cut only after its folder was written to disk. */
+/** A change of a file's name survives a power cut only after the folder of the file was written to the disk. */
 async function syncFolder(directory: string): Promise<void> {
   const folder = await open(directory, "r");
   await folder.sync().finally(() => folder.close());

@@ -13,7 +13,7 @@ import { openVaultStore } from "./vault.ts";
 
 /** The tests that every kind of secret store must pass (decision P3). */
 interface Opened {
-  /** Opens the same secret store as another process would. */
+  /** Opens the test's secret store a second time, as another process would open it. */
   readonly again: () => Promise<SecretStore>;
   readonly close: () => Promise<void>;
 }

@@ -3,7 +3,7 @@ import { SecretError, type SecretErrorCode, type SecretStore } from "./port.ts";
 
 export interface StoreState {
   readonly code: "ok" | SecretErrorCode;
-  /** What happened to the secret store, and what to do next. `detail` is null if the secret store can be used. */
+  /** A text that says what happened to the secret store, and what to do next. `detail` is null if the secret store can be used. */
   readonly detail: string | null;
   readonly since: Date;
 }

@@ -26,7 +26,7 @@ export interface VaultRequest {
   readonly method: "GET" | "POST" | "DELETE";
   /** The path of the call to Vault, below `/v1/`. `createVaultApi` encodes each segment of the path. */
   readonly path: string;
-  /** The Vault token of the call, or null for a login, which has none. */
+  /** The Vault token of the call; null for a login, which has no token yet. */
   readonly token: Secret | null;
   readonly body?: unknown;
 }
@@ -42,8 +42,8 @@ const TLS_FAULT =
 /**
  * Makes calls to Vault through the library node-vault, each with one attempt, a deadline, and a closed set of errors. A call throws if Vault is
  * unreachable, sealed or not trusted, and returns any other answer. The library node-vault would take its settings from the environment, and would
- * log requests when DEBUG is set. The hub therefore sets all settings of node-vault explicitly. The hub's own transport replaces node-vault's, which
- * would follow redirects with the token.
+ * log requests when DEBUG is set. For this reason the hub sets all settings of node-vault explicitly. The hub's own transport replaces node-vault's
+ * transport, which would follow redirects with the Vault token.
  */
 export function createVaultApi(address: VaultAddress): VaultApi {
   const client = nodeVault({
@@ -146,7 +146,7 @@ async function transport({ ca, deadlineMs }: VaultAddress, given: unknown): Prom
     if (error instanceof NoAnswer && deadline.aborted) throw new Late(error.reason, error.sent);
     throw error;
   });
-  // The answer's path is left empty, because node-vault treats every answer whose path contains `sys/health` as a success.
+  // The hub leaves the answer's path empty, because node-vault treats every answer whose path contains `sys/health` as a success.
   return { statusCode: answer.status, body: parseJson(answer.body, answer.status), request: { path: "" } };
 }
 
@@ -155,8 +155,8 @@ function parseJson(text: string, status: number): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // A proxy in front of Vault may refuse a request with a text that is not JSON. Such a refusal is judged by its HTTP status alone. The JSON
-    // parser's error message is dropped, because the message quotes the answer.
+    // A proxy in front of Vault may refuse a request with a text that is not JSON. The hub judges a refusal without JSON by its HTTP status alone.
+    // The hub drops the JSON parser's error message, because the message quotes the proxy's answer.
     if (status !== 200) return null;
     throw new NoAnswer("its answer is not JSON", true);
   }

@@ -2,7 +2,7 @@ const MINUTE_MS = 60_000;
 const LONGEST_MINUTES = 16;
 
 /**
- * How long the hub does not send a credential again that Vault has refused several times in a row: 1, 4, then 16 minutes. Without a pause after
+ * The pauses before the hub sends a credential once more that Vault has refused several times in a row: 1, 4, then 16 minutes. Without a pause after
  * refused logins, each poll of each site would be a login to Vault. Vault's user lockout (1.13 and newer) blocks a role for a quarter of an hour
  * after five failed logins in quick succession. Vault refuses a blocked role even with the right secret.
  */

@@ -5,7 +5,9 @@ export interface Lease {
   readonly renewable: boolean;
 }
 
-/** The hub's next step for its Vault token, and the time until that step. The next step is null if nothing can or must be done for the token. */
+/**
+ * The hub's next step for its Vault token, and the time until that step. The next step is null if the hub can or must do nothing for its Vault token.
+ */
 export type NextStep = { readonly afterMs: number; readonly how: "renew" | "log_in" } | null;
 
 const SHORTEST_MS = 1_000;
@@ -17,8 +19,8 @@ const RETRIES = 20;
 
 /**
  * The hub renews its Vault token at about half of the lease, so that an outage of Vault does not cost the token. The time of the renewal varies by a
- * fifth of the lease, so that several hubs do not ask Vault at once. The argument `granted` is the lease that the login got. If a renewal grants less
- * than the login, the token has reached its maximum life, and a new login is needed.
+ * fifth of the lease, so that several hubs do not ask Vault at once. The argument `granted` is the lease that Vault granted at the login. If Vault
+ * grants a shorter lease at a renewal than at the login, the token has reached its maximum life, and the hub needs a new login.
  */
 export function nextStep(lease: Lease, granted: Lease, canLogIn: boolean, random: number): NextStep {
   if (granted.seconds <= 0) return null;

@@ -84,7 +84,7 @@ describe("the Vault token", () => {
       await until("the lease was seen to", () =>
         tokens.renewals + tokens.logins > renewals + logins ? true : undefined,
       );
-      // The test knows that Vault's answer has arrived when a read has succeeded and the next step is planned.
+      // The test knows that Vault's answer has arrived when a read has succeeded and the hub has planned its next step for the token.
       await until("the next step is planned", () => (clock.pending > 0 ? true : undefined));
       expect(await store.read("kv/a")).toEqual({ v: "1" });
     }
@@ -177,7 +177,7 @@ describe("the Vault token", () => {
     expect(await codeOf(store.read("kv/a"))).toBe("secret_missing");
     await store.write("kv/a", { v: "1" });
     expect(tokens.logins).toBe(3);
-    // Each new Vault token replaces the previous token, which is revoked.
+    // Each new Vault token replaces the previous token, which the hub revokes.
     await until("one token is left", () => (tokens.living === 1 ? true : undefined));
   });
 
@@ -289,7 +289,7 @@ describe("the Vault token", () => {
       logins.push(await tries());
     }
     expect(logins).toEqual([1, 1, 2, 2, 3, 3, 4, 4, 5]);
-    // A changed time of the credential's file means that its content may be valid now.
+    // If the time of a credential's file has changed, the file's content may be valid now.
     utimesSync(secretFile, new Date(), new Date(Date.now() + 60_000));
     expect([await tries(), await tries()]).toEqual([6, 6]);
     clock.advance(60);

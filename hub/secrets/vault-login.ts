@@ -21,7 +21,7 @@ export type VaultCredentials =
 export interface LeaseClock {
   /** Returns milliseconds since an arbitrary moment. */
   now(): number;
-  /** Calls `run` once after `ms`, unless the returned function is called before. */
+  /** Calls `run` once after `ms` milliseconds, unless the caller calls the returned function before this time. */
   timer(ms: number, run: () => void): () => void;
 }
 export const systemClock: LeaseClock = {
@@ -40,8 +40,8 @@ interface Session {
 }
 
 /**
- * The content of a credential's file, and the time of the last change of the file. A changed time of a credential's file means that its content may
- * be valid now.
+ * The content of a credential's file, and the time of the last change of the file. If the time of a credential's file has changed, the file's content
+ * may be valid now.
  */
 interface Credential {
   readonly secret: Secret;
@@ -73,7 +73,7 @@ const LOOKUP = "auth/token/lookup-self";
 const RENEW = "auth/token/renew-self";
 const REVOKE = "auth/token/revoke-self";
 
-/** Keeps one Vault token valid, and gets another one if it is lost. */
+/** Keeps one Vault token valid, and gets a new Vault token if the hub loses the present one. */
 export class VaultLogin {
   readonly #api: VaultApi;
   readonly #credentials: VaultCredentials;
@@ -108,7 +108,7 @@ export class VaultLogin {
     const session = this.#session;
     if (session !== null && session.token !== forbidden) return session.token;
     if (session !== null && this.#clock.now() - this.#fruitlessAt < FRUITLESS_MS) {
-      // If the Vault token has just expired, a 403 does not mean that the path is forbidden.
+      // If the Vault token has just expired, Vault's answer 403 does not mean that the path is forbidden.
       if (!session.looksItselfUp || (await this.#lives(forbidden))) return null;
       if (this.#session !== null && this.#session !== session) return this.#session.token;
     }
@@ -244,8 +244,8 @@ export class VaultLogin {
       const done = step.how === "renew" ? this.#renew(granted) : this.#logIn();
       done.catch((error: unknown) => {
         this.#log.warn("the lease of the Vault token could not be renewed", { error });
-        // The Vault token is valid for the rest of its lease. When the token's lease has ended, the first 403 makes the hub get another token. If
-        // another Vault token has replaced this token, the new token has its own schedule.
+        // The Vault token is valid for the rest of its lease. When the lease of a Vault token has ended, Vault's first answer 403 makes the hub get
+        // another token. If another Vault token has replaced a token, the new token has its own schedule.
         if (session !== null && this.#session === session)
           this.#schedule({ ...step, afterMs: retryMs(granted) }, granted);
       });
@@ -256,7 +256,7 @@ export class VaultLogin {
     const session = this.#session;
     if (session === null) return;
     const answer = await this.#api({ method: "POST", path: RENEW, token: session.token });
-    // Another Vault token has replaced this token and has its own schedule.
+    // Another Vault token has replaced the token of this schedule, and the new token has its own schedule.
     if (this.#session !== session) return;
     if (!answer.ok) {
       this.#log.info("Vault no longer renews the token; logging in again", { http_status: answer.status });

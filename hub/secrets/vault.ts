@@ -22,8 +22,8 @@ export interface VaultStore extends SecretStore {
 /** Vault's answer with a version of a secret. For a deleted or destroyed version of a secret, Vault answers 404 but names the version. */
 const Versioned = z.object({ data: z.object({ data: z.unknown(), metadata: z.object({ version: z.int() }) }) });
 /**
- * Vault's answer if nothing was ever written at the path, or if the secret was removed. Any other 404 comes from elsewhere, e.g. from another secrets
- * engine.
+ * Vault's answer if nothing was ever written at the path, or if the secret was removed. Any other answer 404 does not come from Vault's KV engine,
+ * but e.g. from another secrets engine.
  */
 const Absent = z.object({ errors: z.array(z.string()).max(0) });
 const Written = z.object({ data: z.object({ version: z.int() }) });
@@ -34,7 +34,7 @@ const Mounted = z.object({
 
 /**
  * The newest version of the secret at a path of Vault, and whether the secret is present. Version 0 of a path means that nothing was ever written
- * there. A secret that is not present may have existed, and its version still counts.
+ * there. A secret that is not present may have existed, and the next write must name its last version.
  */
 interface StoreAnswer {
   readonly version: number;
@@ -80,7 +80,7 @@ class KvStore {
         `There is no such secret in Vault below ${this.#mount}; write it first`,
       );
     const values = Values.safeParse(data);
-    // zod's findings are left out on purpose, because they may quote the secret.
+    // The error leaves out zod's findings on purpose, because they may quote the secret.
     if (!values.success)
       throw new SecretError(
         "secret_corrupt",
@@ -91,8 +91,8 @@ class KvStore {
   }
 
   /**
-   * Every write to Vault is check-and-set, because a mount may require it. If the caller names no version, the write replaces the newest version of
-   * the secret.
+   * Every write to Vault is check-and-set, because a mount of Vault may require check-and-set. If the caller names no version, the write replaces the
+   * newest version of the secret.
    */
   async write(path: string, data: SecretData, replaces?: Replaces): Promise<void> {
     const cas = await this.#expected(path, replaces);
@@ -157,8 +157,8 @@ class KvStore {
   }
 
   /**
-   * A call that Vault refused had no effect, so it may be repeated. A refused call is repeated with another token, and a third time if that token was
-   * revoked before the call arrived.
+   * A call that Vault refused had no effect, so the hub may repeat the call. The hub repeats a refused call with another token, and a third time if
+   * the other token was revoked before the call arrived.
    */
   async #ask(method: "GET" | "POST" | "DELETE", place: string, body?: unknown): Promise<VaultAnswer> {
     const call = (token: Secret): Promise<VaultAnswer> => this.#api({ method, path: place, token, body });

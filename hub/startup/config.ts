@@ -17,7 +17,7 @@ const mount = (fallback: string) =>
     .string()
     .regex(/^[\w.-]+(\/[\w.-]+)*$/, "must be a path without a slash at either end")
     .default(fallback);
-/** A setting whose value is never shown, because it may contain a password or be a part of a login. */
+/** A setting whose value the hub never shows, because the value may contain a password or be a part of a login. */
 const secret = <T extends z.ZodType<string>>(schema: T) => schema.transform((text) => new Secret(text));
 const isOrigin = (text: string): boolean => {
   const url = URL.parse(text);
@@ -29,7 +29,10 @@ const isOrigin = (text: string): boolean => {
  * `docs/settings.md` explains each setting.
  */
 const Env = z.object({
-  /** The URL of a PostgreSQL 15+ server. Without this setting the hub starts or adopts its embedded server under the state directory. */
+  /**
+   * The URL of a PostgreSQL 15+ server. Without DATABASE_URL the hub starts its embedded PostgreSQL server under the state directory, or uses the
+   * embedded server that already runs.
+   */
   DATABASE_URL: secret(z.url({ protocol: /^postgres(ql)?$/ })).optional(),
   /**
    * The folder of the PostgreSQL programs for the embedded server. Without this setting the hub uses the system's PostgreSQL, or else the PostgreSQL
@@ -65,7 +68,7 @@ const Env = z.object({
   VAULT_TOKEN_FILE: z.string().min(1).optional(),
   VAULT_ROLE_ID: secret(z.string().min(1)).optional(),
   VAULT_SECRET_ID_FILE: z.string().min(1).optional(),
-  /** The CA of the BMCs' certificates, in PEM. Without this setting any certificate of a BMC is accepted. */
+  /** The CA of the BMCs' certificates, in PEM. Without this setting the hub accepts any certificate of a BMC. */
   MUSTER_BMC_CACERT: z.string().min(1).optional(),
   /**
    * The folder with the agent's Debian packages that hosts fetch at their first boot. Without this setting, the agent packages are in the folder
@@ -76,8 +79,8 @@ const Env = z.object({
   MUSTER_HTTP_HOST: z.string().min(1).default("127.0.0.1"),
   MUSTER_HTTP_PORT: port(8480),
   /**
-   * The files with the certificate and key of the listener for the admin API, in PEM. The hub reads the certificate and the key again when their
-   * files change.
+   * The files with the certificate and the private key of the admin API's listener, in PEM. The hub reads the certificate and the key again when
+   * their files change.
    */
   MUSTER_HTTP_TLS_CERT: z.string().min(1).optional(),
   MUSTER_HTTP_TLS_KEY: z.string().min(1).optional(),
