@@ -71,10 +71,7 @@ export interface NodeFacts {
   readonly machineOwner: string | null;
   /** True if an unfinished operation holds the node. */
   readonly held: boolean;
-  /**
-   * The time when the reconciler quarantined the node; null if the node is not quarantined, or if a person or another part of Muster quarantined it
-   * (decision N4).
-   */
+  /** The time when the reconciler quarantined the node; null if the node has no quarantine by the reconciler (decision N4). */
   readonly quarantinedAt: Date | null;
   /** The time when the hub last heard from the agent of the node's present generation; null if the hub has never heard from this agent. */
   readonly agentSeenAt: Date | null;
@@ -336,10 +333,7 @@ function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): F
   ];
 }
 
-/**
- * True if the hub heard from the agent of the node's own installation after the machine last changed, so that the machine still runs the node's own
- * system.
- */
+/** True if the hub heard from the node's own agent after the machine last changed, so that the machine still runs the node's own system. */
 const isSameSystem = (node: NodeFacts, machine: MachineFacts): boolean =>
   node.agentSeenAt !== null && node.agentSeenAt > machine.changedAt;
 
