@@ -2,7 +2,11 @@ import type { AllocationRow } from "../db/schema/index.ts";
 import { afterFailedGrant } from "./judge-grant.ts";
 
 /** What an operator can do next about an allocation, or null if the allocation needs no operator. */
-export function nextActionOf(row: Pick<AllocationRow, "status" | "errorCode" | "decommissionId">): string | null {
+export function nextActionOf(
+  row: Pick<AllocationRow, "status" | "errorCode" | "decommissionId" | "problem">,
+): string | null {
+  if (row.problem !== null)
+    return `The hub tries every few seconds to continue the allocation, and cannot: ${row.problem}`;
   if (row.status === "failed") return afterFailedGrant(row.errorCode);
   if (row.status !== "ending") return null;
   return row.decommissionId === null

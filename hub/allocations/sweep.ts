@@ -1,7 +1,14 @@
 import { ApiError } from "../../shared/api/errors.ts";
 import type { AllocationId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
-import { findDueEnds, findHostsGone, lockSettledGrants } from "../db/queries/allocations.ts";
+import {
+  findDueEnds,
+  findHostsGone,
+  findSettledGrants,
+  type IdPage,
+  isSettledGrant,
+  noteAllocationProblem,
+} from "../db/queries/allocations.ts";
 import { readTask } from "../db/queries/task-reads.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
 import { beginEnding, moveAllocation } from "../node/allocation-moves.ts";
@@ -11,7 +18,7 @@ import { judgeGrant } from "./judge-grant.ts";
 import { lockBoth } from "./lock-both.ts";
 
 const EVERY_MS = 2_000;
-/** One step of the sweep handles at most this many allocations. The next sweep handles further allocations. */
+/** One query of the sweep finds at most this many allocations. */
 const AT_ONCE = 50;
 const BY_HUB = { actor: "muster", forced: false } as const;
 
@@ -19,37 +26,70 @@ export interface AllocationSweep {
   readonly db: Db;
   readonly inTx: InTx;
   readonly log: Log;
+  readonly atOnce?: number;
 }
+
+/** Handles one allocation. The result is 1 if the allocation has changed, and 0 if another hub was faster. */
+type Handle = (tx: Tx, id: AllocationId) => Promise<number>;
+
+/** The work of a sweep: each query, and what the sweep does with the allocations that the query finds. */
+const WORK: readonly { readonly find: (db: Db, page: IdPage) => Promise<AllocationId[]>; readonly handle: Handle }[] = [
+  { find: findSettledGrants, handle: settleGrant },
+  { find: findHostsGone, handle: endOfGoneHost },
+  { find: findDueEnds, handle: endDue },
+];
 
 /**
  * Continues every allocation that needs no operator. The sweep judges the finished tasks of `granting` allocations, and ends allocations whose host
  * is gone. The sweep begins the turnover of allocations whose planned end has passed. The sweep decides from stored rows alone, so any hub may run
- * the sweep at any time, also after another hub was killed. Returns the number of allocations that `sweepAllocations` has handled.
+ * the sweep at any time, also after another hub was killed. Each allocation has its own transaction, so an allocation that cannot continue holds up
+ * no other allocation. Returns the number of allocations that `sweepAllocations` has handled.
  */
-export async function sweepAllocations({ db, inTx, log }: AllocationSweep): Promise<number> {
-  let moved = await inTx(settleGrants);
-  for (const id of await findHostsGone(db, AT_ONCE)) moved += await inTx((tx) => endOfGoneHost(tx, id));
-  for (const id of await findDueEnds(db, AT_ONCE)) {
-    try {
-      moved += await inTx((tx) => endDue(tx, id));
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      // The next sweep tries again to end this allocation.
-      log.debug("an allocation cannot be ended yet", { allocation_id: id, error });
-    }
+export async function sweepAllocations(sweep: AllocationSweep): Promise<number> {
+  const { db, atOnce = AT_ONCE } = sweep;
+  let handled = 0;
+  for (const { find, handle } of WORK) {
+    let after: AllocationId | null = null;
+    do {
+      const ids: AllocationId[] = await find(db, { after, limit: atOnce });
+      for (const id of ids) handled += await handleOne(sweep, id, handle);
+      after = ids.length < atOnce ? null : (ids.at(-1) ?? null);
+    } while (after !== null);
   }
-  return moved;
+  return handled;
 }
 
-async function settleGrants(tx: Tx): Promise<number> {
-  const settled = await lockSettledGrants(tx, AT_ONCE);
-  for (const row of settled) {
-    const verdict = judgeGrant(row.grantTaskId === null ? null : await readTask(tx, row.grantTaskId));
-    const { to, message } = verdict;
-    const error = verdict.to === "failed" ? { errorCode: verdict.code, errorMessage: message } : {};
-    await moveAllocation(tx, row, { from: "granting", to }, { owner: BY_HUB.actor, message, ...error });
+/**
+ * Handles one allocation. If the allocation cannot continue, its row keeps the reason for an operator, and the next sweep tries again. If the hub
+ * cannot store the reason either, `handleOne` throws, because then the database is at fault.
+ */
+async function handleOne({ inTx, log }: AllocationSweep, id: AllocationId, handle: Handle): Promise<number> {
+  try {
+    return await inTx((tx) => handle(tx, id));
+  } catch (error) {
+    const isNew = await inTx((tx) => noteAllocationProblem(tx, id, problemOf(error)));
+    const told = { allocation_id: id, error };
+    if (isNew) log.warn("an allocation cannot continue; each sweep tries again", told);
+    else log.debug("an allocation still cannot continue", told);
+    return 0;
   }
-  return settled.length;
+}
+
+/** The reason as an operator reads it. The message of an unexpected error may quote database rows, so only the hub's log contains the message. */
+const problemOf = (error: unknown): string =>
+  error instanceof ApiError
+    ? error.message
+    : "The hub met an unexpected error. Look for the allocation's id in the log of the hub.";
+
+async function settleGrant(tx: Tx, id: AllocationId): Promise<number> {
+  const { allocation } = await lockBoth(tx, id);
+  if (!(await isSettledGrant(tx, id))) return 0;
+  const { grantTaskId } = allocation;
+  const verdict = judgeGrant(grantTaskId === null ? null : await readTask(tx, grantTaskId));
+  const { to, message } = verdict;
+  const error = verdict.to === "failed" ? { errorCode: verdict.code, errorMessage: message } : {};
+  await moveAllocation(tx, allocation, { from: "granting", to }, { owner: BY_HUB.actor, message, ...error });
+  return 1;
 }
 
 async function endOfGoneHost(tx: Tx, id: AllocationId): Promise<number> {

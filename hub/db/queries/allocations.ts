@@ -15,6 +15,7 @@ export type NewAllocation = Omit<
   | "endForced"
   | "errorCode"
   | "errorMessage"
+  | "problem"
   | "decommissionId"
 >;
 
@@ -92,6 +93,7 @@ export async function setAllocationStatus(
     .set({
       ...change,
       status: move.to,
+      problem: null,
       ...(move.to === "active" ? { activeAt: sql`now()` } : {}),
       ...(move.to === "ended" ? { endedAt: sql`now()` } : {}),
     })
@@ -106,7 +108,26 @@ export async function setTurnover(
   id: AllocationId,
   change: Pick<AllocationRow, "decommissionId" | "endForced">,
 ): Promise<void> {
-  await tx.update(allocations).set(change).where(eq(allocations.id, id));
+  await tx
+    .update(allocations)
+    .set({ ...change, problem: null })
+    .where(eq(allocations.id, id));
+}
+
+/** Stores why the sweep could not move the allocation. The result is false if the allocation has this text already, or has ended. */
+export async function noteAllocationProblem(tx: Tx, id: AllocationId, problem: string): Promise<boolean> {
+  const told = await tx
+    .update(allocations)
+    .set({ problem })
+    .where(
+      and(
+        eq(allocations.id, id),
+        ne(allocations.status, "ended"),
+        sql`${allocations.problem} is distinct from ${problem}`,
+      ),
+    )
+    .returning({ id: allocations.id });
+  return told.length > 0;
 }
 
 export interface AllocationFilter {
@@ -143,38 +164,43 @@ export async function listAllocations(
     .limit(page.limit);
 }
 
-/**
- * Locks `granting` allocations whose task `allocation.grant_user` has ended or is missing. `lockSettledGrants` leaves out an allocation that another
- * transaction has locked, because several hubs run this sweep.
- */
-export async function lockSettledGrants(tx: Tx, limit: number): Promise<AllocationRow[]> {
-  return tx
-    .select()
-    .from(allocations)
-    .where(
-      and(
-        eq(allocations.status, "granting"),
-        sql`not exists (select 1 from ${tasks} t where t.id = ${allocations.grantTaskId}
-          and t.state in ('queued', 'offered', 'running', 'cancelling'))`,
-      ),
-    )
-    .orderBy(allocations.createdAt, allocations.id)
-    .limit(limit)
-    .for("update", { skipLocked: true });
+/** A page of ids in their order. `after` is the last id of the previous page. */
+export interface IdPage {
+  readonly after: AllocationId | null;
+  readonly limit: number;
+}
+const onPage = ({ after, limit }: IdPage): SQL =>
+  sql`(${after}::uuid is null or a.id > ${after}::uuid) order by a.id limit ${limit}`;
+
+const isSettled = sql`a.status = 'granting' and not exists (select 1 from ${tasks} t where t.id = a.grant_task_id
+  and t.state in ('queued', 'offered', 'running', 'cancelling'))`;
+
+/** True if the allocation is `granting` and its task is over or missing. Another hub may have settled the allocation since the search. */
+export async function isSettledGrant(tx: Tx, id: AllocationId): Promise<boolean> {
+  const { rows } = await tx.execute(sql`select 1 from ${allocations} a where a.id = ${id} and ${isSettled}`);
+  return rows.length > 0;
+}
+
+/** The ids of `granting` allocations whose task is over or missing. */
+export async function findSettledGrants(db: Db, page: IdPage): Promise<AllocationId[]> {
+  const { rows } = await db.execute<{ id: AllocationId }>(
+    sql`select a.id from ${allocations} a where ${isSettled} and ${onPage(page)}`,
+  );
+  return rows.map(({ id }) => id);
 }
 
 /**
  * Returns the ids of allocations to end now: their planned end has passed, or they are `ending` and have no turnover yet. `findDueEnds` leaves out an
  * allocation while a workflow holds its node, or while its node is neither `active`, `offline` nor `quarantined`.
  */
-export async function findDueEnds(db: Db, limit: number): Promise<AllocationId[]> {
+export async function findDueEnds(db: Db, page: IdPage): Promise<AllocationId[]> {
   const { rows } = await db.execute<{ id: AllocationId }>(sql`
     select a.id from ${allocations} a join ${nodes} n on n.id = a.node_id
     where ((a.status in ('granting', 'active', 'failed') and a.ends_at <= now())
         or (a.status = 'ending' and a.decommission_id is null))
       and n.status in ('active', 'offline', 'quarantined')
       and not exists (select 1 from ${workflowSubjects} s where s.subject = 'node:' || a.node_id)
-    order by coalesce(a.ends_at, a.created_at), a.id limit ${limit}`);
+      and ${onPage(page)}`);
   return rows.map(({ id }) => id);
 }
 
@@ -182,13 +208,13 @@ export async function findDueEnds(db: Db, limit: number): Promise<AllocationId[]
  * Returns the ids of open allocations whose account cannot exist any more: the node was deleted, or MAAS has released the system with the account.
  * `findHostsGone` leaves out an allocation whose turnover still runs, because the turnover itself ends the allocation.
  */
-export async function findHostsGone(db: Db, limit: number): Promise<AllocationId[]> {
+export async function findHostsGone(db: Db, page: IdPage): Promise<AllocationId[]> {
   const { rows } = await db.execute<{ id: AllocationId }>(sql`
     select a.id from ${allocations} a
     where a.status <> 'ended' and (
       not exists (select 1 from ${nodes} n where n.id = a.node_id and n.status <> 'deleted')
       or exists (select 1 from ${nodeDecommissions} d where d.node_id = a.node_id and d.released_generation >= a.generation))
       and not exists (select 1 from ${workflowSubjects} s where s.workflow_id = a.decommission_id)
-    order by a.id limit ${limit}`);
+      and ${onPage(page)}`);
   return rows.map(({ id }) => id);
 }

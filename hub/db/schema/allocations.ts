@@ -26,6 +26,8 @@ export const allocations = pgTable(
     status: text("status", { enum: ALLOCATION_STATUSES }).notNull(),
     errorCode: text("error_code"),
     errorMessage: text("error_message"),
+    /** Why the sweep could not move the allocation at its last try. Each change of the status or of the turnover removes the text. */
+    problem: text("problem"),
     /** The newest task `allocation.grant_user` of the allocation. */
     grantTaskId: uuid("grant_task_id").$type<TaskId>(),
     /** The operation that cleans the node after the tenant. The column is null while no such operation has begun. */

@@ -5,12 +5,19 @@ import { sweepAllocations } from "../../../hub/allocations/sweep.ts";
 import { type Database, openDatabase } from "../../../hub/db/client.ts";
 import { eq, sql } from "../../../hub/db/orm.ts";
 import { recordMachineReleased } from "../../../hub/db/queries/decommissions.ts";
-import { allocations, auditLogs, domainEvents, tasks, workflows } from "../../../hub/db/schema/index.ts";
+import {
+  allocations,
+  auditLogs,
+  domainEvents,
+  maasSiteProfiles,
+  tasks,
+  workflows,
+} from "../../../hub/db/schema/index.ts";
 import { deleteNode } from "../../../hub/node/lifecycle.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
 import type { AllocationId, NodeId, TaskId, WorkflowId } from "../../../shared/ids.ts";
-import { SiteId } from "../../../shared/ids.ts";
-import { addSchedulableNode, endTask, SSH_KEY } from "../../support/allocatable-node.ts";
+import { ProfileId, SiteId } from "../../../shared/ids.ts";
+import { addSchedulableNode, endTask, onboardedWith, SSH_KEY } from "../../support/allocatable-node.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
 import { quietLog } from "../../support/log.ts";
 
@@ -25,11 +32,13 @@ interface Allocated {
 
 let api: ApiHarness;
 let hubs: readonly Database[];
+let seeded: Awaited<ReturnType<typeof seedApi>>;
 let siteId: SiteId;
 let made = 0;
 beforeAll(async () => {
   api = await startApi();
-  siteId = SiteId.parse((await seedApi(api)).siteId);
+  seeded = await seedApi(api);
+  siteId = SiteId.parse(seeded.siteId);
   const { url } = api.database;
   hubs = ["a", "b"].map((name) => openDatabase({ url, poolSize: 4, applicationName: `hub-${name}`, log: quietLog }));
 });
@@ -244,6 +253,31 @@ describe("a planned end", () => {
       const { rows } = await db().execute(sql`select 1 from node_decommissions where node_id = ${nodeId}`);
       expect(rows).toHaveLength(1);
     }
+  });
+});
+
+describe("an allocation that the hub cannot end", () => {
+  it("says why, holds up no other allocation, and ends when the cause is gone", async () => {
+    const profileId = ProfileId.parse(seeded.profileId);
+    const all = [await allocate(), await allocate(), await allocate()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const [stuck, other, last] = all;
+    if (stuck === undefined || other === undefined || last === undefined) throw new Error("no allocations");
+    // A reimage is refused for a node that is bound to no machine.
+    await db().update(maasSiteProfiles).set({ turnoverMode: "reimage" }).where(eq(maasSiteProfiles.id, profileId));
+    const about = { nodeId: stuck.nodeId, siteId, profileId, hostname: "stuck" };
+    await inTx((tx) => onboardedWith(tx, about));
+    for (const { id } of all) await pass(id);
+    await sweepAllocations({ ...api.database.database, log: quietLog, atOnce: 1 });
+    expect((await read(other.id)).status).toBe("ending");
+    expect((await read(last.id)).status).toBe("ending");
+    const waiting = await read(stuck.id);
+    expect(waiting).toMatchObject({ status: "active", decommission_id: null });
+    expect(waiting.next_action).toMatch(/cannot: No machine can be deployed again.*bound to no machine/);
+    await db().update(maasSiteProfiles).set({ turnoverMode: "soft_reset" }).where(eq(maasSiteProfiles.id, profileId));
+    await sweep();
+    const ending = await read(stuck.id);
+    expect(ending.status).toBe("ending");
+    expect(ending.next_action).toContain(`Look at decommission ${ending.decommission_id}`);
   });
 });
 
