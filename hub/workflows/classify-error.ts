@@ -11,7 +11,7 @@ const SETTLE_SECONDS = 10;
 
 type Target = { readonly [C in FailureClass]: readonly [C, FailureCode<C>] }[FailureClass];
 
-/** The failure class and code for each MAAS error. A stage that needs another class for an error catches the error itself. */
+/** The failure class and code for each MAAS error. A stage that needs another failure class for a MAAS error catches this error itself. */
 const MAAS: Readonly<Record<MaasErrorCode, Target>> = {
   unreachable: ["upstream_transient", "maas_unreachable"],
   timeout: ["upstream_transient", "maas_timeout"],
@@ -56,8 +56,8 @@ const BMC: Readonly<Record<BmcErrorCode, FailureCode<"bmc_power_failure">>> = {
 };
 
 /**
- * Maps an error that a stage threw to a failure class; no other code does. Returns null for a fault of the hub's own database, because such a fault
- * says nothing about the stage.
+ * Maps an error that a stage threw to a failure with its class. No other code decides the failure class of an error. Returns null for a fault of the
+ * hub's own database, because such a fault says nothing about the stage.
  */
 export const classifyError: ClassifyError = (error) => {
   if (isDatabaseAway(error)) return null;
@@ -74,14 +74,16 @@ const retryOf = (error: unknown) => {
   const met = classifyError(error);
   return met === null ? null : ruleOf(met.failure).retry;
 };
-/** True if the error means only that a service is unavailable. No stage concludes anything from the fact that a service is unavailable. */
+/**
+ * True if the error means only that a service such as MAAS is unavailable. From such an error, no stage concludes anything about its machine or host.
+ */
 export const isAway = (error: unknown): boolean => retryOf(error) === "until_deadline";
 /** True if the call that threw the error would fail in the same way again. */
 export const isFinal = (error: unknown): boolean => retryOf(error) === "never";
 
 /**
- * MAAS may still carry out a call after it failed to answer. After a call to MAAS without an answer, the stage runs again only after a pause, and
- * observes before it repeats the call (decision M13).
+ * MAAS may still carry out a call that MAAS did not answer in time. After a call to MAAS without an answer, the stage runs again only after a pause,
+ * and observes before it repeats the call (decision M13).
  */
 function pauseAfter(error: MaasError): number | null {
   const unanswered = error.outcomeUnknown && (error.code === "timeout" || error.code === "unreachable");

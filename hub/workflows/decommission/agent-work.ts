@@ -17,13 +17,16 @@ import type { DecommissionContext, DecommissionState } from "./decommission-cont
 export interface AgentWork<T extends TaskType> {
   readonly type: T;
   /**
-   * The type of the task that reverses this type of task, as `node.undrain` reverses `node.drain`; null if none does. While the operation's newest
-   * task is of the reversing type, no task of this type is current.
+   * The type of the task that reverses a task of the type `type`, as `node.undrain` reverses `node.drain`; null if no task does. While the
+   * operation's newest task is of the type `undoneBy`, the operation has no current task of the type `type`.
    */
   readonly undoneBy: TaskType | null;
   input(context: DecommissionContext): TaskInput<T>;
   deadlineSeconds(context: DecommissionContext): number;
-  /** False if the task no longer fits what the operator asks for, e.g. because of a `force` since. The stage replaces a task that does not fit. */
+  /**
+   * False if the task does not fit the operator's present request, e.g. because the operator gave the verb `force` after the hub queued the task. The
+   * stage replaces a task that does not fit.
+   */
   isAskedFor(context: DecommissionContext, task: Task): boolean;
   /** The failure of the stage if the task ended without success. */
   failed(context: DecommissionContext, task: Task, evidence: Evidence): Failure;
@@ -40,7 +43,7 @@ export const operationOf = ({ node, workflowId }: Pick<DecommissionContext, "nod
   workflowId,
 });
 
-/** The operation's newest task of the type; null if a newer task has reversed it, as `node.undrain` reverses `node.drain`. */
+/** Returns the operation's newest task of a type, or null if a newer task has reversed this task, as `node.undrain` reverses `node.drain`. */
 export async function currentTask(
   db: Db | Tx,
   operation: NodeOperation,
@@ -138,8 +141,8 @@ const evidenceOf = (context: DecommissionContext, task: Task): Evidence => ({
 });
 
 /**
- * Queues the operation's next task for the agent, in one transaction with the writes of `before`. The fence keeps two hubs from queueing one task
- * each.
+ * Queues the operation's next task for the agent, in one transaction with the writes of `before`. The fence keeps two hubs from both queueing such a
+ * task.
  */
 export async function startWork<T extends TaskType>(
   context: DecommissionContext,
@@ -154,8 +157,8 @@ export async function startWork<T extends TaskType>(
 }
 
 /**
- * Returns the operation's open task, or queues a new one. An open task that no longer fits what the operator asks for is cancelled first, because an
- * agent gets one task at a time.
+ * Returns the operation's open task, or queues a new one. `queueWork` first cancels an open task that does not fit the operator's present request,
+ * because an agent gets one task at a time.
  */
 export async function queueWork<T extends TaskType>(
   tx: Tx,

@@ -15,8 +15,8 @@ interface Wanted {
 }
 
 /**
- * Refuses an operation on a node that a tenant uses (lifecycle 5.9). A drain may take the node from the tenant if its request says so; the allocation
- * is then `ending`. An operation may begin on a node whose allocation is `ending` already.
+ * Refuses an operation on a node that a tenant uses (lifecycle 5.9). If the request for a drain says so, the drain takes the node from the tenant,
+ * and the allocation becomes `ending`. An operation may begin on a node whose allocation is `ending` already.
  */
 export async function mustNotTakeFromTenant(tx: Tx, node: Node, wanted: Wanted, actor: string): Promise<void> {
   const allocation = await lockOpenAllocation(tx, node.id);
@@ -54,7 +54,7 @@ async function mustCleanEnough(tx: Tx, node: Node, mode: DecommissionMode, alloc
   );
 }
 
-/** Makes the operation the turnover of the node's allocation that is `ending`, whose earlier turnover was cancelled. */
+/** If the node's allocation is `ending`, makes the operation the turnover of this allocation, in place of a turnover that was cancelled. */
 export async function adoptEnding(tx: Tx, node: Node, id: WorkflowId): Promise<void> {
   const allocation = await lockOpenAllocation(tx, node.id);
   if (allocation?.status !== "ending") return;

@@ -20,9 +20,9 @@ interface CleaningStage<Name extends DecommissionStage, T extends TaskType> {
   readonly name: Name;
   readonly title: string;
   readonly work: AgentWork<T>;
-  /** Why the stage has nothing to do, or null if it has work. */
+  /** Why the stage has nothing to do, or null if the stage has work. */
   readonly nothingToDo: (context: DecommissionContext) => string | null;
-  /** Decides from the result of the finished task. A result with a failed step must not end as `done`. */
+  /** Returns the stage's verdict on the result of the finished task. The verdict on a result with a failed step must not be `done`. */
   readonly decide: (context: DecommissionContext, result: TaskResult<T>, task: Task) => Verdict | Promise<Verdict>;
 }
 

@@ -31,8 +31,8 @@ export function notCleaned(
 }
 
 /**
- * Returns the failure of a task whose steps did not all end well, or null if they did (decision C1). A step that the host cannot do (`unsupported`)
- * does not count as done. A step is `skipped` only if there was nothing to do.
+ * Returns the failure of a task with a step that did not end well, or null if all steps ended well (decision C1). A step that the host cannot do
+ * (`unsupported`) does not count as done. A step is `skipped` only if the step had nothing to do.
  */
 export function failedSteps(
   context: Pick<DecommissionContext, "node">,
@@ -45,7 +45,7 @@ export function failedSteps(
   return notCleaned(context, reasons, task);
 }
 
-/** How many steps ended in each way, for the message of a stage. */
+/** Returns a text for a stage's message, which says how many cleaning steps were done and how many had nothing to do. */
 export function tally(steps: readonly CleaningStep[]): string {
   const ok = steps.filter(({ outcome }) => outcome === "ok").length;
   return `${ok} steps done, ${steps.length - ok} with nothing to do`;

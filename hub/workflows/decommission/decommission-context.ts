@@ -14,8 +14,8 @@ import { StageFailure } from "../stage-failure.ts";
 export type DecommissionServices = Pick<WorkflowServices, "db" | "inTx" | "log" | "maas" | "countersign">;
 
 /**
- * The options of a request for a drain, release or remove. The operation's own database row holds the node and the reason. Options have defaults,
- * because not every mode sets them and rows of older versions may lack them (decision W3).
+ * The options of a request for a decommission. The decommission's own database row holds the node and the reason. Options have defaults, because not
+ * every mode sets them and rows of older versions may lack them (decision W3).
  */
 export const DecommissionInput = z.object({
   node_id: NodeId,
@@ -30,11 +30,13 @@ export type DecommissionInput = z.output<typeof DecommissionInput>;
 export const DecommissionState = z.object({
   /** The task whose failure the stage reported last. After a reported failure of a task, the stage's next attempt queues another task. */
   failed_task_id: TaskId.nullable().optional(),
-  /** Tasks whose results the agent's journal does not have, so that the next record of the cleaning names them. */
+  /** Tasks without a result in the agent's journal. The next sanitization record of the turnover names these tasks as unconfirmed. */
   unconfirmed_tasks: z.array(TaskId).nullable().optional(),
-  /** How many records of the cleaning were written again since a person last continued the operation. */
+  /** How many times the hub wrote the turnover's sanitization record again since a person last continued the operation. */
   records_written: z.number().nullable().optional(),
-  /** The generation for which the stage may have asked MAAS for a release. The stage writes `release_intent` before it calls MAAS. */
+  /**
+   * The node's generation for which `release_maas_node` may have asked MAAS for a release. The stage stores `release_intent` before it calls MAAS.
+   */
   release_intent: z.number().nullable().optional(),
   /**
    * True after the stage has reported that MAAS failed to release the machine. After a reported failure of the release, the stage's next attempt asks
@@ -46,7 +48,7 @@ export const DecommissionState = z.object({
    * waits until the machine is off.
    */
   power_off_asked: z.boolean().nullable().optional(),
-  /** The power state of the released machine that the BMC reported last. */
+  /** The last power state of the released machine that its BMC reported. */
   power_state: z.string().nullable().optional(),
 });
 export type DecommissionState = z.output<typeof DecommissionState>;

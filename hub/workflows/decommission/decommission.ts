@@ -41,7 +41,10 @@ import { scrubGpu } from "./stages/scrub-gpu.ts";
 import { validateCleanNode } from "./stages/validate-clean-node.ts";
 import { UNINSTALL } from "./uninstall-work.ts";
 
-/** Each mode of a decommission is a separate workflow kind, with the stages of state model 5.2. The reimage deploys too, so it has its own folder. */
+/**
+ * Each mode of a decommission is a separate workflow kind, with the stages of state model 5.2. The workflow kind `reimage` also deploys the host, so
+ * its code has a folder of its own.
+ */
 const MODES: {
   readonly [Mode in Exclude<DecommissionMode, "reimage">]: DecommissionStages<(typeof STAGES_OF_MODE)[Mode]>;
 } = {
@@ -79,7 +82,9 @@ const decommissionWorkflow = (services: DecommissionServices, mode: keyof typeof
     hooks: decommissionHooks(mode),
   });
 
-/** The events of a decommission, and the node's status after its end. Every mode has the same hooks. */
+/**
+ * The hooks that record the events of a decommission, and that set the node's status after its end. Every mode of a decommission has the same hooks.
+ */
 export const decommissionHooks = (mode: DecommissionMode) =>
   ({
     onStarted: async (tx, row) =>

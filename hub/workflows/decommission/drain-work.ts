@@ -28,7 +28,7 @@ export const DRAIN: AgentWork<"node.drain"> = {
     deadline_seconds: isForced(context) ? 0 : context.input.deadline_seconds,
     force: context.input.force || isForced(context),
   }),
-  // No stage waits for a forced drain. The agent carries out the task of a forced drain when it connects again.
+  // No stage waits for a forced drain. An absent agent carries out the task of a forced drain when the agent connects again.
   deadlineSeconds: (context) => (isForced(context) ? AGENT_MAY_RETURN_SECONDS : drainSeconds(context)),
   isAskedFor: (context, task) => {
     const input = TASKS["node.drain"].input.safeParse(task.input);
@@ -38,8 +38,8 @@ export const DRAIN: AgentWork<"node.drain"> = {
     const told = { ...evidence, remaining_users: remainingUsers(task) };
     const why = task.errorMessage ?? `the task is ${task.state}`;
     const message = `Host ${context.node.hostname} was not drained: ${why}`;
-    // If a task is `failed` with the code `deadline_passed`, the agent reported this code. The hub itself gives the code only to tasks that have
-    // expired.
+    // If a task is `failed` with the code `deadline_passed`, the agent reported this code. The hub itself gives the code `deadline_passed` only to
+    // tasks that have expired.
     const byPeople =
       task.state === "cancelled" ||
       (task.state === "failed" && ["deadline_passed", "session_survived"].includes(task.errorCode ?? ""));
@@ -59,8 +59,8 @@ function remainingUsers(task: Task): readonly string[] {
 }
 
 /**
- * Reverses the drain: cancels its open task, and reopens a host that may be closed to users as soon as its agent connects. In a mode with the status
- * `draining`, `undoDrain` changes a node only while the operation owns this status.
+ * Reverses a drain: cancels the drain's open task, and queues an undrain if the host may be closed to users. In a mode that makes its node
+ * `draining`, `undoDrain` queues an undrain only while the operation owns this status.
  */
 export async function undoDrain(tx: Tx, workflowId: WorkflowId, drained: Drained, reason: string): Promise<void> {
   const { nodeId, mode } = drained;

@@ -7,10 +7,10 @@ import { applyVerb, type VerbRequest } from "../engine/apply-verb.ts";
 import type { Workflow } from "../engine/workflow.ts";
 
 /**
- * `force` is the operator's override of lifecycle 5.8. If no agent is connected, `force` continues the operation without the agent. If an agent is
- * connected, `force` replaces the present drain by a forced drain, which ends the remaining user sessions. `force` also resumes a failed operation.
- * `force` is refused while a connected agent is working, because the operator has nothing to override. The decommission keeps the operator, time and
- * reason of its first `force`. Throws the ApiError `verb_not_allowed` if `force` is refused.
+ * `force` is the command by which an operator overrides the wait of a decommission for the agent (lifecycle 5.8). If no agent is connected, `force`
+ * continues the operation without the agent. If an agent is connected, `force` replaces the present drain by a forced drain, which ends the remaining
+ * user sessions. `force` also resumes a failed operation. `force` is refused while a connected agent is working, because the operator has nothing to
+ * override. The decommission keeps the operator, time and reason of its first `force`. Throws the ApiError `verb_not_allowed` if `force` is refused.
  */
 export async function applyForce(
   tx: Tx,

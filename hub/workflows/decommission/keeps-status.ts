@@ -14,7 +14,7 @@ export const KEEPS_STATUS: Readonly<Record<DecommissionMode, boolean>> = {
   storage_cleanup: true,
 };
 
-/** The statuses of a node with a system that can be cleaned. */
+/** The statuses of a node whose host has an installed system that a turnover can clean. */
 const CLEANABLE: readonly NodeStatus[] = ["active", "offline", "quarantined"];
 export const isCleanable = (status: NodeStatus): boolean => CLEANABLE.includes(status);
 

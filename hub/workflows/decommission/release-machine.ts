@@ -25,8 +25,8 @@ import { type DecommissionContext, type DecommissionState, stateConflict } from 
 import { asksWhoOwns, judgeRelease, type ReleaseJudgement, type ReleaseStage } from "./release-verdicts.ts";
 
 /**
- * The statuses that a node may have while its machine is released, by mode. A deleted node counts for `release`, because its machine may still be
- * deployed in MAAS.
+ * For each mode, the statuses that a node may have while Muster releases its machine. The mode `release` accepts a deleted node, because its machine
+ * may still be deployed in MAAS.
  */
 const RELEASED_WHILE: Readonly<Record<DecommissionMode, readonly NodeStatus[]>> = {
   drain: [],
@@ -55,7 +55,10 @@ export function profileOf({ profile, decommission }: DecommissionContext): MaasS
   throw new StageFailure(failure("input_config_error", "profile_unknown", message));
 }
 
-/** Throws `node_state_conflict` if the node's status does not allow a release, or if the node is now bound to another machine. */
+/**
+ * Throws `node_state_conflict` if the node's status does not allow a release, or if the node is now bound to another machine than when the operation
+ * was requested.
+ */
 export function mustStandForRelease(
   context: DecommissionContext,
   node: Pick<Node, "status" | "generation"> | null,
@@ -118,7 +121,10 @@ export const watchedMachine = (context: DecommissionContext, at: ReleaseStage): 
     (row: MaasMachineRow) => judgeRelease(at, row, { ours: false, told: false }).kind !== "wait",
   );
 
-/** Returns the verdict on the machine. If the verdict depends on the owner, `judged` first asks MAAS for the present name of Muster's MAAS user. */
+/**
+ * Returns the verdict of the stage `at` on the machine. If the verdict depends on the machine's owner, `judged` first asks MAAS for the present name
+ * of Muster's MAAS user.
+ */
 export async function judged(
   at: ReleaseStage,
   context: DecommissionContext,

@@ -7,9 +7,10 @@ export const RELEASE_STAGES = ["release_maas_node", "power_off_maas_node"] as co
 export type ReleaseStage = (typeof RELEASE_STAGES)[number];
 
 /**
- * The action of a stage for a machine's status in MAAS. `release` asks MAAS for the release. At `release_failed` and `erase_failed`, the stage
- * reports a failure first, and asks for the release again at its next attempt. A stage asks for a release only if Muster's MAAS user owns the machine
- * and the machine is not locked. `ambiguous` means that nothing that Muster does to a node explains the status (decision M2).
+ * The action of a stage for a machine's status in MAAS. At `release`, the stage asks MAAS to release the machine. At `release_failed` and
+ * `erase_failed`, the stage first reports a failure, and asks MAAS for another release at its next attempt. A stage asks for a release only if
+ * Muster's MAAS user owns the machine and the machine is not locked. `ambiguous` means that nothing that Muster does to a node explains the status
+ * (decision M2).
  */
 export type ReleaseVerdict = "released" | "wait" | "release" | "release_failed" | "erase_failed" | "ambiguous";
 
@@ -20,7 +21,10 @@ const row = (release_maas_node: ReleaseVerdict, power_off_maas_node: ReleaseVerd
 });
 const A = "ambiguous";
 
-/** The verdict for each of MAAS's 23 status codes (maas 3). A release ends at New if the machine was never commissioned successfully (maas 2.9). */
+/**
+ * For each of MAAS's 23 status codes (maas 3), the verdict of each stage. After a release, a machine that was never commissioned successfully has the
+ * status New (maas 2.9).
+ */
 export const RELEASE_VERDICTS = {
   //                                release_maas_node  power_off_maas_node
   [S.new]: row("released", "released"),
@@ -58,7 +62,7 @@ export type ReleaseJudgement =
   | { readonly kind: "released" | "wait" | "release" }
   | { readonly kind: "failed"; readonly failure: Failure; readonly accepted: boolean };
 
-/** True if the verdict depends on the owner of the machine. */
+/** True if the verdict on a machine with the status `status` depends on the machine's owner. */
 export const asksWhoOwns = (at: ReleaseStage, status: number): boolean =>
   ["release", "release_failed", "erase_failed"].includes(TABLE[status]?.[at] ?? "ambiguous");
 

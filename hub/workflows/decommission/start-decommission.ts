@@ -174,7 +174,7 @@ async function priorStatusOf(tx: Tx, node: Node, reason: string): Promise<NodeSt
 }
 
 /**
- * Refuses the drain while an onboarding owns the node. A failed onboarding owns its node until an operator cancels the onboarding. If no onboarding
+ * Refuses a drain while an onboarding owns the node. A failed onboarding owns its node until an operator cancels the onboarding. If no onboarding
  * owns the `enrolling` node, the node becomes `quarantined`, from which a drain can begin.
  */
 async function leaveEnrolling(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
@@ -190,10 +190,7 @@ async function leaveEnrolling(tx: Tx, node: Node, reason: string): Promise<NodeS
   return "quarantined";
 }
 
-/**
- * Retires a node whose host never enrolled. The bootstrap command of a retired node becomes invalid. Without an enrolled agent, no agent has to be
- * asked.
- */
+/** Retires a node whose host never enrolled. The bootstrap command of a retired node becomes invalid. */
 async function giveUpWaiting(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
   await revokeEnrollmentTokens(tx, node.id);
   await moveNode(tx, node.id, { from: "bootstrap_issued", to: "retired", owner: "operator" }, reason);
@@ -212,8 +209,8 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
 });
 
 /**
- * The subjects that an operation holds. A reimage provisions its host, so it also holds the host's name and BMC, as an onboarding of the host does. No
- * onboarding can begin on the host meanwhile.
+ * The subjects that an operation holds. A reimage provisions its host, so it also holds the host's name and BMC, as an onboarding of the host does.
+ * During a reimage, no onboarding can begin on the host.
  */
 async function subjectsOf(tx: Tx, node: Node, mode: DecommissionMode): Promise<string[]> {
   const own = [subjectOf.node(node.id)];
@@ -222,7 +219,10 @@ async function subjectsOf(tx: Tx, node: Node, mode: DecommissionMode): Promise<s
   return [...own, subjectOf.host(node.siteId, node.hostname), subjectOf.bmc(node.siteId, bmc)];
 }
 
-/** Holds the node for the operation, because a node has at most one operation. A failed operation holds the node too, because it can be resumed. */
+/**
+ * Holds the node for the operation, because a node has at most one operation. A failed operation still holds its node, because an operator can resume
+ * the operation.
+ */
 async function holdNode(tx: Tx, node: Node, id: WorkflowId, mode: DecommissionMode): Promise<void> {
   const holder = await holdSubjects(tx, id, await subjectsOf(tx, node, mode));
   if (holder !== null) throw heldError(node, holder, `no ${mode} can begin`);

@@ -13,7 +13,7 @@ import type { Turnover } from "../../node/prepare-record.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 import { tenantOf } from "./tenant.ts";
 
-/** The tasks whose results a record of a turnover lists. */
+/** The types of tasks whose results a turnover's sanitization record lists. */
 const RECORDED = [
   "node.drain",
   "allocation.revoke_user",
@@ -31,7 +31,7 @@ function requirementsOf({ tenancy, input, node }: DecommissionContext): Requirem
   ];
 }
 
-/** The comparison of the newest snapshot with the baseline, or null if no task read the host. */
+/** The comparison of the host's newest snapshot with the node's baseline, or null if no task took a snapshot of the host. */
 async function residueOf(tx: Tx, context: DecommissionContext, tasks: readonly Task[]): Promise<Turnover["residue"]> {
   const task = tasks.find(({ type, state }) => type === "node.validate_clean" && state === "succeeded");
   const result = TASKS["node.validate_clean"].result.safeParse(task?.result);
@@ -42,7 +42,10 @@ async function residueOf(tx: Tx, context: DecommissionContext, tasks: readonly T
   return recordResidue(judgement, known.success);
 }
 
-/** The facts of the turnover for its record (architecture 14.5). Of each type the newest task counts, because it repeats the work of earlier ones. */
+/**
+ * The facts of a turnover for its sanitization record (architecture 14.5). Of each type of task only the newest task counts, because it repeats the
+ * work of the earlier tasks.
+ */
 export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<Turnover> {
   const { node, decommission, tenancy, workflowId, state } = context;
   const tasks = await newestOfEachType(tx, { nodeId: node.id, workflowId }, RECORDED);

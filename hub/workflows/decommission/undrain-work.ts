@@ -1,10 +1,13 @@
 import { failure } from "../../../shared/failures.ts";
 import type { AgentWork } from "./agent-work.ts";
 
-/** How long the agent has to reopen the host after a turnover. The task itself takes seconds. */
+/** How long the agent has to reopen the host after a turnover. The undrain itself takes seconds. */
 const UNDRAIN_SECONDS = 900;
 
-/** The undrain at the end of a turnover. A later drain of the same operation makes the undrain outdated. */
+/**
+ * The task `node.undrain` at the end of a turnover, which lets users log in again. If the turnover drains the host again, the earlier undrain no
+ * longer counts.
+ */
 export const UNDRAIN: AgentWork<"node.undrain"> = {
   type: "node.undrain",
   undoneBy: "node.drain",

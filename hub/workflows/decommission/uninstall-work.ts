@@ -8,8 +8,8 @@ import type { AgentWork } from "./agent-work.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
 /**
- * An uninstall task's deadline is this many seconds after the wait for the agent. The agent's check of the host takes seconds, and lost deliveries of
- * the task are repeated.
+ * An uninstall task's deadline is this many seconds after the end of the wait for an absent agent. The agent's check of the host takes seconds, and
+ * the hub repeats lost deliveries of the task.
  */
 const UNINSTALL_MARGIN_SECONDS = 900;
 
@@ -41,7 +41,7 @@ export const UNINSTALL: AgentWork<"node.uninstall"> = {
   input: (context) => ({ reason: context.decommission.reason }),
   deadlineSeconds: uninstallSeconds,
   isAskedFor: () => true,
-  // The agent removes nothing from the host before the hub has accepted its result, so the hub may repeat a lost delivery.
+  // The agent removes nothing from the host before the hub has accepted the agent's result, so the hub may deliver a lost uninstall task again.
   failed: (context, task, evidence): Failure =>
     failure(
       "upstream_transient",

@@ -23,8 +23,8 @@ import { loadSiteConfig } from "./stages/load-site-config.ts";
 type ReimageStageName = (typeof STAGES_OF_MODE)["reimage"][number];
 
 /**
- * A provisioning stage of a reimage. Before the reimage has rendered a first boot, there is nothing to undo, and the old system's certificates stay
- * valid. Once the node is in service again, later stages of the reimage may be cancelled without an undo of the deploy: the new system stays.
+ * A provisioning stage of a reimage. Until the reimage has rendered a first boot, its provisioning stages have nothing to undo, and the old system's
+ * certificates stay valid. If an operator cancels the reimage once the node is in service again, the compensation does not undo the deploy.
  */
 const provisioning = <Name extends ProvisioningStage>(stage: ProvisionStage<Name>): ReimageStage<Name> => {
   const undo = stage.compensate;
@@ -44,14 +44,14 @@ const REIMAGE_STAGES: ReimageStages<(typeof STAGES_OF_MODE)["reimage"]> = [
   drainNode,
   loadSiteConfig,
   releaseMaasNode,
-  // `map` keeps the number, the order and the names of the stages, which its type does not say.
+  // `map` keeps the number, the order and the names of the stages, although the type of its result does not say so.
   ...(PROVISION_STAGES.map((stage) => provisioning(stage as ProvisionStage)) as unknown as typeof PROVISION_STAGES),
   enableNode,
 ];
 
 /**
- * For a failed stage, the stage at which `resume` begins again. Stages that configure the released machine begin again at the release, which adopts a
- * machine that is Ready.
+ * For a failed stage, the stage at which `resume` begins again. For a stage that configures the released machine, `resume` begins at the preflight,
+ * and the release after the preflight adopts a machine that is Ready.
  */
 const RESUME_AT: Readonly<Record<ReimageStageName, ReimageStageName>> = {
   disable_node: "disable_node",

@@ -4,12 +4,12 @@ import { cleaningStage } from "../cleaning-stage.ts";
 import { failedSteps, tally } from "../cleaning-steps.ts";
 import type { DecommissionContext, DecommissionStageOf } from "../decommission-context.ts";
 
-/** How long the agent has to empty the folders. */
+/** The agent has this many seconds to empty the folders to which tenants write. */
 const EMPTY_SECONDS = 6 * 3_600;
-/** How long the agent has to overwrite the free space of one file system. A disk of 30 TB takes half a day. */
+/** The agent has this many seconds to overwrite the free space of one file system. For a disk of 30 TB, the agent needs half a day. */
 const FILL_SECONDS = 24 * 3_600;
 
-/** The folders may lie on as many file systems as there are folders. `/tmp` and `/var/tmp` are two of them. */
+/** Each folder that the agent empties may be on a file system of its own. `/tmp` and `/var/tmp` are two of these folders. */
 function cleanupSeconds({ profile }: DecommissionContext): number {
   if (profile?.clearFreeSpace !== true) return EMPTY_SECONDS;
   return EMPTY_SECONDS + FILL_SECONDS * (2 + profile.scratchFolders.length + profile.dataShares.length);
@@ -25,7 +25,7 @@ const CLEANUP: AgentWork<"node.storage_cleanup"> = {
     shares: profile?.dataShares ?? [],
     free_space: profile?.clearFreeSpace ?? false,
     weka_prefixes: profile?.wekaPrefixes ?? [],
-    // A soft reset empties disks and erases none. A reimage erases them by MAAS.
+    // A soft reset empties folders and erases no disks. For a reimage, MAAS erases the disks.
     disks: [],
     plan: false,
   }),

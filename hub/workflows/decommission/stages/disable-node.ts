@@ -13,7 +13,10 @@ import {
 } from "../decommission-context.ts";
 import { hasLostSystem, isCleanable, KEEPS_STATUS } from "../keeps-status.ts";
 
-/** Cordons a node that keeps its status. A node that left service since the request cannot be cleaned for the next tenant. */
+/**
+ * Cordons a node that keeps its status during the operation. Throws if the node has left service, because such a node cannot be cleaned for the next
+ * tenant.
+ */
 async function cordon(tx: Tx, context: DecommissionContext): Promise<void> {
   const { workflowId, decommission } = context;
   const node = await lockNode(tx, context.node.id);
@@ -62,8 +65,8 @@ export const disableNode: DecommissionStageOf<"disable_node"> = {
       ? "The end of the operation decides about the cordon"
       : "The node is no longer draining; it becomes active again when its agent reports",
     commit: async (tx) => {
-      // A restarted drain begins with the status `draining` again, so the node keeps `draining` in between. Another status would let new work onto
-      // the node.
+      // A drain that an operator restarts needs the status `draining` again, so its compensation keeps the node `draining`. Another status would let
+      // new work onto the node.
       if (cause !== "cancel") return;
       const { node, workflowId, decommission } = context;
       await leaveDraining(tx, node.id, workflowId, decommission.priorStatus, "The drain was given up");

@@ -22,7 +22,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   if (keeps ? !isCleanable(node.status) : node.status !== "draining")
     return { kind: "failed", failure: stateConflict(context, node.status, "drained") };
   const task = await settledTask(context, DRAIN);
-  // A node that stays in service may have been opened since an earlier drain of this operation.
+  // The host of a node that stays in service may have been opened to users since an earlier drain of the same operation.
   if (task?.state === "succeeded" && !(keeps && isHistory(context, task)))
     return { kind: "done", message: "The agent has drained the host", details: { task_id: task.id } };
   if (decommission.forcedAt !== null && session === null) {
@@ -59,11 +59,11 @@ export const drainNode: DecommissionStageOf<"drain_node"> = {
       ),
   },
   retry: { maxAttempts: 3, baseSeconds: 5, maxSeconds: 60 },
-  // The drain of an unreachable agent is not retried, because the stage has already waited for the agent (lifecycle 5.8). If the agent does not
-  // connect, a person must find the cause.
+  // The engine does not retry `drain_node` for an unreachable agent, because the stage has already waited for the agent (lifecycle 5.8). If the agent
+  // does not connect, a person must find the cause.
   overrides: { post_deploy_connectivity_failure: { retry: "never" } },
   run: (context) => startWork(context, DRAIN),
-  // A failed deploy of a reimage is undone too, but the drained system is gone then.
+  // After the deploy of a reimage failed, the compensation has no drain to undo, because the drained system is gone.
   compensate: async (context, cause) =>
     cause === "failure"
       ? GONE

@@ -42,7 +42,7 @@ const seconds = (context: DecommissionContext): number =>
   context.input.agent_wait_seconds + UNDRAIN.deadlineSeconds(context);
 
 /**
- * Lets users log in to the host again and lifts the operation's cordon (lifecycle 5.2). A node that a cleanup quarantined is active again, because
+ * Lets users log in to the host again and lifts the operation's cordon (lifecycle 5.2). A node that a cleanup quarantined becomes `active`, because
  * the host has been found clean (decision N4). A person's cordon or quarantine stays.
  */
 export const enableNode: DecommissionStageOf<"enable_node"> = {

@@ -18,12 +18,15 @@ import {
 import { isCleanable } from "../keeps-status.ts";
 import { turnoverOf } from "../turnover-record.ts";
 
-/** How long the agent has to sign. The signature itself takes milliseconds. */
+/** The agent has this many seconds to sign a sanitization record. The signature itself takes milliseconds. */
 const SIGN_SECONDS = 900;
-/** How often the hub writes a record again, because the node's chain or the agent's certificate changed meanwhile. */
+/**
+ * The hub writes a turnover's sanitization record at most this many times, if the node's chain of records or the agent's certificate changes
+ * meanwhile.
+ */
 const MOST_RECORDS = 5;
 
-/** The stage queues the task itself, because the task's input is a text that the hub writes in the same transaction. */
+/** The stage `record_sanitization` queues the task `node.sign_record` itself, because the hub writes the task's input in the same transaction. */
 const SIGN: Omit<AgentWork<"node.sign_record">, "input"> & { input(): never } = {
   type: "node.sign_record",
   undoneBy: null,
@@ -66,7 +69,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   }
 }
 
-/** Writes another record, at most `MOST_RECORDS` times until an operator continues the operation. */
+/** Has the stage write another sanitization record, at most `MOST_RECORDS` times until an operator continues the operation. */
 function again(context: DecommissionContext, task: Task, why: string, patch: Partial<DecommissionState> = {}): Verdict {
   const written = (context.state.records_written ?? 0) + 1;
   const told = { ...patch, failed_task_id: task.id, records_written: written };
@@ -93,7 +96,7 @@ async function store(
   }
 }
 
-/** A node returns to service only if its record says `clean` (decision C1). */
+/** A node returns to service only if the sanitization record of its turnover says `clean` (decision C1). */
 function verdictOn(context: DecommissionContext, record: SanitizationRecordRow, task: Task): Verdict {
   const details = { record_id: record.recordId, verdict: record.verdict, task_id: task.id };
   if (record.verdict === "clean")
@@ -121,7 +124,10 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
 
 const seconds = (context: DecommissionContext): number => context.input.agent_wait_seconds + SIGN_SECONDS;
 
-/** Writes the sanitization record of the turnover, has the agent sign it, and adds it to the node's chain (architecture 14.5). */
+/**
+ * Writes the sanitization record of the turnover, has the agent sign the record, and adds the record to the node's chain of records (architecture
+ * 14.5).
+ */
 export const recordSanitization: DecommissionStageOf<"record_sanitization"> = {
   name: "record_sanitization",
   title: "Write the sanitization record and have the agent sign it",

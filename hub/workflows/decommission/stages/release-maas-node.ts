@@ -27,8 +27,8 @@ const LOOK_AGAIN: readonly MaasErrorCode[] = ["state_conflict", "forbidden", "no
 
 /**
  * Releases the machine in MAAS and waits until it is free (lifecycle 5.4). Each release call follows an observation of the machine, and the stage
- * commits its intent before the call. The stage adopts a release that anybody else has requested. The stage requests no disk erase, but waits for an
- * erase that MAAS's own configuration adds.
+ * commits its intent before the call. The stage adopts a release that anybody else has requested. The stage asks for a disk erase only if the
+ * operation's request does, and also waits for an erase that MAAS's own configuration adds.
  */
 export const releaseMaasNode: DecommissionStageOf<"release_maas_node"> = {
   name: "release_maas_node",
@@ -59,7 +59,7 @@ export const releaseMaasNode: DecommissionStageOf<"release_maas_node"> = {
 
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
   mustStandForRelease(context, context.node, context.boundSystemId);
-  // A reimage has deployed the host again since it released the old system.
+  // If a reimage released the machine of an earlier generation, the reimage has since deployed the host again.
   const { releasedGeneration } = context.decommission;
   if (releasedGeneration !== null && releasedGeneration < context.node.generation)
     return { kind: "skipped", message: "The machine was released before, and is deployed again" };
@@ -83,7 +83,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   }
 }
 
-/** The failure if the released machine is deployed again, and not by this operation. Another release would end somebody's work. */
+/** The failure if somebody else has deployed the machine after this operation released it. A second release would end that person's work. */
 function deployedByOther(context: DecommissionContext): Failure {
   const { systemId } = machineOf(context);
   const message = `Machine ${systemId} of node ${context.node.hostname} was released, and somebody has deployed it again. Find out who; once it is Ready again, rerun; or cancel.`;

@@ -67,8 +67,8 @@ async function finish(tx: Tx, context: DecommissionContext): Promise<void> {
 }
 
 /**
- * At an uninstall, the agent removes nothing from the host before the hub has accepted its result. Once the hub has accepted the agent's result of
- * the uninstall, the remove cannot be cancelled.
+ * At an uninstall, the agent removes nothing from the host before the hub has accepted the agent's result. Once the hub has accepted the agent's
+ * result of the uninstall, the remove cannot be cancelled.
  */
 async function giveUp(context: DecommissionContext): Promise<Compensation<DecommissionState>> {
   const task = await currentTask(context.services.db, operationOf(context), UNINSTALL);

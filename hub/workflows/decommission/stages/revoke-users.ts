@@ -4,7 +4,7 @@ import { cleaningStage } from "../cleaning-stage.ts";
 import { failedSteps, tally } from "../cleaning-steps.ts";
 import type { DecommissionContext, DecommissionStageOf } from "../decommission-context.ts";
 
-/** How long the agent has to remove an account. The task itself waits at most minutes for processes to end. */
+/** How long the agent has to remove an account. The task itself waits only minutes for the account's processes to end. */
 const REVOKE_SECONDS = 1_800;
 
 function tenancyOf({ tenancy, decommission }: DecommissionContext) {
@@ -32,8 +32,8 @@ const REVOKE: AgentWork<"allocation.revoke_user"> = {
 };
 
 /**
- * Removes the tenant's account with everything that runs or waits for it (lifecycle 5.2). From the end of this stage on the tenant has no access to the
- * host.
+ * Removes the tenant's account with its processes, jobs and home folder (lifecycle 5.2). After the stage `revoke_users`, the tenant has no access to
+ * the host.
  */
 export const revokeUsers: DecommissionStageOf<"revoke_users"> = cleaningStage({
   name: "revoke_users",

@@ -46,7 +46,8 @@ const SCRUB: AgentWork<"node.gpu_scrub"> = {
 };
 
 /**
- * Ends what holds the GPUs, resets them, and compares their state with the state before (lifecycle 5.2). The claim level is `reset_only` (decision C2).
+ * Ends the processes that use the GPUs, resets the GPUs, and compares their state with their state before the reset (lifecycle 5.2). Muster claims
+ * only that the GPUs were reset, which is the level `reset_only` (decision C2).
  */
 export const scrubGpu: DecommissionStageOf<"scrub_gpu"> = cleaningStage({
   name: "scrub_gpu",

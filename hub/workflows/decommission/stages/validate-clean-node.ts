@@ -10,7 +10,7 @@ import { tenantOf } from "../tenant.ts";
 
 /** How long the agent has to read the host's state. The walk over a large root file system takes minutes. */
 const VALIDATE_SECONDS = 3_600;
-/** A failure's message names at most this many findings. The evidence has more, and the task's result has all. */
+/** A failure's message names at most this many findings. The failure's evidence names more findings, and the task's result names all. */
 const NAMED = 5;
 const MOST_TOLD = 40;
 
@@ -30,7 +30,7 @@ const VALIDATE: AgentWork<"node.validate_clean"> = {
   waitsFor: () => "The agent to look for what a tenant left",
 };
 
-/** Each finding in words, e.g. `setuid_files: added /usr/local/bin/x`. */
+/** Returns each finding as a text such as `setuid_files: added /usr/local/bin/x`. */
 function findingsOf(judgement: ResidueJudgement): string[] {
   return Object.entries(judgement.items).flatMap(([item, judged]) => {
     if (judged.state === "clean") return [];
@@ -51,8 +51,8 @@ function residueFound({ node }: DecommissionContext, taskId: string, findings: r
 }
 
 /**
- * Compares the host's state with the baseline that was taken before the first tenant (architecture 14.4). A finding, and an item that cannot be read,
- * quarantine the node, and the failure names them.
+ * Compares the host's state with the baseline, a snapshot from before the first tenant (architecture 14.4). If the host differs, or an item cannot be
+ * read, the hub quarantines the node. The stage's failure names each difference and each unreadable item.
  */
 export const validateCleanNode: DecommissionStageOf<"validate_clean_node"> = cleaningStage({
   name: "validate_clean_node",

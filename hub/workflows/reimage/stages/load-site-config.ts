@@ -3,7 +3,10 @@ import { preflight } from "../../provisioning/preflight.ts";
 import { UPSTREAM_RETRY } from "../../services.ts";
 import type { ReimageStage } from "../context.ts";
 
-/** The preflight of lifecycle 4.14, before the reimage releases the machine. A site that cannot deploy must not lose the installed system. */
+/**
+ * Runs the preflight of lifecycle 4.14 before the reimage releases the machine. If the site cannot deploy a machine now, the host must keep its
+ * installed system.
+ */
 export const loadSiteConfig: ReimageStage<"load_site_config"> = {
   name: "load_site_config",
   title: "Check the site, its profile, its secrets and its MAAS account",
