@@ -16,7 +16,7 @@ export interface GpuResetVerdict {
 
 /** The steps of a task `node.gpu_scrub` that concern the whole host. The GPUs are clean only if each of these steps has succeeded. */
 const OF_HOST: readonly GpuStepName[] = ["gpu_holders", "gpu_services_stop", "gpu_services_start"];
-/** The steps without which no GPU counts as reset. A record of a turnover requires them too. */
+/** The steps without which no GPU counts as reset. A turnover's sanitization record also requires each of these steps. */
 export const RESET_STEPS: readonly GpuStepName[] = [...OF_HOST, "gpu_reset", "gpu_verify"];
 const SHADER: GpuStepName = "gpu_cleaner_shader";
 

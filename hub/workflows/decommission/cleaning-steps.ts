@@ -3,11 +3,11 @@ import type { CleaningStep } from "../../../shared/tasks/cleaning-step.ts";
 import type { Task } from "../../db/schema/index.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
-/** A failure's message names at most this many reasons. The task's result has all of them. */
+/** A failure's message names at most this many reasons. The task's result contains all reasons. */
 const NAMED = 5;
 const MOST_TOLD = 20;
 
-/** The failure of a stage whose task has ended and did not clean the host, with the reasons for an operator. */
+/** The failure of a stage whose task has ended and did not clean the host. `reasons` are texts for an operator. */
 export function notCleaned(
   { node }: Pick<DecommissionContext, "node">,
   reasons: readonly string[],

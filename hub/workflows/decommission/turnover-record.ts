@@ -22,7 +22,10 @@ const RECORDED = [
   "node.validate_clean",
 ] as const;
 
-/** The steps that must have ended well: those of the stages that had something to do. A null step means all steps of the task. */
+/**
+ * The steps that must have succeeded for a clean host: those of the stages that had something to clean. If `step` is null, all steps of the task must
+ * have succeeded.
+ */
 function requirementsOf({ tenancy, input, node }: DecommissionContext): Requirement[] {
   return [
     ...(tenancy === null ? [] : [{ type: "allocation.revoke_user", step: null }]),

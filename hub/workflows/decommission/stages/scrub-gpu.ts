@@ -17,7 +17,7 @@ function vendorOf({ node, gpuVendor }: DecommissionContext): GpuVendor {
   throw new StageFailure(failure("input_config_error", "sku_unknown", message, { sku_id: node.sku }));
 }
 
-/** What the host needs that the agent cannot do, for an operator. */
+/** Texts that tell an operator what the host needs for its GPUs, because the agent cannot do it. */
 const NEEDED: Readonly<Record<Exclude<GpuNeed, "none">, string>> = {
   reboot: "the GPUs need a reboot of the host; reboot it in MAAS, then resume",
   power_cycle: "the GPUs need a power cycle of the host; power it off and on in MAAS, then resume",
@@ -55,7 +55,8 @@ export const scrubGpu: DecommissionStageOf<"scrub_gpu"> = cleaningStage({
   work: SCRUB,
   nothingToDo: ({ node }) => (node.gpusTotal === 0 ? "The node's SKU has no GPUs" : null),
   decide: (context, { steps, needs }, task) => {
-    // Only AMD has a cleaner shader, and not for each GPU. The record names a shader that a GPU does not have among the things that it does not cover.
+    // Only AMD has a cleaner shader, and not for each GPU. If a GPU has no cleaner shader, the sanitization record lists the shader among the things
+    // that the record does not cover.
     const { reasons } = gpuResetVerdict(steps, { gpus: context.node.gpusTotal, cleanerShader: false });
     const all = [...(needs === "none" ? [] : [NEEDED[needs]]), ...reasons];
     if (all.length > 0) return { kind: "failed", failure: notCleaned(context, all, task, { gpus_need: needs }) };
