@@ -33,8 +33,8 @@ export async function mustNotTakeFromTenant(tx: Tx, node: Node, wanted: Wanted, 
 }
 
 /**
- * Refuses an operation that does not clean the node of the tenant whose allocation is `ending`: a storage cleanup, and a soft reset if only a reimage
- * cleans the node (decision C4).
+ * If the node's allocation is `ending`, refuses an operation that does not remove all traces of the tenant (decision C4). A storage cleanup never
+ * does so, and a soft reset does not if only a reimage cleans the node.
  */
 async function mustCleanEnough(tx: Tx, node: Node, mode: DecommissionMode, allocation: AllocationRow): Promise<void> {
   if (mode === "storage_cleanup")

@@ -201,7 +201,7 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
   node_id: nodeId,
   ...(request.mode === "release" ? {} : { agent_wait_seconds: request.agent_wait_seconds }),
   ...(request.mode === "drain" ? { deadline_seconds: request.deadline_seconds, force: request.force } : {}),
-  // No tenant uses the node any more, so the drain ends all sessions at once.
+  // In these modes no tenant uses the node any more, so the drain ends all user sessions at once.
   ...(KEEPS_STATUS[request.mode] ? { force: true } : {}),
   ...(request.mode === "soft_reset" ? { storage_cleanup: request.storage_cleanup } : {}),
   ...(request.mode === "storage_cleanup" ? { storage_cleanup: request.scope } : {}),

@@ -30,7 +30,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
 
 async function enable(tx: Tx, context: DecommissionContext): Promise<void> {
   const { decommission, node } = context;
-  // A storage cleanup cleans a part of the host, so it proves nothing about what a quarantine from before it was for.
+  // A storage cleanup cleans only a part of the host, so it does not prove that the cause of an earlier quarantine is gone.
   const before = decommission.mode === "storage_cleanup" && decommission.priorStatus === "quarantined";
   const step = await returnCleanNode(tx, node.id, decommission.reason, { endsQuarantine: !before });
   if (step.kind === "refused") throw new StageFailure(stateConflict(context, step.actual, "enabled"));
