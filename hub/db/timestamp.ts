@@ -1,7 +1,7 @@
 /**
  * Drizzle's query builder returns a Date for `timestamp(..., { withTimezone: true })` columns. A raw `db.execute(sql`...`)` returns PostgreSQL's text
- * ("2026-01-02 03:04:05.123456+00"), and arithmetic on that text is silently NaN. Code must therefore convert every timestamp of a raw SQL statement
- * with `toDate`.
+ * ("2026-01-02 03:04:05.123456+00"), and arithmetic on that text is silently NaN. Code must convert every timestamp of a raw SQL statement with
+ * `toDate`.
  */
 const TIMESTAMPTZ = /^(\d{4,6}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d)(?::?(\d\d))?(?::\d\d)?$/;
 
@@ -19,7 +19,7 @@ export function toDateOrNull(value: unknown): Date | null {
   return value === null ? null : toDate(value);
 }
 
-/** A JavaScript Date has only milliseconds. PostgreSQL's microseconds are cut off, as Drizzle does for mapped columns. */
+/** A JavaScript Date has only milliseconds. `milliseconds` cuts PostgreSQL's microseconds off, as Drizzle does for the columns that Drizzle maps. */
 function milliseconds(time: string): string {
   const [seconds = "", fraction = ""] = time.split(".");
   return `${seconds}.${fraction.slice(0, 3).padEnd(3, "0")}`;

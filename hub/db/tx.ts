@@ -1,6 +1,6 @@
 /**
- * `inTx` opens the hub's own transactions in place of Drizzle's `db.transaction()`. Drizzle sends BEGIN before its `try`, so a connection that is cut
- * at that moment leaks its client. After `max` such leaks, the pool of connections has no clients left (decision P6).
+ * `inTx` opens the hub's own transactions in place of Drizzle's `db.transaction()`. Drizzle's `db.transaction()` sends BEGIN before its `try` block,
+ * so a connection that is cut during BEGIN leaks its client. After `max` leaked clients, the pool of connections has no clients left (decision P6).
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
@@ -8,7 +8,7 @@ import { DatabaseError } from "pg";
 import { drizzleOn } from "./drizzle.ts";
 import { type NodePgDatabase, sql } from "./orm.ts";
 
-/** Runs single SQL statements, each on any free connection. The type hides Drizzle's `transaction` on purpose, because code must use `inTx`. */
+/** Runs single SQL statements, each on any free connection. The type `Db` hides Drizzle's `transaction` on purpose, because code must use `inTx`. */
 export type Db = Omit<NodePgDatabase, "transaction">;
 
 declare const open: unique symbol;
@@ -21,15 +21,15 @@ export type TxOptions = {
 };
 
 /**
- * Opens a transaction, runs the function `fn` and commits. If `fn` throws, the transaction is rolled back and the error is rethrown. If PostgreSQL
- * aborts the transaction because of a deadlock, `inTx` runs `fn` again. Deadlocks happen because workflow stages and agents' reports lock the same
- * rows in different orders. The function `fn` must therefore change nothing but rows, and must make no network call.
+ * Opens a transaction, runs the function `fn` and commits. If `fn` throws, `inTx` rolls the transaction back and throws the error again. If
+ * PostgreSQL aborts the transaction because of a deadlock, `inTx` runs `fn` again. Deadlocks happen because workflow stages and agents' reports lock
+ * the same rows in different orders. Because `inTx` may run `fn` more than once, `fn` must change nothing but rows, and must make no network call.
  */
 export type InTx = <T>(fn: (tx: Tx) => Promise<T>, options?: TxOptions) => Promise<T>;
 
 /**
- * The connection broke during COMMIT, so the transaction may or may not be committed. After a `CommitOutcomeUnknownError`, the caller must read the
- * rows again before any action that must not happen twice.
+ * A `CommitOutcomeUnknownError` says that the connection broke during COMMIT, so the transaction may or may not be committed. After a
+ * `CommitOutcomeUnknownError`, the caller must read the rows again before any action that must not happen twice.
  */
 export class CommitOutcomeUnknownError extends Error {
   override readonly name = "CommitOutcomeUnknownError";
@@ -41,7 +41,10 @@ export class CommitOutcomeUnknownError extends Error {
   }
 }
 
-/** The database could not be reached, or the connection broke before the transaction began, so nothing was written. */
+/**
+ * A `DatabaseUnavailableError` says that the database could not be reached, or that the connection broke before the transaction began, so nothing was
+ * written.
+ */
 export class DatabaseUnavailableError extends Error {
   override readonly name = "DatabaseUnavailableError";
   readonly code = "database_unavailable";
@@ -50,7 +53,7 @@ export class DatabaseUnavailableError extends Error {
   }
 }
 
-/** The function `fn` ignored a failed statement, so PostgreSQL answered COMMIT with ROLLBACK and wrote nothing. */
+/** A `TransactionRolledBackError` says that `fn` ignored a failed statement, so PostgreSQL answered COMMIT with ROLLBACK and wrote nothing. */
 export class TransactionRolledBackError extends Error {
   override readonly name = "TransactionRolledBackError";
   readonly code = "transaction_rolled_back";
@@ -76,8 +79,8 @@ export function transactionsOn(pool: Pool): InTx {
       broken = await rollBack(client, error);
       throw error;
     } finally {
-      // If `release` gets an error as its argument, the pool destroys the client. If `release` got no error, the pool would lend out a client in an
-      // unknown state.
+      // If `release` gets an error as its argument, the pool destroys the client. Without an error, the pool would lend out a client whose connection
+      // is in an unknown state.
       client.release(broken);
     }
   };
@@ -113,14 +116,14 @@ async function commit(client: PoolClient): Promise<void> {
 
 /**
  * True if PostgreSQL's error proves that nothing was committed: a violated constraint (class 23), a serialization failure or a deadlock (class 40,
- * except 40003). An administrator's shutdown (57P01) or a lost socket may also follow a successful commit, so neither proves a failure.
+ * except 40003). An administrator's shutdown (57P01) or a lost socket may also follow a successful commit, so neither proves that the commit failed.
  */
 function commitSurelyFailed(error: unknown): boolean {
   if (!(error instanceof DatabaseError) || error.code === undefined) return false;
   return error.code !== "40003" && (error.code.startsWith("23") || error.code.startsWith("40"));
 }
 
-/** Rolls a transaction back, and returns the error for which the client must be destroyed, or undefined if the client is usable. */
+/** Rolls a transaction back, and returns the error with which the pool must destroy the client, or undefined if the client is usable. */
 async function rollBack(client: PoolClient, cause: unknown): Promise<Error | undefined> {
   const fallback = new Error("The transaction's connection is in an unknown state", { cause });
   if (cause instanceof CommitOutcomeUnknownError) return fallback;
@@ -132,7 +135,10 @@ async function rollBack(client: PoolClient, cause: unknown): Promise<Error | und
   }
 }
 
-/** Runs the function `fn` within a savepoint. If `fn` throws, its writes are undone and the error is rethrown, but the transaction can continue. */
+/**
+ * Runs the function `fn` within a savepoint. If `fn` throws, `inSavepoint` undoes the writes of `fn` and throws the error again, but the transaction
+ * can continue.
+ */
 export async function inSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {
   await tx.execute(sql`savepoint part`);
   try {

@@ -15,8 +15,8 @@ import { TokenBudgets } from "./token-budgets.ts";
 const MAX_BODY_BYTES = 2 * 1024 * 1024;
 
 /**
- * The admin API. Each request first gets a request id and a body limit. The checks of `register.ts` follow: authentication, budget and the rest. One
- * handler turns every error into the client's answer.
+ * Builds the app that serves the hub's admin API. Each request first gets a request id and a body limit. After the body limit come the checks of
+ * `register.ts`: authentication, request budget, permission and input. One error handler turns every error into the answer for the client.
  */
 export function createAdminApp(deps: ApiDependencies): Hono<Env> {
   const app = new Hono<Env>();
@@ -76,7 +76,7 @@ export function createAdminApp(deps: ApiDependencies): Hono<Env> {
 const matches = (template: string, path: string): boolean =>
   new RegExp(`^${template.replace(/[.]/g, "\\.").replace(/\{\w+\}/g, "[^/]+")}$`).test(path);
 
-/** A page may run only the script that is part of it; the nonce enforces this. */
+/** A page may run only the script that is part of it, which the nonce of the content security policy enforces. */
 function servePage(c: Context<Env>, page: (nonce: string) => string): Response | Promise<Response> {
   const nonce = randomBytes(16).toString("base64");
   c.header(

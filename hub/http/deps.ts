@@ -12,7 +12,10 @@ import type { StoreState } from "../secrets/store-watch.ts";
 import type { Workflow } from "../workflows/engine/workflow.ts";
 import type { TokenRates } from "./token-budgets.ts";
 
-/** Checks whether a site's MAAS works with this token and fits the profiles. MAAS errors become failed checks and are never thrown. */
+/**
+ * Checks whether a site's MAAS works with the given MAAS token and fits the given profiles. A MAAS error becomes a failed check, and `ProbeMaas`
+ * never throws it.
+ */
 export type ProbeMaas = (about: {
   readonly site: MaasSite;
   readonly token: Secret;
@@ -20,8 +23,8 @@ export type ProbeMaas = (about: {
 }) => Promise<SiteProbe>;
 
 /**
- * Compares the region at an address with the known region. Returns the differences; an empty list means that the address leads to the known region.
- * MAAS errors become differences and are never thrown.
+ * Compares the MAAS region at an address with the region that Muster knows. Returns the differences; an empty list means that the address leads to
+ * the region that Muster knows. A MAAS error becomes a difference, and `CompareRegion` never throws it.
  */
 export type CompareRegion = (about: {
   readonly address: string;
@@ -29,7 +32,7 @@ export type CompareRegion = (about: {
   readonly known: KnownRegion;
 }) => Promise<readonly string[]>;
 
-/** The services that the admin API needs; the hub's main creates them. */
+/** The services that the admin API needs; `hub/main.ts` creates them. */
 export interface ApiDependencies {
   readonly db: Db;
   readonly inTx: InTx;
@@ -38,18 +41,18 @@ export interface ApiDependencies {
   readonly probe: ProbeMaas;
   readonly compareRegion: CompareRegion;
   readonly events: EventFeed;
-  /** The URL at which hosts of manual mode, on which a person runs the bootstrap command, reach the hub. */
+  /** The URL at which hosts of manual mode reach the hub; on such a host a person runs the bootstrap command. */
   readonly agentUrl: string;
-  /** Throws `SecretError` while the secret store has not provided the CA. */
+  /** `caBundlePem` throws `SecretError` until the secret store has provided the hub's CA. */
   readonly caBundlePem: () => string;
-  /** Throws `SecretError` while the secret store has not provided the hub's CA and task-signing key. */
+  /** `authority` throws `SecretError` until the secret store has provided the hub's CA and task-signing key. */
   readonly authority: () => HubAuthority;
   readonly log: Log;
   readonly secretStore: () => StoreState;
   readonly takeDiagnostics: () => Promise<Diagnostics>;
-  /** True for the token in the hub's own folder, which the hub recognizes without its database. */
+  /** True for the admin token in the hub's state folder, which the hub recognizes without its database. */
   readonly isAdminToken: (token: string) => Promise<boolean>;
-  /** The budgets of a token of the admin API, by default those of `budgets.ts`; tests may set others. */
+  /** The request budgets of a token of the admin API, by default those of `hub/gateway/budgets.ts`; tests may set other budgets. */
   readonly tokenRates?: TokenRates | undefined;
   readonly status: () => { readonly hub_id: string; readonly version: string; readonly agents: number };
 }

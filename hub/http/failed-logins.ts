@@ -3,11 +3,13 @@ import { addressKey } from "../gateway/address-budgets.ts";
 import type { ApiDependencies } from "./deps.ts";
 
 /**
- * Failed logins from one address make at most one log line and one audit row in this many milliseconds, with the number of attempts. The limit on
+ * Failed logins from one address make at most one log line and one audit row, with the number of attempts, in this many milliseconds. The limit on
  * lines and rows about failed logins keeps attackers from filling the log and the audit.
  */
 const TELL_EVERY_MS = 60_000;
-/** Failed logins are counted separately for this many addresses. All further addresses share one counter. */
+/**
+ * The hub counts failed logins separately for at most this many client addresses. All further client addresses share one counter of failed logins.
+ */
 const MOST_ADDRESSES = 1_000;
 const OTHERS = "others";
 
@@ -24,7 +26,7 @@ interface Account {
   timer: NodeJS.Timeout | null;
 }
 
-/** Failed logins: they are logged and audited, and the sent token is never written. */
+/** Logs and audits failed logins, and never writes the token that the client sent. */
 export class FailedLogins {
   readonly #deps: Pick<ApiDependencies, "inTx" | "log">;
   readonly #accounts = new Map<string, Account>();
@@ -41,7 +43,7 @@ export class FailedLogins {
     this.#tellEveryMs = tellEveryMs;
   }
 
-  /** Reports the first failed login at once, and the following failed logins together. */
+  /** Reports the first failed login of an address at once, and the address's following failed logins together. */
   note(attempt: Attempt): void {
     const now = this.#now();
     for (const [known, { toldAt }] of this.#accounts)

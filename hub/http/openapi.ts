@@ -42,7 +42,7 @@ import { type Route, takesIdempotencyKey } from "./route.ts";
 
 type Schema = Record<string, unknown>;
 
-/** Schemas that get a name of their own in the document, so that generated clients have a type for each. */
+/** Schemas that get a name of their own in the API description, so that generated clients have a type for each of these schemas. */
 const NAMED = {
   Problem,
   SiteCreate,
@@ -92,13 +92,13 @@ const NAMED = {
 const names = z.registry<{ id: string }>();
 for (const [id, schema] of Object.entries(NAMED)) names.add(schema, { id });
 
-/** The keys of a schema's metadata that are copied into the description of requests and of answers (`shared/api/extensions.ts`). */
+/** The keys of a schema's metadata that the API description of requests and of answers contains (`shared/api/extensions.ts`). */
 const SAID: Readonly<Record<"input" | "output", readonly string[]>> = {
   input: ["description", "x-named-by"],
   output: ["description", "x-counts-failures"],
 };
 
-/** The names are in a separate registry, so the other metadata of a schema is added here. */
+/** The names of schemas are in a registry of their own, so `jsonSchemaOf` adds the metadata of zod's global registry. */
 const jsonSchemaOf = (schema: z.ZodType, io: "input" | "output"): Schema =>
   z.toJSONSchema(schema, {
     io,
@@ -111,7 +111,10 @@ const jsonSchemaOf = (schema: z.ZodType, io: "input" | "output"): Schema =>
     },
   }) as Schema;
 
-/** A named schema inside another one becomes a reference. zod adds the definitions beside each schema; the document has them in one place. */
+/**
+ * A named schema inside another schema becomes a reference. zod adds the definitions of named schemas beside each schema, but the API description has
+ * all definitions in one place.
+ */
 function schemaOf(schema: z.ZodType, io: "input" | "output"): Schema {
   const name = names.get(schema)?.id;
   if (name !== undefined) return { $ref: `#/components/schemas/${name}` };
@@ -133,13 +136,14 @@ function withReferences(value: unknown): unknown {
 }
 
 /**
- * Schemas of requests are described without their defaults, and schemas of answers with them. No named schema is used for both requests and answers.
+ * The API description has schemas of requests as clients send them, where a default makes a field optional, and schemas of answers as the hub sends
+ * them. No named schema is used for both requests and answers.
  */
 function components(): Schema {
   const sent = /(Create|Patch|Credentials|Upsert)$/;
   return Object.fromEntries(
     Object.entries(NAMED).map(([name, schema]) => {
-      // zod puts a schema with a name among the definitions, and the top level only refers to it.
+      // zod puts a named schema among the definitions, and its top level only refers to that definition.
       const { $defs: named, ...top } = jsonSchemaOf(schema, sent.test(name) ? "input" : "output");
       const { $schema: _dialect, id: _id, ...json } = (named as Record<string, Schema> | undefined)?.[name] ?? top;
       return [name, withReferences(json)];
@@ -225,7 +229,7 @@ function operation(route: Route): Schema {
   };
 }
 
-/** OpenAPI 3.1, generated from the routes (decision P4). The document describes exactly the registered routes. */
+/** Generates the API description in OpenAPI 3.1 from the routes (decision P4). The API description contains exactly the registered routes. */
 export function openApiDocument(routes: readonly Route[]): Schema {
   const paths: Record<string, Schema> = {};
   for (const route of routes)

@@ -13,8 +13,8 @@ export const PageQuery = z.strictObject(pageQuery);
 const anyKeys = (keys: number) => z.array(z.string().refine(isStorable)).length(keys);
 
 /**
- * The sort keys in a list's cursor, after which the page begins. Their number is checked, or they are checked by a schema, depending on `keys`. The
- * result is null for the first page of a list, which has no cursor.
+ * Returns the sort keys in a list's cursor, after which the page begins. If `keys` is a number, `readCursor` checks the number of sort keys; if
+ * `keys` is a schema, the schema checks the sort keys. `readCursor` returns null for the first page of a list, which has no cursor.
  */
 export function readCursor(
   cursor: string | undefined,
@@ -43,7 +43,7 @@ export function readBefore(cursor: string | undefined): readonly [string, string
   return at === undefined || id === undefined ? null : [at, id];
 }
 
-/** Makes a page from rows that were queried with a limit of one more than the page's limit. */
+/** Makes a page of a list from database rows; the query asked for one row more than the page's limit. */
 export function pageOf<Row, Item>(
   rows: readonly Row[],
   limit: number,

@@ -9,7 +9,7 @@ import { isUniqueViolation } from "./routes/rows.ts";
 
 const LIMITS = { errors: 50 };
 
-/** Maps any error to the error that the client gets (decision P4). The text of an unexpected error is not sent to the client. */
+/** Maps any error to the API error that the client gets (decision P4). The client never gets the text of an unexpected error. */
 export function asApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (isUniqueViolation(error))

@@ -31,7 +31,10 @@ export const requestIdOf = (given: string | undefined): string =>
 /** Rewrites a path such as `/x/{id}` in Hono's notation. */
 const honoPath = (path: string): string => path.replace(/\{(\w+)\}/g, ":$1");
 
-/** Each route runs in this order: authentication, permission, validation, replay of a stored answer, the action with its audit, the answer. */
+/**
+ * Registers a route; each request runs in this order: authentication, permission, validation, replay of a stored answer, the action with its audit,
+ * the answer.
+ */
 export function register(app: Hono<Env>, route: Route, deps: ApiDependencies, guard: ApiGuard): void {
   app.on(route.method, honoPath(route.path), async (c) => {
     const actor = await authorize(c, route, deps, guard);
@@ -44,7 +47,7 @@ export function register(app: Hono<Env>, route: Route, deps: ApiDependencies, gu
 
 const PUBLIC: Actor = { name: "anonymous", role: "viewer" };
 
-/** The checks before every route: failed logins, and the budget of each valid token. */
+/** What the checks before every route count: failed logins, and the used budget of each valid token. */
 export interface ApiGuard {
   readonly failed: FailedLogins;
   readonly budgets: TokenBudgets;
@@ -90,7 +93,7 @@ async function holderOf(
   route: Route,
   deps: ApiDependencies,
 ): Promise<Actor | null> {
-  // The token is found by its hash, so the duration of the look-up reveals nothing about the token.
+  // The database finds the API token by the token's hash, so the duration of the look-up reveals nothing about the token.
   const held = findApiToken(deps.db, tokenSha256);
   if (route.withoutDatabase !== true) return held;
   const known = held.then(
@@ -115,8 +118,8 @@ async function parseCall(c: Context<Env>, route: Route, actor: Actor, deps: ApiD
 }
 
 /**
- * A parameter that is given twice stays a list, which every schema refuses. If the hub used only one of the two values, it would answer a question
- * that the client did not ask.
+ * A query parameter that a client gives twice stays a list, which every schema refuses. If the hub used only one of the two values of a parameter,
+ * the hub would answer a question that the client did not ask.
  */
 const queryOf = (c: Context<Env>): Record<string, unknown> =>
   Object.fromEntries(
@@ -154,9 +157,9 @@ function answer(c: Context<Env>, route: Route, result: unknown): Response {
 async function answerStream(c: Context<Env>, stream: NonNullable<Route["stream"]>, call: Call): Promise<Response> {
   // A proxy that buffers the whole answer would never pass on a stream.
   const headers = { "content-type": "text/event-stream", "x-accel-buffering": "no" };
-  // The body of an answer to HEAD is never read, so nothing would end a stream that was opened for it.
+  // The body of an answer to HEAD is never read, so nothing would end a stream that was opened for a HEAD request.
   if (c.req.method === "HEAD") return c.body(null, 200, headers);
-  // An EventSource without a last event may send an empty header.
+  // A browser's EventSource that has seen no event may send an empty Last-Event-ID header.
   const lastEventId = c.req.header("last-event-id") || undefined;
   return c.body(await stream(call, { lastEventId, signal: c.req.raw.signal }), 200, headers);
 }
@@ -165,7 +168,8 @@ class KeyTaken extends Error {}
 
 async function answerWrite(c: Context<Env>, route: Route, call: Call, key: string | null): Promise<Response> {
   const { deps, actor } = call;
-  // The hash of a stored request is keyed with the caller's token. From a plain hash in the database somebody could guess a password in the body.
+  // The hash of a stored request is keyed with the client's token. From a plain hash in the database somebody could guess a password in the request's
+  // body.
   const requestSha256 = createHmac("sha256", c.req.header("authorization") ?? "")
     .update(canonicalJson([route.method, c.req.path, call.body ?? null]))
     .digest("hex");
@@ -204,12 +208,12 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
     await tidy(route, call, route.after?.(call, prepared));
     return answer(c, route, body);
   } catch (error) {
-    // If the outcome of the commit is unknown, the new rows may exist. If the commit may have succeeded, secrets and other things to which the new
-    // rows refer must stay.
+    // If the outcome of the commit is unknown, the rows of the request may exist. If the commit may have succeeded, secrets and other things to which
+    // the request's rows refer must stay.
     if (!(error instanceof CommitOutcomeUnknownError)) await tidy(route, call, route.abandon?.(call, prepared));
     if (!(error instanceof KeyTaken) || key === null) throw error;
-    // Two requests used the same Idempotency-Key at once. The answer of the request that was stored first is also the answer to the second request
-    // with the same key.
+    // Two requests used one Idempotency-Key at the same time. Of two simultaneous requests with one Idempotency-Key, both get the answer that was
+    // stored first.
     const first = await replay(c, call, key, requestSha256);
     if (first === null) throw error;
     return first;
@@ -217,8 +221,8 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
 }
 
 /**
- * After a request, removes things outside the database that are no longer needed. If the removal fails, the request's own result or error must still
- * reach the client.
+ * After a request, removes things outside the database that nothing needs any more, e.g. a secret. If the removal fails, the request's own result or
+ * error must still reach the client.
  */
 async function tidy(route: Route, call: Call, removal: Promise<void> | undefined): Promise<void> {
   await removal?.catch((error: unknown) => {

@@ -8,7 +8,7 @@ export interface Actor {
   readonly role: ApiRole;
 }
 
-/** One request for a route, with all inputs parsed. */
+/** One request for a route, with all its inputs parsed. */
 export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly params: P;
   readonly query: Q;
@@ -20,7 +20,7 @@ export interface Call<P = unknown, Q = unknown, B = unknown> {
   readonly deps: ApiDependencies;
 }
 
-/** An answer with its version, which the client sends back as If-Match. */
+/** An API answer with the version of its resource; a client sends the version back in the header If-Match. */
 export class Versioned<R> {
   readonly body: R;
   readonly etag: string;
@@ -53,23 +53,23 @@ interface RouteBase<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTyp
   readonly query?: Q;
   readonly body?: B;
   readonly status: 200 | 201 | 202 | 204;
-  /** The media type of the answer, by default JSON. The answer of a route that produces HTML is a page without script. */
+  /** The media type of the route's answer, by default JSON. The answer of a route that produces HTML is a page without script. */
   readonly produces?: "text/html";
   readonly response: R;
 }
 interface ReadRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>
   extends RouteBase<P, Q, B, R> {
   readonly permission: "public" | "read";
-  /** True if the route also answers while the database is unreachable, to a client with the token of the hub's own folder. */
+  /** True if the route also answers while the database is unreachable, to a client with the admin token of the hub's state folder. */
   readonly withoutDatabase?: true;
   read(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<z.input<R> | Versioned<z.input<R>>>;
 }
 interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType, X>
   extends RouteBase<P, Q, B, R> {
   readonly permission: "write";
-  /** True if the answer holds a secret. An answer with a secret is never stored, so the route refuses an Idempotency-Key. */
+  /** True if the route's answer holds a secret. The hub never stores an answer with a secret, so such a route refuses an Idempotency-Key. */
   readonly answersSecret?: true;
-  /** Work that must happen outside a transaction, e.g. a call to MAAS or writing a secret. */
+  /** Does the work of the route that must happen outside a transaction, e.g. a call to MAAS or the writing of a secret. */
   before?(call: Call<z.output<P>, z.output<Q>, z.output<B>>): Promise<X>;
   /** If the route's transaction failed, undoes what the route's `before` did outside the database. */
   abandon?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, prepared: X): Promise<void>;
@@ -82,7 +82,7 @@ interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTy
   after?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, prepared: X): Promise<void>;
 }
 
-/** The inputs of a stream besides its query. */
+/** The inputs of an event stream besides its query. */
 export interface StreamCall {
   readonly lastEventId: string | undefined;
   /** The signal that aborts when the client of the stream disconnects. */
@@ -92,11 +92,11 @@ export interface StreamCall {
 interface StreamRoute<P extends z.ZodType, Q extends z.ZodType, R extends z.ZodType>
   extends RouteBase<P, Q, z.ZodType, R> {
   readonly permission: "read";
-  /** Returns server-sent events. `response` is the schema of each event's data. */
+  /** Returns server-sent events. The route's `response` is the schema of each event's data. */
   stream(call: Call<z.output<P>, z.output<Q>>, about: StreamCall): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** A route without its type parameters; its types were checked where it was defined. */
+/** A route without its type parameters; the compiler checked the route's types where the route was defined. */
 export interface Route extends RouteBase<z.ZodType, z.ZodType, z.ZodType, z.ZodType> {
   readonly permission: "public" | "read" | "write";
   readonly withoutDatabase?: true;
@@ -109,7 +109,7 @@ export interface Route extends RouteBase<z.ZodType, z.ZodType, z.ZodType, z.ZodT
   readonly after?: (call: Call, prepared: unknown) => Promise<void>;
 }
 
-/** An answer that holds a secret is never stored, so it cannot be replayed for an Idempotency-Key. */
+/** The hub never stores an answer that holds a secret, so the hub cannot replay such an answer for an Idempotency-Key. */
 export const takesIdempotencyKey = ({ method, permission, answersSecret }: Route): boolean =>
   method === "POST" && permission === "write" && answersSecret !== true;
 

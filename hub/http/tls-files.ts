@@ -16,7 +16,7 @@ export interface TlsPaths {
   readonly keyFile: string;
 }
 
-/** The error's message names the setting to correct, and reveals nothing of the content of the TLS files. */
+/** The message of a `TlsFilesError` names the setting to correct, and reveals nothing of the content of the TLS files. */
 export class TlsFilesError extends Error {
   override readonly name = "TlsFilesError";
 }
@@ -56,8 +56,8 @@ export interface TlsFiles {
 }
 
 /**
- * Throws if the TLS files cannot be used, so that the hub does not start. If changed TLS files cannot be used, one warning is logged and the last
- * valid content stays in use.
+ * Throws if the TLS files cannot be used, so that the hub does not start. If changed TLS files cannot be used, the hub logs one warning and keeps the
+ * last valid content in use.
  */
 export async function openTlsFiles(paths: TlsPaths, log: Log, everyMs = LOOK_EVERY_MS): Promise<TlsFiles> {
   let pair = await readPair(paths);

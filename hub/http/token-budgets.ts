@@ -10,14 +10,15 @@ interface Account {
 }
 
 /**
- * If the hub keeps the budgets of more tokens than this number, it forgets tokens of whose budgets nothing is used. A hub has only a few tokens, and
- * keeps no budget for unknown tokens.
+ * If the hub keeps the budgets of more tokens than this number, it forgets the tokens whose budgets are full. A hub has only a few tokens, and keeps
+ * no budget for unknown tokens.
  */
 const SWEEP_BEYOND = 1_000;
 
 /**
- * How many requests each token of the admin API may send to this hub. Budgets are kept by the token's hash, so a token over its budget is refused
- * without a database query. A script out of control therefore does not slow down other clients.
+ * The budgets that limit how many requests each token of the admin API may send to this hub. The hub keeps budgets by the token's hash, so it refuses
+ * a token over its budget without a database query. A script out of control does not slow down other clients, because each token has a budget of its
+ * own.
  */
 export class TokenBudgets {
   readonly #rates: TokenRates;
@@ -34,7 +35,8 @@ export class TokenBudgets {
   }
 
   /**
-   * True if the token was valid when a client last used it. A known token's request is charged to the token's budget, and an exhausted budget throws.
+   * True if the token was valid when a client last used it. `chargeKnown` charges a request of a known token to the token's budget, and throws if the
+   * budget is exhausted.
    */
   chargeKnown(tokenSha256: string, kinds: readonly TokenKind[]): boolean {
     const account = this.#accounts.get(tokenSha256);

@@ -1,4 +1,4 @@
-/** The API description for people: a list of operations that the browser builds from /api/v1/openapi.json, without assets from elsewhere. */
+/** The page with the API description: a list of operations that the browser builds from /api/v1/openapi.json without any other file. */
 export const docsPage = (nonce: string): string => `<!doctype html>
 <html lang="en">
 <head>

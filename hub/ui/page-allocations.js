@@ -1,9 +1,9 @@
-// The page's part for allocations: which tenant uses which node, and the actions on an allocation. The hub joins the files page-*.js and page.js into
-// one script.
+// The part of the operators' page for allocations: which tenant uses which node, and the actions on an allocation. The hub joins the files page-*.js
+// and page.js into one script.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const ALLOCATIONS = "/api/v1/admin/allocations";
 const ALLOCATION_STATUSES = ["granting", "active", "failed", "ending", "ended"];
-/** The actions of an operator on an allocation, each with the statuses of allocations for which the page offers it. */
+/** The actions of an operator on an allocation, each with the statuses of allocations for which the page offers the action. */
 const ALLOCATION_ACTIONS = {
   grant: { on: ["failed"], title: "Have the agent make the tenant's account again" },
   release: { on: ["granting", "active", "failed"], title: "End the allocation, and clear the node of the tenant" },
@@ -30,7 +30,7 @@ function allocationRow(one) {
     make("td", why.filter(Boolean).join(" "), "why"),
     make("td", verbs(allocationActions(one))),
   ]);
-  // A node may have several rows, so the link to the node does not identify a row.
+  // A table may have several rows for one node, so the link to the node does not identify a row.
   row.dataset.key = one.id;
   return row;
 }

@@ -1,7 +1,7 @@
-// The page's part for batches of onboardings. The hub joins the files page-*.js and page.js into one script.
+// The part of the operators' page for batches of onboardings. The hub joins the files page-*.js and page.js into one script.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const BATCHES = "/api/v1/admin/onboarding-batches";
-/** Shows the state of a batch of onboardings. A batch that is done is in order only if none of its hosts waits for a person. */
+/** Shows the state of a batch of onboardings. The page shows a finished batch as completed only if none of its hosts waits for a person. */
 const batchTag = ({ done, failed }) => {
   if (!done) return tag("running");
   return failed === 0 ? tag("completed") : tag("needs a person", "bad");

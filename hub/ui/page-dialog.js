@@ -1,4 +1,5 @@
-// The dialog that asks for a reason before an action, and shows the result. The hub joins the files page-*.js and page.js into one script.
+// The dialog of the operators' page that asks for a reason before an action, and shows the action's result. The hub joins the files page-*.js and
+// page.js into one script.
 // biome-ignore-all lint/correctness/noUnusedVariables: page.js uses them; the scripts are one
 const say = (id, ...content) => $(id).replaceChildren(...content);
 const quiet = () => {

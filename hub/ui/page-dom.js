@@ -1,5 +1,5 @@
-// Functions that build the page's elements and update them without losing focus, selection or scroll position. The hub joins the files page-*.js and
-// page.js into one script.
+// Functions that build the elements of the operators' page and update them without losing focus, selection or scroll position. The hub joins the
+// files page-*.js and page.js into one script.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const $ = (id) => document.getElementById(id);
 const make = (name, content, className) => {
@@ -65,8 +65,8 @@ const facts = (values) =>
 /** The verbs of an operator's actions that cannot be undone. */
 const FINAL = ["remove", "release", "force_release", "restart_clean", "force", "accept_drift", "re-enroll", "finish"];
 /**
- * The attributes of a button hold its action. If an update changes a row and keeps its button, the update also changes the attributes, so the button
- * does what the row now shows.
+ * The attributes of a button on the operators' page name the action of the button. If an update changes a row and keeps its button, the update also
+ * changes the attributes, so the button does what the row now shows.
  */
 const actionButton = (path, title, verb, host, more = {}) => {
   const button = make(

@@ -1,5 +1,5 @@
-// The page's part for drift: nodes that differ from their machines in MAAS, breakers, and how the hub watches each site. The hub joins the files
-// page-*.js and page.js into one script.
+// The part of the operators' page for drift: nodes that differ from their machines in MAAS, breakers, and how the hub watches each site. The hub
+// joins the files page-*.js and page.js into one script.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const DRIFT = "/api/v1/admin/reconciliation";
 const RESOLUTIONS = {
@@ -9,7 +9,7 @@ const RESOLUTIONS = {
 
 const resolveButton = (id, host, action) =>
   actionButton(`${DRIFT}/drift/${id}`, RESOLUTIONS[action], action, host, { verb: "resolve", body: { action } });
-/** The hub refuses to return a node to service unless its machine is Deployed, so the page offers this action only for a Deployed machine. */
+/** The hub refuses to return a node to service unless its machine is Deployed, so the page offers the return only for a Deployed machine. */
 const returnButton = (one, maas) =>
   one.status === "quarantined" && maas?.status === "Deployed"
     ? [resolveButton(one.id, one.hostname, "return_to_service")]
@@ -97,7 +97,7 @@ const SITE_HEADS = [
   "Last sweep",
 ];
 
-/** Returns the sections of the overview about drift. The overview shows the table of breakers only if a breaker is open. */
+/** Returns the sections about drift for the overview of the operators' page. The overview shows the table of breakers only if a breaker is open. */
 async function reconciliationSections() {
   const [status, drift] = await Promise.all([ask(`${DRIFT}/status`), ask(`${DRIFT}/drift?limit=${FIRST_LOOK}`)]);
   const names = new Map(status.sites.map((site) => [site.site_id, site.name]));

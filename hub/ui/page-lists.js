@@ -47,7 +47,7 @@ const LISTS = {
 };
 const listLink = (name, query, text) => link(`#/list/${name}?${new URLSearchParams(query)}`, text);
 
-/** The note below a list that was cut off: how much is shown, and where the rest is. */
+/** The note below a list that the page has cut off: how many entries the page shows, and where the other entries are. */
 const moreOf = (name, pages, query = {}) => {
   const cut = pages.filter((page) => page.next_cursor !== null);
   return cut.map(({ items, status, ...page }) => {

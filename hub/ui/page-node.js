@@ -1,4 +1,5 @@
-// The page's part for nodes: the row in the overview, the actions, and the details. The hub joins the files page-*.js and page.js into one script.
+// The part of the operators' page for nodes: the row in the overview, the actions, and the details. The hub joins the files page-*.js and page.js
+// into one script.
 // biome-ignore-all lint/correctness/noUnusedVariables: page.js uses them; the scripts are one
 const NODES = "/api/v1/admin/nodes";
 /** For each node, the number of status changes that the API returns, and the number of operations that the page shows. */
@@ -17,7 +18,7 @@ const nodeRow = (one) =>
 const nodeTable = (rows) =>
   table(["Host", "Status", "Schedulable", "SKU", "Address", "Agent", "Last contact"], rows.map(nodeRow));
 
-/** The actions of an operator on a node, each with the statuses of nodes for which the page offers it. */
+/** The actions of an operator on a node, each with the statuses of nodes for which the page offers the action. */
 const NODE_ACTIONS = {
   drain: { on: ["active", "offline", "quarantined"], title: "Take the node out of service: cordon, drain, retire" },
   cordon: {
@@ -37,7 +38,8 @@ const NODE_ACTIONS = {
     when: (one) => one.blocked || one.status === "offline",
     title:
       "Revoke the node's identity, and show the command with which its host enrolls again; any host that runs it gets the identity, so shut the copy down first",
-    // The answer to `re-enroll` contains a token. The page sends no idempotency key for it, so the hub does not store the answer.
+    // The answer to `re-enroll` contains a token. The page sends no idempotency key with `re-enroll`, so the hub does not store the answer with the
+    // token.
     secret: true,
   },
   storage_cleanup: {
@@ -61,7 +63,10 @@ const nodeActions = (one) =>
   Object.entries(NODE_ACTIONS)
     .filter(([, { on, when = () => true }]) => on.includes(one.status) && when(one))
     .map(([verb, { title, secret }]) => actionButton(`${NODES}/${one.id}`, title, verb, one.hostname, { secret }));
-/** True if two hosts used the node's identity. In this case the hub accepts no agent of the node until the node enrolls anew. */
+/**
+ * True if two hosts used the node's identity. After two hosts used a node's identity, the hub accepts no agent of the node until the node enrolls
+ * again.
+ */
 const isBlocked = ({ type, status }) => type === "agent.identity" && status === "False";
 
 async function node(id) {

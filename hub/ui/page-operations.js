@@ -1,4 +1,5 @@
-// Onboardings and decommissions: their lists, their details, and their actions. The hub joins the files page-*.js and page.js into one script.
+// The part of the operators' page for onboardings and decommissions: their lists, their details, and their actions. The hub joins the files page-*.js
+// and page.js into one script.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
 const FAILED = ["failed_manual_intervention", "failed_retryable"];
 const UNDER_WAY = ["running", "compensating", "pending"];
@@ -13,7 +14,7 @@ const VERBS = {
   mark_manual_intervention: "Freeze until a person resolves it",
 };
 
-/** The kinds of operations, each with its title, its path in the API, and the field that holds its id. */
+/** The kinds of operations, each with its title, its path in the API, and the field of an answer that holds the operation's id. */
 const KINDS = {
   onboardings: { title: "Onboarding", path: "/api/v1/admin/onboardings", id: "onboarding_id" },
   decommissions: { title: "Decommission", path: "/api/v1/admin/decommissions", id: "decommission_id" },
@@ -78,8 +79,8 @@ const history = (events) =>
   );
 
 /**
- * Returns the verbs that can have an effect on an operation in this status, the recommended verb first. The hub itself decides about each verb, and
- * refuses a verb that is not allowed.
+ * Returns the verbs that can have an effect on an operation in the given status, the recommended verb first. The hub itself decides about each verb,
+ * and refuses a verb that is not allowed.
  */
 const verbsOf = (one) => {
   if (ENDED.includes(one.status)) return [];

@@ -1,5 +1,5 @@
-// The operators' page in the browser. The page reads everything from the public API every two seconds, and inserts the data as text, never as markup.
-// The browser keeps the operator's token only for the open tab.
+// The script of the operators' page, which runs in the browser. The page reads everything from the public API every two seconds, and inserts the data
+// as text, never as markup. The browser keeps the operator's token only for the open tab.
 const EVERY_MS = 2000;
 const DEADLINE_MS = 30_000;
 let token = sessionStorage.getItem("muster-token") ?? "";
@@ -99,11 +99,11 @@ function showHub({ version, agents, you, secret_store: store }) {
 
 let timer;
 /**
- * The number of the page's newest update. An update with a smaller number shows nothing. The number also rises when the operator forgets the token,
- * so that an update that began with the token shows nothing when it ends.
+ * The number of the page's newest update. An update of the page that is not the newest one changes nothing on the page. The number also rises when
+ * the operator forgets the token, so that an update that began with the token changes nothing on the page.
  */
 let look = 0;
-/** The address of the view that the page shows, and the time of its data. */
+/** The address of the view that the page shows, and the time of the view's data. */
 let shownHash = null;
 let shownAt = null;
 async function loop() {

@@ -10,7 +10,10 @@ const STYLE = `
   @media print { body { margin: 0; max-width: none; } h2 { break-after: avoid; } tr { break-inside: avoid; } }
 `;
 
-/** The policy of the page: no script, no request, and only the page's own style. The page contains the policy too, for a reader who saves it. */
+/**
+ * The content security policy of a printed page: no script, no request, and only the page's own style. The page contains its policy too, for a reader
+ * who saves the page.
+ */
 export const PRINTED_PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash("sha256").update(STYLE).digest("base64")}'; base-uri 'none'; form-action 'none'`;
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -20,7 +23,7 @@ const ENTITIES: Readonly<Record<string, string>> = {
   '"': "&quot;",
   "'": "&#39;",
 };
-/** A text as HTML. Control characters, which a host may have sent, become question marks. */
+/** Returns a text as HTML. Control characters, which a host may have sent, become question marks. */
 const html = (value: unknown): string =>
   String(value ?? "-")
     .replace(/\p{Cc}/gu, "?")
@@ -89,7 +92,7 @@ const mediumRows = ({ media }: SanitizationRecord): Cell[][] =>
 const namesOf = ({ names, more }: { readonly names: readonly string[]; readonly more: number }): string =>
   [...names, ...(more === 0 ? [] : [`${more} more`])].join(", ");
 
-/** The signed parts of a stored record. */
+/** The signed parts of a stored sanitization record. */
 interface Signatures {
   readonly recordSha256: string;
   readonly agentSignature: string | null;
@@ -111,7 +114,7 @@ function signatureFacts({ agent, unsigned_reason, hub }: SanitizationRecord, sig
   });
 }
 
-/** A sanitization record as an HTML page for printing, without script and without anything from elsewhere. */
+/** Returns a sanitization record as an HTML page for printing, which has no script and loads nothing. */
 export function sanitizationPage(record: SanitizationRecord, signed: Signatures): string {
   const { residue, verdict, reasons, claims, not_covered, cut } = record;
   return `<!doctype html>

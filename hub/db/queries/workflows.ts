@@ -182,7 +182,7 @@ export interface WorkflowTransition {
   readonly state: Readonly<Record<string, unknown>>;
   readonly failure: Failure | null;
   readonly compensation: CompensationPlan | null;
-  /** For a cancelled workflow: what it has left outside the database. */
+  /** What a cancelled workflow has left outside the database, e.g. in MAAS. */
   readonly leaves?: Leftover;
   readonly events: readonly StageEventWrite[];
 }
@@ -193,8 +193,8 @@ const isOneOf = <T extends string>(list: readonly T[], value: string): value is 
 export const isTerminal = (status: WorkflowStatus): boolean => isOneOf(TERMINAL_WORKFLOW_STATUSES, status);
 
 /**
- * How many of the site's workflows are not over. A failed workflow counts as unfinished, because an operator's verb can continue it on the machine
- * that it knows.
+ * Counts the site's workflows that are not over. A failed workflow counts as unfinished, because an operator's verb can continue the workflow on its
+ * machine.
  */
 export async function countUnfinished(tx: Db | Tx, siteId: SiteId): Promise<number> {
   const [row] = await tx
@@ -203,14 +203,14 @@ export async function countUnfinished(tx: Db | Tx, siteId: SiteId): Promise<numb
     .where(and(eq(workflows.siteId, siteId), notInArray(workflows.status, [...TERMINAL_WORKFLOW_STATUSES])));
   return row?.unfinished ?? 0;
 }
-/** True if the workflow is over or has failed, so that only an operator could continue it. */
+/** True if the workflow is over, or has failed so that only an operator's verb can continue it. */
 export const isEnded = (status: WorkflowStatus): boolean =>
   isTerminal(status) || status === "failed_retryable" || status === "failed_manual_intervention";
 
 /**
- * Writes a workflow's new status and stage if its row still has the fence of the hub's claim, and returns the new row. `moveWorkflow` returns null
- * and writes nothing if another hub has taken the row. A wake-up during the run makes the workflow due at once. A waiting verb stays for the caller
- * of `moveWorkflow` to carry out, unless the workflow is over.
+ * Writes a workflow's new status and stage if the workflow's row still has the fence of the hub's claim, and returns the new row. `moveWorkflow`
+ * returns null and writes nothing if another hub has taken the row. A wake-up during the hub's run of the workflow makes the workflow due at once.
+ * `moveWorkflow` leaves a waiting verb in the row for its caller to carry out, unless the workflow is over.
  */
 export async function moveWorkflow(
   tx: Tx,
@@ -255,7 +255,7 @@ export async function moveWorkflow(
 function wakeAt(transition: WorkflowTransition) {
   if (transition.wakeInSeconds === null) return null;
   const later = sql`now() + make_interval(secs => ${transition.wakeInSeconds})`;
-  // Only the wait of a stage can be ended early. A wake-up for an earlier wait does not shorten the delay before a retry.
+  // A wake-up can end only the wait of a stage early. A wake-up for an earlier wait does not shorten the delay before a stage's retry.
   const woken = transition.waitOn === null ? sql`false` : sql`${workflows.wakeAt} <= now()`;
   return sql`case when ${woken} then now() else ${later} end`;
 }
@@ -266,8 +266,8 @@ export async function readWorkflow(db: Db | Tx, id: WorkflowId): Promise<Workflo
 }
 
 /**
- * Locks a workflow's row until the transaction ends. While a workflow's row is locked, other verbs wait for the lock, and hubs that claim workflows
- * skip the row.
+ * Locks a workflow's row until the transaction ends. While a workflow's row is locked, verbs of operators wait for the lock, and hubs that claim
+ * workflows skip the row.
  */
 export async function lockWorkflow(tx: Tx, id: WorkflowId): Promise<ClaimedWorkflow | null> {
   const [row] = await tx.select(withNow).from(workflows).where(eq(workflows.id, id)).for("update");
@@ -275,8 +275,8 @@ export async function lockWorkflow(tx: Tx, id: WorkflowId): Promise<ClaimedWorkf
 }
 
 /**
- * Admits the pending workflows that meet the condition `which`. A workflow's `started_at` stays null until a hub first claims it, which distinguishes
- * the first admission from later ones.
+ * Admits the pending workflows that meet the condition `which`. A workflow's `started_at` is null until a hub first claims the workflow, which
+ * distinguishes the first admission from later admissions.
  */
 export const admitWhere = (tx: Tx, which: SQL): Promise<Workflow[]> =>
   tx
@@ -294,7 +294,7 @@ export const admitWhere = (tx: Tx, which: SQL): Promise<Workflow[]> =>
 /** Admits all pending workflows of a kind, without a limit on their number. */
 export const admitAll = (tx: Tx, kind: string): Promise<Workflow[]> => admitWhere(tx, eq(workflows.kind, kind));
 
-/** Locks the workflow's row and says whether the claim with this fence is still valid. */
+/** Locks the workflow's row, and returns true if no newer claim has raised the workflow's fence. */
 export async function holdsFence(tx: Tx, id: WorkflowId, fence: number): Promise<boolean> {
   const rows = await tx
     .select({ id: workflows.id })
@@ -305,8 +305,8 @@ export async function holdsFence(tx: Tx, id: WorkflowId, fence: number): Promise
 }
 
 /**
- * The verb that the workflow's failure recommends. `nextVerbOf` is null if the workflow has no failure, or if this hub does not know the failure's
- * class.
+ * Returns the verb that the workflow's failure recommends. `nextVerbOf` returns null if the workflow has no failure, or if this hub does not know the
+ * failure's class.
  */
 export function nextVerbOf(
   row: Pick<Workflow, "failureClass" | "failureCode" | "evidence">,

@@ -28,7 +28,7 @@ export const agentSessions = pgTable("agent_sessions", {
   closedAt: at("closed_at"),
   /** The number of the last statement about the hub's keys that the agent has accepted and stored on disk. */
   trustSequence: integer("trust_sequence"),
-  /** When an older session of the node last sent a frame although a newer session had replaced it. */
+  /** The time when an agent session of the node last sent a frame although a newer session had replaced that session. */
   displacedAt: at("displaced_at"),
 });
 export type AgentSession = typeof agentSessions.$inferSelect;

@@ -15,11 +15,14 @@ export const allocations = pgTable(
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
     siteId: uuid("site_id").$type<SiteId>(),
     hostname: text("hostname").notNull(),
-    /** The node's generation when the allocation was made. If MAAS releases the system of this generation or a later one, the account is gone. */
+    /**
+     * The node's generation when the allocation was made. If MAAS has released the system of the allocation's generation or of a later generation,
+     * the tenant's account is gone.
+     */
     generation: integer("generation").notNull(),
     tenant: text("tenant").notNull(),
     loginUser: text("login_user").notNull(),
-    /** The tenant's public keys. A public key is personal, so no log and no event contains it. */
+    /** The tenant's public SSH keys. An SSH key identifies a person, so no log and no event contains an SSH key. */
     sshKeys: text("ssh_keys").array().notNull(),
     grantsRoot: boolean("grants_root").notNull(),
     labels: jsonb("labels").$type<Readonly<Record<string, string>>>().notNull(),
@@ -30,12 +33,12 @@ export const allocations = pgTable(
     problem: text("problem"),
     /** The newest task `allocation.grant_user` of the allocation. */
     grantTaskId: uuid("grant_task_id").$type<TaskId>(),
-    /** The operation that cleans the node after the tenant. The column is null while no such operation has begun. */
+    /** The operation that cleans the node after the tenant. `decommission_id` is null until the operation that cleans the node has begun. */
     decommissionId: uuid("decommission_id").$type<WorkflowId>(),
     createdBy: text("created_by").notNull(),
     createdAt: createdAt(),
     activeAt: at("active_at"),
-    /** The planned end, at which the hub ends the allocation by itself. */
+    /** The allocation's planned end, at which the hub ends the allocation by itself. */
     endsAt: at("ends_at"),
     endedAt: at("ended_at"),
     endReason: text("end_reason"),
@@ -45,7 +48,7 @@ export const allocations = pgTable(
     check("allocations_status_check", oneOf("status", ALLOCATION_STATUSES)),
     check("allocations_ended_check", sql`("status" = 'ended') = ("ended_at" is not null)`),
     uniqueIndex("allocations_open_node_key").on(t.nodeId).where(sql`"status" <> 'ended'`),
-    // The sweep finds the allocations that it must move by this index.
+    // By this index, a sweep finds the allocations that have not ended.
     index("allocations_open_status_idx").on(t.status).where(sql`"status" <> 'ended'`),
     index("allocations_node_idx").on(t.nodeId, t.createdAt),
     index("allocations_created_idx").on(t.createdAt, t.id),

@@ -2,7 +2,7 @@ import { API_ROLES } from "../../../shared/api/roles.ts";
 import { check, pgTable, sql, text, uuid } from "../orm.ts";
 import { at, createdAt, oneOf } from "./columns.ts";
 
-/** The bearer tokens of operators, of which only the hashes are stored. */
+/** The bearer tokens of operators; the table stores only the hashes of the tokens. */
 export const apiTokens = pgTable(
   "api_tokens",
   {

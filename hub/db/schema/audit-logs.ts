@@ -2,8 +2,8 @@ import { bigserial, index, jsonb, pgTable, sql, text } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * Who did what by API, with the outcome (lifecycle 4.12). An audit entry is written in the transaction of its action, so an action without an audit
- * entry fails.
+ * The audit: who did what through the API, with the outcome (lifecycle 4.12). The hub writes an audit entry in the transaction of the audited action,
+ * so no action succeeds without its audit entry.
  */
 export const auditLogs = pgTable(
   "audit_logs",

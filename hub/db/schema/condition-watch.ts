@@ -9,13 +9,13 @@ export const conditionWatch = pgTable(
   "condition_watch",
   {
     id: integer("id").primaryKey().default(1),
-    /** The sweep for stale conditions has reported every condition that expired up to this time. */
+    /** The sweep for stale conditions has reported every condition that expired up to the time `looked_until`. */
     lookedUntil: at("looked_until").notNull().default(sql`now()`),
     /** The time of the last sweep for stale conditions by any hub. */
     lookedAt: at("looked_at").notNull().default(sql`now()`),
     /**
-     * Conditions that were valid before an outage are extended in steps. A condition whose `expires_at` is below `grace_until` is not extended yet.
-     * `grace_until` is null if no outage is being handled.
+     * After an outage of the hubs, a hub extends the conditions that were valid before the outage, in steps. A condition whose `expires_at` is below
+     * `grace_until` still has to be extended. `grace_until` is null if no conditions have to be extended after an outage.
      */
     graceUntil: at("grace_until"),
   },

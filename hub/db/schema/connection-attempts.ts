@@ -4,9 +4,9 @@ import { at } from "./columns.ts";
 
 /**
  * The kind `asked` means that the hub answered a client's request. The kind `enrollment_refused` means that the hub refused an enrollment token.
- * Connection attempts of the other kinds ended in the TLS handshake. The kind `certificate_untrusted` means that the client does not trust the signer
- * of the hub's certificate. The kind `certificate_not_valid_now` means that the hub's certificate is not valid by the client's clock. The kind
- * `handshake_failed` stands for any other failure of the TLS handshake.
+ * Connection attempts of all kinds except `asked` and `enrollment_refused` ended in the TLS handshake. The kind `certificate_untrusted` means that
+ * the client does not trust the signer of the hub's certificate. The kind `certificate_not_valid_now` means that the hub's certificate is not valid
+ * by the client's clock. The kind `handshake_failed` stands for any other failure of the TLS handshake.
  */
 export const ATTEMPT_KINDS = [
   "asked",
@@ -18,21 +18,25 @@ export const ATTEMPT_KINDS = [
 export type AttemptKind = (typeof ATTEMPT_KINDS)[number];
 
 /**
- * Connections to the hub's listener for agents without a client certificate, counted by address. Anybody can cause a row in `connection_attempts`, so
- * rows only explain failures to people, and no decision depends on a row. The number of rows for connection attempts is bounded.
+ * Connections without a client certificate to the hub's listener for agents, counted by client address. Anybody can cause a row in
+ * `connection_attempts`, so rows only explain failures to people, and no decision depends on a row. The hub bounds the number of rows in
+ * `connection_attempts`.
  */
 export const connectionAttempts = pgTable(
   "connection_attempts",
   {
     address: text("address").notNull(),
     kind: text("kind", { enum: ATTEMPT_KINDS }).notNull(),
-    /** The node of the refused enrollment token, if known. The token's node may have been deleted since the attempt. */
+    /**
+     * The node to which the refused enrollment token belongs, or null if the hub does not know the token. The node of the refused enrollment token
+     * may have been deleted since the connection attempt.
+     */
     nodeId: uuid("node_id").$type<NodeId>(),
-    /** How the newest attempt ended: the status of the answer, the code of the refusal, or the handshake error. */
+    /** How the newest connection attempt ended: the status of the hub's answer, the code of the hub's refusal, or the error of the TLS handshake. */
     detail: text("detail").notNull(),
     /**
-     * The number of connection attempts since `first_at`. After an hour without an attempt, the count starts again, because the address may belong to
-     * another host.
+     * The number of connection attempts since `first_at`. After an hour without a connection attempt, the count starts again, because the address may
+     * belong to another host.
      */
     count: integer("count").notNull(),
     firstAt: at("first_at").notNull(),

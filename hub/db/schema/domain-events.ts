@@ -2,8 +2,8 @@ import { bigserial, index, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * The transactional outbox of typed domain events (lifecycle 8.0, decision P5). A domain event is written in the same transaction as the change that
- * it reports.
+ * The transactional outbox of typed domain events (lifecycle 8.0, decision P5). The hub writes a domain event in the transaction of the change that
+ * the event reports.
  */
 export const domainEvents = pgTable(
   "domain_events",

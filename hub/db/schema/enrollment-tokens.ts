@@ -3,8 +3,9 @@ import { index, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { at, createdAt } from "./columns.ts";
 
 /**
- * The one-time enrollment tokens, of which only the hashes are stored. The row of a used enrollment token keeps the hash of the key that used the
- * token. If the hub's answer to an enrollment was lost, only the agent with that key may ask again.
+ * The one-time enrollment tokens; the table stores only the hashes of the tokens. The row of a used enrollment token keeps the hash of the key with
+ * which the host used the token. If the hub's answer to an enrollment was lost, only the agent with the key of the first request may enroll again
+ * with the token.
  */
 export const enrollmentTokens = pgTable(
   "enrollment_tokens",

@@ -2,15 +2,15 @@ import { index, integer, jsonb, pgTable, primaryKey, text } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 
 /**
- * Answers to POST requests that carried an Idempotency-Key (decision P4), kept for a day. A stored answer is written in the transaction of its
- * request's effect.
+ * Answers to POST requests that carried an Idempotency-Key (decision P4), kept for a day. The hub writes a stored answer in the transaction in which
+ * the request takes effect.
  */
 export const idempotencyKeys = pgTable(
   "idempotency_keys",
   {
     actor: text("actor").notNull(),
     key: text("key").notNull(),
-    /** The SHA-256 over method, path and canonical body of the request, in hex. The hub refuses a different request with the same Idempotency-Key. */
+    /** The SHA-256 of the request's method, path and canonical body, in hex. The hub refuses a different request with the same Idempotency-Key. */
     requestSha256: text("request_sha256").notNull(),
     status: integer("status").notNull(),
     body: jsonb("body").notNull(),

@@ -2,7 +2,7 @@ import type { SiteId } from "../../../shared/ids.ts";
 import { boolean, integer, jsonb, pgTable, primaryKey, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** The last known state of each machine in MAAS, as the site's watcher read it. Of a machine, only the fields that Muster uses are stored. */
+/** The last known state of each machine in MAAS, as the site's watcher read it. The table stores only those fields of a machine that Muster uses. */
 export const maasMachines = pgTable(
   "maas_machines",
   {
@@ -18,10 +18,7 @@ export const maasMachines = pgTable(
     owner: text("owner"),
     locked: boolean("locked").notNull(),
     ipAddresses: text("ip_addresses").array().notNull(),
-    /**
-     * Which address each network interface of the machine has. The list of addresses is empty if the watcher has not read the machine's interfaces
-     * yet.
-     */
+    /** The addresses of the machine's network interfaces. The list of addresses is empty if the watcher has not read the machine's interfaces yet. */
     interfaceAddresses: jsonb("interface_addresses")
       .$type<{ interface: string; boots: boolean; address: string }[]>()
       .notNull()

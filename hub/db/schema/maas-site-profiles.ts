@@ -54,8 +54,8 @@ export const maasSiteProfiles = pgTable(
     releaseTimeoutSeconds: integer("release_timeout_seconds").notNull(),
     powerOffTimeoutSeconds: integer("power_off_timeout_seconds").notNull(),
     /**
-     * How long after its retirement a node's machine is released. If `retired_release_after_seconds` is null, the machine is released only when a
-     * person asks for it.
+     * The seconds from a node's retirement until the hub releases the node's machine. If `retired_release_after_seconds` is null, the hub releases
+     * the machine only when a person asks for the release.
      */
     retiredReleaseAfterSeconds: integer("retired_release_after_seconds"),
     status: text("status", { enum: ["active", "disabled"] })

@@ -2,14 +2,14 @@ import type { SiteId } from "../../../shared/ids.ts";
 import { bigint, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** One row for each site: which hub watches it, how far that hub has read MAAS's events, and how the last poll went. */
+/** One row for each site: which hub watches the site, how far that hub has read MAAS's events, and how the last poll went. */
 export const maasSiteWatches = pgTable("maas_site_watches", {
   siteId: uuid("site_id").$type<SiteId>().primaryKey(),
   leaseOwner: uuid("lease_owner"),
   leaseUntil: at("lease_until"),
   fence: bigint("fence", { mode: "number" }).notNull().default(0),
   /**
-   * The highest id of a MAAS event that the watcher has read. The next query for events starts an overlap window below this id (decision M8).
+   * The highest id of a MAAS event that the watcher has read. The next query for events starts an overlap window below `event_cursor` (decision M8).
    * `event_cursor` is null before the site's first poll.
    */
   eventCursor: bigint("event_cursor", { mode: "number" }),
@@ -21,16 +21,17 @@ export const maasSiteWatches = pgTable("maas_site_watches", {
   lastPollAt: at("last_poll_at"),
   lastSweepAt: at("last_sweep_at"),
   wakeRequestedAt: at("wake_requested_at"),
-  /** When somebody last asked the watcher to read all machines and judge all nodes now. `sweep_requested_at` is null if nobody waits for a sweep. */
+  /**
+   * The time when somebody last asked the watcher to read all machines and judge all nodes at once. `sweep_requested_at` is null if nobody waits for
+   * a sweep.
+   */
   sweepRequestedAt: at("sweep_requested_at"),
   /**
-   * How many machines in MAAS's last list could not be parsed. Machines that could not be parsed exist in MAAS, but Muster knows nothing about them.
+   * The number of machines in MAAS's last list that the watcher could not parse. A machine that the watcher could not parse exists in MAAS, but
+   * Muster knows nothing about the machine.
    */
   unreadableMachines: integer("unreadable_machines").notNull().default(0),
-  /**
-   * The system ids of the unparsed machines, as far as the ids could be read. MAAS's last list of machines told Muster nothing about the machines
-   * that could not be parsed.
-   */
+  /** The system ids of the machines that the watcher could not parse, as far as the watcher could read the ids. */
   unreadableSystemIds: text("unreadable_system_ids").array().notNull().default(sql`'{}'::text[]`),
   consecutiveFailures: integer("consecutive_failures").notNull().default(0),
   lastErrorCode: text("last_error_code"),

@@ -3,9 +3,9 @@ import { integer, jsonb, pgTable, primaryKey, sql, text, uuid } from "../orm.ts"
 import { at } from "./columns.ts";
 
 /**
- * The residue snapshot of each node's generation that was taken before the first tenant (architecture 14.4). A row exists from the moment when the
- * hub queued the task, and its snapshot is null until the task has succeeded. Code that reads the snapshot parses it with the schema
- * `ResidueSnapshot`.
+ * The residue snapshot of each generation of a node, taken before the first tenant (architecture 14.4). A baseline's row exists as soon as the hub
+ * has queued the baseline's task, and its snapshot is null until the task has succeeded. Code that reads the snapshot of a baseline parses it with
+ * the schema `ResidueSnapshot`.
  */
 export const nodeBaselines = pgTable(
   "node_baselines",
@@ -22,9 +22,9 @@ export const nodeBaselines = pgTable(
     takenAt: at("taken_at"),
     bootId: text("boot_id"),
     agentVersion: text("agent_version"),
-    /** The task whose result is the snapshot. A newer task replaces the snapshot only when it has succeeded. */
+    /** The task whose result is the snapshot. A newer task replaces the snapshot only when the newer task has succeeded. */
     takenTaskId: uuid("taken_task_id").$type<TaskId>(),
-    /** Why the result of the newest task cannot be the baseline, for example because a tenant had the node meanwhile. */
+    /** Why the result of the newest task cannot be the baseline, for example because a tenant had the node while the task ran. */
     problem: text("problem"),
   },
   (t) => [primaryKey({ columns: [t.nodeId, t.generation] })],

@@ -3,8 +3,9 @@ import { index, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * Every client certificate that the hub's CA signed, of which the revoked ones are the deny list. In each generation, a node has at most one
- * certificate in use and at most one that was issued but not used yet. All other certificates of a node's generation are replaced (decision I1).
+ * Every client certificate that the hub's CA has signed; the revoked certificates are the deny list. In each generation, a node has at most one
+ * certificate in use and at most one issued certificate that it has not used yet. All other certificates of a node's generation are replaced
+ * (decision I1).
  */
 export const nodeCertificates = pgTable(
   "node_certificates",
@@ -17,14 +18,14 @@ export const nodeCertificates = pgTable(
     notBefore: at("not_before").notNull(),
     notAfter: at("not_after").notNull(),
     /**
-     * The certificate as PEM, kept until its first use. If the hub's answer with a certificate was lost, the agent asks again and gets the same
-     * certificate.
+     * The certificate as PEM, kept until its first use. If the hub's answer with a certificate was lost, the agent repeats its request and gets the
+     * stored certificate.
      */
     pem: text("pem"),
     /** The first use of a certificate replaces all certificates of the node that were issued earlier. */
     firstUsedAt: at("first_used_at"),
     replacedAt: at("replaced_at"),
-    /** When an agent first presented the certificate after it had been replaced. */
+    /** The time when an agent first presented the certificate after the certificate had been replaced. */
     replacedSeenAt: at("replaced_seen_at"),
     revokedAt: at("revoked_at"),
     revokeReason: text("revoke_reason"),

@@ -18,8 +18,8 @@ export const nodeConditions = pgTable(
     source: text("source").notNull(),
     observedAt: at("observed_at").notNull(),
     /**
-     * When the condition becomes stale, by the lifetime of its type (`shared/condition-types.ts`). If `expires_at` is null, the condition is valid
-     * until it is replaced.
+     * The time when the condition becomes stale, by the lifetime of the condition's type (`shared/condition-types.ts`). If `expires_at` is null, the
+     * condition is valid until a newer report replaces it.
      */
     expiresAt: at("expires_at"),
   },

@@ -6,8 +6,8 @@ import { at, createdAt, oneOf } from "./columns.ts";
 import { workflows } from "./workflows.ts";
 
 /**
- * The operator's request for a decommission (lifecycle 5.7). The decommission's progress is in the `workflows` row of the same id, and its history is
- * in the events of that row.
+ * The operator's request for a decommission (lifecycle 5.7). The decommission's progress is in the `workflows` row with the decommission's id, and
+ * its history is in the events of that row.
  */
 export const nodeDecommissions = pgTable(
   "node_decommissions",
@@ -24,20 +24,23 @@ export const nodeDecommissions = pgTable(
     mode: text("mode", { enum: DECOMMISSION_MODES }).notNull(),
     reason: text("reason").notNull(),
     /**
-     * The node's status when the decommission was requested. The earlier status matters, for example, because cancelling a drain must not put a
+     * The node's status when the decommission was requested. The node's earlier status matters, e.g. because the cancel of a drain must not put a
      * quarantined node back into service.
      */
     priorStatus: text("prior_status", { enum: NODE_STATUSES }).notNull(),
-    /** Who had quarantined the node when the decommission was requested. A reimage restores a person's quarantine (decision N4). */
+    /**
+     * The owner of the node's quarantine at the time when the decommission was requested. After a reimage, a quarantine that a person had set is
+     * restored (decision N4).
+     */
     priorQuarantinedBy: text("prior_quarantined_by"),
     /**
-     * When an operator forced the decommission to continue without the agent's answer (lifecycle 5.8). `forced_at` is null until an operator forces
-     * the decommission.
+     * The time when an operator forced the decommission to continue without the agent's answer (lifecycle 5.8). `forced_at` is null until an operator
+     * forces the decommission.
      */
     forcedAt: at("forced_at"),
     forcedBy: text("forced_by"),
     forcedReason: text("forced_reason"),
-    /** The node's generation whose installed system MAAS released, as Muster saw. `released_generation` is null while Muster has seen no release. */
+    /** The generation of the node whose installed system MAAS has released. `released_generation` is null while Muster has seen no release. */
     releasedGeneration: integer("released_generation"),
     createdAt: createdAt(),
   },

@@ -4,23 +4,23 @@ import { boolean, integer, jsonb, pgTable, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * The last finding that two hosts use a node's identity, e.g. after a disk was copied. The hub refuses both hosts until an operator re-enrolls the
- * node (decision I1).
+ * The last finding that two hosts use a node's identity, e.g. after a disk was copied. The hub refuses both hosts with the node's identity until an
+ * operator re-enrolls the node (decision I1).
  */
 export const nodeIdentityBars = pgTable("node_identity_bars", {
   nodeId: uuid("node_id").$type<NodeId>().primaryKey(),
-  /** The node's generation in which two hosts used the identity, and whose certificates the hub therefore revoked. */
+  /** The node's generation in which two hosts used the node's identity; the hub has revoked the certificates of that generation. */
   generation: integer("generation").notNull(),
   evidence: text("evidence").$type<CloneEvidence>().notNull(),
   /** The boot ids, addresses and certificate serials of the two hosts, which include no secret. */
   details: jsonb("details").notNull(),
   /**
-   * True if the hub put the node into quarantine because two hosts used its identity. A quarantine with this cause ends when the agent that enrolled
-   * again is connected (decision N4).
+   * True if the hub put the node into quarantine because two hosts used its identity. A quarantine because of two hosts with one identity ends when
+   * the agent has enrolled again and is connected (decision N4).
    */
   quarantined: boolean("quarantined").notNull(),
   barredAt: at("barred_at").notNull(),
-  /** When a host of the node enrolled again, in a newer generation; null while the hub refuses both hosts. */
+  /** The time when a host of the node enrolled again, in a newer generation; null while the hub refuses both hosts. */
   healedAt: at("healed_at"),
 });
 export type NodeIdentityBar = typeof nodeIdentityBars.$inferSelect;

@@ -17,7 +17,7 @@ export const nodeMaasState = pgTable(
     ipmiIp: text("ipmi_ip").notNull(),
     /**
      * The machine's owner in MAAS when the node came into service, or null before that. If MAAS names a different owner, that owner has deployed the
-     * machine anew.
+     * machine again.
      */
     maasOwner: text("maas_owner"),
     lastMaasStatus: text("last_maas_status"),
@@ -25,18 +25,18 @@ export const nodeMaasState = pgTable(
     lastMaasIps: text("last_maas_ips").array(),
     lastReconciledAt: at("last_reconciled_at"),
     /**
-     * When a fact about the node changed that the reconciler has not judged yet, or null if there is no such fact. A sweep of the reconciler judges
-     * every node, whatever `reconcile_due_at` says.
+     * The time when a fact about the node changed that the reconciler has not judged yet, or null if there is no such fact. A sweep of the reconciler
+     * judges every node, whatever `reconcile_due_at` says.
      */
     reconcileDueAt: at("reconcile_due_at"),
     driftDetected: boolean("drift_detected").notNull().default(false),
     driftDetails: jsonb("drift_details").$type<DriftDetails>(),
     driftResolvedAt: at("drift_resolved_at"),
-    /** The node's drift that a person has acknowledged. Acknowledged drift is not reported again while it stays the same. */
+    /** The node's drift that a person has acknowledged. The hub does not report acknowledged drift again as long as the drift does not change. */
     driftAcknowledged: jsonb("drift_acknowledged").$type<DriftAcknowledged>(),
     /**
-     * When the reconciler put the node into quarantine, or null unless the reconciler's own quarantine lasts. The reconciler may lift only its own
-     * quarantine (decision N4).
+     * The time when the reconciler put the node into quarantine; null if the node is in no quarantine by the reconciler. The reconciler may lift only
+     * its own quarantine (decision N4).
      */
     quarantinedAt: at("quarantined_at"),
   },

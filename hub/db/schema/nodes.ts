@@ -5,8 +5,8 @@ import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
 /**
- * The record of a node, independent of any provider of machines (lifecycle 8.1). Only the function `moveNode` writes a node's `status`; a node's
- * `schedulable` is derived and never stored. What MAAS knows about the node's machine is in `node_maas_state` (lifecycle 12, question 1).
+ * The record of a node, independent of any provider of machines (lifecycle 8.1). Only the function `moveNode` writes a node's `status`; the hub
+ * computes a node's `schedulable` and never stores it. What MAAS knows about the node's machine is in `node_maas_state` (lifecycle 12, question 1).
  */
 export const nodes = pgTable(
   "nodes",
@@ -32,7 +32,7 @@ export const nodes = pgTable(
     generation: integer("generation").notNull().default(0),
     cordonReason: text("cordon_reason"),
     cordonOwner: text("cordon_owner"),
-    /** The owner of the move to `quarantined`, or `operator` if a person took the quarantine over. Null while the node is not quarantined. */
+    /** Who quarantined the node, or `operator` if a person took the quarantine over; null while the node is not quarantined. */
     quarantinedBy: text("quarantined_by"),
     /** The decommission that owns the node while its status is draining or removing (decision N3). */
     operationId: uuid("operation_id"),

@@ -3,8 +3,8 @@ import { boolean, index, integer, jsonb, pgTable, sql, text, uuid } from "../orm
 import { at } from "./columns.ts";
 
 /**
- * The newest readiness signals of each node and source as received, each signal id once. The field `applied` is false for a readiness signal of an
- * older generation.
+ * The newest readiness signals of each node and source as the hub received them, with one row for each signal id. The field `applied` is false for a
+ * readiness signal of an older generation.
  */
 export const readinessSignals = pgTable(
   "readiness_signals",

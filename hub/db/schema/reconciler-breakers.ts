@@ -9,7 +9,7 @@ export const reconcilerBreakers = pgTable(
   {
     siteId: uuid("site_id").$type<SiteId>().notNull(),
     kind: text("kind", { enum: BREAKER_KINDS }).notNull(),
-    /** When the breaker of this row tripped. `tripped_at` is null while the breaker lets status changes through. */
+    /** The time when the breaker of the row tripped. `tripped_at` is null while the breaker lets status changes through. */
     trippedAt: at("tripped_at"),
     /** How many nodes waited for their change of status when the breaker tripped. */
     wouldMove: integer("would_move").notNull(),
@@ -25,7 +25,9 @@ export const reconcilerBreakers = pgTable(
     resetAt: at("reset_at"),
     resetBy: text("reset_by"),
     resetReason: text("reset_reason"),
-    /** Until this time the breaker lets every status change through, because a person confirmed that the observations are right. */
+    /**
+     * Until this time the breaker lets every status change through, because a person confirmed that the hub's observations of the nodes are right.
+     */
     acceptUntil: at("accept_until"),
   },
   (t) => [primaryKey({ columns: [t.siteId, t.kind] })],

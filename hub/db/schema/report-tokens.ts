@@ -4,9 +4,9 @@ import { createdAt } from "./columns.ts";
 import { nodes } from "./nodes.ts";
 
 /**
- * The one report token of each node, with which its cloud-init reports to the hub, bound to one generation and stored as a hash. The report token is
- * part of URLs, so it appears in logs and files of the host. The report token therefore allows nothing but setting the few conditions whose source is
- * cloud-init.
+ * The one report token of each node, bound to one generation and stored as a hash; the node's cloud-init reports to the hub with this token. The
+ * report token is part of URLs, so the token appears in logs and files of the host. The report token allows nothing but setting the few conditions
+ * whose source is cloud-init.
  */
 export const reportTokens = pgTable("report_tokens", {
   nodeId: uuid("node_id")

@@ -4,8 +4,8 @@ import { boolean, check, index, integer, pgTable, sql, text, unique, uuid } from
 import { createdAt, oneOf } from "./columns.ts";
 
 /**
- * The sanitization record of each turnover (architecture 14.5, decision C1). Triggers of the migration refuse to change or remove a row, whoever asks.
- * No column is a foreign key, because a record outlives its node, its allocation and its operation.
+ * The sanitization record of each turnover (architecture 14.5, decision C1). Triggers of the table refuse to change or remove a row, whoever asks. No
+ * column is a foreign key, because a record outlives its node, its allocation and its operation.
  */
 export const sanitizationRecords = pgTable(
   "sanitization_records",
@@ -21,7 +21,9 @@ export const sanitizationRecords = pgTable(
     mode: text("mode").notNull(),
     trust: text("trust", { enum: TRUST_LEVELS }).notNull(),
     verdict: text("verdict", { enum: RECORD_VERDICTS }).notNull(),
-    /** The record's canonical JSON, which agent and hub have signed, and its SHA-256. The columns above repeat parts of the record for lists. */
+    /**
+     * The record's canonical JSON, which agent and hub have signed, and its SHA-256. Other columns of the row repeat parts of the record for lists.
+     */
     text: text("text").notNull(),
     recordSha256: text("record_sha256").notNull(),
     signedByAgent: boolean("signed_by_agent").notNull(),

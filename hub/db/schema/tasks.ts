@@ -14,17 +14,17 @@ export const tasks = pgTable(
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
     workflowId: uuid("workflow_id").$type<WorkflowId>(),
     type: text("type").notNull(),
-    /** The task's input, which never contains a secret. When the hub offers a task, it fills in the secrets that the task needs. */
+    /** The task's input, which never contains a secret. When the hub offers a task to an agent, the hub fills in the secrets that the task needs. */
     input: jsonb("input").notNull(),
     state: text("state", { enum: TASK_STATES }).notNull().default("queued"),
-    /** A task with the same idempotency key on the same node is the same task. */
+    /** Two requests for a task of one node with one idempotency key mean one task. */
     idempotencyKey: text("idempotency_key").notNull(),
     epoch: integer("epoch").notNull().default(0),
     leaseUntil: at("lease_until"),
     attempts: integer("attempts").notNull().default(0),
     maxAttempts: integer("max_attempts").notNull().default(5),
     notBefore: at("not_before").notNull().default(sql`now()`),
-    /** After this time the task is `expired`, and the hub never offers it again. */
+    /** After its deadline, an unfinished task is `expired`, and the hub never offers the task again. */
     deadline: at("deadline").notNull(),
     progress: jsonb("progress"),
     progressSeq: integer("progress_seq"),

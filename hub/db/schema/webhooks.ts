@@ -3,17 +3,19 @@ import { bigint, bigserial, boolean, check, index, integer, pgTable, sql, text, 
 import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 
 /**
- * The subscribers of domain events and the types they subscribed to (decision P5). A webhook's secret is in the secret store, under the webhook's id.
+ * The subscribers of domain events, with the event types to which they subscribe (decision P5). A webhook's secret is in the secret store, under the
+ * webhook's id.
  */
 export const webhooks = pgTable("webhooks", {
   id: uuid("id").primaryKey().default(sql`gen_random_uuid()`),
   url: text("url").notNull(),
   description: text("description").notNull().default(""),
-  /** The event types of the subscription, or patterns of event types. */
+  /** The event types of the webhook's subscription, or patterns of event types. */
   types: text("types").array().notNull(),
   active: boolean("active").notNull().default(true),
   /**
-   * Why the hub stopped sending events to this webhook. `disabled_reason` is null while the hub sends, and also if a person switched the webhook off.
+   * The reason why the hub stopped sending events to the webhook. `disabled_reason` is null while the hub sends events, and also if a person switched
+   * the webhook off.
    */
   disabledReason: text("disabled_reason"),
   /** The sequence number of the last event for which this webhook's deliveries were written. */
@@ -39,17 +41,17 @@ export const webhookDeliveries = pgTable(
     eventSeq: bigint("event_seq", { mode: "bigint" }).notNull(),
     state: text("state", { enum: DELIVERY_STATES }).notNull().default("pending"),
     /**
-     * The number of attempts so far, out of the limited number that a delivery has. A replay of the delivery sets the number of attempts back to
-     * zero.
+     * The number of attempts that the hub has made for the delivery; a delivery has a limited number of attempts. A replay of the delivery sets the
+     * number of attempts back to zero.
      */
     attempts: integer("attempts").notNull().default(0),
     /**
-     * The number of the current claim of the delivery, which never decreases. A hub with another claim number has lost the delivery to another hub or
-     * to a replay.
+     * The number of the current claim of the delivery, which never decreases. A hub that holds an older claim number has lost the delivery to another
+     * hub or to a replay.
      */
     claim: integer("claim").notNull().default(0),
     nextAttemptAt: at("next_attempt_at").notNull().default(sql`now()`),
-    /** Until this time a hub is working on the webhook delivery. */
+    /** The end of the lease under which a hub works on the webhook delivery. */
     leaseUntil: at("lease_until"),
     lastStatus: integer("last_status"),
     lastError: text("last_error"),

@@ -5,7 +5,7 @@ import { at, oneOf, updatedAt } from "./columns.ts";
 
 /**
  * A workflow's row is also its entry in the queue (decision P2). Hubs claim workflows with SKIP LOCKED, hold them by a lease and a fence, and write
- * the result of each run in one transaction. A workflow's row names its stage by a key and not by a position, so an upgrade strands no workflow
+ * the result of each run in one transaction. A workflow's row names its stage by a key and not by a position, so that an upgrade stops no workflow
  * (decision W3).
  */
 export const workflows = pgTable(
@@ -17,11 +17,11 @@ export const workflows = pgTable(
     siteId: uuid("site_id").$type<SiteId>(),
     batchId: uuid("batch_id").$type<BatchId>(),
     stage: text("stage").notNull(),
-    /** The number of the attempt of this stage: 1 for the first, +1 for each retry. */
+    /** The number of the present stage's attempt: 1 for the first attempt, +1 for each retry. */
     attempt: integer("attempt").notNull().default(1),
     /**
-     * How often hubs have claimed the stage since the workflow entered it. If `stage_runs` is above 1, an earlier run may have acted outside the
-     * database, so a stage with `observe_first` observes before it acts.
+     * The number of times that hubs have claimed the stage since the workflow entered the stage. If `stage_runs` is above 1, an earlier run may have
+     * acted outside the database, so a stage with `observe_first` observes before it acts.
      */
     stageRuns: integer("stage_runs").notNull().default(0),
     stageEnteredAt: at("stage_entered_at"),
@@ -30,15 +30,15 @@ export const workflows = pgTable(
     waitReason: text("wait_reason"),
     /** The key whose notification ends the stage's wait early, for example `maas:<site>/<system id>`, `node:<id>`, `task:<id>`. */
     waitOn: text("wait_on"),
-    /** When the workflow is due. `wake_at` is null if only an operator's verb can continue the workflow. */
+    /** The time when the workflow is due. `wake_at` is null if only an operator's verb can continue the workflow. */
     wakeAt: at("wake_at"),
     leaseOwner: uuid("lease_owner"),
     leaseUntil: at("lease_until"),
     fence: bigint("fence", { mode: "number" }).notNull().default(0),
     input: jsonb("input").notNull(),
     /**
-     * Facts that the workflow's stages have gathered, which never include a secret. The workflow's own schema parses the stored facts when they are
-     * read.
+     * Facts that the workflow's stages have gathered, which never include a secret. When a hub reads the stored facts, the hub parses them with the
+     * workflow's own schema.
      */
     state: jsonb("state").notNull().default({}),
     failureClass: text("failure_class"),
@@ -46,7 +46,7 @@ export const workflows = pgTable(
     failureMessage: text("failure_message"),
     evidence: jsonb("evidence").notNull().default({}),
     nextAction: text("next_action"),
-    /** While the workflow is `compensating`: the stages still to compensate, last first, and the status that follows. */
+    /** While the workflow is `compensating`: the stages still to compensate, last stage first, and the workflow's status after the compensation. */
     compensation: jsonb("compensation"),
     /** A verb of an operator that waits for the current run of the workflow's stage to end. */
     stopRequest: jsonb("stop_request"),

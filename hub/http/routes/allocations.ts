@@ -61,7 +61,10 @@ async function mustFindAllocation(db: Db | Tx, id: AllocationId): Promise<Alloca
   return row;
 }
 
-/** The audit of a change of an allocation. The SSH keys are personal, so the audit names only their number. */
+/**
+ * Returns the audit entry of a change of an allocation. SSH keys identify persons, so the audit entry of an allocation names only the number of its
+ * SSH keys.
+ */
 const auditOf = (row: AllocationRow, more: Readonly<Record<string, unknown>>) => ({
   target: `allocations/${row.id}`,
   details: { node_id: row.nodeId, hostname: row.hostname, tenant: row.tenant, ...more },

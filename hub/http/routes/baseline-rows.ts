@@ -15,7 +15,10 @@ const MISSING: Omit<BaselineState, "generation"> = {
   problem: null,
 };
 
-/** The stored snapshot. An older hub may have stored one that this version cannot parse, which counts as none. */
+/**
+ * Returns the stored snapshot of a baseline, or null if the baseline has no snapshot. An older hub may have stored a snapshot that this version of
+ * the hub cannot parse; `snapshotOf` returns null for such a snapshot.
+ */
 export const snapshotOf = (row: BaselineWithTask | null): ResidueSnapshot | null =>
   ResidueSnapshot.safeParse(row?.baseline.snapshot ?? null).data ?? null;
 

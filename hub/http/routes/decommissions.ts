@@ -199,7 +199,7 @@ const getDecommission = readRoute({
 
 const VerbBody = z.strictObject({ reason: z.string().min(1).max(512) });
 
-/** A decommission has the same verbs as an onboarding, and the same table of allowed verbs (lifecycle 4.9, state model 8). */
+/** A decommission has the verbs of an onboarding, and one table of allowed verbs is valid for both (lifecycle 4.9, state model 8). */
 const verbRoute = (verb: Verb) =>
   writeRoute({
     operationId: `${verb.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())}Decommission`,

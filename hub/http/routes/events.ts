@@ -11,9 +11,15 @@ import { readRoute, streamRoute } from "../route.ts";
 import { mustHavePosition, positionOfCursor } from "./event-position.ts";
 
 const tag = "events";
-/** The limit of event streams for one hub. Each stream holds a connection, and queries the database for new events. */
+/**
+ * The largest number of event streams that one hub serves at once. Each event stream holds a connection of a client, and queries the database for new
+ * events.
+ */
 const MOST_STREAMS = 100;
-/** The limit of event streams for one token. Because of this limit, streams that one client forgot to close do not block other clients. */
+/**
+ * The largest number of event streams that one hub serves to one token at once. Because each token has a limit of event streams, streams that one
+ * client forgot to close do not block other clients.
+ */
 export const MOST_STREAMS_OF_ONE = 20;
 
 const listEvents = readRoute({
@@ -29,7 +35,8 @@ const listEvents = readRoute({
   read: async ({ query, deps }) => {
     const after = positionOfCursor(query.cursor);
     const rows = await listDomainEvents(deps.db, { after, limit: query.limit + 1 });
-    // The position is checked after the page's events were read: the check proves that none of these events was removed before the read.
+    // The check of the position comes after the read of the page's events, and proves that retention had removed none of these events before the
+    // read.
     await mustHavePosition(deps.db, after);
     return pageOf(rows, query.limit, positionOf, toCloudEvent);
   },
@@ -43,7 +50,7 @@ const streamEvents = streamRoute({
   summary: "Follow domain events as server-sent events; Last-Event-ID or a cursor continues after an event",
   permission: "read",
   query: z.strictObject({
-    /** The event with which a stream begins if the client sent no cursor. */
+    /** The event with which an event stream begins if the client sent no cursor. */
     from: z.enum(["now", "oldest"]).default("now"),
     cursor: PageQuery.shape.cursor,
     /** The types of events, or patterns of types, that the client wants, separated by commas. */
@@ -67,7 +74,7 @@ const streamEvents = streamRoute({
   },
 });
 
-/** No other code runs between the check of the limit and the opening of the stream, so simultaneous requests cannot exceed the limit. */
+/** No other code runs between the check of the number of streams and the opening of a stream, so simultaneous requests cannot exceed the limit. */
 function mustHaveRoom(feed: EventFeed, holder: string): void {
   if (feed.listeners >= MOST_STREAMS)
     throw new ApiError(

@@ -170,8 +170,8 @@ const updateMaasSite = writeRoute({
 });
 
 /**
- * Checks for a second site of the region only if the change gives the site a new address or enables the site. Sites that came to share an address
- * before this check existed can still be changed and disabled.
+ * Checks whether another site has the region, but only if the change gives the site a new address or enables the site. Sites that shared an address
+ * before hubs made this check can still be changed and disabled.
  */
 async function keepRegionSole(tx: Tx, site: MaasSite, body: SitePatch, moves: boolean): Promise<void> {
   const enables = site.status === "disabled" && body.status === "active";
@@ -180,7 +180,7 @@ async function keepRegionSole(tx: Tx, site: MaasSite, body: SitePatch, moves: bo
   await mustBeSoleAtAddress(tx, taken, moves ? "/api_base_url" : "/status");
 }
 
-/** The caller of `checkDefaultProfile` holds the site's lock, which code that disables a profile also takes. */
+/** The caller of `checkDefaultProfile` holds the lock of the site's row, and code that disables a profile also takes that lock. */
 async function checkDefaultProfile(tx: Tx, siteId: SiteId, body: SitePatch): Promise<void> {
   if (body.default_profile_id === undefined) return;
   const profile = await readProfile(tx, siteId, body.default_profile_id);

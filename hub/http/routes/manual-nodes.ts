@@ -77,7 +77,9 @@ const createBootstrapCommand = writeRoute({
   },
 });
 
-/** The statuses in which a node may enroll again and get a new certificate. A node that a workflow holds is left to that workflow. */
+/**
+ * The statuses in which a node may enroll again and get a new certificate. While a workflow holds a node, the hub refuses to enroll the node again.
+ */
 const RE_ENROLLED: ReadonlySet<NodeStatus> = new Set(["active", "offline", "quarantined"]);
 
 const reEnrollNode = writeRoute({

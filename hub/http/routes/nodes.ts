@@ -123,7 +123,7 @@ const getNode = readRoute({
         expires_at: condition.expiresAt?.toISOString() ?? null,
       })),
       baseline: toBaselineState(row.node.generation, await readBaseline(deps.db, row.node.id, row.node.generation)),
-      // An older hub may have stored an inventory that this version cannot parse.
+      // If an older hub stored an inventory that this version cannot parse, the answer contains no inventory.
       inventory: Inventory.safeParse(inventory).data ?? null,
       maas:
         machine === null

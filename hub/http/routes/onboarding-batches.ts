@@ -66,8 +66,8 @@ const cancel = writeRoute({
   body: z.strictObject({ reason, failed: z.boolean().default(false) }),
   status: 200,
   response: BatchVerbResult,
-  // Cancels the batch in separate transactions, a few hosts each (see `cancelBatch`). The own transaction of the cancel route only writes the audit
-  // row.
+  // Cancels the batch's onboardings in separate transactions of a few hosts each (see `cancelBatch`). The transaction of the cancel route itself
+  // writes only the audit row.
   before: async ({ params, body, actor, requestId, deps }) => {
     const by = { actor: actor.name, role: actor.role, reason: body.reason, requestId };
     return cancelBatch(deps.inTx, deps.workflows, params.id, { ...by, failed: body.failed });
@@ -86,8 +86,8 @@ const recover = writeRoute({
   body: z.strictObject({ reason, failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).optional() }),
   status: 200,
   response: BatchVerbResult,
-  // Recovers the batch in separate transactions, a few hosts each (see `recoverBatch`). The own transaction of the recover route only writes the
-  // audit row.
+  // Recovers the batch's onboardings in separate transactions of a few hosts each (see `recoverBatch`). The transaction of the recover route itself
+  // writes only the audit row.
   before: async ({ params, body, actor, requestId, deps }) => {
     const by = { actor: actor.name, role: actor.role, reason: body.reason, requestId };
     return recoverBatch(deps.inTx, deps.workflows, params.id, { ...by, failureClass: body.failure_class });

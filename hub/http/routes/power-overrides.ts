@@ -141,8 +141,9 @@ const getPowerOverride = readRoute({
 });
 
 /**
- * Gives the override's row a new version before the BMC login is written. Because of the version, only one of two simultaneous changes of an override
- * reaches the secret store. No transaction waits for the secret store.
+ * Gives the row of a BMC login override a new version before the hub writes the login to the secret store. Because of the row's new version, only one
+ * of two simultaneous changes of an override reaches the secret store. No database transaction waits for the secret store during the change of an
+ * override.
  */
 async function claim(deps: ApiDependencies, params: OverrideParams, version: string): Promise<void> {
   if (!(await touchPowerOverride(deps.db, params.override_id, version))) throw changedMeanwhile("override");
@@ -183,8 +184,8 @@ const updatePowerOverride = writeRoute({
 });
 
 /**
- * Deleting a power override removes its BMC login from the secret store. If the override were enabled without a login, the host's next onboarding
- * would fail.
+ * The deletion of a BMC login override removes its login from the secret store. If an override were enabled without a login, the host's next
+ * onboarding would fail.
  */
 async function mustHaveLogin(deps: ApiDependencies, vaultPath: string): Promise<void> {
   await deps.secrets.read(vaultPath).catch((error: unknown) => {
@@ -209,7 +210,7 @@ const deletePowerOverride = writeRoute({
   params: OverrideParams,
   status: 204,
   response: z.null(),
-  // The override is disabled before its BMC login is removed, so that no onboarding uses an override without a login.
+  // The hub disables an override before it removes the override's BMC login, so that no onboarding uses an override without a login.
   before: async ({ params, deps }) => {
     const { override } = await mustFind(deps.db, params);
     await disablePowerOverride(deps.db, override.id);

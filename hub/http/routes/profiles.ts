@@ -29,7 +29,9 @@ const nameTaken = (): ApiError =>
     errors: [{ pointer: "/name", message: "is taken" }],
   });
 
-/** Refuses a pattern for disk names whose search might never end. Without this check, the first onboarding with the profile would fail. */
+/**
+ * Refuses a regular expression for disk names whose search might never end. Without this check, the first onboarding with such a profile would fail.
+ */
 function mustEnd(pattern: string | undefined): void {
   if (pattern === undefined || !isEndless(pattern)) return;
   throw new ApiError(
@@ -104,7 +106,10 @@ const getProfile = readRoute({
   },
 });
 
-/** Throws if the profile is the site's default profile. The site's lock keeps the profile from becoming the default until the transaction ends. */
+/**
+ * Throws if the profile is the site's default profile. The lock of the site's row keeps the profile from becoming the default until the transaction
+ * ends.
+ */
 async function mustNotBeDefault(tx: Tx, siteId: SiteId, id: ProfileId): Promise<void> {
   const site = await lockSite(tx, siteId);
   if (site.defaultProfileId === id)
@@ -115,8 +120,8 @@ async function mustNotBeDefault(tx: Tx, siteId: SiteId, id: ProfileId): Promise<
 }
 
 /**
- * The patch is merged with the profile before the check, because the rule about the enrollment token's lifetime must hold for the changed profile
- * (lifecycle 12, question 2).
+ * The patch is merged with the stored profile before the check, because the rule about the enrollment token's lifetime must hold for the changed
+ * profile (lifecycle 12, question 2).
  */
 async function changeProfile(
   tx: Tx,

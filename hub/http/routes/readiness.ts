@@ -21,7 +21,7 @@ const NodeParams = z.strictObject({ id: NodeId });
 const path = "/api/v1/admin/nodes/{id}";
 const tag = "readiness";
 
-/** Locks the node until the transaction ends, so that its generation cannot change before the signal is written for it. */
+/** Locks the node until the transaction ends, so that the node's generation cannot change before a readiness signal of the node is written. */
 async function livingNode(tx: Tx, id: NodeId): Promise<Node> {
   const node = await lockNode(tx, id);
   if (node === null) throw new ApiError("not_found", `There is no node ${id}.`);
@@ -70,7 +70,7 @@ async function mustHaveRoom(tx: Tx, node: Node, { conditions }: ForeignReadiness
     );
 }
 
-/** Refuses a signal id that was used for another node, so that the sender does not believe that this node's signal was accepted. */
+/** Refuses a signal id that was used for another node, so that the sender does not believe that the hub accepted this node's signal. */
 async function refuseForeignId(tx: Tx, node: Node, signalId: string): Promise<void> {
   if (!(await isSignalOf(tx, node.id, signalId)))
     throw new ApiError(

@@ -54,7 +54,8 @@ describe("an upsert of RoCE rows", () => {
 
   it("also refuses rows that wanted the address of a refused row, to the end of the chain", () => {
     const before = ["1", "3", "5", "7"].map((end, n) => kept(`h${n}`, "x", `10.0.0.${end}`));
-    // Each of the hosts h0, h1 and h2 wants the address of the next host. h3 keeps its address, so none of the others can get the wanted one.
+    // Each of the hosts h0, h1 and h2 wants the address of the next host. Host h3 keeps its address, so none of h0, h1 and h2 can get the address
+    // that it wants.
     const chain = [row("h0", "x", "10.0.0.3"), row("h1", "x", "10.0.0.5"), row("h2", "x", "10.0.0.7")];
     expect(outcomesOf(chain, before)).toEqual(["failed", "failed", "failed"]);
     expect(outcomesOf([...chain, row("h3", "x", "10.0.0.9")], before)).toEqual(Array(4).fill("updated"));

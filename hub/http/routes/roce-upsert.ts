@@ -18,15 +18,16 @@ interface RocePlan<K> {
 const placeOf = (row: { readonly hostname: string; readonly interface: string }): string =>
   `${row.hostname} ${row.interface}`;
 /**
- * Cuts off the prefix length of an address, so that `172.30.9.61/31` becomes `172.30.9.61`. An IP address with another prefix length is still the
- * same address.
+ * Cuts off the prefix length of an address, so that `172.30.9.61/31` becomes `172.30.9.61`. Two texts that differ only in the prefix length name one
+ * address.
  */
 const addressOf = (cidr: string): string => cidr.split("/", 1)[0] ?? "";
 
 /**
  * Plans each row of an upsert (lifecycle 3.3). A row is refused if it is invalid, if an earlier row names the same host and interface, or if another
- * interface has its address. A refused row of an upsert does not affect the other rows. The rows of an upsert may exchange their addresses. If one
- * row of an exchange is refused, its interface keeps the address. If a refused row keeps an address, the row that wanted this address is refused too.
+ * interface has the row's address. A refused row of an upsert does not affect the other rows. The rows of an upsert may exchange their addresses. If
+ * one row of an exchange is refused, the row's interface keeps its present address. If an interface keeps its address because its row is refused, a
+ * row that wants that address is refused too.
  */
 export function planRoceUpsert<K extends Kept>(items: readonly ParsedRoceRow[], kept: readonly K[]): RocePlan<K> {
   const faults = new Map<number, string>();
@@ -62,8 +63,8 @@ export function planRoceUpsert<K extends Kept>(items: readonly ParsedRoceRow[], 
 type Rows = readonly (RoceAssignmentRow | null)[];
 
 /**
- * Of two rows for the same host and interface, or with the same address, the second one is refused. Of two rows with the same address, the row that
- * has the address in the database wins, even if it comes second.
+ * Of two rows for the same host and interface, or with the same address, the second row is refused. Of two rows with the same address, the row whose
+ * interface has the address in the database is kept, even if that row comes second.
  */
 function refuseRepeated(rows: Rows, faults: Map<number, string>, keptAt: ReadonlyMap<string, Kept>): void {
   const places = new Map<string, number>();

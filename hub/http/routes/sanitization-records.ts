@@ -53,7 +53,7 @@ function recordOf({ recordId, text }: SanitizationRecordRow): SanitizationRecord
   return record;
 }
 
-/** The order key as PEM, for readers who verify the record with other tools. */
+/** Returns the hub's order key as PEM, for readers who verify a sanitization record with other tools. */
 const orderKeyPem = (key: string): string =>
   createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: key }, format: "jwk" })
     .export({ type: "spki", format: "pem" })

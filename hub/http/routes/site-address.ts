@@ -12,24 +12,25 @@ import { SECRET_PATHS } from "../../secrets/port.ts";
 import type { ApiDependencies } from "../deps.ts";
 
 /**
- * True if the new address of the region is spelt differently, because a different spelling may be a different region. After a change of the spelling,
- * the operator can send the MAAS token again.
+ * True if the new address of a site's MAAS region is spelt differently from the stored address, because a different spelling may be a different
+ * region. After a change of the spelling, the operator can send the MAAS token again.
  */
 export const isOtherAddress = (site: MaasSite, address: string | undefined): boolean =>
   address !== undefined && address !== site.apiBaseUrl;
 
 /**
- * Resets the site to a state in which nothing is known about its region. The MAAS token was tried at the old address and is sent with each request
- * (lifecycle 3.5). The caller of `leaveRegion` therefore removes the MAAS token from the site's row in the same transaction. The credentials route
- * tries the next token before it stores the token. The change of the region is refused while the site has nodes with machines, or unfinished
- * workflows. In the other region the machines would seem deleted, or be different machines. If the same region has a new address, use `moveMaasSite`.
- * The caller of `leaveRegion` holds the site's lock.
+ * Resets the site to a state in which the hub knows nothing about the site's MAAS region. The hub tested the site's MAAS token at the old address,
+ * and sends the token with each request to MAAS (lifecycle 3.5). The caller of `leaveRegion` removes the MAAS token from the site's row in the
+ * transaction of `leaveRegion`, so that no new address gets the token. The route for credentials tests a new MAAS token before it stores the token.
+ * `leaveRegion` throws while the site has nodes with machines, or unfinished workflows. In another MAAS region the site's machines would seem
+ * deleted, or their system ids would name different machines. If the site's region only gets a new address, operators use the route `moveMaasSite`.
+ * The caller of `leaveRegion` holds the lock of the site's row.
  */
 export async function leaveRegion(tx: Tx, site: MaasSite): Promise<void> {
   const bound = await countBoundNodes(tx, site.id);
   const unfinished = await countUnfinished(tx, site.id);
   if (bound > 0 || unfinished > 0) throw stillInUse(site, bound, unfinished);
-  // The watcher's stored state of the site is reset first, so that no poll that is under way can add machines of the old region again.
+  // `leaveRegion` first resets the watcher's stored state of the site, so that no running poll can add machines of the old region again.
   await watchAnew(tx, site.id);
   await forgetMachines(tx, site.id);
   await forgetRoceLinksOfSite(tx, site.id);
@@ -46,8 +47,8 @@ const stillInUse = (site: MaasSite, bound: number, unfinished: number): ApiError
   );
 
 /**
- * Removes the site's MAAS token from the secret store if the site's row no longer names the token. The removal keeps the hub from sending a token to
- * an address where the token was not tried.
+ * Removes the site's MAAS token from the secret store if the site's row no longer names the token. The removal keeps the hub from sending a MAAS
+ * token to an address at which the hub has not tested the token.
  */
 export async function removeDisownedToken({ db, secrets }: ApiDependencies, id: SiteId): Promise<void> {
   const site = await readSite(db, id);

@@ -32,7 +32,8 @@ const writeMaasSiteCredentials = writeRoute({
     if (body.maas_token !== undefined) {
       const token = new Secret(body.maas_token);
       await mustBeUsable(deps, site, token);
-      // A site that already has a token may replace it, even if its region has another site: without a valid token the running workflows would stop.
+      // A site that already has a MAAS token may replace it even if its region has another site, because without a valid token the running workflows
+      // would stop.
       if (site.apiTokenVaultPath === null) await mustBeSoleInRegion(deps, site, token);
     }
     return { triedAt: site.apiBaseUrl, paths: await storeCredentials(deps, site.id, body) };
@@ -56,8 +57,8 @@ const writeMaasSiteCredentials = writeRoute({
 });
 
 /**
- * The checks that must pass before a token is stored. The other checks of a site, for example of connected racks, do not concern the token (lifecycle
- * 3.4).
+ * The checks of a site that must pass before the hub stores a MAAS token. The other checks of a site, for example of connected racks, do not concern
+ * the MAAS token (lifecycle 3.4).
  */
 const OF_THE_TOKEN: readonly SiteProbe["checks"][number]["name"][] = ["reachable", "clock", "token", "rights"];
 
@@ -73,7 +74,7 @@ export async function mustBeUsable(deps: ApiDependencies, site: MaasSite, token:
 
 const failedOf = (probe: SiteProbe): SiteProbe["checks"] => probe.checks.filter(({ status }) => status === "failed");
 
-/** Secrets are written before their paths, so that a path in the database never refers to a missing secret. */
+/** The hub writes secrets before their paths, so that a path in the database never refers to a missing secret. */
 async function storeCredentials(deps: ApiDependencies, siteId: SiteId, body: SiteCredentials): Promise<SecretPaths> {
   const paths: SecretPaths = {};
   if (body.maas_token !== undefined) {
@@ -109,8 +110,8 @@ function credentialsCheck(site: MaasSite): SiteProbe["checks"][number] {
 }
 
 /**
- * Finds other sites of the same region. Two sites of one region may be older than the rule against such pairs. Muster may also have been unable to
- * see the common region when the second site was created.
+ * Finds other sites of the site's MAAS region. Two sites of one region may have been created before hubs refused a second site of a region. Muster
+ * may also have been unable to see that two sites have one region when the second site was created.
  */
 async function soleCheck(
   deps: ApiDependencies,

@@ -14,9 +14,9 @@ import { mustBeUsable } from "./site-credentials.ts";
 import { mustBeAllowed, mustBeSoleAtAddress } from "./sole-region.ts";
 
 /**
- * Gives a site the new name, port or TLS of its region while the site's nodes are in service, when `leaveRegion` would refuse. The client of this
- * route must send the site's MAAS token again, because the hub sends no stored token to a new address (lifecycle 3.5). A move of a site changes only
- * the address of its MAAS region: running workflows continue, and the watcher continues to read events at its stored position.
+ * Gives a site the new address of its MAAS region, e.g. another name, port or TLS, while the site's nodes are in service. The client of
+ * `moveMaasSite` must send the site's MAAS token again, because the hub sends no stored token to a new address (lifecycle 3.5). A move of a site
+ * changes only the address of its MAAS region: running workflows continue, and the watcher continues to read events at its stored position.
  */
 const moveMaasSite = writeRoute({
   operationId: "moveMaasSite",
@@ -40,11 +40,11 @@ const moveMaasSite = writeRoute({
     return { from: site.apiBaseUrl, version };
   },
   write: async ({ params, body }, tx, { from, version }) => {
-    // The move of a site to another address locks the site before the addresses of sites, in the same order as updateMaasSite, so that the two cannot
-    // deadlock.
+    // `moveMaasSite` locks the site before the addresses of all sites, in the order of `updateMaasSite`, so that the two routes cannot deadlock.
     await lockSite(tx, params.id);
     await mustBeSoleAtAddress(tx, { id: params.id, apiBaseUrl: body.api_base_url }, "/api_base_url");
-    // The site's version must not have changed since the token was tried: a token that was written meanwhile was tried only at the old address.
+    // The site's version must not have changed since the hub tested the token, because a token that was written meanwhile was tested only at the old
+    // address.
     const site = await changeSite(tx, params.id, version, { apiBaseUrl: body.api_base_url });
     if (site === null)
       throw new ApiError(
@@ -68,7 +68,7 @@ async function mustBeItsToken({ secrets }: ApiDependencies, site: MaasSite, said
   );
 }
 
-/** An answer names at most this many differences between the region at the new address and the known region. */
+/** An error names at most this many differences between the MAAS region at the new address and the region that Muster knows. */
 const NAMED = 5;
 
 async function mustBeItsRegion(deps: ApiDependencies, site: MaasSite, address: string, token: Secret): Promise<void> {

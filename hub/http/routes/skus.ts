@@ -90,7 +90,7 @@ const getSku = readRoute({
   },
 });
 
-/** Only `updateSku` can enable a disabled SKU again. A node keeps the SKU's values from the time of its onboarding. */
+/** Only `updateSku` can enable a disabled SKU again. A node keeps the values that its SKU had at the time of the node's onboarding. */
 const updateSku = writeRoute({
   operationId: "updateSku",
   method: "PATCH",

@@ -9,8 +9,8 @@ import { hostFault } from "../../outbound/forbidden-address.ts";
 import type { ApiDependencies } from "../deps.ts";
 
 /**
- * A region may be only one site (lifecycle 3.1). Two sites of one region would both watch and judge the region's machines, and two onboardings might
- * take the same machine. Differences within a region belong into profiles (lifecycle 3.6).
+ * A MAAS region may belong to only one site (lifecycle 3.1). Two sites of one region would both watch and judge the region's machines, and two
+ * onboardings might take the same machine. Differences within a MAAS region belong into the profiles of one site (lifecycle 3.6).
  */
 const ADVICE = "Use profiles of one site for differences within a region.";
 
@@ -24,8 +24,8 @@ export function mustBeAllowed(apiBaseUrl: string, pointer: string): void {
 }
 
 /**
- * Refuses an address that another site has, however it is spelt, and reserves it for the caller until the transaction ends. `pointer` names the field
- * of the request that takes the address.
+ * Refuses an address of a region that another site has in any spelling, and reserves the address for the caller until the transaction ends. `pointer`
+ * names the field of the request that takes the address.
  */
 export async function mustBeSoleAtAddress(
   tx: Tx,
@@ -39,8 +39,8 @@ export async function mustBeSoleAtAddress(
 }
 
 /**
- * Refuses the first token of a site whose region is another site under a different name or address. A site without a token can do nothing in its
- * region.
+ * Refuses the first MAAS token of a site whose region already belongs to another site under a different name or address. A site without a MAAS token
+ * can do nothing in its region.
  */
 export async function mustBeSoleInRegion(deps: ApiDependencies, site: MaasSite, token: Secret): Promise<void> {
   const [other] = await othersOfRegion(deps, site, token);
@@ -62,9 +62,9 @@ function isOthers(other: RegionInUse["site"], pointer: string, unless = ""): Api
 }
 
 /**
- * Finds other sites of the given site's region. Two sites are of one region if they have the same address. They are also of one region if the newest
- * event that Muster read from the one exists in the other with the same content. Only the same region or a copy of it can have the newest event that
- * Muster read. MAAS errors are never thrown; a site that cannot be compared is left out.
+ * Finds other sites of the given site's MAAS region. Two sites are of one region if they have the same address. Another site is also of the region if
+ * the newest event that Muster read from that site exists, with its content, at the given site's address. Only the region from which Muster read an
+ * event, or a copy of that region, can have the event. `othersOfRegion` throws no MAAS error, and leaves out a site that it cannot compare.
  */
 export async function othersOfRegion(
   deps: ApiDependencies,

@@ -27,7 +27,9 @@ export const toWebhook = (
   updated_at: row.updatedAt.toISOString(),
 });
 
-/** The path and query of a webhook's URL often contain a key. Neither the audit nor a user with only read access may see this key. */
+/**
+ * The path and query of a webhook's URL often contain a key. Neither the audit nor a user with only read access may see the key in a webhook's URL.
+ */
 export const originOf = (url: string): string => new URL(url).origin;
 
 function found(row: WebhookRow | null, id: string): WebhookRow {
