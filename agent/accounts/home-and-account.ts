@@ -17,9 +17,10 @@ export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
     const warning = mounts.length === 0 ? "" : ` These mounts would prevent it: ${mounted}.`;
     return cleaningStep("home", home, "planned", `${message}${warning}`, { mounts: mounts.length });
   }
+  const limits = removalLimits(revocation);
   // A grant that was killed may have left a home that it was making.
-  await system.removeConfined(unfinishedHome(home), removalLimits(revocation));
-  const removal = await system.removeConfined(home, removalLimits(revocation));
+  await system.removeConfined(unfinishedHome(home), limits);
+  const removal = await system.removeConfined(home, limits);
   const evidence = {
     removed: removal.removed,
     unlocked: removal.unlocked,

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { System } from "../system/system.ts";
-import { removalLimits } from "./removal.ts";
-import { cleaningStep, messageOf, namesIn } from "./step.ts";
-import { ownsUid, type Revocation, type RevokeStep, type Tenant } from "./tenant.ts";
+import { cleaningStep, messageOf } from "./step.ts";
+import { ownsUid, type Revocation, type RevokeStep } from "./tenant.ts";
 
 const TOOL_TIMEOUT_MS = 30_000;
 /** The kinds of System V IPC objects: the file in `/proc/sysvipc`, its column with the id, and the option of `ipcrm`. */
@@ -53,40 +52,6 @@ export async function removeSysvIpc({ system, tenant, plan }: Revocation): Promi
   return left.length === 0
     ? cleaningStep("sysv_ipc", target, "ok", `${count} objects were removed.`, evidence)
     : cleaningStep("sysv_ipc", target, "failed", `These objects could not be removed: ${left.join(", ")}.`, evidence);
-}
-
-/** The folders in which every user makes shared memory, semaphores and message queues. */
-const POSIX_FOLDERS = ["/dev/shm", "/dev/mqueue"];
-const DEEPEST_SHARED_FOLDER = 16;
-
-export async function removePosixIpc(revocation: Revocation): Promise<RevokeStep> {
-  const { system, tenant, plan } = revocation;
-  const target = POSIX_FOLDERS.join(", ");
-  const found: string[] = [];
-  for (const folder of POSIX_FOLDERS) await addOwnedIn(system, tenant, folder, 0, found);
-  const evidence = { found: found.length };
-  if (plan) return cleaningStep("posix_ipc", target, "planned", `${found.length} objects would be removed.`, evidence);
-  const left: string[] = [];
-  for (const path of found) {
-    const mayRemove = (uid: number): boolean => ownsUid(tenant, uid);
-    const removal = await system.removeConfined(path, { ...removalLimits(revocation), mayRemove });
-    left.push(...removal.left.map((one) => `${one.path}: ${one.reason}`));
-  }
-  return left.length === 0
-    ? cleaningStep("posix_ipc", target, "ok", `${found.length} objects were removed.`, evidence)
-    : cleaningStep("posix_ipc", target, "failed", `These objects could not be removed: ${namesIn(left)}.`, evidence);
-}
-
-/** Adds the topmost paths below a folder that the tenant owns. All of a folder that the tenant owns is removed with it. */
-async function addOwnedIn(system: System, tenant: Tenant, folder: string, depth: number, found: string[]) {
-  for (const name of await system.list(folder)) {
-    const path = `${folder}/${name}`;
-    const entry = await system.entry(path);
-    if (entry === null) continue;
-    if (ownsUid(tenant, entry.uid)) found.push(path);
-    else if (entry.kind === "folder" && depth < DEEPEST_SHARED_FOLDER)
-      await addOwnedIn(system, tenant, path, depth + 1, found);
-  }
 }
 
 /**

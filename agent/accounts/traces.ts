@@ -71,8 +71,9 @@ export async function removeMail(revocation: Revocation): Promise<RevokeStep> {
       evidence,
     );
   const left: string[] = [];
+  const limits = removalLimits(revocation);
   for (const path of present) {
-    const removal = await system.removeConfined(path, removalLimits(revocation));
+    const removal = await system.removeConfined(path, limits);
     left.push(...removal.left.map((one) => `${one.path}: ${one.reason}`));
   }
   return left.length === 0

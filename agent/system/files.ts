@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { chmod, mkdir, open, readdir, readFile, realpath, rename, rm, stat, statfs } from "node:fs/promises";
+import { chmod, mkdir, open, opendir, readdir, readFile, realpath, rename, rm, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 export const isMissing = (error: unknown): boolean =>
@@ -86,6 +86,21 @@ export async function listFolder(folder: string): Promise<string[]> {
     if (isMissing(error)) return [];
     throw error;
   }
+}
+
+/** The names of at most so many entries of a folder, in the order of the disk. A missing folder has none. */
+export async function listSome(folder: string, most: number): Promise<string[]> {
+  const names: string[] = [];
+  try {
+    for await (const { name } of await opendir(folder, { bufferSize: 512 })) {
+      if (names.length >= most) break;
+      names.push(name);
+    }
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+  return names;
 }
 
 /** Returns the bytes that ordinary users may still write to the file system of `folder`. */

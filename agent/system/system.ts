@@ -12,6 +12,7 @@ import {
   freeBytes,
   isPresent,
   listFolder,
+  listSome,
   readText,
   removeFile,
   removeTree,
@@ -52,6 +53,8 @@ export interface System {
   isPresent(path: string): Promise<boolean>;
   /** Returns the sorted names in a folder. For a missing folder the list of names is empty. */
   list(path: string): Promise<string[]>;
+  /** The names of at most `most` entries of a folder, for a folder that a tenant may have filled. */
+  listSome(path: string, most: number): Promise<string[]>;
   /** What is at a path, without following a symbolic link at the path's end. `entry` returns null if nothing is at the path. */
   entry(path: string): Promise<Entry | null>;
   makeHome(path: string, uid: number, gid: number): Promise<void>;
@@ -96,6 +99,7 @@ export function systemAt(root: string, log: Log, program: readonly string[] = ow
     removeTree: (path) => removeTree(root, at(path)),
     isPresent: (path) => isPresent(at(path)),
     list: (path) => listFolder(at(path)),
+    listSome: (path, most) => listSome(at(path), most),
     entry: (path) => entryAt(root, path),
     makeHome: (path, uid, gid) => makeHome(root, path, uid, gid),
     rename: (from, to) => renameFile(at(from), at(to)),

@@ -4,9 +4,10 @@ import { parseAccounts, parseSubIds, usableSubUids } from "../accounts/account-f
 import { type AllocationRecord, readRecord, writeRecord } from "../accounts/allocation-record.ts";
 import type { EndTiming } from "../accounts/end-processes.ts";
 import { removeAccount, removeHome } from "../accounts/home-and-account.ts";
-import { clearKeyrings, removePosixIpc, removeSysvIpc } from "../accounts/ipc.ts";
+import { clearKeyrings, removeSysvIpc } from "../accounts/ipc.ts";
 import { removeAtJobs, removeCrontabs } from "../accounts/jobs.ts";
 import { endLinger, endSessions, endTenantProcesses, lockAccount, removeSudo } from "../accounts/logins.ts";
+import { removePosixIpc } from "../accounts/posix-ipc.ts";
 import { cleaningStep, messageOf } from "../accounts/step.ts";
 import type { Revocation, RevokeStep, RevokeStepName, Tenant } from "../accounts/tenant.ts";
 import { removeMail, removeRuntimeFolder, removeSubIds } from "../accounts/traces.ts";

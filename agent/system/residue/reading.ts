@@ -1,9 +1,9 @@
-import { open, opendir } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ResidueEntry, ResidueTenant } from "../../../shared/residue/snapshot.ts";
 import type { RunTool } from "../exec.ts";
-import { isMissing } from "../files.ts";
+import { isMissing, listSome } from "../files.ts";
 import { entryName } from "./entry-name.ts";
 
 /** The reason why an item cannot be read. Its message reaches an operator. */
@@ -112,16 +112,7 @@ export async function readText(file: string, maxBytes = MAX_TEXT_BYTES): Promise
 
 /** The sorted names in a folder. A folder that is gone has none. A tenant may fill a folder, so a folder with more names makes the item unreadable. */
 export async function listFolder(folder: string, most = MOST_NAMES): Promise<string[]> {
-  const names: string[] = [];
-  try {
-    for await (const { name } of await opendir(folder, { bufferSize: 512 })) {
-      names.push(name);
-      if (names.length > most)
-        throw new Unreadable(`${folder} has more than ${most} names, which is too much to read.`);
-    }
-  } catch (error) {
-    if (isMissing(error)) return [];
-    throw error;
-  }
+  const names = await listSome(folder, most + 1);
+  if (names.length > most) throw new Unreadable(`${folder} has more than ${most} names, which is too much to read.`);
   return names.sort();
 }
