@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { CleaningStep } from "../../shared/tasks/cleaning-step.ts";
 import { gpuDevices } from "./gpu-devices.ts";
 import { needOf } from "./gpu-need.ts";
 import { runningServices } from "./gpu-services.ts";
@@ -227,6 +228,11 @@ describe("a step", () => {
       256,
       ["long", "n"],
     ]);
+  });
+  it("fits its schema with any number of values and any text", () => {
+    const text = `a\u001b\ud800${"x".repeat(2_000)}`;
+    const evidence = Object.fromEntries(Array.from({ length: 40 }, (_none, index) => [`k${index}`, text]));
+    expect(CleaningStep.safeParse(gpuStep("gpu_verify", text, "failed", text, evidence)).error).toBeUndefined();
   });
   it("says how many names it leaves out", () => {
     expect(named(["a", "b", "c"], 2)).toBe("a, b and 1 more");

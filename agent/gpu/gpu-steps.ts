@@ -1,33 +1,21 @@
 import type { CleaningStep } from "../../shared/tasks/cleaning-step.ts";
 import type { GpuStepName } from "../../shared/tasks/gpu-scrub.ts";
+import { cleaningStep } from "../accounts/step.ts";
 
 export type GpuStep = CleaningStep & { readonly step: GpuStepName };
 type Value = string | number | boolean | null;
 
-const MOST_EVIDENCE = 256;
-const MOST_MESSAGE = 512;
-
-const short = (text: string, most: number): string => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
-
-/** Makes a cleaning step whose texts have at most the length that a step may have. */
+/** Makes a cleaning step that fits its schema. A step that does not fit would make the hub refuse the whole result of the cleaning. */
 export const gpuStep = (
   step: GpuStepName,
   target: string,
   outcome: CleaningStep["outcome"],
   message: string,
   evidence: Readonly<Record<string, Value | undefined>> = {},
-): GpuStep => ({
-  step,
-  target,
-  outcome,
-  message: short(message, MOST_MESSAGE),
-  evidence: Object.fromEntries(
-    Object.entries(evidence).flatMap(([name, value]) => {
-      if (value === undefined) return [];
-      return [[name, typeof value === "string" ? short(value, MOST_EVIDENCE) : value]];
-    }),
-  ),
-});
+): GpuStep => {
+  const known = Object.entries(evidence).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
+  return cleaningStep(step, target, outcome, message, Object.fromEntries(known));
+};
 
 /** Joins names for a message, and says how many are left out if there are more than `most`. */
 export function named(names: readonly string[], most = 10): string {

@@ -67,12 +67,20 @@ const CLEAN = [
   `gpu_verify ${PCI(1)} ok`,
 ];
 
+const VERIFY_EVIDENCE = [
+  ...["uuid", "serial", "vbios", "driver", "rung", "memory_total_mib", "memory_used_before_mib"],
+  ...["memory_used_idle_mib", "memory_used_after_mib", "faults_before", "faults_after", "fabric", "settings"],
+  ...["kernel_faults", "on_bus"],
+];
+
 describe("a cleaning of NVIDIA GPUs", () => {
   it("stops, resets, and gives everything back in the reverse order", async () => {
     host = new NvidiaHost({ services: ["nvidia-persistenced", "nvidia-dcgm", "kubelet"], persistence: true });
     host.gpu(0, { used: "70000 MiB", recovery: "Reset", persistence: "Enabled" });
     const done = await scrub({});
     expect(outcomes(done)).toEqual(CLEAN);
+    // The step with the most evidence. A value beyond the number that a step may have would be cut.
+    expect(Object.keys(stepOf(done, "gpu_verify", PCI(0)).evidence)).toEqual(VERIFY_EVIDENCE);
     expect(done.needs).toBe("none");
     expect(host.actions()).toEqual([
       "stop kubelet.service",
