@@ -1,4 +1,4 @@
-/** Decision P6: a database driver must survive connections that are cut at any moment, without an uncaught error or a lost commit. */
+/** A database driver must survive connections that are cut at any moment, without an uncaught error or a lost commit (decision P6). */
 
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -24,7 +24,7 @@ const onUncaught = (error: unknown) => uncaught.push(error);
 
 beforeAll(async () => {
   test = await createTestDatabase();
-  // The pool has one client for each worker: a pool that loses a client at each cut is soon empty.
+  // The connection pool has one client for each worker, so a pool that lost a client at each cut would soon be empty.
   database = openDatabase({ url: test.url, poolSize: WORKERS, applicationName: "cut-me", log: quietLog });
   await database.db.execute(sql`create table cut_test (worker int, number int, primary key (worker, number))`);
   admin = new Client({ connectionString: test.url });
@@ -90,7 +90,7 @@ describe("30 cuts of every connection under load", () => {
     const workers = Array.from({ length: WORKERS }, (_, worker) => runWorker(worker, () => !cutting));
     for (let cut = 0; cut < CUTS; cut += 1) {
       const before = acknowledged.size;
-      // Before each cut, the test waits for new commits, so that the cut hits a working pool.
+      // Before each cut of all connections, the test waits for new commits, so that the cut hits a working connection pool.
       await expect
         .poll(() => acknowledged.size - before, { timeout: 30_000, interval: 5 })
         .toBeGreaterThan(WORKERS * 2);

@@ -24,7 +24,7 @@ const Started = z.object({ url: z.string(), adopted: z.boolean(), version: z.str
 /** The operating system's user `nobody`, or undefined unless the tests run as root. */
 const nobody = process.getuid?.() === 0 ? parsePasswd(await readFile("/etc/passwd", "utf8"), "nobody") : undefined;
 
-/** Whether `nobody`, or the test's own user if it is not root, can enter the folder of `HUB`. The user `nobody` cannot enter /root. */
+/** True if `nobody`, or the test's own user if the test does not run as root, can enter the folder of `HUB`. The user `nobody` cannot enter /root. */
 const runnableByNobody = await canEnter(dirname(HUB), nobody);
 
 const folders: string[] = [];
@@ -59,7 +59,7 @@ async function ask(url: string, sql: string): Promise<unknown[]> {
   }
 }
 
-/** Starts a process that starts or adopts the database and writes rows until it is killed. */
+/** Starts a process that starts or adopts the embedded database and writes rows until the test kills the process. */
 async function spawnHub(options: { stateDir: string; source?: "system" | "npm" }) {
   const child = spawn(process.execPath, [HUB, JSON.stringify(options)], { stdio: ["ignore", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -232,7 +232,7 @@ describe("the launcher", () => {
   });
 });
 
-/** Copies the package into a folder that only the user of the test process can enter, like root's npx cache. */
+/** Copies the npm package of PostgreSQL into a folder that only the user of the test process can enter, like root's npx cache. */
 async function copyPackageWithoutLinks(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "muster package "));
   folders.push(folder);

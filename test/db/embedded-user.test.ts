@@ -39,7 +39,7 @@ const newFolder = async (): Promise<string> => {
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 
 describe.runIf(process.getuid?.() === 0)("the user of a root hub's database", () => {
-  /** A folder with the files of a system's users and groups. */
+  /** Makes a folder with the files of an operating system's users and groups, such as /etc/passwd. */
   async function system(passwd = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n") {
     const root = await newFolder();
     for (const name of ["etc", "run"]) await mkdir(join(root, name));
@@ -106,8 +106,8 @@ describe.runIf(process.getuid?.() === 0)("a cluster that the user nobody ran", (
     await first.stop();
   });
   /**
-   * A PostgreSQL that another user runs on the embedded database's data. The embedded database's start, which the test checks, ends this PostgreSQL.
-   * If the start does not happen, `afterEach` ends this PostgreSQL.
+   * A PostgreSQL server that another user runs on the embedded database's data. The start of the embedded database, which the test checks, ends the
+   * other user's PostgreSQL server. If the embedded database does not start, `afterEach` ends the other user's PostgreSQL server.
    */
   let others: ChildProcess | undefined;
   afterEach(async () => {

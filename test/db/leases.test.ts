@@ -1,4 +1,4 @@
-/** Tests leases and fences. A hub that has lost its database stops its stages in time, and the fence stops a hub that was paused. */
+/** Tests leases and fences. A hub that has lost its database stops its stages in time, and fences make the writes of a paused hub ineffective. */
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -88,7 +88,7 @@ describe("a lease on a workflow", () => {
       return row?.status === "completed" ? row : undefined;
     });
     first.kill("SIGCONT");
-    // When the first hub has completed the workflow `next`, its earlier run of the stage has ended, and the engine has dropped that run's result.
+    // When the paused hub has completed the workflow `next`, its run from before the pause has ended, and the engine has dropped the run's result.
     const next = await insertToy(test.database.db, "hold");
     await second.stop();
     await until("the paused hub works again", async () =>
@@ -129,8 +129,8 @@ describe("a run that has lost its lease without notice", () => {
       workflows: [toyWorkflow([stage])],
       classifyError: () => null,
       log: createLog("info", (line) => logged.push(line)),
-      // The lease is long, so the hub neither renews nor checks it during the test. The stage's run therefore does not learn that its hub lost the
-      // lease.
+      // The workflow's lease is so long that the hub neither renews nor checks the lease during the test. The stage's run does not learn that the hub
+      // has lost the lease.
       leaseSeconds: 3_600,
       drainMs: 10_000,
     });

@@ -84,7 +84,8 @@ it("removes events from the oldest on without a gap, also beside another transac
   await other.query("commit");
   other.release();
   expect(await removing).toMatchObject({ domain_events: 2 });
-  // Event 3 stays as the last outdated event before a recent event. Event 5 stays because its id is higher than the recent event's.
+  // Retention keeps event 3 as the last outdated event before a recent event. Retention keeps event 5 because its id is higher than the recent
+  // event's.
   expect(await left()).toEqual([3, 4, 5, 6]);
 });
 
@@ -172,12 +173,13 @@ it("removes everything about a deleted node, including its last certificate, whi
   const [lately, soon, longAgo] = [await gone(20), await gone(100), await gone(500)];
   await removeOutdated(db, { records: 90, history: 400 });
   expect([await lately(), await soon(), await longAgo()]).toEqual([tables, [], []]);
-  // If finished work is kept longer than the history of nodes, retention removes a deleted node's own row before the rows about the node.
+  // If finished tasks and workflows are kept longer than the history of nodes, retention removes a deleted node's own row before the rows about the
+  // node.
   const [before, after] = [await gone(50), await gone(100)];
   await removeOutdated(db, { records: 90, history: 30 });
   await removeOutdated(db, { records: 90, history: 30 });
   expect(await after()).toEqual([]);
-  // Retention keeps each certificate and task until 90 days after its own end, even after the node's row is gone.
+  // Retention keeps each certificate and task of a node until 90 days after the certificate's or task's end, even without the node's row.
   expect(await before()).toEqual(["node_certificates", "tasks"]);
   await db.execute(sql`update node_certificates set not_after = now() - interval '91 days'`);
   await db.execute(sql`update tasks set finished_at = now() - interval '91 days' where finished_at is not null`);
@@ -332,7 +334,7 @@ it("reads no table completely when there is nothing to remove, and no whole tabl
     const scans = JSON.stringify(rows).match(new RegExp(`"Seq Scan"[^{}]*"Relation Name":"${rule.table}"`, "g")) ?? [];
     if (scans.length > 0) scanned.push(rule.table);
   }
-  // The listed tables have only one row for each node, or for each workflow or batch of existing nodes, so a full scan of them is cheap.
+  // Each table in `ofTheFleet` and `ofOperations` has only one row for each node, workflow or batch, so a full scan of the table is cheap.
   const ofTheFleet = ["node_conditions", "node_inventories", "node_baselines", "agent_sessions", "node_identity_bars"];
   const ofOperations = ["node_onboardings", "node_decommissions", "onboarding_batches"];
   expect(scanned.filter((table) => ![...ofTheFleet, ...ofOperations].includes(table))).toEqual([]);

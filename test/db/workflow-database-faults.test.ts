@@ -1,6 +1,6 @@
 /**
- * Runs the workflow engines of two hubs while connections to the database break during commits. Nothing is lost, and nothing is written twice
- * (decision P2).
+ * Runs the workflow engines of two hubs while connections to the database break during commits. The engines lose no result of a stage, and write no
+ * result twice (decision P2).
  */
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";

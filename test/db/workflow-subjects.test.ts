@@ -22,7 +22,7 @@ beforeEach(async () => {
 });
 afterAll(() => test?.drop());
 
-/** Wraps a transaction so that, before each of its reads, `between` runs and commits in another transaction. */
+/** Wraps a database transaction so that, before each read of the transaction, `between` runs and commits in another transaction. */
 const withReads = (tx: Tx, between: () => Promise<void>): Tx =>
   new Proxy(tx, {
     get(target, name) {

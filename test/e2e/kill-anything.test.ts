@@ -11,7 +11,10 @@ import { until } from "../support/until.ts";
 const HOSTS = demoHosts(8);
 const HUB_KILLS = 6;
 
-/** How long the test keeps MAAS down, in milliseconds. Three attempts of one call take less time, so a stage has to wait for MAAS. */
+/**
+ * How long the test keeps MAAS down, in milliseconds. Three attempts of one call to MAAS take less than eight seconds, so a workflow's stage has to
+ * wait for MAAS.
+ */
 const MAAS_AWAY_MS = 8_000;
 
 describe("kill -9 of the region, of the hub and of agents while eight hosts are onboarded", () => {

@@ -21,8 +21,9 @@ import { freeHubPorts, type HubPorts, startHubProcess } from "../support/hub-pro
 import { until } from "../support/until.ts";
 
 /**
- * A hub is killed at each step of a key rotation, and another hub starts on its database and state folder. A rotation is a sequence of statements in
- * the table `authority_statements`. The test holds the lock for new statements, so that the hub waits at a known place when it is killed.
+ * The test kills a hub at each step of a rotation of the hub's keys, and starts another hub with the same database and state folder. A key rotation
+ * is a sequence of statements in the table `authority_statements`. The test holds the lock for new statements, so that the hub waits at a known place
+ * when the test kills it.
  */
 const AUTHORITY = "/api/v1/admin/authority";
 const folder = mkdtempSync(join(tmpdir(), "muster-kill-rotation-"));
@@ -102,7 +103,7 @@ async function addHost(): Promise<NodeId> {
   return id;
 }
 
-/** Checks that the agent is connected and carries out an order that the hub signs with its current key. */
+/** Checks that the agent is connected and carries out an order that the hub signs with its current order key. */
 async function obeys(): Promise<void> {
   const { task } = await database.database.inTx((tx) =>
     enqueueTask(tx, {
@@ -176,8 +177,8 @@ async function killedInside(request: () => Promise<Answer>): Promise<void> {
   await startHub();
 }
 /**
- * Sends the request, kills the hub as soon as the database has the new statement, and starts another hub. At the time of the kill, the hub may or may
- * not have answered the request.
+ * Sends the request, kills the hub as soon as the database has the new statement about the hub's keys, and starts another hub. At the time of the
+ * kill, the hub may or may not have answered the request.
  */
 async function killedAfter(request: () => Promise<Answer>, count: number): Promise<void> {
   const answer = request().catch(() => null);
@@ -189,8 +190,8 @@ async function killedAfter(request: () => Promise<Answer>, count: number): Promi
   await startHub();
 }
 /**
- * A hub sends the end of a rotation to its hosts only half a minute after that end was written. To skip this half minute, the function moves the
- * times of all statements of rotations back by 31 seconds.
+ * A hub sends the end of a key rotation to its hosts only half a minute after it has written the end. To skip the half minute, the function moves the
+ * times of all statements of key rotations back by 31 seconds.
  */
 const halfMinuteLater = () =>
   db().execute(sql`update authority_statements set created_at = created_at - interval '31 seconds'`);
@@ -235,8 +236,8 @@ describe("kill -9 of the hub during a rotation of its keys", () => {
 
   it("leaves half of the next keys when it comes between the two keys, and the next attempt makes the other half", async () => {
     await killedInside(() => rotate("", "begin-3"));
-    // A rotation stores two new keys, one after the other. The test removes the second key, which leaves the same state as a kill between the two
-    // keys.
+    // A rotation of the hub's keys stores two new keys, one after the other. The test removes the second key, which leaves the state of a kill
+    // between the two keys.
     await secrets.remove(SECRET_PATHS.laterTaskSigningKey(3));
     await kill();
     await startHub();
@@ -256,7 +257,7 @@ describe("kill -9 of the hub during a rotation of its keys", () => {
     await knows(5);
     await obeys();
     expect(await rotate("/finish", "finish-4")).toMatchObject({ body: { generation: 4, phase: "in_force" } });
-    // No host has received the end of the rotation yet.
+    // No host has received the end of the key rotation yet.
     await kill();
     await startHub();
     await obeys();

@@ -24,7 +24,7 @@ const ManualNode = z.looseObject({ node_id: z.string(), bootstrap_command: z.str
 const ReportToken = z.looseObject({ token: z.string() });
 const Decommission = z.looseObject({ decommission_id: z.string() });
 
-/** Files that may contain secrets, with the reason. All other files below the rig's folder are searched. */
+/** Files that may contain secrets, each with the reason. The test searches all other files below `stateDir` for secrets. */
 const KEPT: readonly (readonly [RegExp, string])[] = [
   [/^maas\.(json|log)$/, "MAAS itself"],
   [/^vault-secret-id$/, "the file that the operator gives the hub"],
@@ -194,7 +194,7 @@ describe("every secret of a site, its hosts and its hub", () => {
     vault.seal();
     await asked();
     vault.unseal();
-    // Vault answers as a proxy that repeats the request in its error.
+    // Vault answers like a proxy that repeats the hub's request in its error text.
     vault.failing = new VaultFault(500, [`x-vault-token: ${token}`, power.pass]);
     await asked();
     vault.failing = null;

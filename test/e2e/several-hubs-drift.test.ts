@@ -25,7 +25,7 @@ interface Hub {
   readonly api: HubApi;
 }
 
-/** Lifecycle 6.3, 6.4: another hub completes the pass of a killed hub, and repeats nothing that the killed hub did. */
+/** Another hub completes the reconciler pass of a killed hub, and repeats nothing that the killed hub did (lifecycle 6.3, 6.4). */
 describe("two hubs that watch and reconcile one region, one of them killed during a pass", () => {
   const folder = mkdtempSync(join(tmpdir(), "muster-hubs-drift-"));
   const hubs: Hub[] = [];

@@ -1,4 +1,4 @@
-/** Admission picks the right hosts from mixed queues of several profiles and sites while several hubs admit at once (lifecycle 4.4). */
+/** Tests that admission picks the right hosts from mixed queues of several profiles and sites while several hubs admit at once (lifecycle 4.4). */
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -22,8 +22,8 @@ const byTurn = (a: Host, b: Host): number => a.minute - b.minute || (a.id < b.id
 
 /**
  * Applies the admission rule to one host at a time. A host begins while its profile has fewer busy hosts than the profile's limit. The host's site
- * must also have fewer busy hosts than the largest limit among the profiles with busy or waiting hosts there. The rule skips a host that may not
- * begin yet.
+ * must also have fewer busy hosts than the largest limit among the profiles with busy or waiting hosts there. The admission rule skips a host that
+ * may not begin yet.
  */
 function allowed(hosts: readonly Host[], limits: readonly number[]): Set<string> {
   const admitted = new Set<string>();

@@ -46,7 +46,7 @@ const force = (id: WorkflowId) =>
 const isRetrying = (id: WorkflowId) =>
   sql`exists (select 1 from workflow_events e where e.workflow_id = ${id} and e.status = 'retrying')`;
 
-/** Drives the workflow until its task is queued and the stage has run twice, then calls `change`. */
+/** Returns callbacks that run a workflow until its task is queued and its stage has run twice, and then call `change`. */
 async function untilQueued(mode: AgentMode, change: (id: WorkflowId, nodeId: NodeId) => Promise<void>) {
   const subject = await start(mode);
   let answers = false;
@@ -151,7 +151,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
           .set({ state: "expired", attempts, finishedAt: sql`clock_timestamp()`, errorCode: "deadline_passed" })
           .where(eq(tasks.workflowId, id));
       });
-      // No agent carries out the new tasks that the engine's retries create.
+      // Each new task that the engine's retries create also expires, because no agent carries it out.
       const alone = new Driver(rig.test, driven.kinds, async (id) => {
         await db()
           .update(tasks)

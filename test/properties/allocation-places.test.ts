@@ -1,4 +1,6 @@
-/** Requests for a free node that arrive together at two hubs take different nodes, and a request is refused only if no node is left. */
+/**
+ * Tests that allocation requests which arrive together at two hubs get different nodes, and that the hubs refuse a request only if no node is free.
+ */
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -29,9 +31,12 @@ afterAll(async () => {
   await api?.close();
 });
 
-/** A node of the fleet: free, or with the reason why it is not. */
+/** The state of a node: free, or the reason why the node is not free. */
 const Node = fc.constantFrom("free", "free", "cordoned", "unready");
-/** A request: at one of the two hubs, for a free node or for the first node by name. A request may give up at its end, as a cut connection does. */
+/**
+ * An allocation request at one of the two hubs, for any free node or by name for the first node. An allocation request may give up at its end, as
+ * with a cut connection.
+ */
 const Request = fc.record({
   hub: fc.constantFrom(0, 1),
   byName: fc.boolean(),

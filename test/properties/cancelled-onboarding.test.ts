@@ -79,7 +79,7 @@ function expectTold(
   expect(end.failureMessage).toContain(`(${machine.systemId}) stays 'Deployed' in MAAS. ${whose}`);
   expect(end.nextAction).toMatch(/release/);
 }
-/** Renames the MAAS user and the owner of all its machines, as MAAS does. */
+/** Renames the MAAS user, and with it the owner of all the user's machines, as MAAS does. */
 function renameUser(to: string): void {
   const { users, machines } = rig.maas.sim.region.state;
   const [user] = users;
@@ -124,7 +124,7 @@ describe("an onboarding that is cancelled after the deploy", () => {
     expect(await nodeOf(nodeId)).toMatchObject({ status: "quarantined" });
     expect(await waysIn(nodeId)).toEqual(NONE);
     expect(machine.status).toBe(6);
-    // The test simulates that the gateway ends the sessions of revoked certificates.
+    // The test simulates that the hub's gateway ends the sessions of agents with revoked certificates.
     await setConnected(rig, nodeId, false);
     await forcedThrough(nodeId, "drain");
     await forcedThrough(nodeId, "remove");
@@ -184,7 +184,7 @@ describe("an onboarding whose machine has another owner name in MAAS", () => {
 });
 
 describe("a node left in enrolling", () => {
-  /** Makes a state that an older hub left: the onboarding is over, the node is still `enrolling`, and its agent may be connected. */
+  /** Makes a state that an older hub could leave: the onboarding has ended, the node is still `enrolling`, and the node's agent may be connected. */
   async function leftEnrolling(n: number) {
     const left = await cancelledAt("wait_for_hardware_sync_healthy", n, withAgent);
     await db().update(nodes).set({ status: "enrolling" }).where(eq(nodes.id, left.nodeId));

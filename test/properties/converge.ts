@@ -12,22 +12,22 @@ export interface Trouble {
   arm(craft: Stagecraft, row: WorkflowRow): boolean;
   /** `runWithTrouble` calls `lift` when the workflow has left the stage or ended. `lift` returns true if the fault did happen. */
   lift(craft: Stagecraft, row: WorkflowRow): boolean;
-  /** The failure classes with which the run may end. If `endsIn` is empty, the run must complete by itself. */
+  /** The failure classes with which the disturbed workflow may end. If `endsIn` is empty, the workflow must complete by itself. */
   readonly endsIn: readonly FailureClass[];
 }
 
 export interface Told {
   readonly subject: Subject;
   readonly driver: Driver;
-  /** True if the fault happened during the run. */
+  /** True if the fault happened while the workflow ran. */
   readonly met: boolean;
-  /** The workflow's row when the workflow first ended, or when the test stopped because the fault did not happen. */
+  /** The workflow's row when the workflow first ended, or when the test abandoned the workflow because the fault did not happen. */
   readonly end: WorkflowRow;
 }
 
 /**
  * Starts a workflow, arms the fault at the stage, and runs one stage after another until the workflow ends. If the stage ends without the fault, the
- * function abandons the workflow, because another test covers the undisturbed run.
+ * function abandons the workflow, because another test covers undisturbed workflows.
  */
 export async function runWithTrouble(
   craft: Stagecraft,
@@ -57,7 +57,7 @@ export async function runWithTrouble(
   return { subject, driver, met, end };
 }
 
-/** Ends the workflow's row, so that no hub works on the row and no other workflow waits for its subjects. */
+/** Marks the workflow as cancelled and frees its subjects, so that no hub runs the workflow and no other workflow waits for a subject. */
 async function leave(craft: Stagecraft, { id, status, failureMessage }: WorkflowRow): Promise<void> {
   expect(status, failureMessage ?? "").toMatch(/^(running|completed)$/);
   const { db } = craft.rig.test.database;
@@ -68,7 +68,7 @@ async function leave(craft: Stagecraft, { id, status, failureMessage }: Workflow
     .where(eq(workflows.id, id));
 }
 
-/** Expects that a failed row says everything that an operator needs (lifecycle 4.12). */
+/** Expects that the row of a failed workflow says everything that an operator needs (lifecycle 4.12). */
 export function expectExplained(craft: Stagecraft, row: WorkflowRow, endsIn: readonly FailureClass[]): void {
   expect(row.status).toMatch(/^failed_/);
   expect(endsIn, `${row.failureClass}/${row.failureCode}: ${row.failureMessage}`).toContain(row.failureClass);
@@ -85,7 +85,7 @@ export function expectExplained(craft: Stagecraft, row: WorkflowRow, endsIn: rea
 export const nextVerbOf = (row: WorkflowRow) =>
   ruleOf({ class: row.failureClass, code: row.failureCode, evidence: row.evidence } as Failure).nextVerb;
 
-/** Acts as an operator would: first the verb that the failure recommends, then a clean restart if that verb did not help. */
+/** Recovers a workflow as an operator would: first by the verb that the failure recommends, then by a clean restart if the verb did not help. */
 export async function recover(told: Told): Promise<WorkflowRow> {
   const { driver, subject } = told;
   let row = told.end;
@@ -97,8 +97,8 @@ export async function recover(told: Told): Promise<WorkflowRow> {
 }
 
 /**
- * Expects that the workflow completed. MAAS must count no more commissions, and no more deploys without a release or abort, than in an undisturbed
- * run.
+ * Expects that the workflow completed. The simulated MAAS must count no more commissions, and no more deploys without a release or abort, than in an
+ * undisturbed workflow.
  */
 export async function expectConverged(
   craft: Stagecraft,
@@ -118,9 +118,7 @@ export async function expectConverged(
   expect(kept, await driver.story(subject.id)).toBeLessThanOrEqual(released === "by us" ? wanted : wanted + 1);
 }
 
-/**
- * Counts the generated cases and prints the totals at the end of each file. Every case whose fault happened has converged, or its test has failed.
- */
+/** Counts the cases of a test file and prints the totals at the end: the cases whose fault happened, and the cases whose fault did not. */
 export class Tally {
   #met = 0;
   #notMet = 0;

@@ -18,7 +18,7 @@ afterAll(() => rig?.close());
 const db = () => rig.test.database.db;
 const start = (profileId?: ProfileId) => rig.start(++boxes, profileId);
 
-/** Makes a driver that passes the workflow's current row to `play` before each run of a stage. */
+/** Makes a `Driver`, which runs a workflow stage by stage and passes the workflow's current row to `play` before each run. */
 const driverWith = (play: (row: WorkflowRow) => Promise<unknown>): Driver =>
   new Driver(rig.test, workflowsOf(rig.services), async (id) => {
     const row = await readWorkflow(db(), id);
@@ -33,7 +33,7 @@ const ageUndoing = (id: WorkflowId, seconds: number) =>
         to_jsonb((${workflows.compensation} ->> 'startedAt')::timestamptz - make_interval(secs => ${seconds})))`,
     })
     .where(and(eq(workflows.id, id), sql`${workflows.compensation} ->> 'startedAt' is not null`));
-/** Moves the time of the entry into the stage, and the stage's deadline, into the past. */
+/** Moves the time when the workflow entered its stage, and the stage's deadline, into the past. */
 const age = (id: WorkflowId, seconds: number) =>
   db()
     .update(workflows)

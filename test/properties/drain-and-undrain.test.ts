@@ -13,8 +13,8 @@ import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-ri
 import { Driver } from "./drive.ts";
 
 /**
- * A host admits logins according to its node's state. A drain closes the host for logins. Cancelling the drain opens the host for logins again. The
- * agent must close the host before it opens the host again.
+ * A host admits logins according to its node's state. A drain closes the host for logins. Cancelling the drain opens the host for logins again. After
+ * a cancelled drain, the agent must have closed the host before it opens the host.
  */
 let rig: OnboardingRig;
 let started = 0;
@@ -44,7 +44,7 @@ async function drainAgain(nodeId: NodeId): Promise<WorkflowId> {
   return created.decommission_id;
 }
 
-/** Drives the workflow, one run of its stages after another, until the drain's task is queued. */
+/** Runs one stage of the workflow after another, until the drain's task is queued. */
 async function untilTask(driven: Driver, id: WorkflowId): Promise<void> {
   for (let looks = 0; looks < 10; looks += 1) {
     const open = await db().select().from(tasks).where(eq(tasks.workflowId, id));
@@ -141,7 +141,7 @@ describe("a forced drain", () => {
     await ends(patient, CANCELLED);
     const forced = await offered(nodeId);
     expect(forced).toMatchObject({ type: "node.drain", input: FORCED });
-    // Further runs of the stage do not replace the forced drain task by another one.
+    // Further runs of the drain's stage do not replace the forced drain task by another task.
     for (let looks = 0; looks < 3; looks += 1) await driven.step(id);
     await ends(forced, DRAINED);
     expect((await driven.drive(id)).status).toBe("completed");
@@ -155,8 +155,8 @@ describe("a forced drain", () => {
     await force(id);
     expect((await driven.drive(id)).status).toBe("completed");
     expect(await statusOf(nodeId)).toBe("retired");
-    // When the agent returns, the hub first tells it that its old drain is over, and the agent opens the host. After the end of the old drain, the
-    // hub offers the agent the forced drain.
+    // When the agent returns, the hub first tells the agent that its old drain is cancelled, and the agent opens the host. After the end of the old
+    // drain, the hub offers the forced drain to the agent.
     await ends(patient, CANCELLED);
     const forced = await offered(nodeId);
     expect(forced).toMatchObject({ type: "node.drain", input: FORCED });
@@ -174,7 +174,7 @@ it("the cancel of a drain restores the status from before a lost operation", asy
   );
   const first = await drainAgain(nodeId);
   await untilTask(driven, first);
-  // The test makes a state that no path of the hub leaves: the operation is over, but its node still has the status `draining`.
+  // The test makes a state that no code of the hub leaves: the drain has ended, but its node still has the status `draining`.
   await db().update(workflows).set({ status: "cancelled" }).where(eq(workflows.id, first));
   await db().delete(workflowSubjects).where(eq(workflowSubjects.workflowId, first));
   expect(await statusOf(nodeId)).toBe("draining");

@@ -14,8 +14,8 @@ import type { WorkflowId } from "../../shared/ids.ts";
 import type { TestDatabase } from "../support/database.ts";
 
 /**
- * A hub's claim of a workflow, with which the hub runs the present stage once. `commit` stores the result of `run`. If nobody calls `commit`, the
- * result is lost, as when the hub dies.
+ * A hub's claim of a workflow, with which the hub runs the workflow's present stage once. The method `commit` stores the result of `run`. If nobody
+ * calls `commit`, the result of the stage is lost, as when the hub dies.
  */
 export interface Look {
   readonly row: ClaimedWorkflow;
@@ -30,7 +30,7 @@ export const plainly: Interrupt = async (look) => {
 
 /**
  * Simulates the wait of a workflow while MAAS or the secret store is away. The timestamps of the workflow move into the past by the planned wait.
- * After twelve runs, which take more than five minutes, the timestamps move by ten times the planned wait, so that a long outage takes few runs.
+ * After twelve runs of the waiting stage, the timestamps move by ten times the planned wait, so that a long outage takes few runs.
  */
 const passAbsence = (db: TestDatabase["database"]["db"], id: WorkflowId) =>
   db.execute(sql`
@@ -48,19 +48,19 @@ const passAbsence = (db: TestDatabase["database"]["db"], id: WorkflowId) =>
           ((compensation ->> 'startedAt')::timestamptz - waits.for) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end
     from waits where w.id = waits.id`);
 
-/** No workflow needs more than `MOST_RUNS` runs of its stages, even with faults. */
+/** No workflow of the tests needs more than `MOST_RUNS` runs of its stages, even with faults. */
 const MOST_RUNS = 2000;
 
 /**
- * Drives workflows through the engine's own steps, one run of a stage at a time. The driver does not wait for real time: it makes each row due at
- * once.
+ * Runs workflows through the engine's own steps, one run of a stage at a time. A `Driver` does not wait for real time: it makes each workflow's row
+ * due at once.
  */
 export class Driver {
   readonly kinds: readonly Workflow[];
   readonly #test: TestDatabase;
   readonly #play: (id: WorkflowId) => Promise<void>;
 
-  /** `play` simulates what MAAS and the agent do between two runs of a stage. */
+  /** The function `play` simulates what MAAS and the agent do between two runs of a stage. */
   constructor(test: TestDatabase, kinds: readonly Workflow[], play: (id: WorkflowId) => Promise<void>) {
     this.#test = test;
     this.kinds = kinds;
@@ -114,14 +114,14 @@ export class Driver {
     await plainly(await this.claim(id));
   }
 
-  /** Drives the workflow until it ends. The callback `at` decides how each run of a stage goes. The driver stops when `at` returns null. */
+  /** Runs the workflow until it ends. The callback `at` decides how each run of a stage goes. When `at` returns null, the method `drive` stops. */
   async drive(id: WorkflowId, at: (row: WorkflowRow) => Interrupt | null = () => plainly): Promise<WorkflowRow> {
     for (let runs = 0; runs < MOST_RUNS; runs += 1) {
       const row = await readWorkflow(this.#db, id);
       if (row === null) throw new Error("the row is gone");
       if (isEnded(row.status)) return row;
       if (row.status === "pending") {
-        // After the admission, the loop reads the row again, so that it calls `at` also for the first run of the first stage.
+        // After the workflow's admission, the loop reads the row once more, so that it calls `at` also for the first run of the first stage.
         await this.#admit(id);
         continue;
       }
@@ -130,7 +130,7 @@ export class Driver {
       if (interrupt === null) return row;
       await interrupt(await this.claim(id));
       await passAbsence(this.#db, id);
-      // The simulated region runs in the test's own process and works by timers. The pause after each run of a stage lets the timers of the region
+      // The simulated MAAS region runs in the test's own process and works by timers. The pause after each run of a stage lets the region's timers
       // fire.
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -146,7 +146,7 @@ export class Driver {
     await this.#test.database.inTx((tx) => applyVerb(tx, this.kinds, { workflowId, verb, ...who }));
   }
 
-  /** Returns everything that happened to the row, for the message of a failed assertion. */
+  /** Returns everything that happened to the workflow, for the message of a failed assertion. */
   async story(id: WorkflowId): Promise<string> {
     const events = await listStageEvents(this.#db, id);
     return events.map((event) => `${event.stage} ${event.status}: ${event.message}`).join("\n");

@@ -142,7 +142,8 @@ describe("the runner", () => {
       toyStage("one", async () => {
         looks += 1;
         if (looks === 3) return { kind: "done", message: "seen" };
-        // With its first wait, the workflow subscribes to the wake-up. During the second run of the stage the wake-up comes just before the commit.
+        // With its first wait, the workflow subscribes to the key `thing`. During the second run of the stage, the wake-up for `thing` comes just
+        // before the commit.
         if (looks === 2) await wakeWorkflows(engine.db(), ["thing"]);
         return { kind: "wait", reason: "the thing", seconds: 50, on: "thing" };
       }),
@@ -161,8 +162,8 @@ describe("the runner", () => {
       ),
     ]);
     const id = await insertToy(engine.db(), "one");
-    // A runner soon runs a stage again when its workflow starts to wait for a key. The test sets the key beforehand, so that only the wake-up causes
-    // the second run.
+    // A runner soon repeats a stage when the stage's workflow starts to wait for a key. The test sets the key before the first run, so that only the
+    // wake-up causes the second run.
     await engine.db().update(workflows).set({ waitOn: "thing" }).where(eq(workflows.id, id));
     engine.run(workflow, { databaseUrl: engine.url(), pollMs: 3_600_000 });
     await until("the first run is over", async () => {

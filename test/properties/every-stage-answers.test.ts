@@ -5,8 +5,8 @@ import { expectConverged, expectExplained, recover, runWithTrouble, Tally, type 
 import { countedOf, FAULT_CASES, type Stagecraft, setStage } from "./scenarios.ts";
 
 /**
- * Each request that a stage makes to MAAS is answered wrongly once. In the first run the fault hits the stage's first request, in the next run the
- * second, and so on for all requests. The tests for a new stage or a new request need no further code.
+ * The tests make MAAS answer each request of each workflow stage wrongly once. In the first workflow the fault hits the stage's first request to
+ * MAAS, in the second workflow the second request, and so on. The tests cover a new stage or a new request to MAAS without further code.
  */
 interface Answer {
   readonly kind: FaultKind;
@@ -18,7 +18,7 @@ const ANSWERS: Record<string, Answer> = {
   "503": { kind: "status", code: 503, body: "Service Unavailable", endsIn: [] },
   "409 with Retry-After": { kind: "conflict_html_retry_after", endsIn: [] },
   // A 409 without Retry-After means that MAAS refuses the call because of the object's state. If the stage cannot tell why MAAS refused, a person
-  // decides. A deploy whose events cannot be read counts as finally failed (lifecycle 4.6).
+  // decides. The hub treats a failed deploy whose events it cannot read as failed for good (lifecycle 4.6).
   "409 without Retry-After": {
     kind: "status",
     code: 409,

@@ -23,7 +23,7 @@ import {
   setStage,
 } from "./scenarios.ts";
 
-/** Each stage of each workflow meets each lasting change that a person or an outage makes while the workflow is at that stage. */
+/** For each stage of each workflow, the tests make each lasting change that a person or an outage can make during the stage. */
 let craft: Stagecraft;
 const tally = new Tally();
 beforeAll(async () => {
@@ -41,8 +41,8 @@ afterAll(async () => {
 const AMBIGUOUS = ["state_ambiguity", "deploy_cloud_init_failure"] as const satisfies readonly FailureClass[];
 
 /**
- * Makes a fault that consists in a change of the workflow's machine in MAAS. The function `change` makes the change and returns a function that
- * undoes it, or null if the machine cannot be changed in this way.
+ * Makes a fault that consists in a change of the workflow's machine in MAAS. The function `change` changes the machine and returns a function that
+ * undoes the change, or null if the change is not possible.
  */
 const ofMachine = (change: (machine: Machine) => (() => void) | null): Trouble => {
   let right: (() => void) | null = null;
@@ -51,7 +51,7 @@ const ofMachine = (change: (machine: Machine) => (() => void) | null): Trouble =
     arm({ rig }, row) {
       const machine = machineOf(rig, row);
       if (machine === undefined) return false;
-      // The simulated region first finishes its pending transitions, so that none of them interferes with the change.
+      // The simulated region first finishes the machine's pending transitions, so that no transition interferes with the change.
       rig.maas.sim.region.settle(machine);
       right = change(machine);
       return right !== null;
@@ -98,8 +98,8 @@ const locked = (): Trouble =>
   });
 
 /**
- * Deletes the machine from MAAS. With `recreated`, the machine enlists again under a new id, as after a network boot. If a scenario cannot use a new
- * machine, the test restores the old record, as a restore from a backup would.
+ * Deletes the machine from MAAS. With `recreated`, the host then appears in MAAS as a machine with a new id, as after a network boot. If a scenario
+ * cannot use a new machine, the test restores the deleted machine, as a restore of MAAS from a backup would.
  */
 const vanished = (recreated: boolean, scenario: Scenario): Trouble => {
   let restore = (): void => {};
@@ -202,7 +202,7 @@ describe.each(FAULT_CASES)("$stage of $scenario.name", ({ scenario, stage }) => 
         before = countedOf(craft.rig, row);
         return armed;
       },
-      // The machine stays with the other user until the operator has tried all verbs.
+      // The machine in MAAS belongs to the other user until the operator has tried all verbs.
       lift: () => true,
     });
     if (told.met) {

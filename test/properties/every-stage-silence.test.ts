@@ -3,15 +3,15 @@ import { expectConverged, recover, runWithTrouble, Tally, type Trouble } from ".
 import { countedOf, FAULT_CASES, type Stagecraft, setStage } from "./scenarios.ts";
 
 /**
- * The tests let each request that a stage makes to MAAS stay unanswered once. Either the request is lost, or MAAS carries the request out and the
- * answer is lost.
+ * The tests let each request that a workflow's stage makes to MAAS stay unanswered once. Either the request to MAAS is lost, or MAAS carries the
+ * request out and its answer is lost.
  */
 const SILENCES = {
   "is never received": "timeout_before",
   "is accepted and not answered": "timeout_after_accept",
 } as const;
 const MOST_REQUESTS = 40;
-/** The timeouts are longer than any request to the simulated region, and short enough to keep the suite fast. */
+/** The timeouts for requests to MAAS are longer than any request to the simulated region takes, and short enough to keep the suite fast. */
 const PATIENCE = { quickMs: 300, slowMs: 300 };
 
 let craft: Stagecraft;

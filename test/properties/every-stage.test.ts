@@ -9,8 +9,8 @@ import { type Driver, type Interrupt, plainly } from "./drive.ts";
 import { countedOf, SCENARIOS, STAGE_CASES, type Stagecraft, setStage } from "./scenarios.ts";
 
 /**
- * Interrupts every stage of every workflow in every way in which a kill or a lost lease can. The test also covers a new stage without further code.
- * Each case must end like an uninterrupted run, and each effect outside the database must happen once.
+ * Interrupts every stage of every workflow in every way in which a kill or a lost lease can. The tests also cover a new stage without further code.
+ * Each interrupted workflow must end like an uninterrupted one, and each effect outside the database must happen once.
  */
 let craft: Stagecraft;
 const tally = new Tally();

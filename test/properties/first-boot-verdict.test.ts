@@ -14,10 +14,10 @@ import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboardi
 import { nextVerbOf } from "./converge.ts";
 import { Driver } from "./drive.ts";
 
-/** An onboarding judges the conditions that the agent reports about the parts of the first boot (lifecycle 9). */
+/** Tests how an onboarding judges the conditions that the agent reports about the parts of the first boot (lifecycle 9). */
 let rig: OnboardingRig;
 let driver: Driver;
-/** The agent reports the conditions in `says` with each signal. */
+/** The simulated agent reports the conditions in `says` with each readiness signal. */
 let says: Readonly<Record<string, ConditionStatus>>;
 let observedAt: () => Date;
 beforeEach(async () => {

@@ -8,7 +8,7 @@ import { newTaskId } from "../fakes/hub/orders.ts";
 const PROGRAM = join(import.meta.dirname, "../support/gpu-scrub-process.ts");
 const SERVICES = ["nvidia-persistenced", "nvidia-fabricmanager"];
 const MODULES = ["nvidia", "nvidia_modeset"];
-/** The text of /proc/modules. */
+/** The text of /proc/modules on the simulated GPU host. */
 const LOADED = `nvidia_modeset 1814528 0 - Live 0x0 (OE)\nnvidia 56717312 1 nvidia_modeset, Live 0x0 (OE)\n`;
 
 let host: NvidiaHost;
@@ -20,7 +20,7 @@ const freshHost = (): NvidiaHost => {
   return made;
 };
 
-/** Cleans the GPUs in a process of its own, which a tool may kill. Returns whether the process was killed. */
+/** Runs the GPU cleaning in its own process, which a simulated tool may kill. Returns true if the tool killed the process. */
 function clean(killAt: string): boolean {
   host.state("kill-at", killAt);
   const { signal, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, host.root, newTaskId()], {
@@ -32,7 +32,10 @@ function clean(killAt: string): boolean {
 
 const count = (action: string): number => host.actions().filter((one) => one === action).length;
 
-/** Everything is as before the cleaning, and nothing was started or loaded more often than it was stopped or unloaded. */
+/**
+ * Expects that all services and kernel modules are as before the cleaning. Each service started as often as it stopped, and each kernel module was
+ * loaded as often as unloaded.
+ */
 function expectAllBack(at: string): void {
   expect(host.running(), at).toEqual(SERVICES);
   expect(host.modules(), at).toEqual(MODULES);

@@ -5,8 +5,7 @@ import { type Driver, plainly } from "./drive.ts";
 import { countedOf, type Scenario, STAGE_CASES, type Stagecraft, type Subject, setStage } from "./scenarios.ts";
 
 /**
- * During an upgrade of MAAS, hosts at every stage wait and then continue without an operator (lifecycle 4.6, with the corrections of the decisions
- * made after it).
+ * During an upgrade of MAAS, workflows at every stage wait and then continue without an operator (lifecycle 4.6, as corrected by later decisions).
  */
 const UPGRADE_SECONDS = 300;
 
@@ -52,12 +51,12 @@ describe("hosts at every stage of every operation that asks MAAS", () => {
       if (row.status !== "running") continue;
       waited.push(row.stage);
       expect(row.waitReason, told).toContain("MAAS to answer again (maas_unavailable): unavailable since");
-      // The engine runs the waiting stage less often, down to once a minute for each workflow, so that hubs do not overload a region that starts up.
+      // While MAAS is away, the engine runs a waiting stage less and less often, so that hubs do not overload a region that starts up.
       expect(absenceOf(row)?.looks ?? 0, told).toBeGreaterThanOrEqual(8);
       expect(absenceOf(row)?.looks ?? 0, told).toBeLessThanOrEqual(20);
       expect(row.attempt, told).toBe(1);
     }
-    // During the outage, a stage that makes no request to MAAS completes. Its workflow waits at the next stage that makes a request.
+    // During the outage of MAAS, a stage without a request to MAAS completes, and its workflow waits at the next stage with such a request.
     expect(new Set(waited).size).toBeGreaterThanOrEqual(15);
     rig.maas.sim.faults.clear();
     for (const { scenario, subject, driver, stage } of hosts) {

@@ -71,7 +71,7 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
         .from(nodeConditions)
         .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, "network.roce")))
     )[0];
-  /** Returns the node as the API shows it, in the list for schedulers and in detail. */
+  /** Returns the node's status, its condition `network.roce`, and whether that condition keeps new work off the node. */
   const shown = async (id: NodeId) => {
     const [row] = await listNodeRows(db(), { id }, { limit: 1, after: null });
     if (row === undefined) throw new Error("no such node");
@@ -118,7 +118,10 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
     expect([staticOf(systemId), await roceOf(again.nodeId)]).toEqual([[], undefined]);
   });
 
-  /** Problems for which the onboarding cannot set the address of the first RoCE row in MAAS. The function that `make` returns removes the problem. */
+  /**
+   * Problems for which the onboarding cannot set the address of the first RoCE row in MAAS. The function `make` creates a problem and returns a
+   * function that removes it.
+   */
   const TROUBLES = {
     "an interface that the machine lacks": {
       says: /^1 of 2 RoCE addresses are set\. Not set: ens99f9 172\.30\S+: the machine has no such interface/,
@@ -205,7 +208,7 @@ describe("a host that was removed", () => {
     const begun = await release(first.nodeId);
     for (let look = 0; look < 2; look += 1) await leaving.step(begun.decommission_id);
     expect(releases(first.systemId)).toBe(1);
-    // While the release runs, a second onboarding cannot take the machine and does not change the machine.
+    // While the release of the node runs, a second onboarding cannot take the node's machine and does not change the machine.
     await arriving.verb(again.id, "rerun");
     const meanwhile = await arriving.drive(again.id);
     expect(meanwhile).toMatchObject({ failureCode: "conflicting_candidates" });
@@ -219,7 +222,7 @@ describe("a host that was removed", () => {
     expect(again.nodeId).not.toBe(first.nodeId);
     expect(await statusOf(again.nodeId)).toBe("active");
     expect(await bindingsOf(first.systemId)).toMatchObject([{ nodeId: again.nodeId }]);
-    // The deleted node cannot release the machine again, because the machine belongs to a newer node.
+    // An operator cannot release the machine for the deleted node a second time, because the machine now belongs to a newer node.
     await expect(release(first.nodeId)).rejects.toMatchObject({ code: "conflict", message: /was released/ });
   });
 

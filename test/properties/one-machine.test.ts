@@ -10,8 +10,8 @@ import { NodeId, SiteId, WorkflowId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 /**
- * Sites 0 and 1 have the same MAAS region, but the hub does not know that the region is the same. Site 2 is another region that uses the same system
- * ids for other hosts.
+ * Sites 0 and 1 have one MAAS region, but the hub does not know that the two sites share a region. Site 2 has another region, which uses the system
+ * ids of the first region for other hosts.
  */
 const REGION_OF = [0, 0, 1] as const;
 const SYSTEM_IDS = ["abc123", "def456"] as const;
@@ -52,7 +52,7 @@ beforeAll(async () => {
 });
 afterAll(() => test?.drop());
 
-/** Stores the BMC addresses of the machines as MAAS knows them. The BMC address of a machine is empty until an onboarding has entered it in MAAS. */
+/** Stores the BMC address of each machine in MAAS. The BMC address of a machine may be empty until an onboarding has entered the address in MAAS. */
 class Regions {
   readonly #bmcs = new Map<string, string>();
   constructor(known: readonly boolean[]) {
@@ -97,7 +97,7 @@ class Onboarding {
     });
   }
 
-  /** Tells whether the onboarding got its machine. `bmc` is the machine's BMC address in MAAS. */
+  /** Lets the onboarding take its machine, and returns true if the onboarding got it. The argument `bmc` is the machine's BMC address in MAAS. */
   async take(bmc: string): Promise<boolean> {
     const host = { nodeId: this.nodeId, hostname: this.hostname, ipmiIp: bmcOf(this.asked) };
     const taker = { workflowId: this.id, host, site: this.#site };
@@ -154,7 +154,7 @@ it("a machine belongs to at most one host, even if several sites ask at once and
       for (const wave of waves) {
         const asking = wave.map((one) => new Onboarding(one));
         for (const one of asking) await one.start();
-        // All onboardings of a wave read MAAS before any of them takes its machine.
+        // All onboardings of a wave read the BMC addresses in MAAS before any onboarding of the wave takes its machine.
         const seen = asking.map((one) => regions.bmcOf(machineOf(one.asked)));
         const got = await Promise.all(asking.map((one, n) => one.take(seen[n] ?? "")));
         for (const machine of new Set(wave.map(machineOf))) {
@@ -162,7 +162,7 @@ it("a machine belongs to at most one host, even if several sites ask at once and
           const winners = here.filter((one) => got[asking.indexOf(one)]);
           const before = owners.get(machine);
           expect(winners.length + (before === undefined ? 0 : 1)).toBeLessThanOrEqual(1);
-          // If the BMC of a machine is known, no onboarding is refused because of a machine in another region.
+          // If MAAS knows the BMC of a machine, the hub refuses no onboarding because of a machine in another region.
           if (before === undefined && seen[asking.indexOf(here[0] as Onboarding)] !== "")
             expect(winners).toHaveLength(1);
           const [winner] = winners;

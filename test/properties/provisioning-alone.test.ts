@@ -59,7 +59,7 @@ const provision = (): Workflow =>
     restartPoint: (verb, stage) => restart[verb][stage] ?? stage,
   });
 
-/** Prepares the machine of the n-th box, so that it is Ready in MAAS and has no owner. */
+/** Prepares the machine of the n-th simulated host, so that the machine is Ready in MAAS and has no owner. */
 async function readyMachine(n: number, hostname: string): Promise<string> {
   const maas = await rig.services.maas(rig.siteId);
   const { region } = rig.maas.sim;

@@ -19,7 +19,7 @@ import { type OnboardingRig, playAgentOn, SKU, startOnboardingRig } from "../sup
 import { type DeployedHost, hostInService, startReimage } from "../support/release-world.ts";
 import { Driver, plainly } from "./drive.ts";
 
-/** What a reimage must not do to its host, and who owns a quarantine (decisions N2, N4). */
+/** Tests what a reimage must not do to its host, and who owns a node's quarantine (decisions N2, N4). */
 let rig: OnboardingRig;
 let boxes = 0;
 beforeAll(async () => {
@@ -39,7 +39,7 @@ const anotherHost = (): Promise<DeployedHost> => {
   boxes += 1;
   return hostInService(rig, boxes, `again-${boxes}`);
 };
-/** A driver whose agents answer, before the release and after the new deploy. */
+/** Makes a `Driver`, which runs a reimage stage by stage, with a simulated agent before the release and after the new deploy. */
 const driverOf = ({ nodeId, machine }: DeployedHost, agent: "comes" | "stays away" = "comes"): Driver =>
   new Driver(rig.test, kinds(), async (id) => {
     if (agent === "stays away") return;

@@ -19,7 +19,7 @@ import { type DeployedHost, retiredHost, startRelease } from "../support/release
 import { nextVerbOf } from "./converge.ts";
 import { Driver } from "./drive.ts";
 
-/** Covers what can prevent the release of a retired node's machine (lifecycle 5.4, 6.4), and what becomes of the node. */
+/** Tests what can prevent the release of a retired node's machine (lifecycle 5.4, 6.4), and what happens to the node then. */
 let rig: OnboardingRig;
 let driver: Driver;
 let boxes = 0;

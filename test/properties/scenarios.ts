@@ -36,7 +36,7 @@ export interface Subject {
   readonly systemId?: string;
 }
 
-/** The requests that MAAS counted for a machine. */
+/** How many requests of each kind the simulated MAAS has received for a machine. */
 export interface Outside {
   readonly commission: number;
   readonly deploy: number;
@@ -45,12 +45,12 @@ export interface Outside {
   readonly powerOff: number;
 }
 
-/** A scenario is one path through a workflow kind. The field `stages` has the stages that the tests exercise with this scenario. */
+/** A scenario is one path through the stages of a workflow kind. The field `stages` has the stages that the tests exercise with the scenario. */
 export interface Scenario {
   readonly kind: string;
   readonly name: string;
   readonly stages: readonly string[];
-  /** The requests that MAAS counts in an undisturbed run. */
+  /** The requests that the simulated MAAS counts while the scenario's workflow runs undisturbed. */
   readonly outside: Outside;
   start(rig: OnboardingRig, n: number): Promise<Subject>;
   /** Simulates what MAAS and the agent do between two runs of a stage. */
@@ -61,10 +61,10 @@ export interface Scenario {
   expectCancelled(rig: OnboardingRig, subject: Subject, end: WorkflowRow): Promise<void>;
 }
 
-/** The system ids of machines that existed before their workflow, by workflow. */
+/** The system ids of machines that existed in MAAS before their workflow, by the workflow's id. */
 const GIVEN_MACHINES = new Map<WorkflowId, string>();
 
-/** Returns the id of the machine that the workflow holds, or undefined while the workflow holds none. */
+/** Returns the system id of the machine that the workflow holds, or undefined while the workflow holds no machine. */
 export function systemIdOf(row: Pick<WorkflowRow, "id" | "state">): string | undefined {
   return (row.state as { maas_system_id?: string }).maas_system_id ?? GIVEN_MACHINES.get(row.id);
 }
@@ -114,7 +114,7 @@ async function expectNoWayIn(rig: OnboardingRig, { nodeId }: Subject, end: Workf
   expect(rig.secrets.entries.has(`kv/nodes/${nodeId}/user-data`)).toBe(false);
 }
 
-/** Reads the stages from the registry, so that tests of a new stage need no further code. */
+/** Reads a workflow's stages from the hub's registry of workflows, so that tests of a new stage need no further code. */
 function stagesOf(kind: string, except: readonly string[] = []): readonly string[] {
   const known = workflowsOf({} as WorkflowServices).find((one) => one.kind === kind);
   if (known === undefined) throw new Error(`no workflow of kind ${kind} is registered`);
@@ -192,7 +192,7 @@ const resetting: Scenario = {
   stages: stagesOf("soft_reset"),
   start: (rig, n) => clean(rig, "soft_reset", `reset-${n}`),
   expectEnd: expectReturned,
-  // A cancelled cleaning quarantines a node of which nobody knows whether it is clean.
+  // A soft reset that is cancelled after its cleaning has begun quarantines the node, because nobody knows whether the node is clean.
   expectCancelled: async (rig, { id, nodeId }) => {
     const { db } = rig.test.database;
     const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
@@ -218,7 +218,7 @@ async function expectReturned(rig: OnboardingRig, { nodeId }: Subject): Promise<
   expect(await closedHosts(db, [nodeId])).toEqual(new Set());
 }
 
-/** Before the release the agent of the old system answers, and after the deploy the agent of the new system. */
+/** Simulates the agent of the old operating system before the release of a reimage, and the agent of the new system after the deploy. */
 async function playReimagedAgent(rig: OnboardingRig, id: WorkflowId): Promise<void> {
   const rows = await rig.test.database.inTx((tx) => readDecommissionRows(tx, id));
   const systemId = GIVEN_MACHINES.get(id);
@@ -243,7 +243,7 @@ const reimaging: Scenario = {
   expectCancelled: async (rig, { nodeId, systemId }) => {
     const { db } = rig.test.database;
     const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
-    // A node in service has a system, and its agent has a certificate of that system.
+    // After a cancelled reimage, a node may be in service only if its machine is deployed and its agent has a valid certificate.
     const runs =
       rig.maas.sim.region.findMachine(systemId ?? "")?.status === 6 &&
       (await rig.test.database.inTx((tx) => hasLiveCertificate(tx, nodeId, node?.generation ?? -1)));
@@ -265,7 +265,10 @@ const reimagingAgain: Scenario = {
   },
 };
 
-/** If `gone` is true, expects that the host has no valid certificate and no waiting task. If false, expects one of each. */
+/**
+ * If `gone` is true, expects that the host has no valid certificate and no waiting task. If `gone` is false, expects one valid certificate and one
+ * waiting task.
+ */
 async function expectHostGone(rig: OnboardingRig, nodeId: NodeId, gone: boolean): Promise<void> {
   const { db } = rig.test.database;
   const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
@@ -339,23 +342,26 @@ export const SCENARIOS: readonly Scenario[] = [
   reimagingAgain,
 ];
 
-/** Pairs every stage of every kind with the scenario that exercises the stage. */
+/** Pairs every stage of every workflow kind with the scenario that exercises the stage. */
 export const STAGE_CASES = SCENARIOS.flatMap((scenario) => scenario.stages.map((stage) => ({ scenario, stage })));
 
-/** The last stage of a reimage asks MAAS nothing. The reconciler judges the machine of its node, which is in service. */
+/**
+ * The last stage of a reimage makes no request to MAAS. At the last stage of a reimage the node is in service, and the reconciler judges its machine.
+ */
 const LEFT_OUT_OF_REIMAGE: readonly string[] = [...PROVISIONING_STAGES, "enable_node"];
-/** The stages of each kind that are the same code as the stages of another kind. */
+/** For each workflow kind, the stages that have the same code as stages of another workflow kind. */
 const LEFT_OUT: Readonly<Record<string, readonly string[]>> = {
   reimage: LEFT_OUT_OF_REIMAGE,
   storage_cleanup: stagesOf("storage_cleanup"),
 };
 /**
- * The stages whose faults of MAAS the suites try one by one. The provisioning stages of a reimage are the same code as those of an onboarding, and the
- * stages of a storage cleanup as those of a soft reset, so these suites leave them out. `every-stage.test.ts` kills, cancels and repeats them all.
+ * The stages at which the suites try each fault of MAAS. The provisioning stages of reimages and of onboardings have the same code, and so have the
+ * stages of a storage cleanup and of a soft reset. The suites of MAAS faults leave out the stages of the reimage and of the storage cleanup. The suite
+ * `every-stage.test.ts` kills, cancels and repeats the stages of all kinds.
  */
 export const FAULT_CASES = STAGE_CASES.filter(({ scenario, stage }) => !LEFT_OUT[scenario.kind]?.includes(stage));
 
-/** Holds a database and a simulated region, and makes a driver for each workflow. Workflows are numbered across all scenarios. */
+/** Holds a database and a simulated region, and starts workflows of scenarios. The workflows of all scenarios are numbered together. */
 export interface Stagecraft {
   readonly rig: OnboardingRig;
   start(scenario: Scenario): Promise<{ subject: Subject; driver: Driver }>;

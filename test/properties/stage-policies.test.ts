@@ -13,15 +13,14 @@ import { Driver, plainly } from "./drive.ts";
 import { countedOf, machineOf } from "./scenarios.ts";
 
 /**
- * Tests the table of lifecycle 4.6, with the corrections of the decisions made after it, row by row: the number of tries, the failure at the end, and
- * the compensation.
+ * Tests the table of lifecycle 4.6, as corrected by later decisions, row by row: the number of tries, the failure at the end, and the compensation.
  */
 interface Row {
   readonly stage: OnboardingStage;
   readonly mode: string;
   readonly profile?: Partial<ProfileCreate>;
   readonly plan?: Plan;
-  /** The fault lasts from the entry into the stage until the workflow ends. */
+  /** The simulated fault of MAAS lasts from the workflow's entry into the stage until the workflow ends. */
   readonly fault?: Pick<Fault, "match" | "kind"> & Partial<Fault>;
   readonly before?: (machine: Machine | undefined, row: WorkflowRow) => unknown;
   readonly ends:
@@ -43,7 +42,7 @@ beforeAll(async () => {
 afterAll(() => rig?.close());
 const db = () => rig.services.db;
 
-/** The expected end after an outage of MAAS, which does not count as a try. */
+/** The expected end of a workflow after an outage of MAAS; the engine does not count the outage as a try of the stage. */
 const transient = (machine: number | null) =>
   ({ tries: 1, failure: "upstream_transient/maas_unavailable", status: "failed_retryable", machine }) as const;
 const ROWS: readonly Row[] = [

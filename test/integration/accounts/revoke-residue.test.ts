@@ -14,7 +14,7 @@ describe.skipIf(lacks !== null)(
     let world: TenantWorld;
     beforeAll(async () => {
       world = await TenantWorld.start();
-      // Whether the file system below the homes and the kernel of this machine know what some of the tests need.
+      // Some tests need a file system with immutable files, or a kernel with POSIX message queues.
       canLock =
         (await world.sh(
           "touch $W/home/probe; chattr +i $W/home/probe && chattr -i $W/home/probe && echo yes || echo no; rm $W/home/probe",
@@ -33,7 +33,7 @@ describe.skipIf(lacks !== null)(
       reply.ok
         ? Object.fromEntries(reply.result.steps.map(({ step, outcome }) => [step, outcome]))
         : { error: reply.error };
-    /** What of an account the world still contains. */
+    /** Returns everything of an account that the test host still contains. */
     const traces = ({ login_user, allocation_id }: GrantOrder, uid: number): Promise<string> =>
       world.sh(`
       grep -h -e '^${login_user}:' -e '^${uid}:' /etc/passwd /etc/group /etc/shadow /etc/gshadow /etc/subuid /etc/subgid || true
@@ -42,7 +42,7 @@ describe.skipIf(lacks !== null)(
       awk -v uid=${uid} '$0 ~ "[ \\t]" uid "[ \\t]"' /proc/sysvipc/shm /proc/sysvipc/sem /proc/sysvipc/msg`);
     const as = (uid: number): string => `setpriv --reuid ${uid} --regid ${uid} --clear-groups`;
 
-    /** Leaves everything that a tenant without root can leave, and what a tenant with root can leave in addition. */
+    /** Leaves on the test host what a tenant without root can leave, and also what only a tenant with root can leave. */
     async function litter(order: GrantOrder, uid: number): Promise<void> {
       const { login_user: name } = order;
       await world.sh(`
@@ -145,7 +145,7 @@ print("ready", flush=True)`);
       const key = await world.sh("cat /dev/shm/key");
       if (Number(key) <= 0) console.warn("NOT TESTED: this machine lets no process add a key to the kernel.");
       const step = stepOf(await revoke(order), "keyrings");
-      // The kernel itself may drop the keyring with the last process of its user.
+      // The kernel itself may drop a user's keyring when the user's last process ends.
       expect(step).toMatchObject(
         hasKeyctl ? { outcome: "ok" } : { outcome: expect.stringMatching(/^(unsupported|ok)$/) },
       );

@@ -11,7 +11,7 @@ describe.skipIf(lacks !== null)(`closing terminals${lacks === null ? "" : ` (ski
   });
   afterAll(() => world?.end());
 
-  /** Starts a process of a user on a pseudo terminal of its own. */
+  /** Starts a process of the given user on a new pseudo terminal. */
   const onTerminal = (uid: number, ignored = "()"): Promise<void> =>
     world.start(`
 import os, pty, signal, time
@@ -21,7 +21,7 @@ if pid == 0:
   os.setuid(${uid}); os.write(1, b"up"); time.sleep(1000)
 os.read(terminal, 2); print("ready", flush=True)
 while True: time.sleep(1000)`);
-  /** Whether a process of a uid runs. A process that has ended and that its parent has not collected is in state Z. */
+  /** True if a process of the uid runs. State Z means that a process has ended and its parent process has not collected it. */
   const running = async (uid: number): Promise<boolean> =>
     (await world.sh(`for status in /proc/[0-9]*/status; do
       grep -q -E '^Uid:[[:space:]]+${uid}[[:space:]]' $status 2>/dev/null && grep -E '^State:[[:space:]]+[^Z]' $status
@@ -69,7 +69,7 @@ while True: time.sleep(1000)`);
     const drain = (force: boolean, deadline_seconds: number) =>
       world.task("node.drain", { reason: "repair", deadline_seconds, force });
     beforeAll(async () => {
-      // No login manager runs in the world. This one says what a login manager says that knows of no session.
+      // No login manager runs on the test host. The script replaces `loginctl` and answers as a login manager without any session does.
       await world.sh(
         `printf '#!/bin/sh\nexit 0\n' > $W/loginctl; chmod 755 $W/loginctl; mount --bind $W/loginctl $(command -v loginctl)`,
       );

@@ -32,7 +32,8 @@ interface Told {
   readonly reasons: Set<string>;
 }
 /**
- * Onboards the next box until the onboarding gives up on its agent. The function calls `keep` repeatedly while the onboarding waits for the agent.
+ * Onboards the next simulated host until the onboarding gives up on its agent. While the onboarding waits for the agent, the function calls `keep`
+ * repeatedly.
  */
 async function giveUp(keep: (told: Told) => Promise<void> | void) {
   boxes += 1;
@@ -65,7 +66,7 @@ const sees =
 it("an agent that trusts another CA: the error code and the wait reason say so", async () => {
   const end = await giveUp(async (told) => {
     await sees("certificate_untrusted", "ERR_SSL_TLSV1_ALERT_UNKNOWN_CA")(told);
-    // The wake-up makes the engine run the onboarding's stage again before the timeout of the stage.
+    // A woken workflow runs its stage once more before the stage's timeout.
     await rig.services.inTx((tx) => wakeWorkflows(tx, [waitKey.node(told.nodeId)]));
   });
   expect(end).toMatchObject({

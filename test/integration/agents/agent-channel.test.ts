@@ -126,7 +126,8 @@ describe("agent and hub: identity", () => {
     const { validToDate } = new X509Certificate(host.read(`${STATE}/certificate.pem`));
     await until("the certificate to expire", () => (Date.now() > validToDate.getTime() ? true : undefined));
     hub.certificateLifeMs = 24 * 3_600_000;
-    // The first certificate is valid for three seconds. The agent renews it at once, so the agent may already have connected a second time.
+    // The agent's first certificate is valid for three seconds. The agent renews its first certificate at once, so it may already have connected a
+    // second time.
     const { renewals, hellos } = hub;
     const before = hellos.length;
     startAgent();
@@ -147,8 +148,8 @@ describe("agent and hub: identity", () => {
   });
 
   it("reconnects with its renewed certificate and a new key as soon as it has them", async () => {
-    // The hub backdates the certificate's start by one hour. Of the certificate's life of one hour and ten minutes, more than half has therefore
-    // passed.
+    // The hub backdates the start of the agent's certificate by one hour. Of the certificate's life of one hour and ten minutes, more than half has
+    // already passed.
     hub.certificateLifeMs = 600_000;
     configure();
     startAgent();
@@ -291,7 +292,7 @@ describe("agent and hub: tasks", () => {
     await first.gone;
     startAgent();
     expect((await result(order.task_id)).reply).toMatchObject({ ok: false, error: "interrupted" });
-    // Until the hub has confirmed a task's result, the agent answers a repeated delivery of the task with the result. After the hub's confirmation,
+    // Until the hub has confirmed a task's result, the agent answers a repeated delivery of the task with that result. After the hub's confirmation,
     // the agent refuses a repeated delivery of the task as a replay.
     const ran = hub.said("task.progress").length;
     const refused = await until(
@@ -346,7 +347,7 @@ describe("agent and hub: tasks", () => {
     const order = hub.signer.sign(nodeId, uninstall);
     hub.send({ type: "task.offer", order });
     expect((await result(order.task_id)).reply).toMatchObject({ ok: true });
-    // The scripted hub behaves as if an operator had cancelled the remove and then revoked the node's certificates for another reason.
+    // The test's scripted hub behaves as if an operator had cancelled the node's remove and then revoked the node's certificates for another reason.
     hub.refuseRenewals = { status: 403, code: "certificate_rejected" };
     hub.closeSocket(4003);
     await logged("could not be made good");

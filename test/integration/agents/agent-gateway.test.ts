@@ -246,8 +246,8 @@ describe("readiness", () => {
     expect(before).toMatchObject({ status: "False", reason: "DiskFull", generation: 1, source: "agent" });
     await say(agent, first);
     expect(await conditionOf(identity.nodeId, "agent.healthy")).toEqual(before);
-    // The hub recognizes a repeated signal by its id alone. The hub ignores a signal with a known id even if the signal has a newer time of
-    // observation.
+    // The hub recognizes a repeated readiness signal by its id alone. The hub ignores a readiness signal with a known id, even if the signal has a
+    // newer time of observation.
     const [condition] = first.conditions;
     await say(agent, { ...first, conditions: [{ ...condition, observed_at: new Date().toISOString() } as never] });
     expect(await conditionOf(identity.nodeId, "agent.healthy")).toEqual(before);

@@ -196,7 +196,8 @@ it("cuts off a client that reads too slowly, and closes the file", async () => {
       resolve,
     ).once("error", reject);
   });
-  // The client of this test reads nothing of the hub's answer. The package in the answer is larger than all buffers between hub and client.
+  // The test's HTTP client reads nothing of the hub's answer. The Debian package in the hub's answer is larger than all buffers between hub and
+  // client.
   const ended = new Promise((resolve) => {
     response.once("error", resolve).once("end", () => resolve(null));
   });
@@ -215,7 +216,7 @@ it("serves a package often enough for a first boot that is retried, and limits e
   for (let n = 0; n < burst; n += 1) statuses.push((await rig.ask("HEAD", path, { headers })).status);
   expect(new Set(statuses)).toEqual(new Set([200]));
   const late: Answer[] = [];
-  // Requests for the bootstrap script count towards the same rate limit as the package, and the limit may have refilled a little.
+  // One rate limit covers requests for the bootstrap script and for the agent's package, and the rate limit may have refilled a little.
   for (let n = 0; n < burst; n += 1)
     late.push(await rig.ask("GET", n % 2 === 0 ? path : BOOTSTRAP_SCRIPT_PATH, { headers }));
   const refused = late.filter(({ status }) => status === 429);

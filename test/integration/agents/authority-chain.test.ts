@@ -61,7 +61,7 @@ describe("the chain of the hub's keys", () => {
     await state(hub, "announce");
     const [others, strange] = [restored("-2"), restored("-2")];
     for (const store of [others, strange]) {
-      // The store contains keys of generation 2 that differ from the announced keys, as if an old hub had created keys in a restored store.
+      // The secret store contains keys of generation 2 that differ from the announced keys, as if an old hub had created keys in a restored store.
       await openTaskSigner(store, 2);
       store.entries.set(
         "kv/muster/certificate-authority-2",

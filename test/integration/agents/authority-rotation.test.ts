@@ -65,7 +65,7 @@ const knows = (nodeId: NodeId, sequence: number) =>
   until(`the host to know statement ${sequence}`, async () =>
     (await sessionOf(nodeId))?.trustSequence === sequence ? true : undefined,
   );
-/** Expects that the host carries out an order signed with the current key, which proves that the host is connected and trusts the key. */
+/** Expects that the host carries out an order signed with the hub's current order key, which proves that the host is connected and trusts the key. */
 async function obeys(nodeId: NodeId): Promise<void> {
   const { task } = await rig.inTx((tx) =>
     enqueueTask(tx, {
@@ -130,8 +130,8 @@ describe("a rotation of CA and order key", () => {
     await knows(running.nodeId, 2);
     await obeys(running.nodeId);
 
-    // The host that was off during the rotation has only a certificate of the old CA, and trusts only the old CA and order key. The third host boots
-    // for the first time after the rotation.
+    // The host `off` was off during the key rotation. It has only a certificate of the old CA, and trusts only the old CA and order key. The host
+    // `late` boots for the first time after the key rotation.
     off.start();
     late.start();
     for (const one of [off, late]) {
@@ -143,7 +143,7 @@ describe("a rotation of CA and order key", () => {
     expect(kept).toMatchObject({ sequence: 2, next: null, current: { ca_pem: newCa } });
     expect((await api.ask("GET", PATH)).body).toMatchObject({ generation: 2, hosts: 3, informed: 3, next: null });
 
-    // A new host gets only the new keys, and reports that it knows the latest statement of the rotation.
+    // A new host gets only the new keys of the hub, and reports that it knows the latest statement of the key rotation.
     const fresh = await host();
     fresh.start();
     await knows(fresh.nodeId, 2);

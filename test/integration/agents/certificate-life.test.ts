@@ -57,7 +57,7 @@ describe("an agent's certificate", () => {
   });
 
   it("is renewed in time, and the node stays connected during the change", async () => {
-    // The certificate ends in six hours, so three quarters of its life have passed.
+    // The agent's certificate ends in six hours, so three quarters of its life have passed.
     const identity = await rig.expired(await rig.enrolled(), -6);
     const watched: (string | undefined)[] = [];
     start(identity);

@@ -48,8 +48,8 @@ async function say(agent: SocketAgent, type: string, more: Partial<ReportedCondi
   );
 }
 /**
- * Returns the seconds until the condition is stale, by the database's clock: null if the condition never becomes stale, undefined if nobody reported
- * the condition.
+ * Returns the seconds until the condition is stale, by the database's clock. Returns null if the condition never becomes stale, and undefined if
+ * nobody reported the condition.
  */
 async function lifeLeft(nodeId: NodeId, type: string): Promise<number | null | undefined> {
   const [row] = await rig.db
@@ -74,7 +74,7 @@ describe("a reported condition", () => {
   it("holds for the life of its type from its arrival, by the database's clock, and each repeat starts that anew", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
-    // A condition becomes stale after the same time if the clock of its host is an hour behind.
+    // A host's clock that is an hour behind does not change when a condition of the host becomes stale.
     await say(agent, "agent.healthy", { observed_at: new Date(Date.now() - 3_600_000).toISOString() });
     expect(await lifeLeft(identity.nodeId, "agent.healthy")).toBeGreaterThan(LIFE - 60);
     expect(await lifeLeft(identity.nodeId, "agent.healthy")).toBeLessThanOrEqual(LIFE);
@@ -131,7 +131,7 @@ describe("a reported condition", () => {
 
 describe("the sweep of stale conditions", () => {
   const GRACE_MS = 300_000;
-  // Deletes all conditions before each test, because each test counts only the conditions of its own nodes.
+  // All conditions are deleted before each test, because each test counts only the conditions of its own nodes.
   beforeEach(() => rig.db.delete(nodeConditions));
   const sweep = () => sweepConditions(rig.inTx, GRACE_MS);
   const ago = (seconds: number) => sql`now() - make_interval(secs => ${seconds})`;
@@ -229,7 +229,7 @@ describe("the sweep of stale conditions", () => {
     await later(604_800 - 300);
     const before = await newest();
     expect(await sweepConditions(rig.inTx, GRACE_MS, atOnce)).toBe(0);
-    // The first sweep has extended the life of 200 conditions by the grace period, and has written no event.
+    // The first sweep of stale conditions has extended the life of 200 conditions by the grace period, and has written no event.
     const given = await rig.db
       .select({ n: count() })
       .from(nodeConditions)
@@ -241,7 +241,7 @@ describe("the sweep of stale conditions", () => {
       .from(nodeConditions)
       .where(lt(nodeConditions.expiresAt, sql`now() + interval '250 seconds'`));
     expect(left).toEqual({ n: 0 });
-    // After the grace period no agent has reported its condition again, although the hubs have swept all the time.
+    // At the end of the grace period, no agent has repeated its condition, although the hubs have swept for stale conditions all the time.
     await later(GRACE_MS / 1000 + 5);
     await rig.db.update(conditionWatch).set({ lookedUntil: ago(60) });
     let told = 0;

@@ -20,8 +20,8 @@ import { helloOf, SocketAgent } from "../../support/socket-agent.ts";
 import { until } from "../../support/until.ts";
 
 /**
- * Hostile hosts attack a hub to which good agents are connected. The hub's limits are smaller than in production, so that the tests are fast. The
- * rate limits that a test uses up with one request after another refill so slowly that the speed of the machine does not matter.
+ * Hostile hosts attack a hub to which good agents are connected. The hub's limits are smaller than in production, so that the tests are fast. A rate
+ * limit that a test uses up with one request after another refills so slowly that the speed of the test's machine does not matter.
  */
 const RATES = {
   ...NODE_RATES,
@@ -293,7 +293,7 @@ describe("an enrolled host", () => {
       ["127.0.0.76", "/nowhere", 404],
       ["127.0.0.77", `/internal/v1/nodes/${other}/tasks/wait?session_epoch=1`, 403],
     ] as const) {
-      // All requests use one connection, on which an earlier request was authenticated.
+      // All requests of the hostile host use one connection, on which its first request was authenticated.
       const proven = new Agent({ keepAlive: true, maxSockets: 1, localAddress: from });
       const ask = (what: string) => rig.ask("GET", what, { as: identity, agent: proven });
       try {
@@ -339,8 +339,8 @@ describe("an enrolled host", () => {
     expect(answer.status).toBe(200);
     const kept = KEPT_OF_A_NODE.hostEvents;
     expect(await eventsOf("certificate_renewed")).toHaveLength(kept.certificate_renewed);
-    // The hub limits the stored events of a node for each event type separately. Events of agent sessions identify an old operating system that has
-    // started again, so events of other types must not displace them.
+    // The hub limits the stored events of a node for each event type separately. Events of agent sessions reveal that an old operating system of a
+    // host has started, so events of other types must not displace session events.
     expect(await eventsOf("session_opened")).toHaveLength(450);
     expect(await eventsOf("created")).toHaveLength(1);
     expect(await rowsOf("node_certificates", nodeId)).toBe(KEPT_OF_A_NODE.certificates);

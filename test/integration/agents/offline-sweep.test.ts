@@ -143,7 +143,7 @@ describe("a fleet that falls silent", () => {
   const count = async (status: "active" | "offline") => rig.db.$count(nodes, eq(nodes.status, status));
   const sweep = (inTx: typeof rig.inTx, afterOutage = false) =>
     sweepOffline({ inTx, upForMs: 600_000, silenceMs: 30_000, holdBack, afterOutage });
-  /** Stores the last contacts of agents as the gateway does, except that a wait for a row's lock is an error. */
+  /** Stores the last contacts of agents as the hub's gateway does, except that a long wait for a row's lock is an error. */
   const contact = (...nodeIds: NodeId[]) =>
     rig.inTx(async (tx) => {
       await tx.execute(sql`set local lock_timeout = '2s'`);

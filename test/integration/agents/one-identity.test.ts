@@ -73,7 +73,7 @@ async function blocked(): Promise<Identity> {
 }
 const path = (id: NodeId) => `/api/v1/admin/nodes/${id}/re-enroll`;
 const liftPath = (id: NodeId) => `/api/v1/admin/nodes/${id}/lift-quarantine`;
-/** Re-enrolls the node with the command from the API. After the call, the new agent is not connected yet. */
+/** Enrolls a new agent for the node with the bootstrap command from the API. After the enrollment, the new agent is not connected yet. */
 async function enrolledAnew(nodeId: NodeId, reason = "copy found and ended"): Promise<Identity> {
   const answer = await api.ask("POST", path(nodeId), { reason });
   expect(answer.status).toBe(201);
@@ -142,7 +142,7 @@ describe("a session", () => {
       .where(eq(nodeCertificates.nodeId, identity.nodeId));
     expect((await agent.closing()).code).toBe(CLOSE_CODES.certificate_expired.code);
     const again = await connect(identity);
-    // The hub stores the end of the first session before it answers a frame of the second session.
+    // The hub stores the end of an agent's first session before it answers a frame of the agent's second session.
     await again.settled();
     expect(await conditionOf(identity.nodeId, "agent.connected")).toMatchObject({ status: "True" });
   });
@@ -357,7 +357,7 @@ describe("a node whose identity is blocked", () => {
     const identity = { nodeId, generation: 1, certPem, keyPem: key.keyPem };
     await connect(await rig.renew(identity, await makeKey()));
     expect(await rig.enroll(request)).toMatchObject({ code: "token_used" });
-    // The node also has a token of the same generation that nobody has used.
+    // The node also has an unused enrollment token of its present generation.
     const unused = await rig.enrollRequest(nodeId, await rig.issueToken(nodeId), await makeKey());
     await rig.renew(identity, await makeKey());
     expect(await rig.enroll(request)).toMatchObject({ code: "certificate_rejected" });

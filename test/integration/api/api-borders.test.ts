@@ -19,7 +19,7 @@ describe("the borders of the admin API", () => {
   });
   afterAll(() => api.close());
 
-  // This test runs first, because the hub reports failed logins of one address only once a minute.
+  // The test of failed logins runs first, because the hub reports failed logins of one address only once a minute.
   it("reports unknown tokens once a minute per address, in log and audit, without the tokens themselves", async () => {
     const { pool } = api.database.database;
     const audited = async () =>

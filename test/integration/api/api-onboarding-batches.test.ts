@@ -87,7 +87,7 @@ describe("the API of batches", () => {
         );
         return waiting.rows.length > 0 ? true : undefined;
       });
-      // PostgreSQL ends one of the two transactions of a deadlock. The cancel succeeds whichever transaction PostgreSQL ends.
+      // PostgreSQL ends one of the two transactions of a deadlock. The cancel of the batch succeeds, whichever transaction PostgreSQL ends.
       await lock(ids[0]).catch(() => undefined);
       await other.query("commit");
       expect(await cancelled).toMatchObject({ status: 200, body: { applied: 2, skipped: 0 } });

@@ -12,7 +12,7 @@ import { storeUnsignedRecord } from "../../support/unsigned-record.ts";
 
 const READS = ROUTES.filter((route) => route.method === "GET" && route.stream === undefined);
 
-/** Tells whether a requested path belongs to the route, with ids filled in and an optional query. */
+/** True if the requested path `asked` is the route `path` with ids filled in and an optional query. */
 const isOf = (path: string, asked: string): boolean =>
   new RegExp(`^${path.replace(/\{\w+\}/g, "[^/?]+")}([?]|$)`).test(asked);
 
@@ -107,7 +107,7 @@ describe("every route that reads", () => {
     );
   });
 
-  /** Returns the requested paths of the route, without their queries. Each path comes with all items of its list. */
+  /** Returns the requested paths of the route without their queries, each with all items of its list. */
   async function listsOf(route: (typeof READS)[number]) {
     const paths = [
       ...new Set(answers.filter((one) => isOf(route.path, one.path)).map(({ path }) => path.split("?", 1)[0] ?? "")),
@@ -163,7 +163,7 @@ describe("every route that reads", () => {
           continue;
         }
         const answer = JSON.parse(text.slice(text.indexOf("\n{") + 1));
-        // The parser drops each field that the schema does not have, so an undocumented field makes the comparison fail.
+        // The schema's parser drops each field that the schema does not have, so an undocumented field makes the comparison fail.
         expect(route.response.parse(answer)).toEqual(answer);
       }
     },

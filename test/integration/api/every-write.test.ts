@@ -37,7 +37,7 @@ describe("every route that writes", () => {
       const path = filledIn(route.path, params);
       const answer = await api.ask(route.method, path, body, await versionOf(route, path));
       expect(answer.status, JSON.stringify(answer.problem)).toBe(route.status);
-      // The parser drops each field that the schema does not have, so an undocumented field makes the comparison fail.
+      // The schema's parser drops each field that the schema does not have, so an undocumented field makes the comparison fail.
       expect(route.response.parse(answer.body)).toEqual(answer.body);
     },
   );

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import { commandLine } from "../../support/command-line.ts";
 
-/** The test uses small rate limits so that it is fast. The hub treats the limits of production in the same way. */
+/** The test uses small rate limits so that it is fast. The hub treats the larger rate limits of production in the same way as the test's. */
 const RATES = { request: { burst: 20, perMinute: 10 }, write: { burst: 3, perMinute: 60 } };
 const NODES = "/api/v1/admin/nodes";
 const cwd = mkdtempSync(join(tmpdir(), "muster-budgets-"));

@@ -1,6 +1,6 @@
 /**
- * Runs every command and sends every body that the README, the docs and the help show. The file lists the commands that no test runs, with the
- * reason.
+ * Runs every command and sends every body that the README, the docs and the help show. The constants of this file list the documented commands that
+ * no test runs, with the reason.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,8 +19,8 @@ import { COMMANDS, found, REPOSITORY, readOf } from "../../support/documents.ts"
 import { GatewayRig } from "../../support/gateway-rig.ts";
 
 /**
- * Documented commands that another file runs. Each key is the beginning of a command, `file` is the file that runs it, and `has` is the text of the
- * call in `file`.
+ * Documented commands that another file than this test runs. Each key is the beginning of a command, `file` is the file that runs it, and `has` is
+ * the text of the call in `file`.
  */
 const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: string }>> = {
   ...Object.fromEntries(
@@ -145,7 +145,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** Runs the documented command in a shell. In this shell, `npm run muster` and `muster` call the repository's command line with the test's hub. */
+/** Runs the documented command in a shell. In the shell, `npm run muster` and `muster` call the repository's command line with the test's hub. */
 const typed = (command: string) =>
   execa(
     "bash",
@@ -235,7 +235,7 @@ describe("the commands in the documents", () => {
 describe("the bodies in the documents", () => {
   const power = { user: "root", pass: "pw" };
   const host = { hostname: "c07u49", sku_id: "h100", region_code: "eu-1" };
-  /** Returns the id of the site or webhook that the commands have created. */
+  /** Returns the id of the site or webhook that the documented commands have created. */
   const first = async (list: string) => (await api.ask("GET", `/api/v1/admin/${list}`)).body.items[0].id;
   const replay = async (body: object) =>
     api.ask("POST", `/api/v1/admin/webhooks/${await first("webhooks")}/replay`, body);

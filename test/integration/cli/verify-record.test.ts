@@ -1,4 +1,7 @@
-/** Verifies exported records with the command line and with the commands of docs/sanitization.md, before and after each way of tampering. */
+/**
+ * Verifies exported sanitization records with Muster's command line and with the commands of docs/sanitization.md, before and after each way of
+ * tampering.
+ */
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID, sign } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,7 +32,7 @@ let folder: string;
 let looking: ReturnType<typeof periodically>;
 let host: TurnoverHost;
 let ids: readonly string[];
-/** The records 1, 2 and 3 of one node, a record of another node, and the order key that signed them. */
+/** The sanitization records 1, 2 and 3 of one node, a record of another node, and the hub's order key that countersigned all records. */
 let records: readonly [SanitizationDocument, SanitizationDocument, SanitizationDocument];
 let foreign: SanitizationDocument;
 let orderKey: string;
@@ -81,11 +84,14 @@ const cli = (...args: readonly string[]) =>
   execa(process.execPath, [join(REPOSITORY, "hub/cli/main.ts"), ...args], {
     reject: false,
     cwd: folder,
-    // No hub listens on this port: the command needs none.
+    // No hub listens on port 9, because the command `verify-record` needs no hub.
     env: { MUSTER_URL: "http://127.0.0.1:9" },
   });
 
-/** Verifies documents with the command line. The first document is FILE, and the others are its chain. */
+/**
+ * Verifies exported sanitization records with the command line. The first document is the argument FILE, and each further document an argument
+ * `--chain`.
+ */
 async function verified(documents: readonly unknown[], keys: readonly string[] = [orderKey]) {
   const [file = "", ...chain] = documents.map((one, n) => writeTo(`${n}-${randomUUID()}.json`, one));
   const flags = [...chain.flatMap((one) => ["--chain", one]), ...keys.map((key) => `--order-key=${key}`)];
@@ -94,7 +100,7 @@ async function verified(documents: readonly unknown[], keys: readonly string[] =
   return { exitCode, stdout: `${stdout}${stderr}`, codes: [...new Set(codes)] };
 }
 
-/** Runs the commands of docs/sanitization.md in a folder with the given files. The order key is the one that the hub has told. */
+/** Runs commands of docs/sanitization.md in a folder with the given files. */
 async function run(commands: readonly string[], files: Readonly<Record<string, unknown>>, id = "") {
   const at = mkdtempSync(join(folder, "page-"));
   for (const [name, document] of Object.entries(files)) writeFileSync(join(at, name), JSON.stringify(document));
@@ -113,7 +119,7 @@ const keyCommand = PAGE.find((one) => one.startsWith("printf")) ?? "";
 const openssl = async (document: unknown, before: unknown = records[1]) =>
   (await run([keyCommand, ...OPENSSL], { "record.json": document, "record-2.json": before })).exitCode;
 
-/** The document with changes in its record. The record's text stays canonical. */
+/** Returns the exported document with changes in its sanitization record, whose text stays canonical JSON. */
 const changed = (document: SanitizationDocument, change: object): SanitizationDocument => ({
   ...document,
   text: canonicalJson({ ...JSON.parse(document.text), ...change }),
@@ -121,7 +127,7 @@ const changed = (document: SanitizationDocument, change: object): SanitizationDo
 const sha256 = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");
 const rawKey = (key: KeyObject): string => String(key.export({ format: "jwk" }).x);
 
-/** The document signed anew by another hub, as somebody would do who has no key of this hub. */
+/** Returns the exported document with a countersignature by another key than the hub's, as a forger would make it. */
 function signedByAnother(document: SanitizationDocument, change: object = {}): SanitizationDocument {
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const text = canonicalJson({
@@ -295,7 +301,7 @@ describe("a rotation of the order key", () => {
   it("leaves old records verified, and lets the earlier key verify new records", async () => {
     const rotate = (verb: string) => api.ask("POST", `/api/v1/admin/authority/rotation${verb}`, { reason: "test" });
     expect((await rotate("")).status).toBe(201);
-    // The hub refuses the end of the rotation until all agents know the new key.
+    // The hub refuses to finish a key rotation until all agents know the new key.
     await until("the rotation to end", async () => ((await rotate("/finish")).status === 200 ? true : undefined));
     const newKey = await until("the hub to use the new key", () =>
       rig.signer.publicKey === orderKey ? undefined : rig.signer.publicKey,

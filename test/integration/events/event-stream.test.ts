@@ -15,7 +15,7 @@ interface Seen {
   readonly type: string;
 }
 
-/** Reads the stream as a browser's EventSource does, and remembers the last id. */
+/** Reads the hub's event stream as a browser's EventSource does, and remembers the id of the last event. */
 class Reader {
   readonly seen: Seen[] = [];
   lastId: string | undefined;

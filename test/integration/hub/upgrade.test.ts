@@ -33,7 +33,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** Starts today's hubs on the state that the old version left: its database, its region, and its sites' secrets. */
+/** Starts hubs of the present version on the state that the old version left: its database, its simulated region, and its sites' secrets. */
 async function takeOver(version: string) {
   const record = readRecord(version);
   const test = await createTestDatabase();
@@ -88,7 +88,7 @@ async function takeOver(version: string) {
     until(
       "every onboarding to end",
       async () => {
-        // The agents of all onboardings are simulated, because an onboarding that waits for its agent would keep counting against the site's limit.
+        // The test simulates the agents of all onboardings, because an onboarding that waits for its agent would occupy a place of the site's limit.
         for (const { id } of rows) await playAgent(test, maas, id);
         const now = await db
           .select()
@@ -112,8 +112,8 @@ describe.each(versions)("the state that a dead hub of version %s left", (version
     const [done, ...others] = rows.filter((row) => row.status === "completed");
     if (done === undefined) throw new Error(`the record of ${version} has no completed onboarding`);
     expect(others).toEqual([]);
-    // The recorded version has the stages that its completed onboarding went through. Stages that versions after the recorded one have added are not
-    // in the record.
+    // The recorded version has the stages that its completed onboarding went through. The record of an old version lacks stages that later versions
+    // have added.
     const passed = await db.select().from(workflowEvents).where(eq(workflowEvents.workflowId, done.id));
     const stages = [...new Set(passed.map(({ stage }) => stage))].sort();
     expect([...new Set(open.map((row) => row.stage))].sort()).toEqual(stages);

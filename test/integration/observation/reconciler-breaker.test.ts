@@ -137,7 +137,7 @@ describe("silent agents after an outage of the hub", () => {
     await allOffline(true);
   });
 
-  /** Makes the agents connect after the breaker tripped, and then makes them silent. */
+  /** Makes the nodes' agents connect after the breaker tripped, and then makes the agents silent. */
   const silentSinceTheTrip = async (nodes: readonly FleetNode[]) => {
     for (const { nodeId } of nodes) {
       await fleet.setConnected(nodeId, true);
@@ -161,8 +161,8 @@ describe("silent agents after an outage of the hub", () => {
       const heard = { lastSeenAt: sql`now() - interval '31 days'` };
       await fleet.db.update(agentSessions).set(heard).where(eq(agentSessions.nodeId, nodeId));
     }
-    // The test backdates the nodes' past changes to offline by an hour, so that the breaker no longer counts them. Nodes that the breaker has kept
-    // online do not count in the next outage.
+    // The test backdates the nodes' past changes to offline by an hour, so that the breaker no longer counts them. In the next outage, the breaker
+    // does not count nodes that it has kept online before.
     await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
     await allOffline(true, [first]);
     expect(await sweep(false)).toMatchObject({ offline: 0 });

@@ -29,7 +29,7 @@ import { quietLog } from "../../support/log.ts";
 
 const DRAIN = { mode: "drain", ...DrainCreate.parse({ reason: "moving it" }) } as const;
 
-/** The test starts each pass itself, one after the other, so it knows the state between two passes. */
+/** The test itself starts each pass of the reconciler, one after the other, so it knows the state between two passes. */
 describe("a pass of the reconciler", () => {
   let fleet: FleetRig;
   let maas: MaasPort;
@@ -198,7 +198,7 @@ describe("a pass of the reconciler", () => {
     const { systemId } = await maas.createMachine({ hostname: "nobodys", architecture: "amd64/generic", power });
     await sweep();
     expect(lines).toEqual([expect.objectContaining({ level: "debug", site_id: fleet.siteId, count: 1 })]);
-    // The region counts requests for each machine. The counters have no entry for a machine without requests.
+    // The simulated MAAS counts requests for each machine, and has no counter for a machine without requests.
     expect(fleet.rig.maas.sim.region.state.counters[systemId]).toBeUndefined();
   });
 
@@ -228,8 +228,8 @@ describe("a pass of the reconciler", () => {
         message: expect.stringContaining("no longer an administrator"),
       },
     });
-    // New credentials clear the hub's record of credential failures. After the record is cleared, the same hub must report again that the MAAS user
-    // is no administrator.
+    // New credentials of a site clear the hub's record of credential failures. The hub must then report once more that the MAAS user is no
+    // administrator.
     await fleet.inTx(async (tx) => forgetCredentialFailures(tx, [(await lacking()).path]));
     expect(await warned()).toBe(0);
     await pass("all");
@@ -257,8 +257,7 @@ describe("a pass of the reconciler", () => {
     const [silent, ...others] = made as [FleetNode, ...FleetNode[]];
     await fleet.setConnected(silent.nodeId, false);
     for (const { nodeId } of others) await fleet.setConnected(nodeId, true);
-    // The agent of the node `silent` fell silent before the other agents reported. The host of a silent agent could have been installed anew by
-    // somebody else.
+    // The agent of the node `silent` fell silent before the other agents reported. Somebody else could have reinstalled the host of a silent agent.
     await fleet.db.execute(
       "update agent_sessions set last_seen_at = last_seen_at - interval '1 day' where state = 'closed'",
     );
@@ -284,7 +283,7 @@ describe("a pass of the reconciler", () => {
     fleet.status(first.machine, "deployed");
     await fleet.setConnected(first.nodeId, true);
     fleet.status(second.machine, "ready");
-    // The reconciler pass asks MAAS for its user (`whoami`) after it has read the nodes and before it changes the status of any node.
+    // In each pass, the reconciler calls MAAS's `whoami` after it has read the nodes and before it changes the status of any node.
     const drainedMeanwhile: MaasPort = {
       ...maas,
       whoami: async () => {
@@ -338,7 +337,7 @@ describe("a pass of the reconciler", () => {
       );
     reconciler = new Reconciler({ db: fleet.db, inTx: fleet.inTx, log: quietLog });
     await interval(300);
-    // The reconciler gives a host one task per interval, so the test backdates the existing tasks by an hour.
+    // The reconciler gives a host one hardware-sync task per interval, so the test backdates the existing tasks by an hour.
     await fleet.db.update(tasks).set({ createdAt: sql`created_at - interval '1 hour'` });
     try {
       await pass("all");

@@ -16,7 +16,7 @@ beforeAll(async () => {
   fleet.watch();
   fleet.watch();
 });
-/** Before each test, all past changes of nodes' status are backdated by an hour, so that the breaker counts only the test's own changes. */
+/** Before each test, all past changes of nodes' status move back by an hour, so that the breaker counts only the status changes of the test. */
 beforeEach(async () => {
   await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
 });
@@ -136,7 +136,7 @@ describe("a node in service", () => {
     const { host } = await fleet.node(nodeId);
     const [boot] = machine.interfaces;
     if (boot === undefined) throw new Error("the machine has no interface");
-    // The RoCE interface has a lower id than the boot interface, so MAAS lists its address first.
+    // The RoCE interface has a lower id than the boot interface, so MAAS lists the RoCE interface's address first.
     const roce = {
       ...structuredClone(boot),
       name: "enp25s0np0",

@@ -11,8 +11,8 @@ import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
 /**
- * A reconciler pass of one site may wait for a locked row. During that wait, the hub must continue to renew the leases and to poll all sites
- * (lifecycle 6.3).
+ * A reconciler pass of one site may wait for a locked database row. While the reconciler waits for a row, the hub must continue to renew its leases
+ * and to poll all sites (lifecycle 6.3).
  */
 const LEASE_SECONDS = 30;
 const us = randomUUID();
@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(() => fleet?.close());
 
-/** Runs statements as a hub would, except that a wait for a row's lock is an error. */
+/** Runs database statements as a hub would, except that a wait for a row's lock is an error. */
 const withoutWaiting = <T>(run: (db: Db) => Promise<T>): Promise<T> =>
   fleet.inTx(async (tx) => {
     await tx.execute(sql`set local lock_timeout = '2s'`);
@@ -61,7 +61,10 @@ const lapse = (siteId: SiteId) =>
       .where(eq(maasSiteWatches.siteId, siteId)),
   );
 
-/** Starts a pass of the first site that waits for its node's locked row. The node's row stays locked while the callback `during` runs. */
+/**
+ * Starts a reconciler pass of the first site, which waits for the locked row of the site's node. The node's row stays locked while the callback
+ * `during` runs.
+ */
 async function whilePassWaits(during: (fence: number) => Promise<void>): Promise<void> {
   const watch = await holdWatch(fleet.db, fleet.siteId, us, LEASE_SECONDS);
   if (watch === null) throw new Error("the site is another hub's");

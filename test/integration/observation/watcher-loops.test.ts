@@ -39,7 +39,7 @@ describe("the loops that watch sites", () => {
   afterAll(() => database.drop());
 
   const addSite = (): Promise<SiteId> => insertSite(database.database.db);
-  /** Simulates a region without machines. The region counts the polls of the hub. */
+  /** Simulates a MAAS region without machines, which counts the polls of the hub. */
   const idle = (hub: string): MaasPort =>
     ({
       events: async () => {
@@ -64,7 +64,7 @@ describe("the loops that watch sites", () => {
   };
   const rowOf = async (siteId: SiteId) =>
     (await database.database.db.select().from(maasSiteWatches).where(eq(maasSiteWatches.siteId, siteId)))[0];
-  /** Wraps the database so that each query calls `onAsked`. */
+  /** Wraps the database client so that each query calls `onAsked`. */
   const counting = (onAsked: () => void): Db =>
     new Proxy(database.database.db, {
       get: (target, name) => {
@@ -107,8 +107,8 @@ describe("the loops that watch sites", () => {
     for (const { id } of siteIds) waiting.wake(id);
     await polled(holder, 40);
     expect(polls.get(other)).toBeUndefined();
-    // The allowed number of queries grows with the time that the other hub's 40 polls took. A hub that queried once for each poll of the other hub
-    // would query five times as often.
+    // The allowed number of database queries grows with the time that the holding hub's 40 polls took. A waiting hub that queried once for each poll
+    // of the holding hub would query five times as often.
     expect(asked).toBeLessThan(4 + (performance.now() - began) / 250);
   });
 
@@ -130,8 +130,8 @@ describe("the loops that watch sites", () => {
     await kept(first);
     const [began, before] = [performance.now(), asked];
     await until("three questions more", () => (asked >= before + 3 ? true : undefined));
-    // Three queries at one per second take at least two seconds if the first query comes at once. The test's bound is lower than two seconds, because
-    // a timer may fire a little early.
+    // At one database query per second, three queries take at least two seconds if the first query comes at once. The test's bound is lower than two
+    // seconds, because a timer may fire a little early.
     expect(performance.now() - began).toBeGreaterThan(1_900);
     expect(polls.get(hubId)).toBe(2);
   });

@@ -211,7 +211,7 @@ describe("one poll at a site", () => {
       .where(eq(maasSiteWatches.siteId, siteId));
     expect((await poll()).filter((asked) => asked.startsWith("one"))).toHaveLength(100);
     expect((await watchRow())?.lastSweepAt).toBeNull();
-    // The second poll needs no new list, because the hub keeps the result of the first list.
+    // The second poll needs no new list of machines, because the hub keeps the list from the first poll.
     expect(await polled()).toMatchObject({ read: "some", unconfirmed: [] });
     expect(region.asked.filter((asked) => asked.startsWith("one"))).toHaveLength(50);
     expect((await watchRow())?.lastSweepAt).not.toBeNull();

@@ -19,8 +19,8 @@ import { until } from "../../support/until.ts";
 const HOUR = 3_600_000;
 
 /**
- * MAAS sends no event when a machine's power has changed or a machine is gone. In these tests a sweep runs only at the start, so the watcher must
- * find a change of power and a missing machine without a sweep.
+ * MAAS sends no event when a machine's power has changed or a machine is gone. In the tests, a sweep of all machines runs only at the start, so the
+ * watcher must find changed power and missing machines without a sweep.
  */
 let fleet: FleetRig;
 let maas: MaasPort;
@@ -32,12 +32,15 @@ beforeAll(async () => {
 afterAll(() => fleet?.close());
 
 const region = () => fleet.rig.maas.sim.region;
-/** Puts a node in service and sweeps. The next sweep is due after an hour, so no sweep finds the changes that a test makes. */
+/**
+ * Puts a node in service and lets the watcher sweep all machines. The next sweep is due after an hour, so no sweep finds the changes that a test
+ * makes.
+ */
 const known = async () => {
   const made = await fleet.nodeInService();
   const box = region().hardwareOf(made.machine);
   if (box === undefined) throw new Error("the machine has no box");
-  // The BMC is so slow that a power action ends only when the test ends the action.
+  // The simulated BMC is so slow that a power action ends only when the test ends the action.
   box.bmcSeconds = 1e12;
   await fleet.sweep();
   await until("the node to be judged by that sweep", async () => {
@@ -56,7 +59,7 @@ const polled = (): Promise<true> => {
 const watchOf = async () =>
   (await fleet.db.select().from(maasSiteWatches).where(eq(maasSiteWatches.siteId, fleet.siteId)))[0];
 const sweptAt = async () => (await watchOf())?.lastSweepAt;
-/** Makes the BMC finish its power action. MAAS writes no event about the end of the action. */
+/** Makes the simulated BMC finish its power action. MAAS writes no event about the end of a power action. */
 const done = (machine: Machine): void => {
   const before = region().state.events.length;
   region().settle(machine);
@@ -197,8 +200,8 @@ describe("a machine that is deleted in MAAS together with its events", () => {
     state.events = state.events.filter((event) => event.systemId !== machine.systemId);
   };
   /**
-   * Adds events of another machine. MAAS deletes the events of a deleted machine. If the deleted events were the newest events, the watcher would see
-   * that the newest id has become lower, and would sweep.
+   * Adds events of another machine. MAAS deletes the events of a deleted machine. If the deleted events were the newest ones, the watcher would see
+   * that the newest event id has become lower, and would sweep all machines.
    */
   const somethingElse = async (): Promise<void> => {
     const other = await known();

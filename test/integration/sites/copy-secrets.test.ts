@@ -21,7 +21,8 @@ import { until } from "../../support/until.ts";
 import { hubPolicy } from "../../support/vault-under-test.ts";
 
 /**
- * Runs the hub's `copy-secrets` command as a process. Before the command, the hubs of the test's database have kept their secrets in sealed files.
+ * Tests the hub's `copy-secrets` command, which runs as a process. Before the command runs, the hubs of the test's database have kept their secrets
+ * in sealed files.
  */
 const OVERRIDES = 12;
 const CANARY = "canary-of-a-secret";
@@ -84,8 +85,8 @@ async function seed(): Promise<void> {
   await sealed.write(SECRET_PATHS.userData(rows[0].id), { user_data: CANARY });
 }
 /**
- * The number of secrets that the command copies: the CA, the order key, the MAAS token, the power login, the deploy password, the webhook secret, one
- * host's user-data, and the overrides.
+ * The number of secrets that `copy-secrets` copies: the BMC login overrides and seven other secrets. The seven are the CA, the order key, the MAAS
+ * token, the BMC login, the deploy password, the webhook secret and one host's user-data.
  */
 const ALL = 7 + OVERRIDES;
 
@@ -150,7 +151,7 @@ async function inSealed(): Promise<Record<string, unknown>> {
   return Object.fromEntries(entries.filter(([, data]) => data !== null));
 }
 
-/** Kills the command during the nth call to Vault that begins with `calls`. */
+/** Kills the command `copy-secrets` during the nth call to Vault that begins with `calls`. */
 async function killWithin(to: "vault" | "sealed_file", calls: string, nth: number): Promise<void> {
   const held = holdAfter(calls, nth);
   const killed = start(["copy-secrets", "--to", to]);
@@ -161,7 +162,8 @@ async function killWithin(to: "vault" | "sealed_file", calls: string, nth: numbe
 }
 
 /**
- * Blocks the command for ever at the nth call to Vault that begins with `calls`. The returned function tells whether the command is already blocked.
+ * Blocks the command `copy-secrets` for ever at the nth call to Vault that begins with `calls`. Returns a function that tells whether the command is
+ * already blocked.
  */
 function holdAfter(calls: string, count: number): () => true | undefined {
   let came = 0;
@@ -264,7 +266,7 @@ describe("copy-secrets", { timeout: 300_000 }, () => {
     server.vault.mountAt("kv").deleteMetadata(token.slice(3));
     await sealed.write(power, value);
     expect((await copy("vault")).status).toBe(0);
-    // A second run of the command finds a secret that was written into the old store after the copy.
+    // A second run of `copy-secrets` finds a secret that was written into the old secret store after the first run.
     await sealed.write(power, { value: `${CANARY} since` });
     const since = await copy("vault");
     expect([since.status, since.told]).toEqual([1, expect.stringMatching(`different +${power}`)]);

@@ -267,7 +267,7 @@ describe("a machine that two sites see", () => {
     return id;
   };
 
-  /** Drives the onboarding, one run of its stages after another, until it has its machine. */
+  /** Runs one stage of the onboarding after another, until the onboarding has its machine. */
   async function take(id: WorkflowId): Promise<void> {
     await until("the onboarding to have its machine", async () => {
       await driver.step(id);
@@ -289,8 +289,8 @@ describe("a machine that two sites see", () => {
         bmcAddress(1),
         `belongs to onboarding ${first} of site dc1. Sites twin and dc1 both have this machine`,
       ],
-      // The machine in MAAS matches the requested host only by its name. The request names another BMC than MAAS, so the hub does not ask who holds
-      // the machine.
+      // The machine in MAAS matches the requested host only by its name. The onboarding request names another BMC than MAAS, so the hub does not
+      // check which onboarding holds the machine.
       ["host-1", bmcAddress(9), `(hostname, BMC ${bmcAddress(1)})`],
     ] as const) {
       const held = await driver.drive(await begin(twin, hostname, bmc));

@@ -44,7 +44,7 @@ const override = async (hostname: string, pass: string) => {
 };
 const warn = () => warnOfCredentials(rig.services.inTx);
 
-/** Onboardings record the use of each login, and operators are warned of unused and failing logins (lifecycle 12, question 4). */
+/** Onboardings record the use of each BMC login, and the hub warns operators of unused and failing logins (lifecycle 12, question 4). */
 describe("the BMC logins of a site", () => {
   it("are recorded as used and working by completed onboardings", async () => {
     const { id } = await rig.start(1);

@@ -23,14 +23,14 @@ import { until } from "../../support/until.ts";
 const SITES = "/api/v1/admin/maas-sites";
 const HOSTS = 3;
 
-/** A site with nodes in service follows its region to another address only if the region is proven to be the same (lifecycle 3.5). */
+/** An operator can move a site with nodes in service to another MAAS address only if the hub finds the same MAAS region there (lifecycle 3.5). */
 describe("a site that follows its region to another address", () => {
   let api: ApiHarness;
   let maas: MaasSimulator;
   let watcher: Watcher;
   let siteId: SiteId;
   const systemIds: string[] = [];
-  /** The test's probe calls `meanwhile` while the hub compares the two regions. */
+  /** The probe of the test calls `meanwhile` while the hub compares the MAAS regions at the old and the new address. */
   let meanwhile = async (): Promise<void> => undefined;
   beforeAll(async () => {
     api = await startApi({
@@ -172,7 +172,7 @@ describe("a site that follows its region to another address", () => {
     expect((await move({ api_base_url: "http://127.0.0.1:1/MAAS" })).problem.code).toBe("site_unusable");
     maas.sim.faults.add({ match: { op: "whoami" }, kind: "status", code: 401, body: "no", times: 1 });
     expect((await move()).problem.code).toBe("site_unusable");
-    // The fault hits the second request, because the probe before the comparison of the regions makes the first request.
+    // The fault hits the second request to MAAS, because the site's probe makes the first request, and the comparison of the regions the second.
     maas.sim.faults.add({
       match: { op: "power_parameters" },
       kind: "status",

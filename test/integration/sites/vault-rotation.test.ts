@@ -26,8 +26,8 @@ import { until } from "../../support/until.ts";
 import { hubPolicy } from "../../support/vault-under-test.ts";
 
 /**
- * A stage reads secrets when it runs and does not keep them (lifecycle 3.2, 3.5). The tests change secrets in Vault while one hub runs without a
- * restart.
+ * A workflow's stage reads secrets when it runs and does not keep the secrets (lifecycle 3.2, 3.5). The tests change secrets in Vault while one hub
+ * runs without a restart.
  */
 const folder = mkdtempSync(join(tmpdir(), "muster-rotation-"));
 let rig: OnboardingRig;
@@ -143,7 +143,7 @@ it("an onboarding fails at once when Vault's policy is taken away, and resumes w
   await ended(id, "completed");
 });
 
-/** Adds a token to a user of the region. If the user is unknown, the function creates the user as an administrator. */
+/** Adds a token to a user of the simulated MAAS. If MAAS does not know the user, the function creates the user as an administrator. */
 function addToken(username: string, name: string): string {
   const { users } = rig.maas.sim.region.state;
   let user = users.find((one) => one.username === username);
@@ -162,7 +162,7 @@ const rowsOf = (ids: readonly WorkflowId[]) =>
     .select()
     .from(workflowRows)
     .where(inArray(workflowRows.id, [...ids]));
-/** Waits for the end of every stage that runs when the function is called. A running stage may have read the old secrets. */
+/** Waits until every stage has ended that runs when the function is called, because a running stage may have read the old secrets. */
 async function stagesAtWorkEnd(ids: readonly WorkflowId[]): Promise<void> {
   const before = new Map((await rowsOf(ids)).map((row) => [row.id, row.fence]));
   await until("the stages at work to end", async () =>

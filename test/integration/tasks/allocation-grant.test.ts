@@ -1,4 +1,7 @@
-/** A grant from the request to the agent's answer: a hub with its gateway and its sweep, and an agent on the other end of the socket. */
+/**
+ * Tests the task `allocation.grant_user` from the allocation's request to the agent's answer, with a hub's gateway, sweep and WebSocket, and a
+ * simulated agent.
+ */
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { createAllocation } from "../../../hub/allocations/create-allocation.ts";
 import { startAllocationSweep } from "../../../hub/allocations/sweep.ts";
@@ -19,7 +22,7 @@ let sweep: { close(): Promise<void> };
 beforeAll(async () => {
   const due = new WakeSignal();
   rig = await GatewayRig.start({ onTaskEnded: () => due.raise() });
-  // The sweep never looks by itself during the test, so the end of the task must wake it.
+  // The interval of the allocation sweep is longer than the test, so only the end of the task can start a sweep.
   sweep = startAllocationSweep({ db: rig.db, inTx: rig.inTx, log: quietLog, due, everyMs: 3_600_000 });
 });
 beforeEach(async () => {

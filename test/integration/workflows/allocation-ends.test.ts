@@ -1,4 +1,4 @@
-/** The end of allocations (lifecycle 5.9): releases, planned ends, hosts that are gone, and hubs that are killed in between. */
+/** Tests the end of allocations (lifecycle 5.9): releases, planned ends, hosts that are gone, and hubs that are killed meanwhile. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sweepAllocations } from "../../../hub/allocations/sweep.ts";
@@ -66,7 +66,7 @@ const eventsOf = async (id: string) =>
       .orderBy(domainEvents.seq)
   ).map(({ type }) => type.split(".").at(-1));
 
-/** Allocates a new node. The account is made unless `granted` is false. */
+/** Allocates a new node. The tenant's account exists afterwards unless `granted` is false. */
 async function allocate({ granted = true, more = {} }: { granted?: boolean; more?: object } = {}): Promise<Allocated> {
   made += 1;
   const nodeId = await inTx((tx) => addSchedulableNode(tx, { siteId, hostname: `e${made}`, sku: "s" }));
@@ -80,7 +80,7 @@ async function allocate({ granted = true, more = {} }: { granted?: boolean; more
   }
   return { id, nodeId, task };
 }
-/** Lets the planned end of the allocation pass. */
+/** Moves the planned end of the allocation into the past. */
 const pass = (id: AllocationId) =>
   db().update(allocations).set({ endsAt: sql`now() - interval '1 second'` }).where(eq(allocations.id, id));
 const failWorkflow = (id: string) =>
@@ -88,7 +88,7 @@ const failWorkflow = (id: string) =>
     .update(workflows)
     .set({ status: "failed_manual_intervention", startedAt: sql`now()`, completedAt: sql`now()`, wakeAt: null })
     .where(eq(workflows.id, id as WorkflowId));
-/** Ends an operation, so that it holds its node no longer. */
+/** Ends a decommission, so that it no longer holds its node. */
 async function over(id: string): Promise<void> {
   await db().execute(
     sql`update workflows set status = 'cancelled', completed_at = now(), wake_at = null where id = ${id}`,
@@ -146,7 +146,7 @@ describe("a release", () => {
 
   it("is refused while another operation holds the node; a forced release cancels that operation", async () => {
     const { id, nodeId } = await allocate();
-    // An operation from before the allocation, as a hub of an older version may have left it.
+    // A drain from before the allocation holds the node, as a hub of an older version may have left it.
     const holder = randomUUID();
     await inTx(async (tx) => {
       const about = { kind: "drain", siteId, stage: "disable_node", input: { node_id: nodeId } };
@@ -312,7 +312,7 @@ describe("an allocation whose host is gone", () => {
   });
 });
 
-/** A hub that is killed keeps its committed transactions and loses the others. Each sweep of another hub continues from there. */
+/** A killed hub loses all transactions that it has not committed. The allocation sweep of another hub continues from the committed state. */
 it("ends as if nothing had happened, whichever commit of a sweep a hub did not live to see", async () => {
   for (let kept = 0; kept < 4; kept += 1) {
     const fresh = await allocate({ granted: false });

@@ -1,4 +1,4 @@
-/** The whole way of a node from one tenant to the next: allocation, release, turnover by the workflow engine, and the next allocation. */
+/** Tests the way of a node from one tenant to the next: allocation, release, turnover by the workflow engine, and the next allocation. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAllocation } from "../../../hub/allocations/create-allocation.ts";
 import { releaseAllocation } from "../../../hub/allocations/end-allocation.ts";
@@ -40,14 +40,14 @@ const { kinds, by } = {
   by: { reason: "the order is over", actor: "ann", role: "admin", requestId: "r" },
 };
 const step = (name: string, outcome: string) => ({ step: name, target: "alice", outcome, message: "", evidence: {} });
-/** The result of each task that an agent reports when all its work went well. */
+/** The result of each task type that an agent reports when all its work succeeded. */
 const RESULTS: Readonly<Record<string, object>> = {
   "allocation.grant_user": { uid: 30_001, steps: [step("account", "ok")] },
   "allocation.revoke_user": { uid: 30_001, steps: [step("account", "ok")] },
   "node.drain": { drained: true, sessions_closed: 0, remaining_users: [] },
   "node.undrain": { was_draining: true },
 };
-/** Plays the node's agent once: each task that waits ends well, or as `more` says for its type. */
+/** Simulates the node's agent: each waiting task succeeds, unless `more` gives another end for its task type. */
 async function playAgent(nodeId: NodeId, more: Readonly<Record<string, object>> = {}): Promise<void> {
   const waiting = await db()
     .select()

@@ -27,7 +27,7 @@ describe("a verb of a batch", () => {
   const query = async (text: string, values: unknown[] = []) =>
     (await api.database.database.pool.query(text, values)).rows;
 
-  /** The ids of the hosts are in the order in which a verb processes them. */
+  /** Creates a batch and returns the ids of its onboardings in the order in which a verb processes them. */
   async function createBatch(hosts: number): Promise<{ batchId: BatchId; ids: string[] }> {
     const nodes = Array.from({ length: hosts }, () => {
       made += 1;
@@ -52,7 +52,7 @@ describe("a verb of a batch", () => {
   const rowOf = async (id: string | undefined) =>
     (await query("select status, stage, compensation from workflows where id = $1", [id]))[0];
 
-  /** Runs the verb while another transaction holds the host's row. The transaction that holds the row writes `change` and commits. */
+  /** Runs the verb while another transaction holds the row of the onboarding's workflow. The other transaction then runs `change` and commits. */
   async function inBetween<T>(id: string, verb: () => Promise<T>, change: (run: typeof query) => Promise<unknown>) {
     const other = await api.database.database.pool.connect();
     try {

@@ -17,7 +17,7 @@ import { until } from "../../support/until.ts";
 
 const HOSTS = 200;
 const AT_ONCE = 24;
-/** The number of boxes that the batches use. Boxes with higher numbers belong to machines that are in MAAS but in no batch. */
+/** The number of simulated hosts in the batches. Simulated hosts with higher numbers belong to machines that are in MAAS but in no batch. */
 const IN_BATCHES = HOSTS + 20;
 const STRANGERS = 5;
 /** The number of hosts that each kind of fault hits. All hosts without a fault are healthy. */
@@ -79,7 +79,7 @@ describe("a batch of 200 hosts over night", () => {
     }
   }
 
-  /** Simulates the agents of hosts whose onboarding waits for them. */
+  /** Simulates the agent of each host whose onboarding waits for the agent. */
   async function playAgents(): Promise<void> {
     while (playing) {
       const waiting = await db()
@@ -105,7 +105,7 @@ describe("a batch of 200 hosts over night", () => {
     const box = state.hardware.find((one) => one.bmcAddress === bmcAddress(n));
     if (box === undefined) throw new Error(`no box ${n}`);
     const plan = { commission: [], deploy: [] } as (typeof state.plans)[string];
-    // A fault hits every try, because a hub that lost its lease between its observation and its request may cause one more try.
+    // A lasting fault hits every try of a stage, because a hub that lost its lease before its request may cause one more try.
     const always = <T>(outcome: T): T[] => Array.from({ length: 9 }, () => outcome);
     if (fault === "commissioning") plan.commission.push(...always("fail" as const));
     if (fault === "install") plan.deploy.push(...always("install_failure" as const));

@@ -31,12 +31,12 @@ const record = async (hostname: string, bmc: string) =>
     architecture: "amd64/generic",
     power: { address: bmc, user: SITE_BMC_USER, pass: new Secret(SITE_BMC_PASSWORD) },
   });
-/** Boots the box from the network, so that MAAS creates a machine for it. */
+/** Boots the simulated host from the network, so that MAAS creates a machine for the host. */
 const enlist = async (n: number): Promise<string> => {
   const answer = await fetch(`${rig.maas.controlUrl}/hardware/${box(n).id}/enlist`, { method: "POST" });
   return ((await answer.json()) as { system_id: string }).system_id;
 };
-/** Sets the BMC address that MAAS knows of a machine, by default to none. */
+/** Sets the BMC address of a machine in MAAS to the given address, or by default to none. */
 const forgetBmc = (systemId: string, bmc = ""): void => {
   const enlisted = machines().find((one) => one.systemId === systemId);
   if (enlisted === undefined) throw new Error(`no machine ${systemId}`);

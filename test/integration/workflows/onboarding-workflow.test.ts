@@ -76,8 +76,8 @@ const machineOf = async (id: WorkflowId) =>
     return typeof systemId === "string" ? rig.maas.sim.region.findMachine(systemId) : undefined;
   });
 /**
- * Plans how the commissioning and the deploys of a host end in the simulated region. MAAS does not know the host yet. The plan must exist before a
- * hub runs, because a hub may commission the host at once.
+ * Plans how the commissioning and the deploys of a host end in the simulated region. The plan must exist before a hub runs, because a hub may
+ * commission the host at once.
  */
 const plan = (hostname: string, what: Plan): void => {
   rig.maas.sim.region.state.plans[hostname] = what;
@@ -205,7 +205,7 @@ describe("an onboarding", () => {
 });
 
 describe("a deploy call that MAAS has not answered yet", () => {
-  /** Starts an onboarding and waits until its deploy call has reached MAAS. MAAS carries the call out only when the test calls `carryOut`. */
+  /** Starts an onboarding and waits until its deploy call has reached MAAS. MAAS carries out the deploy call only when the test calls `carryOut`. */
   async function deployHeld() {
     const { promise: held, resolve: carryOut } = Promise.withResolvers<void>();
     rig.maas.sim.faults.add({ match: { op: "deploy" }, kind: "held", held, times: 1 });
@@ -275,7 +275,7 @@ describe("a batch", () => {
       hostname: `host-${n}`,
       ipmi_ip: bmcAddress(n),
     }));
-    // The BMC of the last host is unreachable.
+    // The BMC of the batch's last host is unreachable.
     const dead = rig.maas.sim.region.state.hardware.find((box) => box.bmcAddress === hosts.at(-1)?.ipmi_ip);
     if (dead !== undefined) dead.bmcReachable = false;
     const request = { site_id: rig.siteId, profile_id: profileId, sku_id: SKU, nodes: hosts };

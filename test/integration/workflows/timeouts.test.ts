@@ -18,7 +18,7 @@ import { until } from "../../support/until.ts";
 
 /**
  * Tests that every timeout of a profile (lifecycle 4.14) fires by its own clock. The test sets each timeout to a few seconds. The workflow engine is
- * real, and the event for which the stage waits never comes. The file docs/timeouts.md has a table of the same cases.
+ * real, and the event for which the tested stage waits never comes. The file docs/timeouts.md has a table of the cases in `CASES`.
  */
 interface Case {
   readonly knob: keyof ProfileCreate;
@@ -36,16 +36,16 @@ interface Case {
     row: WorkflowRow,
     machine: Machine | undefined,
   ) => Promise<void> | void;
-  /** Set in a case that releases the machine of a retired node: the function prepares that machine. */
+  /** In a case that releases the machine of a retired node, `released` prepares the machine. */
   readonly released?: (rig: OnboardingRig, host: DeployedHost) => void;
   /**
-   * Makes every request to MAAS whose path contains `path` fail from the start. A case with `away` runs alone, because the fault would hit other
-   * cases.
+   * Makes every request to MAAS whose path contains `path` fail from the start. A case with `away` runs alone, because the failing requests would
+   * disturb other cases.
    */
   readonly away?: { readonly path: string };
 }
 const FIRES_AFTER_SECONDS = 2;
-/** Some settings limit a stage that has real work to do, so their cases use a longer timeout for busy machines. */
+/** Some timeouts of a profile limit a stage with real work to do, so the cases of such timeouts use a longer time for busy machines. */
 const AFTER_WORK_SECONDS = 15;
 
 const agent = (rig: OnboardingRig, id: WorkflowId) => rig.playAgent(id);
@@ -112,7 +112,7 @@ const CASES: readonly Case[] = [
     keep: async (rig, id, row, machine) => {
       const { last_sync_at_deploy: at } = row.state as { last_sync_at_deploy?: string | null };
       if (machine === undefined || typeof at !== "string") return;
-      // In this case no hardware sync reaches MAAS, whatever the agent does.
+      // No hardware sync of the machine reaches MAAS, whatever the agent does.
       Object.defineProperty(machine, "lastSync", {
         get: () => Date.parse(at),
         set: () => undefined,

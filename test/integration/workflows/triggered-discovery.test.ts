@@ -60,7 +60,7 @@ const box = (n: number) => {
   if (found === undefined) throw new Error(`no box ${n}`);
   return found;
 };
-/** Gives the box the BMC login of the site, so that the simulated region can reach its BMC. */
+/** Gives the simulated host the BMC login of the site, so that the simulated region can reach the host's BMC. */
 const sameLogin = (n: number): void => {
   box(n).bmcUser = REDFISH_USER;
   box(n).bmcPass = REDFISH_PASS;
@@ -99,14 +99,14 @@ interface Facts {
   discovery_power?: { off_seen: boolean; booted_at: string | null } | null;
 }
 const factsOf = (row: { state: unknown }) => row.state as Facts;
-/** Drives the workflow, one run of its stage after another, until `is` accepts its row. Throws if the workflow ends first. */
+/** Runs one stage of the workflow after another, until `is` accepts the workflow's row. Throws if the workflow ends before `is` accepts its row. */
 async function driveUntil(id: WorkflowId, is: (row: WorkflowRow) => boolean): Promise<WorkflowRow> {
   const row = await driver.drive(id, (one) => (is(one) ? null : plainly));
   if (!is(row)) throw new Error(`it ended before: ${row.failureCode} ${row.failureMessage}`);
   return row;
 }
 const isBooted = (row: WorkflowRow): boolean => (factsOf(row).discovery_power?.booted_at ?? null) !== null;
-/** Simulates that time has passed: moves all times in the row into the past. */
+/** Simulates that time has passed: moves all times in the workflow's row into the past. */
 async function passSeconds(id: WorkflowId, seconds: number): Promise<void> {
   const state = JSON.parse(JSON.stringify((await rowOf(id)).state)) as Facts;
   const earlier = (at: string): string => new Date(Date.parse(at) - seconds * 1000).toISOString();
@@ -177,7 +177,7 @@ describe("a host whose machine MAAS refuses to create", () => {
   it("does not claim a new machine that may belong to another awaited host", async () => {
     const id = await start(1);
     await driveUntil(id, isBooted);
-    // The BMC of the other host does not answer, so the machine of the other host may still appear later.
+    // The BMC of the second host does not answer, so the machine of the second host may still appear in MAAS later.
     const other = await start(2, "127.0.0.9");
     await driveUntil(other, (row) => factsOf(row).discovery !== undefined);
     await enlist(1, "");
@@ -240,8 +240,8 @@ describe("a power-cycle", () => {
   const lost = async (look: { run(): Promise<unknown> }): Promise<void> => void (await look.run());
 
   it("happens once, even if a killed hub did not record one of its steps", async () => {
-    // In this test, the hub loses the result of every second run of the stage, although the run has acted. The first run of each step is one of the
-    // lost runs.
+    // The test drops the result of every second run of the stage, although the run has acted. The dropped runs include the first run of each step of
+    // the power-cycle.
     let looks = 0;
     const id = await start(1);
     const begun = (row: WorkflowRow) => (factsOf(row).discovery ?? null) !== null;
@@ -289,8 +289,8 @@ describe("a power-cycle", () => {
     expect(await driver.drive((await rig.start(2)).id)).toMatchObject({ status: "completed" });
     await useLogin({ user: REDFISH_USER, pass: REDFISH_PASS, driver: "redfish" });
     const id = await start(1);
-    // Only after the onboarding request, the test gives the BMC of the request to a node. The hub would have refused an onboarding request for the
-    // BMC of a node.
+    // Only after the onboarding request, the test gives the requested BMC address to a node, because the hub refuses an onboarding request for a
+    // node's BMC.
     await becomes();
     const refused = await driver.drive(id);
     expect(refused).toMatchObject({ failureClass: "state_ambiguity", failureCode: "conflicting_candidates" });
@@ -317,8 +317,8 @@ describe("a discovery that finds nothing", () => {
     const id = await start(1);
     const booted = await driveUntil(id, isBooted);
     const { triggered_at: triggeredAt } = factsOf(booted).discovery ?? { triggered_at: "" };
-    // The default profile allows half an hour from the network boot. The workflow entered the stage again at the network boot, so the stage's
-    // deadline counts from the boot.
+    // The default profile allows half an hour from the network boot. The workflow entered the discovery stage anew at the network boot, so the
+    // stage's deadline is counted from the boot.
     const seconds = ((booted.stageDeadline?.getTime() ?? 0) - Date.parse(triggeredAt)) / 1000;
     expect(seconds).toBeGreaterThanOrEqual(1800);
     expect(seconds).toBeLessThan(1860);
