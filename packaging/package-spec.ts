@@ -15,7 +15,7 @@ export interface PackageSpec {
   readonly commands: Readonly<Record<string, string>>;
   /** The options with which Node.js runs the package's programs. */
   readonly nodeOptions: readonly string[];
-  /** Files in `packaging/<home>/`, each with the path where the package installs it. */
+  /** Files in `packaging/<home>/`, each with the path at which the Debian package installs the file. */
   readonly files: Readonly<Record<string, string>>;
   /** Files in `docs/` that the package installs into /usr/share/doc/<name>. */
   readonly docs: readonly string[];

@@ -63,7 +63,7 @@ export const HUB: PackageSpec = {
   carries: [AGENT.name],
   conffiles: ["/etc/muster/hub.env"],
   depends: [...RUNTIME, "adduser"],
-  // The hub uses ipmitool to boot hosts that MAAS does not create. The hub reports when the program ipmitool is missing.
+  // The hub uses ipmitool to boot hosts that MAAS does not create. If the program ipmitool is missing, the hub reports its absence.
   recommends: ["ipmitool"],
 };
 

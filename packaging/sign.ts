@@ -3,8 +3,8 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 /**
- * The file with the fingerprints of the release keys. The fingerprints of the release keys are in git and in the hub's package, separate from a
- * downloaded key.
+ * The file with the fingerprints of the release keys. The fingerprints of the release keys are in git and in the hub's package, so a person can check
+ * a downloaded key by them.
  */
 export const RELEASE_KEYS = "release-keys.txt";
 

@@ -8,7 +8,7 @@ import { strippedName, stripTypes } from "./strip-types.ts";
 const NOT_SHIPPED = /[.](test|fixture)[.]ts$/;
 /** Extensions of files in npm packages that Node.js does not load. The package contains licence files whatever their extension. */
 const NPM_NOT_SHIPPED = new Set([".md", ".map", ".ts", ".cts", ".mts", ".flow", ".cc", ".hh", ".h", ".inc", ".def"]);
-/** Folders of npm packages with binaries for the C library musl. The packages' own Node.js needs glibc. */
+/** Folders of npm packages with binaries for the C library musl. The Node.js in Muster's Debian packages needs glibc. */
 const FOR_MUSL = /[/]musl_[a-z0-9]+([/]|$)/;
 const isShipped = (file: string): boolean => {
   if (FOR_MUSL.test(file)) return false;
@@ -26,7 +26,7 @@ interface Stage {
 }
 
 /**
- * Puts the package's files below `root` as they are installed on the host. The argument `built` names the packages that were built before the
+ * Puts the package's files below `root` as they are installed on the host. The argument `built` names the Debian packages that were built before this
  * package. Contents and modes of the package's files depend on the repository only.
  */
 export async function stageFiles(stage: Stage, built: readonly string[]): Promise<void> {
@@ -75,7 +75,7 @@ async function copyNodeModules({ repository, spec, architecture }: Stage, home: 
     await stat(from).catch(() => {
       throw new Error(`${path} is not installed; run npm ci, on ${architecture} for a package for ${architecture}`);
     });
-    // An inner node_modules is left out, because the list of npm packages has an entry for each package in it.
+    // `copyNodeModules` leaves out an inner node_modules, because the list of npm packages has an entry for each npm package in this folder.
     const inner = join(from, "node_modules");
     const filter = (file: string): boolean => !file.startsWith(inner) && isShipped(file);
     await cp(from, join(home, path), { recursive: true, filter, verbatimSymlinks: true });

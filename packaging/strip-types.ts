@@ -13,7 +13,8 @@ export function stripTypes(source: string): string {
   const script = stripTypeScriptTypes(source);
   let renamed = "";
   let done = 0;
-  // Relative imports of `.ts` become imports of `.js`. Imports of npm packages and of Node's own modules keep their names.
+  // `stripTypes` turns relative imports of `.ts` files into imports of `.js` files. Imports of npm packages and of Node's own modules keep their
+  // names.
   for (const { fileName, pos } of ts.preProcessFile(script).importedFiles) {
     if (!fileName.startsWith(".")) continue;
     const quote = pos + 1;

@@ -79,14 +79,14 @@ const Env = z.object({
   MUSTER_HTTP_HOST: z.string().min(1).default("127.0.0.1"),
   MUSTER_HTTP_PORT: port(8480),
   /**
-   * The files with the certificate and the private key of the admin API's listener, in PEM. The hub reads the certificate and the key again when
-   * their files change.
+   * The files with the certificate and the private key of the admin API's listener, in PEM. When one of these files changes, the hub reads the
+   * certificate and the key once more.
    */
   MUSTER_HTTP_TLS_CERT: z.string().min(1).optional(),
   MUSTER_HTTP_TLS_KEY: z.string().min(1).optional(),
   /**
-   * Set this to `true` if only a proxy that does TLS can reach the admin listener. With `true`, the admin listener may use clear text on an address
-   * that is not loopback.
+   * Set MUSTER_HTTP_TLS_BY_PROXY to `true` if only a proxy that does TLS can reach the admin listener. With `true`, the admin listener may use clear
+   * text on an address that is not loopback.
    */
   MUSTER_HTTP_TLS_BY_PROXY: z.enum(["true", "false"]).default("false"),
   /** The address of the listener for agents. The agent listener uses TLS with the hub's own CA, and client certificates after enrollment. */
@@ -109,7 +109,7 @@ const Env = z.object({
   MUSTER_HEARTBEAT_MIN_TTL_MS: millis(10_000, 500),
   /** The time after a hub's start during which no node becomes offline (decision F2). */
   MUSTER_OFFLINE_GRACE_MS: millis(300_000, 1_000),
-  /** The days for which finished tasks, old certificates, tokens and readiness signals are kept. */
+  /** The number of days for which the hub keeps finished tasks, old certificates, tokens and readiness signals. */
   MUSTER_RETENTION_DAYS: z.coerce.number().int().min(1).max(3650).default(90),
   MUSTER_HISTORY_DAYS: z.coerce.number().int().min(30).max(36_500).default(1_095),
 });
@@ -233,5 +233,5 @@ function vaultConfig(e: z.output<typeof Env>): SecretsSettings {
   };
 }
 
-/** The URL at which hosts reach the hub if MUSTER_AGENT_URL is not set: this machine's own name and the listener's port. */
+/** The URL at which hosts reach the hub if MUSTER_AGENT_URL is not set: the own name of the hub's machine, and the agent listener's port. */
 export const defaultAgentUrl = (boundPort: number): string => `https://${hostname()}:${boundPort}`;

@@ -19,13 +19,13 @@ export interface HubIdentity {
 }
 
 const TRY_AGAIN_MS = 3_000;
-/** A hub follows a rotation of the keys by another hub after this time, in milliseconds. */
+/** The time in milliseconds within which a hub follows a rotation of the hub's keys that another hub has performed. */
 const LOOK_EVERY_MS = 1_000;
 
 /**
  * Reads the hub's CA and task-signing key from the secret store, and follows their rotations; the first hub creates them. An unreachable secret store
- * does not prevent the hub's start. The hub retries until the secret store answers; hosts and new deployments wait for the keys. Any error of the
- * secret store except its unavailability is thrown at once.
+ * does not prevent the hub's start. The hub repeats its request until the secret store answers; hosts and new deployments wait for the hub's keys.
+ * `openIdentity` throws any other error of the secret store at once.
  */
 export async function openIdentity(options: { db: Db; secrets: SecretStore; log: Log }): Promise<HubIdentity> {
   const { db, secrets, log } = options;

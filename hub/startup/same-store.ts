@@ -5,8 +5,8 @@ import { SECRET_PATHS, SecretError, type SecretStore } from "../secrets/port.ts"
 import { readOrCreate } from "../secrets/read-or-create.ts";
 
 /**
- * Refuses a secret store that does not belong to this database, and writes nothing into it. A hub with another secret store than the other hubs would
- * create a second CA in its store. The other hubs could not use the hosts and credentials of a hub with a CA of its own.
+ * Refuses a secret store that does not belong to the hub's database, and writes nothing into this store. A hub with another secret store than the
+ * other hubs would create a second CA in its store. The other hubs could not use the hosts and credentials of a hub with a CA of its own.
  */
 export async function ensureSameStore(db: Db, secrets: SecretStore): Promise<void> {
   if ((await readSecretStoreId(db)) === null) {

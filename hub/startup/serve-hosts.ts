@@ -39,7 +39,7 @@ interface HostServer {
 
 /**
  * The parts of a hub that hosts use: the agent listener, and the facts for the first boot. The parts for hosts need the hub's keys, so they start
- * when the secret store has returned the keys. Agents try to connect until the agent listener starts.
+ * when the secret store has returned the keys. Agents repeat their attempts to connect until the agent listener starts.
  */
 export async function serveHosts(options: HostServerOptions): Promise<HostServer> {
   const { agentUrl, identity, log, fail } = options;

@@ -44,7 +44,7 @@ export async function serveOperators(
   return {
     port: server.port,
     close: async () => {
-      // The event streams are closed before the server, because the server waits for them to end.
+      // The hub closes its event streams before it closes the server, because the server waits for the end of the streams.
       events.close();
       await server.close();
       eventLoop.close();

@@ -13,7 +13,10 @@ import { SecretError, type SecretStore } from "../secrets/port.ts";
 import { differencesFrom } from "../watcher/same-region.ts";
 import { deployedSeries } from "../workflows/provisioning/distro-series.ts";
 
-/** Returns a client for a site's MAAS. The MAAS token is read for each client of a site, so a rotated token needs no restart (lifecycle 3.5). */
+/**
+ * Returns a client for a site's MAAS. The hub reads a site's MAAS token for each new client of the site, so a rotated token needs no restart
+ * (lifecycle 3.5).
+ */
 export const siteClient =
   (db: Db, secrets: SecretStore, clients: SiteClients) =>
   async (siteId: SiteId, signal?: AbortSignal): Promise<MaasPort> => {
@@ -64,8 +67,8 @@ export const compareRegion: CompareRegion = ({ address, token, known }) =>
   });
 
 /**
- * Adds the secrets to a task's input when the hub offers the task, because the task's row must not hold secrets. The machine token is read from MAAS
- * for each offer (decision M3).
+ * Adds the secrets to a task's input when the hub offers the task, because the task's row must not hold secrets. The hub reads the machine's token
+ * from MAAS for each offer of a task (decision M3).
  */
 export const inputResolvers = (db: Db, maas: (siteId: SiteId) => Promise<MaasPort>): InputResolvers => ({
   "node.hw_sync_reseed": async (input, task) => {

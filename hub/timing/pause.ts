@@ -4,7 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   sleep(ms, undefined, { signal }).catch(() => undefined);
 
-/** Returns the result of the work, or null if the work takes longer than `ms`. Work that takes longer continues, and its result is ignored. */
+/**
+ * Returns the result of the work, or null if the work takes longer than `ms`. Work that takes longer than `ms` continues, and its result is ignored.
+ */
 export async function within<T>(ms: number, work: Promise<T>): Promise<T | null> {
   const patience = new AbortController();
   try {

@@ -17,7 +17,8 @@ const NOTHING: Confirmed = { gone: [], present: [], left: [] };
 
 /**
  * A machine that is missing in a list is not proven to be gone, because a permission may have changed. A missing machine is gone if a direct read
- * answers 404 while the hub's user is an administrator (decision M14). Missing machines that are known to be gone, or were never seen, are not read.
+ * answers 404 while the hub's user is an administrator (decision M14). The hub does not read missing machines that are known to be gone, or that it
+ * has never seen.
  */
 export async function confirmGone(
   db: Db,
@@ -37,7 +38,7 @@ export async function confirmGone(
     if (machine === "gone") gone.push(systemId);
     else if (machine !== "unreadable") present.push(machine);
   }
-  // MAAS also answers 404 to a user without the right to read machines, so the hub checks its user again after the direct reads.
+  // MAAS also answers 404 to a user without the right to read machines, so the hub checks the rights of its user after the direct reads too.
   if (gone.length > 0 && !(await maas.whoami()).isSuperuser) return { ...NOTHING, present };
   return { gone, present, left: suspects.slice(MAX_CONFIRMATIONS) };
 }

@@ -4,7 +4,7 @@ import { EVENTS_PER_REQUEST, type FeedPlace, queryFrom, readFeed, wordOf } from 
 
 /** The result of one reading of a site's events from MAAS. */
 export interface Feed {
-  /** How far the events feed has been read; null until a poll has read the feed. */
+  /** The position up to which the hub has read the events feed; null until a poll has read the feed. */
   readonly place: FeedPlace | null;
   readonly reset: boolean;
   readonly changed: readonly string[];
@@ -16,11 +16,12 @@ export interface Feed {
 /** The limit of requests for events in one poll. The next poll reads the remaining events. */
 const MAX_FEED_REQUESTS = 20;
 
-/** If the feed fails with one of these errors, MAAS will not answer a request for machines either. */
+/** If the events feed fails with an error of this list, MAAS will not answer a request for machines either. */
 const HOPELESS: readonly MaasError["code"][] = ["unauthorized", "unreachable"];
 
 /**
- * Reads the events feed of a site. If MAAS cannot deliver the feed, or the feed's format is unknown, the machines are read without it (decision M8).
+ * Reads the events feed of a site. If MAAS cannot deliver the feed, or the feed's format is unknown, the hub reads the machines without the feed
+ * (decision M8).
  */
 export async function readFeedOf(
   maas: MaasPort,
@@ -53,8 +54,8 @@ async function goOn(maas: MaasPort, place: FeedPlace, seen: ReadonlyMap<number, 
     after = Math.max(after, ...page.map((event) => event.id));
     if (page.length < EVENTS_PER_REQUEST) break;
   }
-  // An empty answer has two possible reasons: MAAS has had no event yet (cursor 0), or MAAS's event ids went back. MAAS's newest event shows whether
-  // the ids went back.
+  // An empty answer to the request for events has two possible reasons: MAAS has had no event yet (cursor 0), or MAAS's event ids went back. MAAS's
+  // newest event shows whether MAAS's event ids went back.
   const [newest = null] =
     events.length > 0
       ? events.toSorted((a, b) => b.id - a.id)

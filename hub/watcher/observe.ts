@@ -31,9 +31,9 @@ export interface Seen {
 }
 
 /**
- * Stores readings of machines and wakes the workflows that wait on a changed machine. The work is done in the caller's transaction, with a fixed
- * number of statements. The transaction locks machines first, then the bindings of nodes to machines, and workflows last. Each machine must be in at
- * most one of the readings.
+ * Stores readings of machines and wakes the workflows that wait on a changed machine. `keepObserved` works in the caller's transaction, with a fixed
+ * number of statements. The transaction locks the rows of machines first, then the bindings of nodes to machines, and workflows last. Each machine
+ * must be in at most one of the readings.
  */
 export async function keepObserved(
   tx: Tx,

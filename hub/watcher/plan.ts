@@ -1,22 +1,26 @@
-/** The decisions of a poll, as pure functions. */
+/** The decisions of a poll of a site's MAAS, as pure functions. */
 
 /**
- * MAAS takes event ids from a sequence and commits the events out of order, so each poll reads the last few events again (maas 2.15, decision M8).
+ * MAAS takes event ids from a sequence and commits the events out of order, so each poll also reads the last few events that earlier polls have read
+ * (maas 2.15, decision M8).
  */
 export const EVENT_OVERLAP = 50;
 export const EVENTS_PER_REQUEST = 1000;
 
 export const queryFrom = (cursor: number): number => Math.max(0, cursor - EVENT_OVERLAP);
 
-/** The place up to which an events feed has been read: the newest event's id and its content. The content is null if the hub does not know it. */
+/**
+ * The place up to which an events feed has been read: the newest event's id and its content. `content` is null if the hub does not know the event's
+ * content.
+ */
 export interface FeedPlace {
   readonly cursor: number;
   readonly mark: string | null;
 }
 export interface FeedPoll extends FeedPlace {
   /**
-   * True if the event ids went back, because MAAS was restored or its events were deleted. If MAAS's event ids went back, all machines of the site
-   * must be read again.
+   * True if the event ids went back, because MAAS was restored or its events were deleted. If MAAS's event ids went back, the hub must read all
+   * machines of the site.
    */
   readonly reset: boolean;
   readonly changed: readonly string[];
@@ -34,10 +38,10 @@ interface FeedEvent {
 export const wordOf = ({ node, type, created }: FeedEvent): string => `${node} ${created} ${type}`.slice(0, 200);
 
 /**
- * Evaluates MAAS's answer to a request for events. `seen` holds the content of processed events that the request reads again, by id. Each request
- * also reads the event at the cursor, the newest processed event, again. An answer without any event at or above the cursor therefore means that the
- * event ids went back. If the ids went back and have passed the cursor again, an event with a known id has other content. A hub that remembers no
- * events detects that the ids went back if the event at the cursor is missing or has other content.
+ * Evaluates MAAS's answer to a request for events. `seen` holds the content of processed events that the request reads a second time, by id. Each
+ * request also asks for the event at the cursor, which is the newest processed event. An answer without any event at or above the cursor means that
+ * the event ids went back. If MAAS's event ids went back and have passed the cursor since, an event with a known id has other content than before. A
+ * hub that remembers no events detects that the ids went back if the event at the cursor is missing or has other content.
  */
 export function readFeed(
   { cursor, mark }: FeedPlace,
@@ -59,13 +63,13 @@ export function readFeed(
   };
 }
 
-/** Returns the machines that one poll reads again: machines that changed, and machines that a stage waits on. */
+/** Returns the machines that one poll reads: machines that changed, and machines that a stage waits on. */
 export const toRead = (changed: readonly string[], waitedOn: readonly string[]): string[] =>
   [...new Set([...waitedOn, ...changed])].sort();
 
 /**
  * The pause after a failed poll: the poll interval and a random part of a window that doubles with each failure, up to a minute. `random` is a random
- * number in [0, 1) that chooses the part.
+ * number in [0, 1) that chooses the random part of the pause.
  */
 export const failurePauseMs = (failures: number, intervalMs: number, random: number): number =>
   Math.round(intervalMs + random * Math.min(60_000, intervalMs * 2 ** Math.min(failures, 10)));
@@ -74,13 +78,14 @@ export const sweepIsDue = (sinceSweepMs: number | null, sweepIntervalMs: number)
   sinceSweepMs === null || sinceSweepMs >= sweepIntervalMs;
 
 /**
- * The pause after a reading of machines that stages wait on is four times as long as the reading. The readings for waiting stages therefore keep a
- * region busy for at most a fifth of the time.
+ * The pause after a reading of machines that stages wait on is four times as long as the reading. With such a pause, the readings for waiting stages
+ * keep a region busy for at most a fifth of the time.
  */
 export const breatherMs = (tookMs: number): number => 4 * tookMs;
 
 /**
  * A machine that a stage waits on is read when the wait begins and when an event names it. Every twelfth poll reads all machines that stages wait on,
- * to find changes without an event. Waiting stages therefore cost MAAS at most a twelfth of the cost of reading all machines with each poll.
+ * to find changes without an event. With every twelfth poll, waiting stages cost MAAS at most a twelfth of the cost of reading all machines with each
+ * poll.
  */
 export const POLLS_PER_WAITED_READ = 12;

@@ -29,27 +29,32 @@ export interface PollDependencies {
   readonly onSweepEnded?: () => void;
 }
 
-/** The data that one hub remembers about a site between polls. The memory of a hub only saves work: without it a poll reads more than necessary. */
+/**
+ * The data that one hub remembers about a site between polls. A hub's memory about a site only saves work: without this memory a poll reads more than
+ * necessary.
+ */
 export interface PollMemory {
-  /** The content of processed events that the next poll reads again, by event id. */
+  /** The content of processed events that the next poll reads a second time, by event id. */
   readonly seen: Map<number, string>;
   /** Until `performance.now()` reaches this value, the wait of a stage is no reason for the hub to read a machine. */
   waitedNotBefore: number;
   /** The machines that stages waited on when the hub last queried the database for them. */
   waited: ReadonlySet<string>;
   pollsSinceWaited: number;
-  /** The sweep of the site's machines that has not ended, or whose missing machines are not all confirmed as gone; null without such a sweep. */
+  /**
+   * The sweep of the site's machines that still runs, or that has found missing machines which are not confirmed as gone; null without such a sweep.
+   */
   sweep: Sweep | null;
   /** No new sweep of the site begins before this time, because the last sweep failed. */
   sweepNotBefore: number;
   sweepFailed: boolean;
-  /** The unreadable machines that the log already names. */
+  /** The machines with unreadable data that the log already names. */
   readonly unreadable: Set<string>;
-  /** The machines whose last reading may be outdated although no event names them, and which are therefore read again. */
+  /** The machines whose last reading may be outdated although no event names them, so that the hub reads these machines repeatedly. */
   readonly rereads: RepeatedReadings;
   /** The list of all machine ids that was requested from MAAS and is not used yet. */
   rollCall: RollCall | null;
-  /** The time when the hub last requested all machines or all their ids from MAAS. */
+  /** The time when the hub last requested the list of all machines or the list of all machine ids from MAAS. */
   calledAt: number;
   /** The machines that are missing from MAAS's last list of ids and must still be read directly. */
   unanswered: readonly string[];
@@ -71,14 +76,14 @@ export const emptyMemory = (): PollMemory => ({
 
 const SWEEP_PATIENCE_MS = 2_000;
 
-/** The error of a poll whose site another hub has taken over. A hub that lost its site must not store its readings. */
+/** The error of a poll whose site another hub has taken over. A hub that lost a site must not store its readings of the site. */
 class SiteLost extends Error {}
 
 /**
  * Polls a site once: it reads the new events, and with one more request the machines that changed or that a stage newly waits on. If a sweep is due,
- * the poll reads all machines. A long sweep continues in parallel with the polls, and the first poll after the sweep's end stores its result. Throws
- * MaasError if the poll could read nothing. Returns what the poll could read and what it could not. The result `lost` means that another hub has the
- * site and nothing was stored.
+ * the poll reads all machines. A long sweep continues in parallel with the polls, and the first poll after the sweep's end stores its result.
+ * `pollSite` throws MaasError if the poll could read nothing. Otherwise `pollSite` returns what the poll could read and what it could not. The result
+ * `lost` means that another hub watches the site now, and that the poll stored nothing.
  */
 export async function pollSite(
   deps: PollDependencies,
@@ -88,7 +93,7 @@ export async function pollSite(
   memory: PollMemory,
 ): Promise<PollResult | "lost"> {
   const feed = await readFeedOf(maas, watch, memory.seen);
-  // A sweep that is under way may have begun before MAAS's event ids went back, so its result is dropped.
+  // A sweep that still runs may have begun before MAAS's event ids went back, so the hub drops the sweep's result.
   if (feed.reset) memory.sweep = null;
   const begins = memory.sweep === null && performance.now() >= memory.sweepNotBefore && isOwed(deps, watch, feed);
   if (begins) {
@@ -161,7 +166,7 @@ async function readSome(
   feed: Feed,
   memory: PollMemory,
 ): Promise<ReadSome> {
-  // If the events feed failed, only a reading of a machine shows its changes, so the machines that stages wait on are read.
+  // If the events feed failed, only a reading of a machine shows its changes, so the poll reads the machines that stages wait on.
   const waited = await askWaited(db, siteId, watch.wakeRequestedAt !== null || feed.error !== null, memory);
   const fresh = waited === null ? [] : waited.ids.filter((id) => waited.all || !memory.waited.has(id));
   if (waited !== null) {
@@ -184,7 +189,10 @@ async function askWaited(db: Db, siteId: SiteId, each: boolean, memory: PollMemo
   return { ids, all: each || memory.pollsSinceWaited + 1 >= POLLS_PER_WAITED_READ };
 }
 
-/** Returns the machines that are missing in MAAS's list of ids. The list of ids is requested if no list of machines was read for a while. */
+/**
+ * Returns the machines that are missing in MAAS's list of ids. `callTheRoll` requests the list of ids from MAAS if the hub has read no list of
+ * machines for a while.
+ */
 async function callTheRoll(
   { db, log, rollCallMs = ROLL_CALL_MS }: PollDependencies,
   siteId: SiteId,
@@ -198,7 +206,7 @@ async function callTheRoll(
   const end = memory.rollCall?.end ?? null;
   if (end === null) return memory.unanswered;
   memory.rollCall = null;
-  // The missing machines are stored in the memory before the next request, so that they are kept if the poll fails later.
+  // The poll stores the missing machines in the hub's memory before its next request, so that they are not lost if the poll fails later.
   if ("missing" in end) memory.unanswered = end.missing;
   else
     log.warn("MAAS did not list its machines; the next sweep finds deleted machines", {
@@ -218,7 +226,7 @@ interface PollFindings {
 }
 
 /**
- * Stores the poll's readings in one transaction. The last step of the transaction checks that this hub still watches the site. The result is false if
+ * Stores the poll's readings in one transaction. The last step of the transaction checks that this hub still watches the site. Returns false if
  * another hub watches the site now.
  */
 async function keep(
@@ -264,7 +272,7 @@ async function keep(
   }
 }
 
-/** If several readings contain the same machine, only the first reading of the machine is kept, which is the newest one. */
+/** If several readings contain the same machine, the poll keeps only the first reading of the machine, which is the newest one. */
 function onceEach(readings: readonly Seen[]): Seen[] {
   const taken = new Set<string>();
   return readings.map(({ machines, readSince }) => {
@@ -275,8 +283,8 @@ function onceEach(readings: readonly Seen[]): Seen[] {
 }
 
 /**
- * Updates the hub's memory about the site, only after a poll was stored. After a poll that failed, or whose site another hub took over, the next poll
- * must process the same events again.
+ * Updates the hub's memory about the site after a poll was stored. If a poll failed, or another hub took its site over, the memory stays unchanged,
+ * so that the next poll processes the same events.
  */
 function remember(memory: PollMemory, feed: Feed, some: ReadSome, swept: SweptList | null): void {
   const { seen } = memory;
@@ -310,7 +318,9 @@ function settleSweep(memory: PollMemory, list: SweptList | null, confirmed: Conf
 /** The limit of machines that one log line names. */
 const MACHINES_NAMED = 20;
 
-/** Logs each machine once whose data from MAAS cannot be parsed. After a sweep, the log also names machines that are readable again. */
+/**
+ * Logs each machine whose data from MAAS cannot be parsed, once for each machine. After a sweep, the log also names machines that are readable again.
+ */
 function tellUnreadable(
   log: Log,
   siteId: SiteId,

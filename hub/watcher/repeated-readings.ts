@@ -6,8 +6,8 @@ import type { MaasEvent, MaasMachine } from "../maas/port.ts";
  */
 
 /**
- * A machine that the watcher must read repeatedly, although no event names it. If `key` changes, there is a new reason to read the machine, and its
- * series of readings restarts.
+ * A machine that the watcher must read repeatedly, although no event names it. If `key` changes, there is a new reason to read the machine, and the
+ * machine's series of readings starts from the beginning.
  */
 export interface MachineToReread {
   readonly systemId: string;
@@ -23,13 +23,15 @@ interface Series {
   readAt: number;
 }
 
-/** A series of readings of a machine ends after this many milliseconds. After that, the machine is not read again before the next sweep. */
+/**
+ * The longest duration of a series of readings of one machine, in milliseconds. After the end of its series, only the next sweep reads the machine.
+ */
 export const SERIES_MS = 1_800_000;
 const LONGEST_PAUSE_MS = 240_000;
 
 /**
  * Returns the pause before the next reading in a series of readings of one machine. The pause is as long as the series has lasted, and at most four
- * minutes. The pauses therefore grow, and a series has about a dozen readings.
+ * minutes. With such growing pauses, a series of readings has about a dozen readings.
  */
 const pauseMs = (seriesLastedMs: number): number => Math.min(seriesLastedMs, LONGEST_PAUSE_MS);
 
@@ -46,7 +48,7 @@ export class RepeatedReadings {
 
   /**
    * Takes the machines whose row in the database may be outdated, and begins a series of readings of each. A series that an earlier call of `record`
-   * began ends when its machine is no longer given.
+   * began ends when a later call does not name its machine any more.
    */
   record(toReread: readonly MachineToReread[]): void {
     const ids = new Set(toReread.map(({ systemId }) => systemId));
@@ -77,8 +79,8 @@ export class RepeatedReadings {
     }
     for (const { systemId, powerState } of machines)
       if (this.#told.get(systemId)?.wanted === powerState) this.#told.delete(systemId);
-    // A requested machine that could not be read, or did not exist, also counts as read. If the machine did not count as read, every poll would
-    // request it again.
+    // The hub also notes a reading of a requested machine that could not be read or did not exist, because otherwise every poll would request this
+    // machine.
     for (const systemId of [...asked, ...machines.map((machine) => machine.systemId)])
       for (const series of [this.#told.get(systemId), this.#recorded.get(systemId)]) {
         if (series === undefined) continue;

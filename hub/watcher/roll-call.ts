@@ -10,7 +10,7 @@ import { within } from "../timing/pause.ts";
  * number of machines.
  */
 export const ROLL_CALL_MS = 240_000;
-/** A poll waits this many milliseconds for MAAS's list of ids. If MAAS's list of ids comes later, a later poll uses it. */
+/** The time in milliseconds that a poll waits for MAAS's list of machine ids. If the list of machine ids comes later, a later poll uses it. */
 const PATIENCE_MS = 2_000;
 
 type End = { readonly missing: readonly string[] } | { readonly error: unknown };
@@ -42,7 +42,9 @@ export class RollCall {
   }
 }
 
-/** Returns the machines that were known before the request and that MAAS does not list. Each missing machine must still be read directly. */
+/**
+ * Returns the machines that were known before the request for ids and that MAAS does not list. The hub must still read each missing machine directly.
+ */
 async function missingNow(db: Db, siteId: SiteId, maas: MaasPort): Promise<readonly string[]> {
   const known = await knownSystemIds(db, siteId);
   if (known.length === 0) return [];

@@ -6,8 +6,8 @@ import { wordOf } from "./plan.ts";
 /**
  * The differences between the MAAS region at another address and the region that Muster has read for the site so far (`known`). Without differences,
  * the address leads to the same region. The newest event that Muster read from the known region must exist at the address with the same content.
- * Another region, or an older copy of the region, does not have this event. Each known machine must exist at the address with its BMC. A check that
- * cannot be made counts as a difference.
+ * Another region, or an older copy of the region, does not have this event. Each known machine must exist at the address with its BMC. If the hub
+ * cannot make one of these checks, `differencesFrom` reports a difference.
  */
 export async function differencesFrom(known: KnownRegion, maas: MaasPort): Promise<string[]> {
   const { place, machines } = known;

@@ -10,7 +10,7 @@ export interface SweptList {
   readonly unreadable: MachineList["unreadable"];
   /** The time when the sweep began to read, by the database's clock. */
   readonly readSince: string;
-  /** Machines that were known before the sweep and that are missing in MAAS's list. */
+  /** Machines that were known before the sweep and that are missing in MAAS's list of machines. */
   readonly missing: readonly string[];
 }
 type SweepEnd = { readonly list: SweptList } | { readonly error: unknown };
@@ -20,12 +20,12 @@ type SweepEnd = { readonly list: SweptList } | { readonly error: unknown };
  * machine during a sweep, the poll's reading is newer than the sweep's.
  */
 export class Sweep {
-  /** The time of the request for a sweep that this sweep answers; null if nobody requested it. */
+  /** The time at which somebody requested this sweep of the site; null if nobody requested the sweep. */
   readonly requestedAt: Date | null;
   readonly beganAt = performance.now();
   readonly #ended: Promise<void>;
   #end: SweepEnd | null = null;
-  /** The missing machines of the sweep that must still be read directly; null until the sweep's list was stored. */
+  /** The machines that the sweep's list lacks and that the hub must still read directly; null until the sweep's list was stored. */
   toConfirm: readonly string[] | null = null;
 
   private constructor(list: Promise<SweptList>, requestedAt: Date | null) {
@@ -40,7 +40,7 @@ export class Sweep {
     );
   }
 
-  /** Begins a sweep and waits for its end for the given time. If MAAS's list takes longer, a later poll uses it. */
+  /** Begins a sweep, and waits at most `patienceMs` for its end. If MAAS's list of machines takes longer, a later poll uses the list. */
   static async begin(
     db: Db,
     siteId: SiteId,
@@ -74,7 +74,7 @@ async function readAll(db: Db, siteId: SiteId, maas: MaasPort): Promise<SweptLis
   return { machines, unreadable, readSince, missing: missingFrom(known, { machines, unreadable }) };
 }
 
-/** Returns the requested machines that are missing in MAAS's answer. A machine whose entry cannot be parsed counts as present. */
+/** Returns the requested machines that are missing in MAAS's answer. A machine whose entry cannot be parsed is not missing. */
 export function missingFrom(asked: readonly string[], { machines, unreadable }: MachineList): string[] {
   const answered = new Set<string | null>([
     ...machines.map((machine) => machine.systemId),

@@ -36,7 +36,7 @@ export interface SitePollResult extends PollResult {
   readonly maas: MaasPort;
 }
 export interface Watcher {
-  /** Polls a site now, if this hub watches it. */
+  /** Polls a site now, if this hub watches the site. */
   wake(siteId: SiteId): void;
   close(): Promise<void>;
 }
@@ -48,13 +48,13 @@ const LEASE_SECONDS = 3;
 /** The watcher renews its leases, and searches the database for new sites and for requested polls, three times during the length of a lease. */
 const KEEP_EVERY_MS = 1_000;
 const LEAST_KEEP_MS = 100;
-/** The largest random delay in milliseconds, so that hubs which wait for the same lease do not try at the same moment. */
+/** The largest random delay in milliseconds, so that hubs which wait for the same lease do not try to take it at the same moment. */
 const SPREAD_MS = 50;
 
 /**
- * Runs one loop for each site that this hub watches. The loops of the sites are independent, so a site that is down never slows another one
- * (lifecycle 6.3). Only one hub polls a site. Each second the other hubs read when the site's lease expires, and after its expiry they try to take
- * the lease.
+ * Runs one loop for each site that this hub watches. The loops of the sites are independent, so a site that is down never slows another site
+ * (lifecycle 6.3). Only one hub polls a site. Each second the other hubs read from the database when the site's lease expires, and after its expiry
+ * these hubs try to take the lease.
  */
 export function startWatcher(options: WatcherOptions): Watcher {
   const { db, hubId, log } = options;
@@ -63,7 +63,8 @@ export function startWatcher(options: WatcherOptions): Watcher {
   const closing = new Set<Promise<void>>();
   const drop = (siteId: SiteId, loop: SiteLoop): void => {
     loops.delete(siteId);
-    // Closing a site's loop ends a poll that hangs. The watcher does not wait for the loop's end before it renews the leases of the other sites.
+    // Closing a site's loop also ends a poll of the site that hangs. The watcher does not wait for the loop's end before it renews the leases of the
+    // other sites.
     const closed = loop.close().finally(() => closing.delete(closed));
     closing.add(closed);
   };
@@ -124,8 +125,8 @@ class SiteLoop {
   }
 
   /**
-   * Wakes the site's loop if it rests and the database holds a request for a poll. A poll that is under way answers the request, or leaves it for the
-   * next poll.
+   * Wakes the site's loop if it rests and the database holds a request for a poll. A poll that is under way answers the request for a poll, or leaves
+   * the request for the next poll.
    */
   wakeIfAtRest(): void {
     if (this.#rung !== null) this.wake();
@@ -159,7 +160,7 @@ class SiteLoop {
   async #poll(watch: HeldWatch): Promise<number> {
     const { db, log, pollIntervalMs, clientFor } = this.#options;
     this.#woken = false;
-    // A changed fence means that another hub has polled the site since, so the remembered events may be older than the cursor.
+    // A changed fence means that another hub has polled the site since this hub's last poll, so the remembered events may be older than the cursor.
     if (watch.fence !== this.#fence) this.#memory = emptyMemory();
     this.#fence = watch.fence;
     try {
