@@ -54,14 +54,15 @@ export function readArguments(operation: Operation, argv: readonly string[]): { 
       throw new Error(`--${unclear} is a flag of every command, and a field of this one; give the field by --json`);
     return { values: values as Values, words: positionals };
   } catch (error) {
-    // The error shows only the first sentence of Node's message, because the advice in Node's message does not fit the commands of `muster`.
+    // A `UsageError` shows only the first sentence of Node's message about a wrong flag, because the advice in that message does not fit the commands
+    // of `muster`.
     const [reason = ""] = (error instanceof Error ? error.message : String(error)).split(/\. /, 1);
     throw new UsageError(`${reason.replace(/\.$/, "")}. See: muster help ${operation.command}`);
   }
 }
 
 /**
- * Builds the API request of a command line. The argument `read` returns the content of the file that a flag's value `@file` names; the value `@-`
+ * Builds the API request of a command line. The function `read` returns the content of the file that a flag's value `@file` names; the value `@-`
  * means standard input.
  */
 export function askedOf(

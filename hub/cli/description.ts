@@ -9,8 +9,8 @@ export const NamedBy = z.object({
 });
 /**
  * The API list in which the command line looks for an object's name, for a parameter that takes an id or a name. `name` and `id` are the fields of a
- * list item that hold the object's name and id. An item of the list whose field `unless.field` has one of `unless.values` no longer owns its name,
- * e.g. a deleted node.
+ * list item that hold the object's name and id. An item of the list whose field `unless.field` has one of the values `unless.values` no longer owns
+ * its name, e.g. a deleted node.
  */
 export type NamedBy = z.output<typeof NamedBy>;
 const Schema = z.object({
@@ -72,7 +72,7 @@ export interface Operation {
   readonly group: string;
   readonly method: string;
   readonly path: string;
-  /** The positional arguments of the command, in the order of the path's parameters. */
+  /** The positional arguments of the command, in the order of the parameters in the API operation's path. */
   readonly arguments: readonly Field[];
   readonly query: readonly Field[];
   /** True if a request of the operation must name, in the header If-Match, the resource version that the caller read. */
@@ -81,7 +81,7 @@ export interface Operation {
   readonly repeatable: boolean;
   /** The fields of the request body; null if the API operation takes no body. */
   readonly body: readonly Field[] | null;
-  /** Fields of the answer that count the failed parts of a request. */
+  /** The fields of the operation's answer that count the failed parts of a request. */
   readonly failureCounts: readonly string[];
 }
 
@@ -103,8 +103,8 @@ const answersOf = ({ responses }: z.output<typeof Described>): Schema[] =>
 const countsFailures = ({ name, schema }: Field): string[] => (schema["x-counts-failures"] === true ? [name] : []);
 
 /**
- * The commands of a hub, read from its own API description. Because the commands come from the hub, the command line offers only what this hub
- * supports.
+ * The commands of a hub, read from its own API description. Because the commands come from the hub, the command line offers only the operations that
+ * the hub supports.
  */
 export function operationsOf(document: unknown): Operation[] {
   const { paths, components } = ApiDescription.parse(document);

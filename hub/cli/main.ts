@@ -37,7 +37,7 @@ const MOST_PAGES = 10_000;
 const MOST_NEAR = 5;
 
 /**
- * Returns the present version of the API resource that an operator's command changes. The command line names the resource's version itself, because
+ * Returns the present version of the API resource that an operator's command changes. The command line itself sends the resource's version, because
  * an operator at a shell means to change the resource's present state.
  */
 async function presentVersion(target: Target, { path }: Invocation): Promise<string> {
@@ -51,7 +51,7 @@ interface Page {
   readonly next_cursor?: string | null;
 }
 
-/** Reads all pages of a list from the API. If the API's answer is not a list, the function returns the answer unchanged. */
+/** Reads all pages of a list from the API. If the API's answer is not a list, `allPages` returns the answer unchanged. */
 async function allPages(target: Target, operation: Operation, first: Invocation): Promise<Page> {
   const items: Record<string, unknown>[] = [];
   const query = new URLSearchParams(first.query);
@@ -114,7 +114,7 @@ async function describe(url: string): Promise<Operation[]> {
 }
 
 /**
- * The error for an unknown command. The error for an unknown command suggests commands that contain all its words, for example
+ * The error for an unknown command. The error for an unknown command suggests commands that contain all words of the unknown command, for example
  * `create-maas-site-profile` for `create-profile`.
  */
 function unknownCommand(name: string | undefined, operations: readonly Operation[]): string {

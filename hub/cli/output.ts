@@ -4,8 +4,8 @@ import { flagOf, namedBy, typesOf } from "./description.ts";
 type Row = Readonly<Record<string, unknown>>;
 
 /**
- * The columns, in order, of the table in which the command line shows an API list. A column appears if any item of the list has a value for it;
- * `--output json` shows all fields.
+ * The columns, in order, of the table in which the command line shows an API list. A column appears if any item of the list has a value for the
+ * column; `--output json` shows all fields.
  */
 const COLUMNS = [
   ["index"],
@@ -47,7 +47,7 @@ const EVENT_COLUMNS = [
   ["status", "to_status", "subject"],
   ["message", "data"],
 ] as const;
-/** The columns of a table that hold long texts. These columns of long texts come last and are never cut off. */
+/** The columns of a table that hold long texts. The columns of long texts come last in a table and are never cut off. */
 const WHOLE: readonly string[] = COLUMNS.at(-1) ?? [];
 const WIDEST = 60;
 

@@ -86,7 +86,7 @@ interface Question {
 
 /**
  * The longest time that a command waits before its second attempt, after the hub refused the command's token for too many requests. If the hub asks
- * for a longer wait, the operator must repeat the command.
+ * for a longer wait than `MOST_WAIT_SECONDS`, the operator must repeat the command.
  */
 const MOST_WAIT_SECONDS = 60;
 

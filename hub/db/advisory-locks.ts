@@ -9,8 +9,8 @@ import type { Tx } from "./tx.ts";
  */
 
 /**
- * The advisory locks whose key is a pair of numbers; a transaction holds such a lock until the transaction ends. The second number of the pair is a
- * hash of the locked thing's name, so transactions that lock different things may wait for each other.
+ * The advisory locks whose key is a pair of numbers; a transaction holds such a lock until the transaction ends. The second number of such a lock's
+ * key is a hash of the locked thing's name, so transactions that lock different things may wait for each other.
  */
 export const LOCK_CLASSES = {
   /**

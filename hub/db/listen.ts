@@ -11,7 +11,7 @@ export type ListenOptions = {
   applicationName: string;
   channels: readonly string[];
   log: Log;
-  /** The argument `payload` is "" if the sender of the notification gave none. The function `onNotify` must not throw. */
+  /** The argument `payload` is "" if the sender of the notification gave no payload. The function `onNotify` must not throw. */
   onNotify(channel: string, payload: string): void;
   /**
    * The listener calls `onReconnect` after each successful connect, also the first, because the listener missed the notifications before the connect.

@@ -79,8 +79,8 @@ export function transactionsOn(pool: Pool): InTx {
       broken = await rollBack(client, error);
       throw error;
     } finally {
-      // If `release` gets an error as its argument, the pool destroys the client. Without an error, the pool would lend out a client whose connection
-      // is in an unknown state.
+      // If `release` gets an error as its argument, the pool destroys the client. If `release` got no error, the pool would lend out a client whose
+      // connection is in an unknown state.
       client.release(broken);
     }
   };

@@ -32,7 +32,7 @@ export async function ensureAdminToken(inTx: InTx, file: string): Promise<void> 
  */
 export async function isAdminToken(file: string, token: string): Promise<boolean> {
   const present = (await readOrEmpty(file)).trim();
-  // The function compares hashes, so the duration of the comparison reveals nothing about the token.
+  // `isAdminToken` compares hashes, so the duration of the comparison reveals nothing about the token.
   return present !== "" && hash(present) === hash(token);
 }
 

@@ -32,7 +32,7 @@ export type CompareRegion = (about: {
   readonly known: KnownRegion;
 }) => Promise<readonly string[]>;
 
-/** The services that the admin API needs; `hub/main.ts` creates them. */
+/** The services that the admin API needs, which `hub/main.ts` creates. */
 export interface ApiDependencies {
   readonly db: Db;
   readonly inTx: InTx;

@@ -20,8 +20,8 @@ export type BinariesOptions = {
   user: ServerUser;
   log: Log;
   /**
-   * The folder with PostgreSQL's programs that an operator named. If the operator names a folder, the hub searches no other folder for PostgreSQL's
-   * programs.
+   * The folder, named by an operator, that contains PostgreSQL's programs. If the operator names a folder, the hub searches no other folder for
+   * PostgreSQL's programs.
    */
   binDir?: string | undefined;
   /** If `source` is set, the hub searches only the installed PostgreSQL or only the npm package for PostgreSQL's programs. */
@@ -115,8 +115,8 @@ async function fromNpm({
 }
 
 /**
- * Runs `postgres` and `initdb` with `--version` as the server's user. The two runs of `probe` prove that the programs are PostgreSQL, can be
- * executed, and have their libraries.
+ * Runs `postgres` and `initdb` with `--version` as the user of the PostgreSQL server. The two runs of `probe` prove that the programs are PostgreSQL,
+ * can be executed, and have their libraries.
  */
 async function probe(binDir: string, source: Binaries["source"], user: ServerUser): Promise<Binaries | undefined> {
   const [server, init] = await Promise.all(

@@ -18,7 +18,7 @@ import type { Binaries } from "./binaries.ts";
 import { EmbeddedPostgresError } from "./error.ts";
 import { canEnter, run, type ServerUser } from "./run.ts";
 
-/** The owner of the embedded database, and its only role. */
+/** The database role that owns the embedded database and is its only role. */
 export const DATABASE_USER = "muster";
 
 /** The parent of the embedded database's folder if the user of the PostgreSQL server cannot enter the hub's state folder, e.g. below /root. */
@@ -76,8 +76,8 @@ function pathsIn(home: string): ClusterPaths {
 }
 
 /**
- * If two hubs start at once, both use the home path that the first one wrote. The hub publishes the file with the home path by a hard link, so a
- * killed hub leaves no partial path and another hub reads none.
+ * If two hubs start at once, both hubs use the home path that the first hub wrote. The hub publishes the file with the home path by a hard link, so a
+ * killed hub leaves no partial path and another hub reads no partial path.
  */
 async function claimHome(pointer: string): Promise<string> {
   const home = join(SHARED_HOMES, `postgres-${randomUUID()}`);

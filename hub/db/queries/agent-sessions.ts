@@ -30,8 +30,8 @@ export type NewSession = Pick<
 >;
 
 /**
- * Opens a node's agent session, one epoch above its last session. `openSession` also returns the row of the node's previous session, for the check
- * whether two hosts use one identity.
+ * Opens a new agent session of a node; its epoch is one above the epoch of the node's last session. `openSession` also returns the row of the node's
+ * previous session, for the check whether two hosts use one identity.
  */
 export async function openSession(
   tx: Tx,
@@ -51,7 +51,7 @@ export async function openSession(
       set: {
         ...opened,
         sessionEpoch: sql`${agentSessions.sessionEpoch} + 1`,
-        // A new session keeps the values `trustSequence` and `displacedAt` only if the node's previous session belonged to the same generation.
+        // A new session keeps the values `trustSequence` and `displacedAt` only if it belongs to the generation of the node's previous session.
         trustSequence: sql`case when ${agentSessions.generation} = excluded.generation then ${agentSessions.trustSequence} end`,
         displacedAt: sql`case when ${agentSessions.generation} = excluded.generation then ${agentSessions.displacedAt} end`,
         connectedAt: sql`now()`,
@@ -235,7 +235,7 @@ export async function lockReturnedNodes(tx: Tx, limit: number): Promise<Pick<Nod
     .for("no key update", { of: nodes, skipLocked: true });
 }
 
-/** The node's agent session, if it is open and belongs to the given generation; otherwise null. */
+/** Returns the node's agent session if the session is open and belongs to the given generation, and null otherwise. */
 export async function readOpenSession(db: Db | Tx, nodeId: NodeId, generation: number): Promise<AgentSession | null> {
   const [session] = await db
     .select()

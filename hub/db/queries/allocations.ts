@@ -114,7 +114,10 @@ export async function setTurnover(
     .where(eq(allocations.id, id));
 }
 
-/** Stores why the sweep could not move the allocation. The result is false if the allocation has this text already, or has ended. */
+/**
+ * Stores the reason why a sweep could not continue the allocation. `noteAllocationProblem` returns false if the allocation already has this reason,
+ * or has ended.
+ */
 export async function noteAllocationProblem(tx: Tx, id: AllocationId, problem: string): Promise<boolean> {
   const told = await tx
     .update(allocations)
@@ -164,7 +167,7 @@ export async function listAllocations(
     .limit(page.limit);
 }
 
-/** A page of ids in their order. `after` is the last id of the previous page. */
+/** A page of a list of ids, in the order of the ids. `after` is the last id of the previous page; null for the first page. */
 export interface IdPage {
   readonly after: AllocationId | null;
   readonly limit: number;
@@ -175,13 +178,16 @@ const onPage = ({ after, limit }: IdPage): SQL =>
 const isSettled = sql`a.status = 'granting' and not exists (select 1 from ${tasks} t where t.id = a.grant_task_id
   and t.state in ('queued', 'offered', 'running', 'cancelling'))`;
 
-/** True if the allocation is `granting` and its task is over or missing. Another hub may have settled the allocation since the search. */
+/**
+ * True if the allocation is `granting` and its task `allocation.grant_user` has ended or is missing. Another hub may have changed the allocation's
+ * status since `findSettledGrants` returned its id.
+ */
 export async function isSettledGrant(tx: Tx, id: AllocationId): Promise<boolean> {
   const { rows } = await tx.execute(sql`select 1 from ${allocations} a where a.id = ${id} and ${isSettled}`);
   return rows.length > 0;
 }
 
-/** The ids of `granting` allocations whose task is over or missing. */
+/** Returns the ids of `granting` allocations whose task `allocation.grant_user` has ended or is missing. */
 export async function findSettledGrants(db: Db, page: IdPage): Promise<AllocationId[]> {
   const { rows } = await db.execute<{ id: AllocationId }>(
     sql`select a.id from ${allocations} a where ${isSettled} and ${onPage(page)}`,

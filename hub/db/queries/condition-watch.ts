@@ -37,8 +37,8 @@ export async function beginGrace(tx: Tx, seconds: number): Promise<void> {
 
 /**
  * After an outage of the hubs, extends the conditions that were valid at the last sweep by `seconds`, at most `most` conditions in one step.
- * Conditions that one step of the extension changes expire together, and different steps give different expiry times. Because of the different expiry
- * times, the sweep after an outage finds the extended conditions in bounded portions.
+ * Conditions that one step of the extension changes expire together, and different steps give different expiry times. Because extended conditions
+ * expire at different times, the sweep after an outage finds them in bounded portions.
  */
 export async function extendConditions(tx: Tx, seconds: number, most: number): Promise<void> {
   const more = (await extendExpiries(tx, seconds, most)) >= most;
@@ -54,7 +54,7 @@ export interface StaleCondition
 
 /**
  * Returns the expiry time, to the microsecond, of the `most`-th condition that expired since the last sweep. `endOfStep` returns null if fewer than
- * `most` conditions expired.
+ * `most` conditions expired since the last sweep.
  */
 export async function endOfStep(tx: Tx, most: number): Promise<string | null> {
   const { expiresAt } = nodeConditions;

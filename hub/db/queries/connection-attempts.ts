@@ -14,8 +14,8 @@ export interface NotedAttempt {
 }
 
 /**
- * The maximum number of rows for connection attempts, counted over all hubs. The hub deletes the oldest rows over this number, so a client with many
- * addresses cannot fill the database.
+ * The maximum number of rows for connection attempts, counted over all hubs. The hub deletes the oldest rows beyond `MOST_ROWS`, so a client with
+ * many addresses cannot fill the database.
  */
 const MOST_ROWS = 5_000;
 const MOST_SHOWN = 20;

@@ -9,7 +9,7 @@ type Place = { readonly siteId: SiteId; readonly path: string };
 /** Records that an onboarding chose the BMC login at the given path of the secret store (lifecycle 3.2.1). */
 export const recordCredentialUse = (tx: Tx, place: Place): Promise<void> => note(tx, place, { lastUsedAt: sql`now()` });
 
-/** Records that a deploy with the BMC login succeeded at the time `at`. If `at` is before the stored time, the stored time stays. */
+/** Records that a deploy with the BMC login succeeded at the time `at`. If a later success is stored already, the stored time stays. */
 export const recordCredentialWorked = (tx: Tx, place: Place, at: Date): Promise<void> =>
   note(tx, place, {
     lastWorkedAt: sql`greatest(${maasCredentialUses.lastWorkedAt}, ${at.toISOString()}::timestamptz)`,
@@ -119,7 +119,7 @@ export interface CredentialRecord {
 
 /**
  * The error codes of a watcher's poll that say something about the MAAS token or about its entry in the secret store. Other errors of a poll, e.g.
- * that MAAS is unreachable, say nothing about the token.
+ * that MAAS is unreachable, say nothing about the MAAS token.
  */
 const TOKEN_ERRORS = ["unauthorized", "forbidden", "secret_missing", "secret_corrupt"];
 

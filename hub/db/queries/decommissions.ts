@@ -22,14 +22,14 @@ import { listStageEvents } from "./workflow-events.ts";
 import { isoOrNull, requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
 import { wakeRunning } from "./workflow-wakes.ts";
 
-/** Stores the request of a decommission. The caller of `insertDecommission` has already written the `workflows` row of the same id. */
+/** Stores the request of a decommission. The caller of `insertDecommission` has already written the `workflows` row with the decommission's id. */
 export async function insertDecommission(tx: Tx, row: typeof nodeDecommissions.$inferInsert): Promise<void> {
   await tx.insert(nodeDecommissions).values(row);
 }
 
 /**
  * Records which generation of the node had installed the system that MAAS has now released. The generation is null if the operation has released no
- * such system, because the operation begins again after a new deploy.
+ * installed system, because the operation begins again after a new deploy.
  */
 export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: number | null): Promise<void> {
   await tx
@@ -114,7 +114,7 @@ export interface DecommissionRows {
   readonly gpuVendor: Sku["gpuVendor"] | null;
 }
 
-/** Everything that the stages of a decommission read from the database, in one SQL statement. */
+/** The rows that the stages of a decommission need; one SQL statement reads them all. */
 export async function readDecommissionRows(db: Db | Tx, id: WorkflowId): Promise<DecommissionRows | null> {
   const [rows] = await db
     .select({
@@ -154,7 +154,7 @@ export async function readMaasSystemId(db: Db | Tx, nodeId: NodeId): Promise<str
   return row?.id ?? null;
 }
 
-/** The address of the BMC of the node's machine, or null if the node is bound to no machine. */
+/** Returns the address of the BMC of the node's machine, or null if the node is bound to no machine. */
 export async function readBmcAddress(tx: Tx, nodeId: NodeId): Promise<string | null> {
   const [row] = await tx
     .select({ ipmiIp: nodeMaasState.ipmiIp })

@@ -12,9 +12,9 @@ const ANY_SLOT = "deploy-slot:%";
 
 /**
  * Takes one of the profile's `deploy_max_parallel` places for a deploy, or keeps the place that the workflow already holds. `takeDeploySlot` returns
- * false if all places of the profile for deploys are taken. The hosts of one onboarding batch ask for places at the same moment. The advisory lock
- * lets one host after the other search for a place, so each host finds its own free place. Without the advisory lock all hosts would try the same
- * place for a deploy, and all but one host would fail.
+ * false if all places of the profile for deploys are taken. The hosts of one onboarding batch ask for places for their deploys at the same moment.
+ * The advisory lock lets one host after the other search for a place, so each host finds its own free place. Without the advisory lock all hosts
+ * would try the same place for a deploy, and all but one host would fail.
  */
 export async function takeDeploySlot(tx: Tx, id: WorkflowId, profileId: ProfileId, most: number): Promise<boolean> {
   const prefix = deploySlots(profileId);

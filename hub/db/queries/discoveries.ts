@@ -11,7 +11,7 @@ const discovery = sql`${workflows.state} -> 'discovery'`;
 
 /**
  * Returns the site's other onboardings that have found no machine yet, and that search for their host or have booted their host since `since`. A
- * machine that appears now in MAAS may belong to the host of such an onboarding that still searches for its host. An onboarding that a person resumed
+ * machine that appears now in MAAS may belong to the host of another onboarding that still searches for its host. An onboarding that a person resumed
  * may boot its host again, so `otherDiscoveries` also returns a resumed onboarding.
  */
 export async function otherDiscoveries(

@@ -5,7 +5,7 @@ import type { Db } from "../tx.ts";
 
 /**
  * Lists domain events, oldest first. PostgreSQL gives out an event's sequence number before the event's transaction commits, so a lower number may
- * become visible after a higher one. The list of events therefore ends below every number that a running transaction may still use (see
+ * become visible after a higher one. The list of domain events ends below every sequence number that a running transaction may still use (see
  * `recordDomainEvent`). A reader of domain events that continues after the last event it saw misses no event (decision P5).
  */
 export async function listDomainEvents(db: Db, page: { after: bigint; limit: number }): Promise<DomainEventRow[]> {
@@ -13,8 +13,8 @@ export async function listDomainEvents(db: Db, page: { after: bigint; limit: num
 }
 
 /**
- * Lists domain events up to the sequence number `settled`, which the caller got from `lastSettled`. A calling transaction must be READ COMMITTED,
- * because only a snapshot taken after `lastSettled` shows all events up to `settled`.
+ * Lists domain events up to the sequence number `settled`, which the caller got from `lastSettled`. A transaction that calls `listSettledEvents` must
+ * be READ COMMITTED, because only a snapshot taken after `lastSettled` shows all events up to `settled`.
  */
 export const listSettledEvents = (
   db: Db,
@@ -28,9 +28,9 @@ export const listSettledEvents = (
     .limit(page.limit);
 
 /**
- * True if a reader of domain events can continue after the sequence number `position`. This database must have given out the number `position`, and
- * must still store the event of that number or an older one. If `hasPosition` is called after a read of the events beyond `position`, true also
- * proves that retention had removed none of those events.
+ * True if a reader of domain events can continue after the sequence number `position`. The reader can continue only if this database has given out
+ * the number `position`, and still stores the event of that number or an older event. If `hasPosition` is called after a read of the events beyond
+ * `position`, the result true also proves that retention had removed none of those events.
  */
 export async function hasPosition(db: Db, position: bigint): Promise<boolean> {
   if (position === 0n) return true;

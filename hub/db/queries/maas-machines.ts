@@ -91,9 +91,9 @@ const asRecord = (machine: ObservedMachine) => ({
 
 /**
  * Writes the machines that the watcher read from MAAS, in one statement for any number of machines. `upsertObservedMachines` returns the system ids
- * of new and changed machines. The SQL statement neither writes nor locks the row of an unchanged machine, and locks all other rows in the order of
- * their ids. The argument `readSince` is the time at which the watcher began to read the machines, by the database's clock. A machine's row that
- * another read wrote after `readSince` is newer and stays. A caller of `upsertObservedMachines` names each machine only once.
+ * of new and changed machines. `upsertObservedMachines` neither writes nor locks the row of an unchanged machine, and locks all other rows in the
+ * order of their ids. The argument `readSince` is the time at which the watcher began to read the machines, by the database's clock. If another read
+ * of MAAS wrote a machine's row after `readSince`, that row is newer and stays. A caller of `upsertObservedMachines` names each machine only once.
  */
 export async function upsertObservedMachines(
   tx: Tx,

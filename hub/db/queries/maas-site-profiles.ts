@@ -53,8 +53,8 @@ export const listActiveProfiles = (db: Db, siteId: SiteId): Promise<MaasSiteProf
     .orderBy(maasSiteProfiles.name);
 
 /**
- * Changes a profile, and returns null if the profile no longer has the version that the caller read. If another profile of the site has the new name,
- * PostgreSQL reports an error.
+ * Changes a profile, and returns null if the profile no longer has the version that the caller read. If another profile of the site has the changed
+ * profile's new name, PostgreSQL reports an error.
  */
 export async function changeProfile(
   tx: Tx,

@@ -144,8 +144,8 @@ export interface PollRecord {
 }
 
 /**
- * Stores the result of a poll of a site. If another hub has taken the lease, `recordPoll` returns false, and the caller must discard the whole poll.
- * `recordPoll` comes last in its transaction, because it locks a row that every hub queries each second to keep its leases.
+ * Stores the result of a poll of a site. If another hub has taken the lease on the site, `recordPoll` returns false, and the caller must discard the
+ * whole poll. `recordPoll` comes last in its transaction, because it locks a row that every hub queries each second to keep its leases.
  */
 export async function recordPoll(tx: Tx, siteId: SiteId, fence: number, poll: PollRecord): Promise<boolean> {
   const rows = await tx
@@ -260,8 +260,8 @@ export async function waitedOnSystemIds(db: Db, siteId: SiteId): Promise<string[
 }
 
 /**
- * Returns when the site's watcher last read from MAAS, and the code of the watcher's last error. The time is null before the watcher's first read,
- * and the code is null if the watcher has no error.
+ * Returns when the site's watcher last read from MAAS, and the code of the watcher's last error. The time `at` is null before the watcher's first
+ * read, and the error code is null if the watcher has no error.
  */
 export async function readLastPoll(
   db: Db,

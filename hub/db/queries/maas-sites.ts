@@ -74,8 +74,8 @@ export const listSitesAfter = (
     .limit(most);
 
 /**
- * Changes a site, and returns null if the site no longer has the version that the caller read. If another site has the new name, PostgreSQL reports
- * an error.
+ * Changes a site, and returns null if the site no longer has the version that the caller read. If another site has the changed site's new name,
+ * PostgreSQL reports an error.
  */
 export async function changeSite(tx: Tx, id: SiteId, version: string, change: Change): Promise<MaasSite | null> {
   const [row] = await tx
@@ -96,7 +96,7 @@ export type SecretPaths = Partial<
 
 /**
  * Stores the paths of a site's secrets. The argument `address` is the MAAS address at which the hub tested the MAAS token, or null if the hub tested
- * no token. `setSecretPaths` returns null if the site's address is no longer the address of the test.
+ * no token. `setSecretPaths` returns null if the site's address is no longer the address at which the hub tested the token.
  */
 export async function setSecretPaths(
   tx: Tx,

@@ -13,7 +13,7 @@ export interface MachineHolder {
 }
 
 /**
- * Binds a machine to a workflow and returns null, or returns the other unfinished workflow that holds the machine. Within the site, the system id
+ * Binds a machine to a workflow and returns null, or returns the other unfinished workflow that holds the machine. Within one site, the system id
  * identifies a machine. Across sites, the system id together with each possible BMC address identifies a machine.
  */
 export async function holdMachine(

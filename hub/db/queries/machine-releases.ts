@@ -16,17 +16,18 @@ export async function isHostReleased(db: Db | Tx, node: Pick<Node, "id" | "gener
   return rows.length > 0;
 }
 
-/** How long a node has been retired, and when its profile releases its machine (lifecycle 6.4). */
+/** How long a node has been retired, and when the node's profile lets the hub release the node's machine (lifecycle 6.4). */
 export interface Retirement {
   readonly nodeId: NodeId;
   /**
    * Seconds since the node was retired, or since an operator cancelled the last release of its machine. A cancelled release restarts the count of
-   * seconds, because the operator wants to keep the machine for now. The seconds are null if neither the retirement's nor the cancel's time is known.
+   * seconds, because the operator wants to keep the machine for now. The number of seconds is null if the hub knows the time of neither the
+   * retirement nor the cancel.
    */
   readonly retiredForSeconds: number | null;
   /** The profile's delay between retirement and release; null if the machine stays until a person releases it, or if the node had no onboarding. */
   readonly retiredReleaseAfterSeconds: number | null;
-  /** True if the retired node's machine was released before. */
+  /** True if MAAS has already released the retired node's machine. */
   readonly released: boolean;
 }
 

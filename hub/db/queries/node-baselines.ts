@@ -13,7 +13,10 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** A baseline with the newest task that the hub queued to take the baseline. The task is null when retention has removed it. */
+/**
+ * A baseline with the newest task that the hub queued to take the baseline. The field `task` is null if retention has removed the baseline's newest
+ * task.
+ */
 export interface BaselineWithTask {
   readonly baseline: NodeBaseline;
   readonly task: Pick<Task, "state" | "errorCode" | "errorMessage"> | null;
@@ -56,7 +59,7 @@ export async function readTenancy(db: Db | Tx, nodeId: NodeId, generation: numbe
 }
 
 /**
- * SQL that is true for an allocation `a` whose tenant used the system that the host runs now, because MAAS has released no system since. The
+ * SQL that is true for an allocation `a` whose tenant used the system that the host runs now, because MAAS has not released that system. The
  * generation alone does not tell which system a tenant used, because a person can enroll an installed system again.
  */
 const ofInstalledSystem = sql`a.generation > coalesce((
@@ -66,7 +69,7 @@ const tenancyOf = sql`select 1 from allocations a where a.node_id = n.id and (a.
 
 /**
  * Returns active nodes with a connected agent that have no baseline of their generation, and whose present system never had a tenant.
- * `lockNodesWithoutBaseline` locks the rows of these nodes, and leaves out nodes that another hub has locked.
+ * `lockNodesWithoutBaseline` locks the rows of the nodes that it returns, and leaves out nodes that another hub has locked.
  */
 export async function lockNodesWithoutBaseline(tx: Tx, limit: number): Promise<{ id: NodeId; generation: number }[]> {
   const { rows } = await tx.execute<{ id: NodeId; generation: number }>(sql`
@@ -131,7 +134,7 @@ export interface BaselineResult {
   readonly agentVersion: string | null;
   /**
    * True if a tenant may have had an account on the host between the creation of the baseline's task and the task's result. An allocation whose
-   * account the agent made only after the result left nothing in the snapshot.
+   * account the agent made only after the task's result left nothing in the baseline's snapshot.
    */
   readonly allocated: boolean;
 }

@@ -52,8 +52,8 @@ export async function readUnused(
 }
 
 /**
- * Stores a node's new certificate, which is not used yet. `keepCertificate` marks the node's former unused certificate as replaced, and deletes the
- * node's oldest replaced certificates. The caller of `keepCertificate` has locked the node.
+ * Stores a node's new certificate, which the node's agent has not used yet. `keepCertificate` marks the node's former unused certificate as replaced,
+ * and deletes the node's oldest replaced certificates. The caller of `keepCertificate` has locked the node.
  */
 export async function keepCertificate(tx: Tx, certificate: NewCertificate): Promise<void> {
   await tx
@@ -68,8 +68,8 @@ export async function keepCertificate(tx: Tx, certificate: NewCertificate): Prom
 }
 
 /**
- * Records the first use of a node's certificate. The first use of a certificate replaces all certificates that the node got before, and ends their
- * agent sessions on every hub. `beginUse` returns false if the certificate itself has been replaced or revoked.
+ * Records the first use of a node's certificate. The first use of a certificate replaces all earlier certificates of the node, and ends the agent
+ * sessions with those certificates on every hub. `beginUse` returns false if the certificate itself has been replaced or revoked.
  */
 export async function beginUse(tx: Tx, nodeId: NodeId, generation: number, serial: string): Promise<boolean> {
   await lockNode(tx, nodeId);
@@ -98,8 +98,9 @@ export async function noteReplacedUse(tx: Tx, serial: string): Promise<void> {
 }
 
 /**
- * Returns the state of a node's key, from the key's certificates of the given generation: `unknown` if there is none, `counts` if one is not
- * replaced, `over` if all were replaced, or `revoked` if one was revoked. If one certificate of a key is revoked, the key itself counts as revoked.
+ * Returns the state of a node's key, from the key's certificates of the given generation: `unknown` if the key has no certificate, `counts` if one
+ * certificate is not replaced, `over` if all were replaced, or `revoked` if one was revoked. If one certificate of a key is revoked, the key itself
+ * counts as revoked.
  */
 export async function readKeyUse(
   tx: Tx,
@@ -184,8 +185,8 @@ export async function revokeCertificates(
 }
 
 /**
- * True if the node has a certificate of the given generation that is not revoked. An expired certificate counts as live too, because the agent can
- * renew it.
+ * True if the node has a certificate of the given generation that is not revoked. `hasLiveCertificate` also counts an expired certificate, because
+ * the agent can renew it.
  */
 export async function hasLiveCertificate(tx: Tx, nodeId: NodeId, generation: number): Promise<boolean> {
   const rows = await tx

@@ -18,7 +18,7 @@ import type { Db, Tx } from "../tx.ts";
 import { listStageEvents } from "./workflow-events.ts";
 import { requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
 
-/** Stores the requests of onboardings. The caller of `insertOnboardings` has already written the `workflows` rows of the same ids. */
+/** Stores the requests of onboardings. The caller of `insertOnboardings` has already written the `workflows` rows with the onboardings' ids. */
 export async function insertOnboardings(tx: Tx, rows: readonly (typeof nodeOnboardings.$inferInsert)[]): Promise<void> {
   await tx.insert(nodeOnboardings).values([...rows]);
 }

@@ -25,7 +25,7 @@ export async function forgetOldSignals(tx: Tx, nodeId: NodeId, source: Readiness
       order by s.received_at desc, s.id desc offset ${keep} limit 1)`);
 }
 
-/** Deletes all readiness signals of the node, and returns how many there were. */
+/** Deletes all readiness signals of the node, and returns how many signals it deleted. */
 export async function removeSignals(tx: Tx, nodeId: NodeId): Promise<number> {
   const { rowCount } = await tx.execute(sql`delete from ${readinessSignals} where node_id = ${nodeId}`);
   return rowCount ?? 0;

@@ -17,11 +17,11 @@ interface RetentionRule {
   readonly table: string;
   readonly age: Age;
   /**
-   * The column that gives the order in which retention removes rows, lowest first. With `order`, retention waits for rows that another hub has
-   * locked. Without `order`, retention removes rows in any order and skips locked rows.
+   * The column that gives the order in which retention removes rows, the row with the lowest value first. With `order`, retention waits for rows that
+   * another hub has locked. Without `order`, retention removes rows in any order and skips locked rows.
    */
   readonly order?: string;
-  /** SQL for the rows older than the cutoff that retention may remove. */
+  /** SQL for the rows older than the time `cutoff` that retention may remove. */
   readonly outdated: (cutoff: SQL) => SQL;
 }
 

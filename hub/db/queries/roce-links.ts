@@ -23,7 +23,10 @@ export const listRoceLinks = (db: Db | Tx, place: Place): Promise<RoceLink[]> =>
     .from(maasRoceLinks)
     .where(ofMachine(place));
 
-/** Records a machine's RoCE links before the hub asks MAAS to make them. If MAAS's answer is lost, the database nevertheless knows the link. */
+/**
+ * Records a machine's RoCE links before the hub asks MAAS to make them. If MAAS's answer to the request for a link is lost, the database still knows
+ * the link.
+ */
 export async function noteRoceLinks(tx: Tx, { siteId, systemId }: Place, links: readonly RoceLink[]): Promise<void> {
   if (links.length === 0) return;
   await tx

@@ -6,7 +6,7 @@ import { type Task, tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { waitKey, wakeWorkflows } from "./workflow-wakes.ts";
 
-/** The NOTIFY channel that announces tasks to the hubs. The payload on the task channel is the node's id. */
+/** The NOTIFY channel that announces tasks to the hubs. The payload on the task channel is the id of the task's node. */
 export const TASK_CHANNEL = "muster_tasks";
 
 export interface NewTask<T extends TaskType> {
@@ -301,10 +301,11 @@ export interface JournalledDelivery {
 /**
  * Compares the node's tasks with the journal, the list of task deliveries that a connecting agent sends, and returns the changed tasks. A delivery
  * that is in the agent's journal has reached the agent, even if the acknowledgement was lost. A delivery that is missing in the journal never
- * arrived, or the host lost its journal. If the delivery of a task is missing in the journal, the hub queues the task again at once. If the agent had
- * not acknowledged the missing delivery, the delivery does not count as an attempt. The hub never queues a destructive task again only because the
- * task's delivery is missing in the journal. If the missing delivery of a destructive task was acknowledged, the task fails with an unknown result.
- * Without an acknowledgement, a destructive task waits for its lease, because the agent may just be writing the delivery to its journal.
+ * arrived, or the host lost its journal. If the delivery of a task that is not destructive is missing in the journal, the hub queues the task again
+ * at once. If the agent had not acknowledged the missing delivery, the delivery does not count as an attempt. The hub never queues a destructive task
+ * again only because the task's delivery is missing in the journal. If the missing delivery of a destructive task was acknowledged, the task fails
+ * with an unknown result. A destructive task whose delivery was not acknowledged waits for its lease to end, because the agent may just be writing
+ * the delivery to its journal.
  */
 export async function reconcileDeliveries(
   tx: Tx,

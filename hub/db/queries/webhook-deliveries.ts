@@ -123,8 +123,8 @@ export async function deleteDeliveriesAfter(tx: Tx, webhookId: string, position:
 }
 
 /**
- * Makes a webhook's deliveries pending again with all their attempts: all that failed for good, or a single delivery in any state. `replayDeliveries`
- * returns how many deliveries are pending again.
+ * Makes a webhook's deliveries pending again with all their attempts: all deliveries that failed for good, or one delivery in any state.
+ * `replayDeliveries` returns how many deliveries are pending again.
  */
 export async function replayDeliveries(tx: Tx, webhookId: string, which: "dead" | bigint): Promise<number> {
   const rows = await tx

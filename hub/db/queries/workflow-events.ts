@@ -22,7 +22,7 @@ export interface Claim {
   readonly at: string;
 }
 
-/** Writes the events of a workflow's stages. The argument `fence` is the fence under which the same transaction changed the workflow's row. */
+/** Writes the events of a workflow's stages. The argument `fence` is the fence under which the writing transaction has changed the workflow's row. */
 export async function recordStageEvents(
   tx: Tx,
   workflowId: WorkflowId,

@@ -116,7 +116,7 @@ export async function releaseLease(db: Db, id: WorkflowId, fence: number, inSeco
 
 /**
  * Gives back all workflow leases of a hub that stops, so that other hubs need not wait until the leases expire. `releaseAllLeases` raises the fence
- * of each of these workflows, so the stopping hub's unfinished runs can write nothing more.
+ * of each released workflow, so the stopping hub's unfinished runs can write nothing more.
  */
 export async function releaseAllLeases(db: Db, hubId: string): Promise<void> {
   await db
@@ -136,8 +136,8 @@ export interface CompensationPlan {
   /** The number of the attempt to compensate the first of `stages`. */
   readonly attempt: number;
   /**
-   * When the compensation of the first of `stages` began, in ISO 8601. The compensation's deadline counts from this time. `startedAt` is null before
-   * the first run of the compensation.
+   * The time when the compensation of the first of `stages` began, in ISO 8601. The deadline of the compensation counts from `startedAt`. `startedAt`
+   * is null before the first run of the compensation.
    */
   readonly startedAt: string | null;
   /** The stage at which the verb restart_clean begins the workflow again, with an empty state. */

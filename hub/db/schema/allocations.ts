@@ -29,7 +29,10 @@ export const allocations = pgTable(
     status: text("status", { enum: ALLOCATION_STATUSES }).notNull(),
     errorCode: text("error_code"),
     errorMessage: text("error_message"),
-    /** Why the sweep could not move the allocation at its last try. Each change of the status or of the turnover removes the text. */
+    /**
+     * The reason why a sweep could not continue the allocation at its last try. Each change of the allocation's status or turnover sets `problem` to
+     * null.
+     */
     problem: text("problem"),
     /** The newest task `allocation.grant_user` of the allocation. */
     grantTaskId: uuid("grant_task_id").$type<TaskId>(),

@@ -4,7 +4,10 @@ import { boolean, check, integer, pgTable, sql, text, unique, uuid } from "../or
 import { createdAt, oneOf, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
-/** A profile: the operational policy of a site (lifecycle 3.6, 3.7; decision W4). The API fills in a profile's defaults when a request arrives. */
+/**
+ * A profile: the operational policy of a site (lifecycle 3.6, 3.7; decision W4). The API fills in the defaults of a profile's fields when a request
+ * creates the profile.
+ */
 export const maasSiteProfiles = pgTable(
   "maas_site_profiles",
   {

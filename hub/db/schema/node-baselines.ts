@@ -15,7 +15,7 @@ export const nodeBaselines = pgTable(
     /** The newest task that was queued for the baseline. */
     taskId: uuid("task_id").$type<TaskId>().notNull(),
     requestedAt: at("requested_at").notNull().default(sql`now()`),
-    /** `hub`, or the name of the operator who asked for a new baseline. */
+    /** `hub`, or `operator:` and the name of the operator who asked for a new baseline. */
     requestedBy: text("requested_by").notNull(),
     reason: text("reason").notNull(),
     snapshot: jsonb("snapshot"),

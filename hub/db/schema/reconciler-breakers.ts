@@ -11,11 +11,11 @@ export const reconcilerBreakers = pgTable(
     kind: text("kind", { enum: BREAKER_KINDS }).notNull(),
     /** The time when the breaker of the row tripped. `tripped_at` is null while the breaker lets status changes through. */
     trippedAt: at("tripped_at"),
-    /** How many nodes waited for their change of status when the breaker tripped. */
+    /** The number of nodes that waited for their change of status when the breaker tripped. */
     wouldMove: integer("would_move").notNull(),
     /**
-     * How many nodes had changed status in the breaker's window before the trip. Nodes that have already changed status count towards the breaker's
-     * limit too.
+     * The number of nodes that had changed status in the breaker's window before the trip. Nodes that have already changed status count towards the
+     * breaker's limit too.
      */
     moved: integer("moved").notNull().default(0),
     moveLimit: integer("move_limit").notNull(),

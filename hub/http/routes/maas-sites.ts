@@ -170,8 +170,8 @@ const updateMaasSite = writeRoute({
 });
 
 /**
- * Checks whether another site has the region, but only if the change gives the site a new address or enables the site. Sites that shared an address
- * before hubs made this check can still be changed and disabled.
+ * Checks whether another site has the site's MAAS region, but only if the change gives the site a new address or enables the site. Sites that shared
+ * an address before hubs checked for a shared address can still be changed and disabled.
  */
 async function keepRegionSole(tx: Tx, site: MaasSite, body: SitePatch, moves: boolean): Promise<void> {
   const enables = site.status === "disabled" && body.status === "active";

@@ -30,7 +30,8 @@ const nameTaken = (): ApiError =>
   });
 
 /**
- * Refuses a regular expression for disk names whose search might never end. Without this check, the first onboarding with such a profile would fail.
+ * Refuses a regular expression for disk names whose search might never end. Without this check, a regular expression that never ends would make the
+ * first onboarding with the profile fail.
  */
 function mustEnd(pattern: string | undefined): void {
   if (pattern === undefined || !isEndless(pattern)) return;

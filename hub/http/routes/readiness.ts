@@ -70,7 +70,7 @@ async function mustHaveRoom(tx: Tx, node: Node, { conditions }: ForeignReadiness
     );
 }
 
-/** Refuses a signal id that was used for another node, so that the sender does not believe that the hub accepted this node's signal. */
+/** Refuses a signal id that was used for another node, so that the sender does not believe that the hub accepted the sender's signal. */
 async function refuseForeignId(tx: Tx, node: Node, signalId: string): Promise<void> {
   if (!(await isSignalOf(tx, node.id, signalId)))
     throw new ApiError(

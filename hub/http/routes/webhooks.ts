@@ -56,7 +56,7 @@ const createWebhook = writeRoute({
   },
 });
 
-/** The creation time of the last webhook of the previous page, in microseconds, and its id. */
+/** The creation time, in microseconds, and the id of the last webhook of the previous page. */
 const After = z.tuple([z.string().regex(/^\d{1,18}$/), z.uuid()]);
 
 const listWebhooks = readRoute({
