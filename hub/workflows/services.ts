@@ -17,8 +17,8 @@ export interface FirstBoot {
    */
   readonly keys: () => { readonly caBundlePem: string; readonly taskSigningPublicKey: string };
   /**
-   * Returns the download of the agent for an architecture with Debian's name, for example `amd64`. Null if the hub has no agent package for the
-   * architecture, so that the host's image must already contain the agent.
+   * Returns the download of the agent's package for an architecture, which has its name in Debian, for example `amd64`. Null if the hub has no agent
+   * package for the architecture, so that the host's image must already contain the agent.
    */
   readonly agentPackage: (architecture: string) => Promise<{ readonly url: string; readonly sha256: string } | null>;
 }
@@ -33,7 +33,7 @@ export interface WorkflowServices {
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
   readonly bmc: OpenBmc;
   readonly firstBoot: FirstBoot;
-  /** Signs a sanitization record with the hub's order key. Throws `SecretError` until the secret store has returned the key. */
+  /** Signs a sanitization record with the hub's order key. Throws `SecretError` until the secret store has returned the order key. */
   readonly countersign: Countersign;
 }
 

@@ -41,8 +41,8 @@ export const absenceReason = (failure: Failure, absence: Absence, nextTry: Date)
   `${whatOf(failure)} to answer again (${failure.code}): unavailable since ${inWords(new Date(absence.since))}, next try at ${inWords(nextTry)}`;
 
 /**
- * The failure of a stage whose service stayed unavailable until the deadline. The stage's failure names the unavailable service, and not the event
- * for which the stage waited.
+ * The failure of a stage that needed a service which stayed unavailable until the stage's deadline. The stage's failure names the unavailable
+ * service, and not the event for which the stage waited.
  */
 export function outlasted(failure: Failure, absence: Absence, now: Date): Failure {
   const seconds = Math.round(secondsAway(absence, now));

@@ -38,7 +38,7 @@ export interface FailureMet {
 
 /**
  * Returns new values for a workflow's row that keep its attempt and deadline, and that record neither a wait nor an unavailable service. Each
- * decision of the engine starts from these values and overrides some of them.
+ * decision of the engine starts from the values that `unchanged` returns, and overrides some of them.
  */
 function unchanged(row: ClaimedWorkflow, stage: string, patch: Facts | undefined): WorkflowTransition {
   return {
@@ -266,7 +266,8 @@ export function compensate(
 type StageEventOf = (status: StageEventWrite["status"], message: string) => StageEventWrite;
 
 /**
- * Decides what follows from a failed compensation: the engine retries it, or waits for an unavailable service, until the compensation's own deadline.
+ * Decides what follows from a failed compensation: the engine retries the compensation, or waits for an unavailable service, until the compensation's
+ * own deadline.
  */
 function undoAgain(
   row: ClaimedWorkflow,
@@ -355,7 +356,7 @@ const unfinished = (stage: string, reason: string): Failure => ({
   evidence: {},
 });
 
-/** The failure that the row already carries, e.g. while it compensates. */
+/** The failure that a workflow's row already holds, for example while the workflow compensates. */
 export function failureOf(row: ClaimedWorkflow): Failure | null {
   if (row.failureClass === null || !Object.hasOwn(FAILURES, row.failureClass)) return null;
   return {

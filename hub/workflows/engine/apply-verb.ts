@@ -37,9 +37,10 @@ export interface VerbRequest {
 }
 
 /**
- * Carries out an operator's verb and writes it to the audit log, in the caller's transaction (lifecycle 4.12). If a hub is running the row, a verb
- * that stops the workflow, e.g. `cancel`, is only recorded, and takes effect when the run commits. The result of the run is kept, and no compensation
- * starts while a call of the run may still take effect. A verb that cannot be applied throws the ApiError `not_found` or `verb_not_allowed`.
+ * Carries out an operator's verb and writes it to the audit log, in the caller's transaction (lifecycle 4.12). If a hub is running the row,
+ * `applyVerb` only records a verb such as `cancel`, which stops the workflow. A recorded verb takes effect when the run commits. The hub keeps the
+ * result of the run, and no compensation starts while a call of the run may still take effect. A verb that cannot be applied throws the ApiError
+ * `not_found` or `verb_not_allowed`.
  */
 export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: VerbRequest): Promise<WorkflowRow> {
   const row = await lockWorkflow(tx, request.workflowId);
@@ -61,8 +62,8 @@ export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: Ver
   const because = `${request.verb} by ${request.actor}: ${request.reason}`;
   if (effect === "at_commit") await requestStop(tx, row.id, { verb: request.verb as StopRequest["verb"], because });
   else if (effect !== "already") await carryOut(tx, workflow, row, stage, effect, because);
-  // If the row is `running` already, a verb such as `retry` only makes the row due at once. An operator does so, for example, after a task was lost
-  // that the row waits for (state model 8).
+  // If the row is `running` already, a verb such as `retry` only makes the row due at once. An operator gives such a verb, for example, after the
+  // task was lost for which the workflow waits (state model 8).
   else if (row.status === "running") await makeDue(tx, row.id);
   const after = (await readWorkflow(tx, row.id)) ?? row;
   await recordAudit(tx, {
@@ -94,8 +95,8 @@ const verbTarget = (row: WorkflowRow): VerbTarget => ({
 });
 
 /**
- * Carries out a verb that stops the workflow, e.g. `cancel`, and that an operator gave during a run. The verb is carried out in the transaction that
- * commits the run. `row` is the workflow's row after the run. Returns the values that it wrote to the workflow's row, or null if there is nothing
+ * Carries out a verb such as `cancel`, which stops the workflow and which an operator gave during a run. The caller's transaction also commits the
+ * run. `row` is the workflow's row after the run. Returns the values that `carryOutStop` wrote to the workflow's row, or null if there is nothing
  * left to stop.
  */
 export async function carryOutStop(
@@ -199,7 +200,7 @@ function decideMove(workflow: Workflow, row: ClaimedWorkflow, stage: string, eff
   }
 }
 
-/** Returns the facts of a row that an operator continues, without the mark that only an operator may continue it. */
+/** Returns the facts of a workflow's row without the mark that only an operator may continue the workflow. */
 function thawed(row: ClaimedWorkflow): Facts {
   const { [ENGINE_FACTS]: _engine, ...facts } = stateOf(row);
   return engineFacts(row.state).adopting === true ? { ...facts, [ENGINE_FACTS]: { adopting: true } } : facts;

@@ -13,13 +13,14 @@ import type { BoundStage, Facts, Workflow } from "./workflow.ts";
 
 /**
  * Maps any error that a stage threw to a failure with a class. Returns null if the error says nothing about the stage, for example because the hub's
- * own database was unavailable. A run with an error that says nothing about the stage does not count, and the engine runs the row again.
+ * own database was unavailable. A run with an error that says nothing about the stage does not count as an attempt, and the engine runs the row
+ * again.
  */
 export type ClassifyError = (
   error: unknown,
 ) => { readonly failure: Failure; readonly retryAfterSeconds: number | null } | null;
 
-/** The result of one run, which the engine commits. */
+/** The result of one run of a workflow's stage, which the engine commits. */
 export interface Step {
   readonly transition: WorkflowTransition;
   readonly commit?: ((tx: Tx) => Promise<void>) | undefined;
@@ -40,15 +41,15 @@ interface Run {
 }
 
 /**
- * Runs one claimed row once: observes, acts at most once, and returns the result to commit. Returns null for a run that does not count, e.g. because
- * the hub's database was unavailable. No database transaction is open during the run.
+ * Runs the present stage of one claimed workflow row once: observes, acts at most once, and returns the result to commit. Returns null for a run that
+ * does not count as an attempt, e.g. because the hub's database was unavailable. No database transaction is open during the run.
  */
 export async function execute(run: Run): Promise<Step | null> {
   const { workflow, row } = run;
   const stage = workflow.nameToday(row.stage);
   if (stage === null) throw new Error(`claimed a row at the unknown stage ${row.stage}`);
-  // If an earlier hub recorded a verb that stops the workflow, e.g. `cancel`, and did not carry it out, this run executes no stage. The commit of
-  // this run carries out the verb.
+  // If an earlier hub recorded a verb such as `cancel`, and did not carry the verb out, this run executes no stage. The commit of this run carries
+  // out the recorded verb.
   if (stopRequestOf(row) !== null) return { transition: atRest(row, stage) };
   if (row.status === "compensating") return undo(run);
   return forward(run, stage);

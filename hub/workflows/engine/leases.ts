@@ -7,8 +7,8 @@ import { within } from "../../timing/pause.ts";
 interface Held {
   readonly fence: number;
   /**
-   * The end of the lease on the row by `performance.now()`. No other hub takes over the row before `until`, because the database counts the lease
-   * from a later moment.
+   * The end of the lease on a workflow's row, as a value of `performance.now()`. No other hub takes over the row before `until`, because the database
+   * counts the lease from a later moment.
    */
   until: number;
   readonly abort: AbortController;
@@ -19,9 +19,9 @@ interface Held {
 const CHECKS_PER_LEASE = 12;
 
 /**
- * The rows that this hub runs now, and their leases. One statement renews all leases, three times in each lease period. If a renewal fails, e.g.
- * because the database is unavailable, this hub aborts the run before another hub may take over the row. Only a paused hub process can still run a
- * row that another hub has taken over. The fence rejects the result of a paused hub's run.
+ * The workflow rows that this hub runs now, and their leases. One SQL statement renews all leases of the hub, three times in each lease period. If a
+ * renewal fails, e.g. because the database is unavailable, this hub aborts the run before another hub may take over the row. Only a paused hub
+ * process can still run a row that another hub has taken over. The fence rejects the result of a paused hub's run.
  */
 export class Leases {
   readonly #held = new Map<WorkflowId, Held>();
@@ -42,15 +42,15 @@ export class Leases {
   }
 
   /**
-   * Renews the lease on a row while `run` lasts. The run's signal is aborted when the lease is lost or the hub stops. `claimSentAt` is a value of
-   * `performance.now()` from before the claim of the row was sent.
+   * Renews the lease on a row while `run` lasts. The run's signal is aborted when the lease is lost or the hub stops. `claimSentAt` is the value of
+   * `performance.now()` before the hub sent the claim of the row to the database.
    */
   hold(row: { id: WorkflowId; fence: number }, claimSentAt: number, run: (signal: AbortSignal) => Promise<void>): void {
     const until = claimSentAt + this.#options.leaseSeconds * 1000;
     const abort = new AbortController();
     const ended = run(abort.signal).finally(() => {
-      // The hub may have claimed the row again before the end of this run is handled. Each claim of a row has another fence, so the newer lease is
-      // kept.
+      // Before the hub handles the end of this run, the hub may have claimed the same row again. Each claim of a row has another fence, so the lease
+      // of the newer claim stays.
       if (this.#held.get(row.id)?.fence === row.fence) this.#held.delete(row.id);
     });
     this.#held.set(row.id, { fence: row.fence, until, abort, ended });
@@ -63,7 +63,7 @@ export class Leases {
     await this.#endedWithin(drainMs);
     for (const timer of this.#timers) clearInterval(timer);
     const { db, hubId, log } = this.#options;
-    // If the leases cannot be released, they expire.
+    // Leases that the hub cannot release expire by themselves.
     await releaseAllLeases(db, hubId).catch((error: unknown) => log.warn("leases were not given back", { error }));
   }
 

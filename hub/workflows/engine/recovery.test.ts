@@ -87,7 +87,7 @@ describe("the table of verbs", () => {
     for (const verb of STOP_VERBS) {
       expect(effectOf(verb, "running", { leased: true })).toBe("at_commit");
       expect(effectOf(verb, "running", { leased: true, requested: verb })).toBe("already");
-      // If the hub has released the row or has stopped, the hub that claims the row next carries the verb out.
+      // If the hub has released the row or has stopped, the next hub that claims the row carries out the recorded verb.
       expect(effectOf(verb, "running", { requested: verb })).toBe("already");
     }
     expect(effectOf("cancel", "compensating", { leased: true, undoing: "restart" })).toBe("at_commit");

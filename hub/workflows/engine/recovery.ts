@@ -14,18 +14,18 @@ export type Verb = (typeof VERBS)[number];
 
 /**
  * The effect of a verb on a workflow's row in a certain status. `already` means that the row is already in the state that the verb asks for, so a
- * repeated request changes nothing and gets the same answer. `refused` means that the API answers 409.
+ * repeated request changes nothing and gets the answer of the first request. `refused` means that the API answers 409.
  */
 export type Effect =
   | "already"
   | "refused"
   /** The workflow runs its current stage again, with new attempts and a new deadline. */
   | "retry_stage"
-  /** The workflow continues from the last safe stage. */
+  /** The workflow continues from the stage that its workflow kind names for `resume`. */
   | "resume_from_checkpoint"
   /** The workflow runs from its first stage, and its stages adopt effects that already exist. */
   | "rerun_from_top"
-  /** The workflow undoes all its effects, forgets its facts and begins again. */
+  /** The workflow undoes all its effects, forgets its facts and begins again at its first stage. */
   | "undo_and_restart"
   | "cancel_now"
   /** A hub is running the row, so the verb takes effect when the run ends. During the run, a call may still take effect outside the hub. */
@@ -33,10 +33,11 @@ export type Effect =
   | "undo_and_cancel"
   /** The compensation under way continues, and the row ends as `cancelled`. */
   | "end_as_cancelled"
-  /** The current stage observes again and adopts what it finds; the workflow ends as `reconciled`. */
+  /** The current stage observes again and adopts the effects that it finds; the workflow later ends as `reconciled`. */
   | "adopt_observed"
   /**
-   * The row stops, and only an operator's verb continues it. A row that an operator has stopped before by `mark_manual_intervention` does not change.
+   * The workflow stops, and only an operator's verb continues the workflow. A row that an operator has stopped before by `mark_manual_intervention`
+   * does not change.
    */
   | "freeze";
 
@@ -101,7 +102,7 @@ export const ENDS_AS = {
   mark_manual_intervention: "failed_manual_intervention",
 } as const satisfies Record<Verb, WorkflowStatus>;
 
-/** The facts about a row that decide the effect of a verb, including whether a request repeats an earlier one. */
+/** The facts about a row that decide the effect of a verb, including whether a verb repeats an earlier verb. */
 export interface VerbTarget {
   readonly status: WorkflowStatus;
   /** True if the workflow was run at least once, so that it may have left effects outside the hub. */
@@ -132,8 +133,8 @@ const isStop = (verb: Verb): verb is StopVerb => (STOP_VERBS as readonly Verb[])
 
 /**
  * Returns the effect of a verb on a workflow's row. The effect of a verb is also `already` while the row is carrying out the same verb. A row with a
- * recorded verb that stops the workflow, e.g. `cancel`, counts as stopped. A second verb that stops the workflow replaces the first if the table of
- * verbs allows it.
+ * recorded verb such as `cancel`, which stops the workflow, counts as stopped. A second verb that stops the workflow replaces the first such verb if
+ * the table of verbs allows this.
  */
 export function effectOf(verb: Verb, row: VerbTarget): Effect {
   const effect = ofTable(verb, row.requested === null ? row : { ...row, ...AFTER_STOP[row.requested] });
@@ -143,8 +144,8 @@ export function effectOf(verb: Verb, row: VerbTarget): Effect {
 }
 
 /**
- * Returns the effect of a verb that stops the workflow, e.g. `cancel`, at the end of the run for which the verb waited. `already` means that the verb
- * came too late, or that the workflow is already carrying the verb out.
+ * Returns the effect of a verb such as `cancel`, which stops the workflow, at the end of the run for which the verb waited. `already` means that the
+ * verb came too late, or that the workflow is already carrying the verb out.
  */
 export function effectAtCommit(verb: StopVerb, left: VerbTarget): Effect {
   // If the run failed and the row began a compensation, `restart_clean` still applies, because the hub accepted the verb before the compensation

@@ -7,13 +7,16 @@ export type RetryDecision =
   | { readonly retry: "when_back"; readonly inSeconds: number }
   | { readonly retry: "no" };
 
-/** Backoff for an unavailable service. All workflows of a site call the same service, so the pause must grow beyond two seconds. */
+/**
+ * The pauses between attempts to reach an unavailable service. All workflows of a site call the same service, so the pauses must grow beyond two
+ * seconds.
+ */
 const AWAY_RETRY: Omit<RetryPolicy, "maxAttempts"> = { baseSeconds: 2, maxSeconds: 60 };
 
 /**
  * Exponential backoff with equal jitter: each pause is at least half of the largest pause for its attempt. The jitter keeps the workflows of a site
- * from retrying at the same moment after a fault of the whole site. The pause is never shorter than the Retry-After of MAAS's answer. `random` is a
- * random number in [0, 1) that makes the jitter.
+ * from retrying at the same moment after a fault of the whole site. The pause is never shorter than the time that MAAS's answer names in
+ * `Retry-After`. `random` is a random number in [0, 1) that makes the jitter.
  */
 export function backoffSeconds(
   policy: Omit<RetryPolicy, "maxAttempts">,
@@ -26,8 +29,8 @@ export function backoffSeconds(
 }
 
 /**
- * The number of a stage's failures, with the present one. `attempt` counts refused requests, and `looks` counts consecutive runs in which a service
- * did not answer.
+ * The number of a stage's failures, including the present failure. `attempt` counts refused requests, and `looks` counts consecutive runs in which a
+ * service did not answer.
  */
 export interface Tries {
   readonly attempt: number;

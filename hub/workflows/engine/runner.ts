@@ -25,9 +25,12 @@ export interface RunnerOptions {
   readonly workflows: readonly Workflow[];
   readonly classifyError: ClassifyError;
   readonly log: Log;
-  /** If given, the runner listens for wake-ups; otherwise only polling and `poke` find due rows. */
+  /**
+   * If `databaseUrl` is given, the runner listens to the database's notifications about due workflows; otherwise only polling and `poke` find due
+   * workflows.
+   */
   readonly databaseUrl?: string;
-  /** The number of workflows that this hub runs at once. */
+  /** The largest number of workflows that this hub runs at once. */
   readonly concurrency?: number;
   readonly pollMs?: number;
   /**
@@ -46,11 +49,11 @@ export interface WorkflowRunner {
   close(): Promise<void>;
 }
 
-/** After a run that did not count, for example because the database was unavailable, the row waits this many seconds. */
+/** After a run that did not count as an attempt, for example because the database was unavailable, the workflow waits this many seconds. */
 const UNCOUNTED_PAUSE_SECONDS = 1;
 /**
- * The runner calls admission this often even without a notification, because a workflow of another hub may have ended and so made room for a pending
- * one.
+ * The runner calls admission every this many milliseconds even without a notification. A workflow of another hub may have ended and made room for a
+ * pending workflow.
  */
 const ADMIT_EVERY_MS = 500;
 
@@ -142,8 +145,8 @@ interface OneRun extends RunnerOptions {
 }
 
 /**
- * Runs one row and commits the result. Returns true if the row ended, because the limits may now let a pending workflow start. The promise of
- * `runOnce` never rejects.
+ * Runs the present stage of one workflow and commits the result. Returns true if the workflow ended, because admission may then let a pending
+ * workflow start. The promise of `runOnce` never rejects.
  */
 async function runOnce(run: OneRun): Promise<boolean> {
   const { workflow, row, log } = run;
@@ -163,8 +166,8 @@ async function runOnce(run: OneRun): Promise<boolean> {
     if (moved === null) log.warn("stage result dropped", { ...about, reason: "the fence was lost" });
     return moved !== null && isEnded(moved.status);
   } catch (error) {
-    // If the result of a run cannot be committed, the engine runs the row again after the lease. If it is unknown whether a run's result was
-    // committed, the next run of the row finds this out.
+    // If the engine cannot commit the result of a run, the engine runs the workflow again after a pause. If the hub does not know whether the result
+    // was committed, the next run starts from the stored row.
     const level = error instanceof CommitOutcomeUnknownError ? "info" : "warn";
     log[level]("stage result was not committed", { ...about, error });
     await releaseLease(run.db, row.id, row.fence, UNCOUNTED_PAUSE_SECONDS).catch(() => undefined);
@@ -173,7 +176,7 @@ async function runOnce(run: OneRun): Promise<boolean> {
 }
 
 /**
- * Commits the result of a run. Returns the values that it wrote to the workflow's row, or null if another hub has taken over the row. An error in the
+ * Commits the result of a run. Returns the values written to the workflow's row, or null if another hub has taken over the row. An error in the
  * stage's own `commit` becomes a failure of the stage.
  */
 async function commitOrFail(
@@ -192,9 +195,9 @@ async function commitOrFail(
 }
 
 /**
- * Commits in one transaction: the state, the stage events, the stage's own writes, a recorded verb that stops the workflow, e.g. `cancel`, and the
- * hooks for the workflow's end (architecture 1). Returns the values that it wrote to the workflow's row, or null if another hub has taken over the
- * row.
+ * Commits the workflow's state, the stage events and the stage's own writes in one transaction (architecture 1). The same transaction carries out a
+ * recorded verb such as `cancel`, and calls the hooks for the workflow's end. Returns the values written to the workflow's row, or null if another
+ * hub has taken over the row.
  */
 export async function commitStep(
   tx: Tx,

@@ -15,14 +15,17 @@ interface Verdict<State> {
 }
 export type Done<State> = Verdict<State> & { readonly kind: "done"; readonly message: string };
 export type Skipped<State> = Verdict<State> & { readonly kind: "skipped"; readonly message: string };
-/** The stage runs again after `seconds`, or earlier after a notification of the key `on`. */
+/** After the verdict `wait`, the engine runs the stage again after `seconds`, or earlier after a notification of the key `on`. */
 export type Wait<State> = Verdict<State> & {
   readonly kind: "wait";
   readonly reason: string;
   readonly seconds: number;
   readonly on?: string;
 };
-/** The verdict `back` returns the workflow to an earlier stage. A counter in the state limits how often the stage returns the workflow. */
+/**
+ * The verdict `back` returns the workflow to an earlier stage. A counter in the workflow's state limits how often a stage returns the workflow to an
+ * earlier stage.
+ */
 export type Back<State> = Verdict<State> & { readonly kind: "back"; readonly to: string; readonly message: string };
 /** The verdict `enter_again` enters the same stage again: the engine commits `patch`, and the stage gets new attempts and a new deadline. */
 export type EnterAgain<State> = Verdict<State> & { readonly kind: "enter_again"; readonly message: string };
@@ -54,7 +57,7 @@ export interface StageRun<Input, State> {
   readonly stage: string;
   /** The number of the stage's attempt: 1 for the first attempt, and 1 more for each retry. */
   readonly attempt: number;
-  /** True if an earlier run since the stage was entered may already have acted outside the hub. */
+  /** True if an earlier run of the stage, since the workflow entered the stage, may already have acted outside the hub. */
   readonly reentered: boolean;
   readonly enteredAt: Date;
   readonly deadline: Date;
@@ -77,7 +80,10 @@ export interface RetryPolicy {
  * first stage.
  */
 export type CompensationCause = "failure" | "cancel" | "restart";
-/** The result of a compensation. A compensation must be safe even if the stage's `run` never began; in this case it returns `done` or `skipped`. */
+/**
+ * The result of a compensation. A compensation must be safe even if the stage's `run` never began; in this case the compensation returns `done` or
+ * `skipped`.
+ */
 export type Compensation<State> = Undone<State> | Wait<State> | Failed<State> | TooLate<State>;
 /**
  * `leaves` lists the effects outside the hub that the compensation did not undo. Operators see the list of remaining effects on a cancelled workflow.
@@ -103,8 +109,9 @@ export type StageOverrides = Partial<
 >;
 
 /**
- * `Name` is the stage's own name, with which the compiler compares a workflow's list of stages with its list of names. The functions of a stage are
- * properties and not methods. For methods, the compiler would accept a stage in a workflow whose context lacks a field that the stage reads.
+ * `Name` is the stage's own name. By `Name`, the compiler checks that a workflow's list of stages fits its list of stage names. The functions of a
+ * stage are properties and not methods. For methods, the compiler would accept a stage in a workflow whose context lacks a field that the stage
+ * reads.
  */
 export interface Stage<Context extends StageRun<unknown, State>, State, Name extends string = string> {
   readonly name: Name;

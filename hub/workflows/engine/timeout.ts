@@ -1,8 +1,8 @@
-/** A waiting row becomes due at the latest this many seconds after its stage's deadline, so that a timeout takes effect at once. */
+/** A waiting workflow becomes due at the latest this many seconds after its stage's deadline, so that a timeout takes effect at once. */
 const PAST_DEADLINE_SECONDS = 0.01;
 /**
- * A stage runs again this many seconds after it began to wait on a key. If a change comes between the stage's observation and its commit, the row
- * gets no notification of the change.
+ * A stage that begins to wait for notifications of a key runs again after this many seconds. The workflow gets no notification of a change between
+ * the stage's observation and its commit.
  */
 const FIRST_LOOK_SECONDS = 1;
 

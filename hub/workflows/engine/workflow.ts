@@ -54,15 +54,15 @@ export interface WorkflowDefinition<Context extends StageRun<Input, State>, Inpu
   /** Returns the stage at which `retry` and `resume` begin again. By default, `retry` and `resume` begin at the failed stage. */
   restartPoint?(verb: "retry" | "resume", stage: string): string;
   /**
-   * The facts that count limited attempts to recover. An operator who continues the workflow has corrected the cause, so the engine deletes these
-   * counters.
+   * The facts that count how often the workflow has tried to recover by itself. When an operator continues the workflow, the engine deletes these
+   * counters, because the operator has corrected the cause.
    */
   readonly forgottenOnRecovery?: readonly (keyof State & string)[];
-  /** Facts of the workflow's state that `rerun` also deletes. */
+  /** Facts of the workflow's state that the verb `rerun` deletes, in addition to `forgottenOnRecovery`. */
   readonly forgottenOnRerun?: readonly (keyof State & string)[];
   /**
-   * The admission of pending workflows: starts them as far as limits allow, and returns their rows as they were before (lifecycle 4.4). A workflow
-   * kind without `admit` starts all its pending workflows.
+   * Starts pending workflows as far as the limits allow, and returns the rows of the started workflows as they were before the start (lifecycle 4.4).
+   * A workflow kind without `admit` starts all its pending workflows.
    */
   admit?(tx: Tx): Promise<WorkflowRow[]>;
 }
@@ -108,7 +108,7 @@ export interface StageEntry {
   readonly reentered: boolean;
 }
 
-/** The engine's own facts in the row's state; stages do not see them. */
+/** The key of the engine's own facts in a workflow's state, which stages do not see. */
 export const ENGINE_FACTS = "$engine";
 export interface EngineFacts {
   /** Set by the verb `adopt`: a row that succeeds afterwards ends as `reconciled`, not `completed`. */

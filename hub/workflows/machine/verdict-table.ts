@@ -20,7 +20,10 @@ export const JUDGED_AT = [
 ] as const;
 export type JudgedAt = (typeof JUDGED_AT)[number];
 
-/** The point at which each stage judges the machine. `untouched` means that the stage changes no machine, so no status stops the stage. */
+/**
+ * The point of a workflow at which each stage judges the machine's status. `untouched` means that the stage changes no machine, so no status stops
+ * the stage.
+ */
 export const PLACE_OF = {
   load_site_config: "untouched",
   resolve_power_credentials: "untouched",
@@ -44,7 +47,7 @@ export const PLACE_OF = {
   wait_for_agent_enrollment: "serving",
 } as const satisfies Record<OnboardingStage, JudgedAt | "untouched">;
 
-/** A stage that judges a machine's status, or the compensation of a deploy, which judges it too. */
+/** A stage that judges a machine's status, or the compensation of a deploy, which also judges the machine's status. */
 export type Judging =
   | { [S in OnboardingStage]: (typeof PLACE_OF)[S] extends "untouched" ? never : S }[OnboardingStage]
   | "compensation";
@@ -176,7 +179,7 @@ function commissioningFailed(machine: JudgedMachine): Judgement {
   return { kind: "failed", failure: failure("pxe_discovery_failure", "commissioning_failed", message, evidence) };
 }
 
-/** At Failed testing, MAAS has booted and tested the host, so the fault is in the hardware and not in PXE or DHCP. */
+/** At the status Failed testing, MAAS has booted and tested the host, so the fault is in the hardware and not in PXE or DHCP. */
 function testingFailed(machine: JudgedMachine): Judgement {
   const message = `${nameOf(machine)} failed its hardware tests in MAAS: ${whyOf(machine)}. Override the failed testing in MAAS or repair the hardware, then resume.`;
   const evidence = machineEvidence(machine);

@@ -10,11 +10,11 @@ import { observeMachine } from "../../watcher/observe.ts";
 import type { Wait } from "../engine/stage.ts";
 import { machineEvidence } from "./verdict-table.ts";
 
-/** After this many seconds without a poll, the watcher counts as unavailable, and the stage reads the machine itself. */
+/** After this many seconds without a poll of MAAS, the watcher counts as unavailable, and a waiting stage reads its machine itself. */
 const SILENT_SECONDS = 90;
 /**
- * True if MAAS refused the site's token to the watcher. If MAAS refused the watcher, each waiting stage asks MAAS itself and reports the error as its
- * own.
+ * True if MAAS refused the watcher's last request because of the site's token. If MAAS refused the watcher, each waiting stage asks MAAS itself and
+ * reports the error as its own.
  */
 const isRefused = (code: string | null): boolean => code === "unauthorized" || code === "forbidden";
 /** The seconds that a stage waits for the watcher before it runs again. */
@@ -34,8 +34,8 @@ export interface MachineWatch {
 
 /**
  * Reads the machine from MAAS only if there is a reason. A stage reads its machine if the watcher's observation would end the wait (`concludes`), or
- * if no observation exists. It also reads the machine if the watcher is silent or refused, or if the stage's deadline has passed. Returns null
- * without a reason to read the machine. A waiting stage therefore sends no regular requests to MAAS, and no verdict relies on an old observation.
+ * if no observation exists. A stage also reads its machine if the watcher is silent or refused, or if the stage's deadline has passed. Returns null
+ * without a reason to read the machine. In this way a waiting stage sends no regular requests to MAAS, and no verdict relies on an old observation.
  */
 export async function watchMachine(
   watch: MachineWatch,
@@ -58,7 +58,7 @@ export async function readAndObserve(watch: MachineWatch): Promise<MaasMachine> 
   return machine;
 }
 
-/** The watcher's last observation of the machine: every failure shows it to the operator (lifecycle 4.12). */
+/** The watcher's last observation of the machine, which every failure shows to the operator (lifecycle 4.12). */
 export async function seenEvidence(db: Db, siteId: SiteId, systemId: string): Promise<Evidence> {
   const row = await readObservedMachine(db, siteId, systemId);
   if (row === null) return { maas_system_id: systemId };

@@ -18,8 +18,8 @@ const FAILED = ["failed_retryable", "failed_manual_intervention"] as const satis
 const UNDER_WAY = ["pending", "running", "compensating"] as const satisfies readonly WorkflowStatus[];
 
 /**
- * The number of hosts of a batch in one transaction. Until the transaction ends, clients see no events that are newer than its own, and the site
- * admits no host. A transaction for a few hosts is short, even if the batch is large.
+ * One transaction handles at most this many hosts of a batch. Until such a transaction ends, clients see no newer events, and the site admits no
+ * pending onboarding. A transaction for a few hosts is short, even if the batch is large.
  */
 export const HOSTS_AT_ONCE = 50;
 
@@ -52,7 +52,9 @@ export const recoverBatch = (
 };
 
 interface Order {
-  /** The statuses of onboardings to which the verb applies. An onboarding that has another status when its turn comes is not changed. */
+  /**
+   * The statuses of onboardings to which the verb applies. The batch verb does not change an onboarding that has another status when its turn comes.
+   */
   readonly statuses: readonly WorkflowStatus[];
   /** The verb applies only to onboardings with this failure class; undefined for all classes. */
   readonly failureClass?: string | undefined;
@@ -61,8 +63,8 @@ interface Order {
 }
 
 /**
- * Applies the verb to a few hosts of the batch in each transaction, with one audit entry for each host. If the call breaks off, a part of the hosts
- * is done. A second call handles the remaining hosts, because the verb no longer applies to the hosts that are done.
+ * Applies a verb to a few hosts of a batch in each transaction, with one audit entry for each host. If the hub stops during the call, only a part of
+ * the hosts is done. A second call handles the remaining hosts, because the verb no longer applies to the hosts that are done.
  */
 async function applyToEach(
   inTx: InTx,
@@ -81,7 +83,7 @@ async function applyToEach(
 }
 
 /**
- * Lists the onboardings of a batch to which a verb applies, pending ones first. If the pending onboardings were cancelled last, one could take a
+ * Lists the onboardings of a batch to which a verb applies, pending onboardings first. A pending onboarding that was cancelled last could take a
  * place that the batch frees, and start shortly before its own cancel.
  */
 async function listMeant(
@@ -116,8 +118,8 @@ async function applyToSome(
 }
 
 /**
- * Applies the verb to one host of a batch, in a savepoint. If the verb is refused for this host, its writes are rolled back and the other hosts are
- * still processed.
+ * Applies the verb to one host of a batch, in a savepoint. If the host's onboarding refuses the verb, the savepoint undoes only this host's writes,
+ * and the hub continues with the other hosts.
  */
 async function applyToOne(
   tx: Tx,

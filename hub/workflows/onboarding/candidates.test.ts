@@ -12,8 +12,8 @@ const BYS: readonly Candidate["by"][] = [
 ];
 const OURS = "10.0.0.1";
 /**
- * All kinds of candidates, which are machines in MAAS that may be the requested host. A candidate that was found by its BMC address has this host's
- * BMC. Any other candidate has no known BMC, or another BMC.
+ * All kinds of candidates, which are machines in MAAS that may be the requested host. A candidate that was found by its BMC address has the requested
+ * host's BMC. A candidate that was found otherwise has no known BMC, or the BMC of another host.
  */
 const ALL: Candidate[] = BYS.flatMap((by) =>
   (by.includes("BMC address") ? [OURS] : ["", "10.0.0.2", "bmc.example.net"]).map((bmc) => ({

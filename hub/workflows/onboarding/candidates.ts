@@ -9,7 +9,7 @@ interface Host {
   readonly pxeMac: string | null;
 }
 
-/** Maps each system id to the machine's BMC address, or to "" if MAAS knows none. */
+/** Maps each machine's system id to the machine's BMC address, or to "" if MAAS knows no BMC address. */
 export type Powers = ReadonlyMap<string, string>;
 
 /** A machine in MAAS that may be the host of the onboarding. */

@@ -8,7 +8,7 @@ import type { WorkflowServices } from "../services.ts";
 import { StageFailure } from "../stage-failure.ts";
 import type { OnboardState } from "./onboard-state.ts";
 
-/** The input of the onboarding's workflow row. The onboarding's own database row holds all its other data. */
+/** The input of the onboarding's workflow row. The onboarding's own database row holds all other data of the onboarding. */
 export const OnboardInput = z.object({ hostname: z.string(), ipmi_ip: z.string() });
 export type OnboardInput = z.output<typeof OnboardInput>;
 

@@ -48,8 +48,8 @@ function failing({ kind, selector, lastFailureCode, lastFailureMessage }: Creden
 }
 
 /**
- * Records one event for each secret that has become unused or failing, across all hubs. If a fault of a secret was corrected, a new fault causes a
- * new event. Returns the number of recorded events.
+ * For each secret that has become unused or failing, one of all hubs records one event. If somebody corrects a fault of a secret, a later fault
+ * causes a new event. Returns the number of recorded events.
  */
 export function warnOfCredentials(inTx: InTx): Promise<number> {
   return inTx(async (tx) => {

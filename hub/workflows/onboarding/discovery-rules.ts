@@ -2,7 +2,7 @@ import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import type { MaasErrorCode } from "../../maas/port.ts";
 import { isAddress } from "../../maas/power-address.ts";
 
-/** A request to MAAS to create a machine that returned no machine, with the facts that decide the next step. */
+/** The facts about a request to create a machine, to which MAAS returned no machine. These facts decide the next step of the onboarding. */
 export interface CreateFault {
   readonly code: MaasErrorCode;
   /** The HTTP status of MAAS's error; null if MAAS accepted the create request but its answer contained no machine. */
@@ -43,7 +43,7 @@ export interface Newcomer {
   readonly systemId: string;
   /** The machine's status in MAAS; null if Muster cannot parse MAAS's answer about this machine. */
   readonly status: number | null;
-  /** The BMC address in MAAS, or "" if MAAS knows none. */
+  /** The machine's BMC address in MAAS, or "" if MAAS knows no BMC address. */
   readonly bmc: string;
   readonly seenSeconds: number;
 }
@@ -59,10 +59,10 @@ export type DiscoveryVerdict =
 export const SETTLE_SECONDS = 120;
 
 /**
- * Rule 4 of lifecycle 4.16, for a host that neither name, BMC nor MAC address has identified: the onboarding takes the machine if exactly one new
- * machine appeared. A machine with another BMC address is another host. A machine whose BMC is a name and not an address may be this host or another
- * one. `rivals` counts the other onboardings of the site that also search for their host. If there are rivals, no onboarding takes the machine until
- * MAAS knows the machine's BMC or a person decides.
+ * Applies rule 4 of lifecycle 4.16, for a host that neither name, BMC nor MAC address has identified. The onboarding takes a new machine only if
+ * exactly one new machine has appeared in MAAS. A machine with another BMC address is another host. A machine whose BMC is a name and not an address
+ * may be this host or another host. `rivals` counts the other onboardings of the site that also search for their host. If there are rivals, no
+ * onboarding takes the machine until MAAS knows the machine's BMC or a person decides.
  */
 export function judgeNewcomers(newcomers: readonly Newcomer[], rivals: number): DiscoveryVerdict {
   const fit = newcomers.filter(
@@ -92,8 +92,8 @@ export type PowerStep = "wait" | "switch_off" | "note_off" | "boot" | "booted";
 
 /**
  * Decides the next step of a power cycle from an observation of the host's power. The hub switches off only a host that is on and was not yet seen
- * off. The hub boots only a host that is off and was recorded as off. A power cycle is therefore never repeated, even if a hub dies between two steps
- * or an answer is lost.
+ * off. The hub boots only a host that is off and was recorded as off. By these rules the hub never repeats a power cycle, even if a hub dies between
+ * two steps or an answer is lost.
  */
 export function nextPowerStep({ offSeen, power }: PowerCycle): PowerStep {
   if (power === "changing") return "wait";

@@ -21,8 +21,8 @@ const POWER_SECONDS = 5;
 
 /**
  * Begins a discovery (lifecycle 4.3, 4.16): the BMC boots the host from the network, and the onboarding takes the machine that MAAS creates for the
- * booted host. The hub commits the decision to begin a discovery before the BMC gets any command. After this decision the engine enters the stage
- * again, so that the stage gets the timeout of a discovery.
+ * booted host. The hub commits the decision to begin a discovery before the BMC gets any command. After the decision to begin a discovery, the engine
+ * enters the stage again, so that the stage gets the timeout of a discovery.
  */
 export function beginDiscovery(
   { onboarding, now }: OnboardContext,
@@ -217,7 +217,7 @@ async function mustBeNobodys({ services, onboarding }: OnboardContext): Promise<
 
 /**
  * Tells the operator about a host that a discovery switched off or booted without result. If a discovery found a machine, the later stages undo their
- * own effects on it.
+ * own effects on this machine.
  */
 export function leaveDiscovered({ state, onboarding }: OnboardContext): Undone<OnboardState> {
   const { discovery } = state;

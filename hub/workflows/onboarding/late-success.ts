@@ -7,7 +7,7 @@ import type { Workflow } from "../engine/workflow.ts";
 import { ONBOARD } from "./onboard.ts";
 
 const EVERY_MS = 5_000;
-/** The number of onboardings with a late enrollment in one transaction. Onboardings above this number are handled by the next check. */
+/** One transaction handles at most this many onboardings whose agents enrolled late. The next check handles further onboardings. */
 const AT_ONCE = 50;
 
 interface LateSuccessOptions {
@@ -35,7 +35,10 @@ export async function adoptLateSuccesses({ inTx, workflows }: LateSuccessOptions
   });
 }
 
-/** Checks for late enrollments of agents every few seconds. Locks on the onboardings' rows divide the work between several hubs. */
+/**
+ * Every few seconds, checks whether the agents of failed onboardings have enrolled. Locks on the onboardings' rows divide the work between several
+ * hubs.
+ */
 export const startLateSuccess = (options: LateSuccessOptions & { readonly log: Log }): { close(): Promise<void> } =>
   periodically({
     everyMs: EVERY_MS,

@@ -9,8 +9,8 @@ export const Discovery = z.object({
   why: z.string(),
   triggered_at: z.iso.datetime(),
   /**
-   * System ids that MAAS had before the host was powered off. A machine that MAAS had before cannot be the machine that the host's network boot
-   * creates.
+   * The system ids of all machines that MAAS had before the host was powered off. None of these machines can be the machine that MAAS creates at the
+   * host's network boot.
    */
   known: z.array(z.string()),
   /** The time when the hub first saw the host powered off for this discovery. `known` does not change after this time. */

@@ -20,7 +20,7 @@ import { waitForReady } from "./stages/wait-for-ready.ts";
 
 export const ONBOARD = "onboard";
 
-/** The onboarding of lifecycle 4.3: one stage for each name, in the order of the names. */
+/** The stages of the onboarding (lifecycle 4.3): one stage for each name in `ONBOARDING_STAGES`, in the order of the names. */
 const ONBOARD_STAGES: OnboardStages<typeof ONBOARDING_STAGES> = [
   loadSiteConfig,
   resolvePowerCredentials,
@@ -91,8 +91,8 @@ export function onboardWorkflow(services: WorkflowServices): Workflow {
     },
     restartPoint: (verb, stage) => restart[verb][stage] ?? stage,
     forgottenOnRerun: ["deploy_failure"],
-    // When an operator continues the onboarding, it keeps the fact `discovery`, because MAAS may have created a machine for the host since the
-    // discovery began.
+    // When an operator continues the onboarding, the onboarding keeps the fact `discovery`, because MAAS may have created a machine for the host
+    // since the discovery began.
     forgottenOnRecovery: [...PROVISION_COUNTERS, "create_rejections", "create_unusable", "discovery_power"],
     admit: (tx) => admitOnboardings(tx, ONBOARD),
   });

@@ -189,7 +189,7 @@ function refuseNodesInService(
   );
 }
 
-/** The onboarding holds hostname and BMC until it is over, so that two onboardings never work on one host. */
+/** An onboarding holds its host's name and BMC until the onboarding is over, so that two onboardings never work on one host. */
 async function holdSubjects(
   tx: Tx,
   siteId: SiteId,

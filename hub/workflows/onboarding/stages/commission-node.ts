@@ -12,7 +12,8 @@ import { powerOf } from "../power-login.ts";
  * Commissions a New machine directly, because MAAS's `accept` would start the commissioning with options of its own (maas 2.4). The stage observes
  * first, so that it adopts a commissioning that an earlier call without an answer started. A machine that failed its hardware tests is commissioned
  * and tested again. Before the stage tells MAAS to ignore the failed tests, it records that the machine must be tested again. When MAAS ignores the
- * failed tests, it shows the machine as Ready. Without the record, the stage's next run would believe that an operator had set the status Ready.
+ * failed tests, it shows the machine as Ready. Without the record that the machine must be tested again, the stage's next run would believe that an
+ * operator had set the status Ready.
  */
 export const commissionNode: OnboardStage<"commission_node"> = {
   name: "commission_node",

@@ -17,7 +17,7 @@ import { powerOf } from "../power-login.ts";
 /**
  * Finds the host's machine in MAAS, or creates it. Before it creates a machine, the stage searches for the host's machine. A second run of the stage
  * adopts what an earlier run created or booted, even if the answer was lost (lifecycle 4.10, 4.16). After its deadline, `create_or_find_in_maas` only
- * searches once more.
+ * searches for the machine once more.
  */
 export const createOrFindInMaas: OnboardStage<"create_or_find_in_maas"> = {
   name: "create_or_find_in_maas",

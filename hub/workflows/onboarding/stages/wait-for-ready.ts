@@ -11,7 +11,7 @@ type Seen = Done<OnboardState> | Skipped<OnboardState> | Wait<OnboardState> | Fa
 const stillGoing = (status: number): boolean =>
   status in VERDICTS && VERDICTS[status as keyof typeof VERDICTS].ready === "wait";
 
-/** The stage always shows the same wait reason, because each new wait reason causes an event. */
+/** The stage `wait_for_ready` always shows this one wait reason, because each new wait reason causes an event. */
 const REASON = "MAAS to commission and test the machine";
 
 async function look(context: OnboardContext): Promise<Seen> {
