@@ -1,4 +1,4 @@
-/** An account of `/etc/passwd`. */
+/** One account that `/etc/passwd` lists. */
 export interface Account {
   readonly name: string;
   readonly uid: number;
@@ -11,7 +11,7 @@ export interface Group {
   readonly name: string;
   readonly gid: number;
 }
-/** A line of `/etc/subuid` or `/etc/subgid`: ids that an account may use inside its own containers. */
+/** A line of `/etc/subuid` or `/etc/subgid`: a range of ids that an account may use inside its own containers. */
 export interface SubIds {
   readonly owner: string;
   readonly first: number;
@@ -33,7 +33,7 @@ export const parseAccounts = (passwd: string | null): Account[] =>
 export const parseGroups = (group: string | null): Group[] =>
   rows(group).flatMap(([name = "", , gid]) => (isNumber(gid) ? [{ name, gid: Number(gid) }] : []));
 
-/** The password field of an account in `/etc/shadow`, or null if the account has no line there. */
+/** The password field of an account in the text of `/etc/shadow`, or null if the text has no line for the account. */
 export const passwordField = (shadow: string | null, name: string): string | null =>
   rows(shadow).find(([owner]) => owner === name)?.[1] ?? null;
 
@@ -52,13 +52,16 @@ export const withoutSubIds = (text: string, name: string, uid: number): string =
     .filter((line) => !isOwnedBy(line, name, uid))
     .join("\n");
 
-/** Distributions give subordinate ids from this number. A line with smaller ids would make processes of the host look like the tenant's. */
+/**
+ * Linux distributions give subordinate ids from FIRST_SUB_ID on. A line with smaller ids would make processes of the host look like processes of the
+ * tenant.
+ */
 const FIRST_SUB_ID = 100_000;
 const MOST_SUB_IDS = 16 * 65_536;
 
 /**
- * The subordinate uids of an account that cannot be mistaken for uids of others. A tenant with root may have written any line, so a range that contains
- * an account's uid or another account's range does not count.
+ * The ranges of subordinate uids that belong to one account without doubt. A tenant with root rights may have written any line, so `usableSubUids`
+ * leaves out a range that overlaps an account's uid or another account's range.
  */
 export function usableSubUids(
   all: readonly SubIds[],

@@ -4,21 +4,21 @@ import { parseAccounts, parseGroups } from "./account-files.ts";
 
 const FOLDER = "/var/lib/muster/agent/allocations";
 /**
- * The next uid that the agent gives. The file goes with the host's image, so a uid is used once between two images, and no tenant gets files that an
- * earlier tenant left.
+ * The file with the next uid that the agent gives to a tenant's account. The file disappears with the host's image. Until the next image, no two
+ * tenants get the same uid, so no tenant owns files that an earlier tenant left.
  */
 const NEXT_UID = "/var/lib/muster/agent/next-uid.json";
 /**
- * The uids of tenants. People and images have uids from 1000, `systemd-homed` has uids from 60001 (systemd's UIDS-GIDS), and subordinate uids begin at
- * 100000.
+ * The uids of tenants' accounts begin at FIRST_UID and end at LAST_UID. The site's people and images use uids from 1000, `systemd-homed` uses uids
+ * from 60001 (systemd's UIDS-GIDS), and subordinate uids begin at 100000.
  */
 const FIRST_UID = 20_000;
 const LAST_UID = 59_999;
 const TOOL_TIMEOUT_MS = 15_000;
 
 /**
- * The agent's record of a tenant's account. The record is on disk before the account is made, so an agent that was killed in between knows that the
- * account is Muster's. The record stays after the account is gone, so that a late order does not make the account again.
+ * The agent's record of a tenant's account. The agent writes the record to disk before it makes the account, so that a restarted agent knows that the
+ * account is Muster's. The record stays on disk after the account's removal, so that a late order does not make the account a second time.
  */
 const AllocationRecord = z.strictObject({
   allocation_id: z.uuid(),
@@ -37,7 +37,10 @@ const NextUid = z.strictObject({
 
 const fileOf = (allocationId: string): string => `${FOLDER}/${allocationId}.json`;
 
-/** Reads the record of an allocation. A damaged record is an error, because "no record" would mean that the account is not Muster's. */
+/**
+ * Reads the record of an allocation's account, and returns null if the host has no record. `readRecord` throws if the record is damaged, because "no
+ * record" would mean that the account is not Muster's.
+ */
 export async function readRecord(system: System, allocationId: string): Promise<AllocationRecord | null> {
   return readJson(system, fileOf(allocationId), AllocationRecord);
 }
@@ -57,8 +60,8 @@ export async function writeRecord(system: System, record: AllocationRecord): Pro
 }
 
 /**
- * Takes a uid that no account and no group of the host has and that no earlier allocation had. The next uid is on disk before the uid is used, so a
- * killed agent loses a uid and never gives it twice.
+ * Takes a uid that no account and no group of the host has and that no earlier allocation had. The agent stores the next uid on disk before it uses
+ * the uid. A killed agent may thus waste a uid, but never gives a uid twice.
  */
 export async function takeUid(system: System): Promise<number> {
   const start = (await readJson(system, NEXT_UID, NextUid))?.next_uid ?? FIRST_UID;
@@ -85,7 +88,7 @@ export async function takeUid(system: System): Promise<number> {
   throw new Error(`All uids up to ${LAST_UID} were given since the host's last image. Reimage the host.`);
 }
 
-/** Asks all sources of accounts of the host, also a directory service, for a name or a number. */
+/** Whether any of the host's sources of accounts or groups, also a directory service, knows a name or number. */
 export async function isNamed(system: System, database: "passwd" | "group", key: string): Promise<boolean> {
   const NOT_FOUND = 2;
   const { exitCode, stderr } = await system.run("getent", [database, key], TOOL_TIMEOUT_MS);

@@ -2,38 +2,38 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { HostProcess, ProcessTable } from "../system/processes.ts";
 
 export interface EndTiming {
-  /** How long the processes have to end after SIGTERM. */
+  /** How long after SIGTERM the processes may take to end. */
   readonly termMs: number;
-  /** How long the processes have to end after SIGKILL. */
+  /** How long after the first SIGKILL the processes may take to end. */
   readonly killMs: number;
   readonly lookEveryMs: number;
 }
 export const END_TIMING: EndTiming = { termMs: 5_000, killMs: 30_000, lookEveryMs: 100 };
 
-/** Which processes belong to an owner. */
+/** Tells which processes belong to an owner, for example a tenant. */
 export interface Ownership {
   readonly owns: (process: HostProcess) => boolean;
-  /** Whether all processes of a uid belong to the owner. */
+  /** Whether all processes with the uid belong to the owner. */
   readonly isOwnUid: (uid: number) => boolean;
-  /** The uid whose cgroup of logins belongs to the owner as a whole, or null. */
+  /** The uid whose cgroup of login sessions belongs completely to the owner, or null. */
   readonly slice: number | null;
 }
 const MOST_UIDS_AT_ONCE = 64;
 
 export interface Ended {
   readonly found: number;
-  /** How many processes were still there after SIGTERM. */
+  /** How many processes got SIGKILL because they had not ended after SIGTERM. */
   readonly killed: number;
   readonly survivors: readonly HostProcess[];
 }
 
 /**
- * A process that has ended and that its parent has not yet collected runs nothing. If only the first thread of a process has ended, the process shows
- * the same state, and its other threads run.
+ * Whether a process has ended. A process that has ended shows the state Z until its parent has collected its exit status. A process of which only the
+ * first thread has ended also shows the state Z, but its other threads still run.
  */
 export const hasEnded = ({ state, threads }: HostProcess): boolean => state === "X" || (state === "Z" && threads <= 1);
 
-/** The processes of an owner that run. The agent and the processes above it are never among them. */
+/** The running processes for which `isOwned` returns true. `runningOf` never returns the agent or one of the agent's ancestors. */
 export function runningOf(table: ProcessTable, isOwned: (process: HostProcess) => boolean): HostProcess[] {
   const all = table.read();
   const above = ancestorsOf(all, process.pid);
@@ -48,9 +48,7 @@ function ancestorsOf(all: readonly HostProcess[], pid: number): Set<number> {
   return above;
 }
 
-/**
- * Ends the processes of an owner: SIGTERM, then SIGKILL until two reads in a row find none.
- */
+/** Ends the processes of an owner. The processes get SIGTERM, and after `termMs` SIGKILL until two reads in a row find no process. */
 export async function endProcesses(
   table: ProcessTable,
   ownership: Ownership,
@@ -76,8 +74,8 @@ export async function endProcesses(
 }
 
 /**
- * Processes that start others faster than they are found end only when all processes of their uid are killed in one step. Root's processes and those
- * of an owner without a uid of its own are killed one by one.
+ * If processes start other processes faster than the agent finds them, only a kill of all processes of the uid in one step ends them. The agent kills
+ * root's processes one by one, and also the processes of an owner that has no uid of its own.
  */
 async function killAll(
   table: ProcessTable,
@@ -106,7 +104,10 @@ async function waitUntilNone(
   }
 }
 
-/** Names processes that did not end, with the kernel function in which each waits, because a process in state D ends only when that wait ends. */
+/**
+ * Names the processes that did not end, each with the kernel function in which it waits. A process in state D ends only when its wait in the kernel
+ * ends.
+ */
 export const survivorText = (table: ProcessTable, survivors: readonly HostProcess[]): string =>
   survivors
     .slice(0, 10)

@@ -5,7 +5,10 @@ import { removalLimits } from "./removal.ts";
 import { cleaningStep } from "./step.ts";
 import type { Revocation, RevokeStep } from "./tenant.ts";
 
-/** Removes the home. What is mounted below the home stays and is named, because it may be another machine's files. */
+/**
+ * Removes the home folder of a tenant's account. A file system that is mounted below the home stays, and the step names the mount, because the files
+ * may belong to another machine.
+ */
 export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
   const { system, tenant, plan } = revocation;
   const { home } = tenant;
@@ -40,7 +43,7 @@ export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
   });
 }
 
-/** Removes the account and its group, and reads the files again, because only their absence counts. */
+/** Removes a tenant's account and its group. A second read of /etc/passwd and /etc/group must show that both are gone. */
 export async function removeAccount({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const { loginUser, uid } = tenant;
   const hasAccount = async (): Promise<boolean> =>

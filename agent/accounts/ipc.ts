@@ -4,7 +4,7 @@ import { cleaningStep, messageOf } from "./step.ts";
 import { ownsUid, type Revocation, type RevokeStep } from "./tenant.ts";
 
 const TOOL_TIMEOUT_MS = 30_000;
-/** The kinds of System V IPC objects: the file in `/proc/sysvipc`, its column with the id, and the option of `ipcrm`. */
+/** The kinds of System V IPC objects, each with its file in `/proc/sysvipc`, the file's column with the object's id, and the option of `ipcrm`. */
 const KINDS = [
   { name: "shared memory segments", key: "segments", file: "shm", id: "shmid", option: "--shmem-id" },
   { name: "semaphore sets", key: "semaphores", file: "sem", id: "semid", option: "--semaphore-id" },
@@ -12,7 +12,10 @@ const KINDS = [
 ] as const;
 const REMOVED_AT_ONCE = 200;
 
-/** The ids in a table of `/proc/sysvipc` whose owner or creator the tenant is. The table's first line names its columns. */
+/**
+ * The ids of the objects in a table of `/proc/sysvipc` whose owner or creator is the tenant. The first line of a table in `/proc/sysvipc` names the
+ * table's columns.
+ */
 export function sysvIdsOf(table: string, idColumn: string, isOwned: (uid: number) => boolean): number[] {
   const [header = "", ...lines] = table.split("\n").map((line) => line.trim().split(/\s+/));
   const columns = Array.isArray(header) ? header : [header];
@@ -41,7 +44,7 @@ export async function removeSysvIpc({ system, tenant, plan }: Revocation): Promi
     if (plan) continue;
     for (let at = 0; at < found.length; at += REMOVED_AT_ONCE) {
       const args = found.slice(at, at + REMOVED_AT_ONCE).flatMap((one) => [option, String(one)]);
-      // An object that is gone makes `ipcrm` fail, so the second read decides.
+      // `ipcrm` fails if the object is already gone, so a second read of `/proc/sysvipc` decides whether the removal succeeded.
       await system.run("ipcrm", args, TOOL_TIMEOUT_MS);
     }
     const remaining = found.length === 0 ? [] : await read();
@@ -55,8 +58,8 @@ export async function removeSysvIpc({ system, tenant, plan }: Revocation): Promi
 }
 
 /**
- * Clears the tenant's keyrings in the kernel. The keyrings of a session end with its processes. The kernel keeps a persistent keyring, for example with
- * Kerberos tickets, for three days.
+ * Clears the tenant's keyrings in the kernel. A session's keyrings disappear with the session's processes. The kernel keeps a user's persistent
+ * keyring, for example with Kerberos tickets, for three days.
  */
 export async function clearKeyrings({ system, tenant, plan, signal }: Revocation): Promise<RevokeStep> {
   const target = `uid ${tenant.uid}`;
@@ -86,12 +89,18 @@ export async function clearKeyrings({ system, tenant, plan, signal }: Revocation
       });
 }
 
-/** The empty keyrings of a user may stay for a short time after the last process, and hold no key. */
+/**
+ * The most keys that count as no key. The kernel counts a user's empty keyrings as keys and may keep them for a short time after the user's last
+ * process.
+ */
 const EMPTY_KEYRINGS = 3;
 const COLLECTED_WITHIN_MS = 10_000;
 const READ_EVERY_MS = 100;
 
-/** The number of keys that stay. The kernel's garbage collector removes cleared keys a moment later, so the function reads until they are gone. */
+/**
+ * The number of the tenant's keys that the kernel still holds. The kernel's garbage collector removes cleared keys a moment later, so
+ * `keysAfterCollection` repeats its read until the keys are gone.
+ */
 async function keysAfterCollection(system: System, uid: number, signal: AbortSignal): Promise<number> {
   const deadline = Date.now() + COLLECTED_WITHIN_MS;
   for (;;) {
@@ -101,7 +110,10 @@ async function keysAfterCollection(system: System, uid: number, signal: AbortSig
   }
 }
 
-/** The number of keys of a uid in `/proc/key-users`, or null if the uid has none. A line is `uid: usage nkeys/nikeys qnkeys/max qnbytes/max`. */
+/**
+ * The number of a uid's keys in the text of `/proc/key-users`, or null if the text has no line for the uid. A line of `/proc/key-users` is `uid:
+ * usage nkeys/nikeys qnkeys/max qnbytes/max`.
+ */
 export function keysOf(text: string | null, uid: number): number | null {
   const found = new RegExp(`^\\s*${uid}:\\s+\\d+\\s+(\\d+)/\\d+`, "m").exec(text ?? "")?.[1];
   return found === undefined ? null : Number(found);

@@ -10,8 +10,8 @@ const TOOL_TIMEOUT_MS = 30_000;
 const LINGER_FOLDER = "/var/lib/systemd/linger";
 
 /**
- * Locks the account and lets it expire. A locked password alone does not stop a login by SSH key, because PAM checks the expiry and not the password
- * there.
+ * Locks the tenant's account and sets its expiry date into the past. A locked password does not prevent a login by SSH key: for such a login, PAM
+ * checks the account's expiry and not the password.
  */
 export async function lockAccount({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const { loginUser, uid } = tenant;
@@ -26,7 +26,7 @@ export async function lockAccount({ system, tenant, plan }: Revocation): Promise
 export async function removeSudo({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const file = sudoersFile(tenant.allocationId);
   const left = (await system.list(SUDOERS_FOLDER)).filter((name) => CUT_WRITE.test(name));
-  // A grant that was killed may have left the file that it was checking.
+  // An agent that was killed while it granted sudo rights may have left an unchecked sudoers file.
   const others = [uncheckedSudoersFile(tenant.allocationId), ...left.map((name) => `${SUDOERS_FOLDER}/${name}`)];
   const has = (await system.entry(file)) !== null;
   if (plan) return cleaningStep("sudo", file, "planned", has ? "The file would be removed." : "There is no such file.");
@@ -34,13 +34,16 @@ export async function removeSudo({ system, tenant, plan }: Revocation): Promise<
   return cleaningStep("sudo", file, "ok", has ? "The sudo rights were removed." : "There were no sudo rights.");
 }
 
-/** A user who lingers keeps a service manager without a login. The file of the user's name makes the user linger. */
+/**
+ * Ends a user's lingering. systemd runs the service manager of a lingering user even while the user has no login session. A user lingers as long as
+ * /var/lib/systemd/linger contains a file with the user's name.
+ */
 export async function endLinger({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const file = `${LINGER_FOLDER}/${tenant.loginUser}`;
   const has = (await system.entry(file)) !== null;
   if (plan)
     return cleaningStep("linger", file, "planned", has ? "The file would be removed." : "The user does not linger.");
-  // `loginctl` may refuse a user whose account is gone, and the removal of the file below is what counts.
+  // `loginctl` may refuse a user whose account is gone, but only the removal of the linger file counts.
   const told =
     has && (await isSystemdRunning(system))
       ? await toolFault(system, "loginctl", ["disable-linger", tenant.loginUser])
@@ -50,7 +53,10 @@ export async function endLinger({ system, tenant, plan }: Revocation): Promise<R
   return cleaningStep("linger", file, "ok", message, { lingered: has, ...(told === null ? {} : { loginctl: told }) });
 }
 
-/** Ends the login sessions and the service manager of the user where systemd runs. Their processes that remain are the work of the next part. */
+/**
+ * Ends the login sessions and the service manager of the tenant's user on a host with systemd. The step `processes` ends the processes of these
+ * sessions that remain.
+ */
 export async function endSessions({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const target = `user-${tenant.uid}.slice`;
   if (!(await isSystemdRunning(system)))
@@ -79,8 +85,8 @@ export async function endSessions({ system, tenant, plan }: Revocation): Promise
 }
 
 /**
- * The processes of a tenant: those that have one of its uids in any role, those that a login of the tenant started even if they run as root now, and
- * those in the cgroup of the tenant's logins.
+ * Tells whether a process belongs to the tenant: by any of the process's uids, by its login uid, or by the cgroup of the tenant's logins. The login
+ * uid stays the tenant's even if the process runs as root.
  */
 export const isProcessOf =
   (tenant: Tenant) =>
@@ -91,7 +97,7 @@ export const isProcessOf =
 
 export interface EndedProcesses {
   readonly step: RevokeStep;
-  /** The text that names the processes that did not end, or null if all ended. */
+  /** A text that names the tenant's processes that did not end, or null if all processes ended. */
   readonly survivors: string | null;
 }
 

@@ -5,8 +5,8 @@ const MAX_MESSAGE = 512;
 const MAX_EVIDENCE_TEXT = 256;
 
 /**
- * Makes a cleaning step that fits its schema. Texts may contain names that a tenant chose, so control characters become question marks and long texts
- * are cut.
+ * Makes a cleaning step that fits the schema `CleaningStep`. A step's texts may contain names that a tenant chose, so `cleaningStep` replaces control
+ * characters by question marks and cuts long texts.
  */
 export function cleaningStep<S extends string>(
   step: S,
@@ -27,7 +27,7 @@ export function cleaningStep<S extends string>(
   };
 }
 
-/** A text without control characters and without halves of surrogate pairs, cut to a length. */
+/** Returns a text without control characters and without halves of surrogate pairs, cut to `length` characters. */
 export function plain(text: string, length: number): string {
   const clean = text.toWellFormed().replace(/\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}/gu, "?");
   return clean.length <= length ? clean : `${clean.slice(0, length - 1).toWellFormed()}…`.slice(0, length);
@@ -35,6 +35,6 @@ export function plain(text: string, length: number): string {
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-/** The names of a list as one text, with the number of those that the text leaves out. */
+/** Joins at most `most` names to a text, and adds how many names the text leaves out. */
 export const namesIn = (names: readonly string[], most = 5): string =>
   names.length <= most ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${names.length - most} more`;

@@ -3,23 +3,26 @@ import type { CleaningStep } from "../../shared/tasks/cleaning-step.ts";
 import type { System } from "../system/system.ts";
 import type { SubIds } from "./account-files.ts";
 
-/** The tenant's account that a revocation removes. The data comes from the agent's record, because a tenant with root may have changed the host's files. */
+/**
+ * The tenant's account that a revocation removes. The data of a `Tenant` comes from the agent's record, because a tenant with root rights may have
+ * changed the host's files.
+ */
 export interface Tenant {
   readonly allocationId: string;
   readonly loginUser: string;
   readonly uid: number;
   readonly home: string;
-  /** Ids that the tenant's own containers use. */
+  /** The ranges of subordinate uids that the tenant's own containers use. */
   readonly subUids: readonly SubIds[];
 }
 
 export interface Revocation {
   readonly system: System;
   readonly tenant: Tenant;
-  /** With `plan`, a part changes nothing and says what it would do. */
+  /** If `plan` is true, a revocation's step changes nothing and says what it would do. */
   readonly plan: boolean;
   readonly signal: AbortSignal;
-  /** Renews the task's lease while a part works for a long time. */
+  /** Sends a progress report, which renews the lease of the task `allocation.revoke_user` while a step takes long. */
   readonly alive: () => void;
 }
 

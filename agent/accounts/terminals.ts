@@ -8,20 +8,23 @@ const NOBODY = 65_534;
 
 export const isHuman = (uid: number): boolean => uid >= FIRST_HUMAN_UID && uid !== NOBODY;
 
-/** A terminal that a user's process holds. The login manager does not list every such terminal, for example not one of `screen` or of `ssh` without PAM. */
+/**
+ * A terminal that a user's process holds. The login manager does not list every open terminal, for example not a terminal of `screen` or of `ssh`
+ * without PAM.
+ */
 export interface OpenTerminal {
   readonly uid: number;
   readonly user: string;
   readonly terminal: number;
 }
 
-/** Whether a process on a terminal belongs to one of certain users, also if it runs as root after `sudo`. */
+/** Whether a process has a terminal and belongs to one of the chosen users, also if the process runs as root after `sudo`. */
 export const holdsTerminalOf =
   (isTheirs: (uid: number) => boolean) =>
   (process: HostProcess): boolean =>
     process.terminal !== 0 && ownerOf(process, isTheirs) !== null;
 
-/** The terminals that processes of certain users hold, each once. */
+/** The terminals that processes of the chosen users hold, each terminal once per user. */
 export async function openTerminals(system: System, isTheirs: (uid: number) => boolean): Promise<OpenTerminal[]> {
   const names = new Map(parseAccounts(await system.read("/etc/passwd")).map(({ uid, name }) => [uid, name]));
   const found = new Map<string, OpenTerminal>();

@@ -7,7 +7,10 @@ import type { Revocation, RevokeStep } from "./tenant.ts";
 const MAIL_FOLDERS = ["/var/mail", "/var/spool/mail"];
 const SUB_ID_FILES = ["/etc/subuid", "/etc/subgid"];
 
-/** Removes `/run/user/UID` with what is mounted in it. Only mounts in this folder are unmounted, because only the tenant's programs mount there. */
+/**
+ * Removes the tenant's folder `/run/user/UID` and unmounts everything that is mounted in the folder. The step unmounts file systems only in the
+ * tenant's runtime folder, because only the tenant's programs mount file systems there.
+ */
 export async function removeRuntimeFolder(revocation: Revocation): Promise<RevokeStep> {
   const { system, tenant, plan } = revocation;
   const folder = `/run/user/${tenant.uid}`;
@@ -27,7 +30,7 @@ export async function removeRuntimeFolder(revocation: Revocation): Promise<Revok
   if (mounts.length > 0 && (await isSystemdRunning(system)))
     await toolFault(system, "systemctl", ["stop", `user-runtime-dir@${tenant.uid}.service`]);
   const faults: string[] = [];
-  // Mounts are listed in the order in which they were made, and the last one is unmounted first.
+  // The kernel lists mounts in the order of their making, and the agent unmounts the last mount first.
   for (const path of (await mountsThere()).reverse()) {
     const fault = await toolFault(system, "umount", [
       "--no-canonicalize",
@@ -81,7 +84,7 @@ export async function removeMail(revocation: Revocation): Promise<RevokeStep> {
     : cleaningStep("mail", target, "failed", `The mail could not be removed: ${namesIn(left, 3)}`, evidence);
 }
 
-/** Removes the tenant's lines of subordinate ids, also those that name the uid, which `userdel` does not remove. */
+/** Removes the tenant's lines from /etc/subuid and /etc/subgid, also lines that name the uid, which `userdel` leaves. */
 export async function removeSubIds({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const target = SUB_ID_FILES.join(", ");
   let lines = 0;
