@@ -3,15 +3,18 @@ import type { AmdFile } from "./amd-report.ts";
 import { callDriver } from "./gpu-tool.ts";
 import type { Scrub } from "./scrub-state.ts";
 
-/** The mode in which one GPU is one device, by setting. The file of the driver takes the mode as text. */
+/**
+ * For each partition setting of an AMD GPU, the mode in which the GPU is one whole device. To set a partition mode, the agent writes the mode as text
+ * to the amdgpu driver's file.
+ */
 const WHOLE: Readonly<Record<string, { readonly mode: string; readonly file: AmdFile }>> = {
   compute_partition: { mode: "SPX", file: "current_compute_partition" },
   memory_partition: { mode: "NPS1", file: "current_memory_partition" },
 };
 
 /**
- * Ends the partitions into which a tenant has divided AMD's GPUs. A refusal needs no message here, because the comparison after the reset reads the
- * partitions again.
+ * Ends the partitions into which a tenant has divided AMD GPUs. The driver may refuse a partition mode without a message here, because the comparison
+ * after the reset reads the partitions once more.
  */
 export async function endPartitions({ system, timing, before }: Scrub): Promise<void> {
   for (const { pci, settings } of before)

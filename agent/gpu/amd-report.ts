@@ -14,7 +14,10 @@ export interface AmdOutputs {
 }
 export const AMD_COMMANDS = ["static", "metric", "bad-pages", "process"] as const;
 
-/** The files of the amdgpu driver below `/sys/bus/pci/devices/<address>` that the agent reads. The hive's id has two places, by kernel version. */
+/**
+ * The files of the amdgpu driver below `/sys/bus/pci/devices/<address>` that the agent reads. Depending on the kernel's version, the XGMI hive's id
+ * is in one of two files.
+ */
 export const AMD_FILES = [
   "mem_info_vram_total",
   "mem_info_vram_used",
@@ -31,14 +34,14 @@ export type AmdFiles = Readonly<Partial<Record<AmdFile, string>>>;
 const Text = z.union([z.string(), z.number()]).transform(String);
 const Gpu = z.looseObject({ gpu: z.int().min(0) });
 const Rows = z.array(Gpu).max(64);
-/** ROCm 7 puts the list into an object with the member `gpu_data`. Older releases print the list itself. */
+/** amd-smi of ROCm 7 prints an object with the list of GPUs in the member `gpu_data`. Older releases of amd-smi print the list itself. */
 const Output = z.union([Rows, z.looseObject({ gpu_data: Rows }).transform(({ gpu_data }) => gpu_data)]);
 
 const Static = z.looseObject({
   asic: z.looseObject({ asic_serial: Text.optional() }),
   bus: z.looseObject({ bdf: z.string() }),
   vbios: z.looseObject({ version: Text.optional(), part_number: Text.optional() }).optional(),
-  /** Releases since ROCm 7 call the block of the firmware `ifwi`. */
+  /** Since ROCm 7, amd-smi prints the facts about the firmware in the block `ifwi` instead of `vbios`. */
   ifwi: z.looseObject({ version: Text.optional(), part_number: Text.optional() }).optional(),
   driver: z.looseObject({ version: Text.optional() }).optional(),
   ras: z.union([z.looseObject({ ecc_block_state: z.unknown() }), z.string()]).optional(),
@@ -52,7 +55,7 @@ const Processes = z.looseObject({ process_list: z.array(z.looseObject({ process_
 const ProcessInfo = z.looseObject({ pid: z.int(), name: Text.optional() });
 
 function rowsOf(command: string, output: string): z.output<typeof Rows> {
-  // amd-smi prints warnings before the JSON, for example about groups of the user.
+  // amd-smi may print warnings before the JSON, for example about the user's groups.
   const start = output.search(/^[[{]/m);
   try {
     return Output.parse(JSON.parse(start < 0 ? output : output.slice(start)));
@@ -72,13 +75,13 @@ function rowOf<T>(command: string, rows: z.output<typeof Rows>, gpu: number, sch
 const isNone = (value: unknown): boolean =>
   (Array.isArray(value) && value.length === 0) || (typeof value === "string" && /^no bad pages/i.test(value.trim()));
 
-/** Error correction may have no counters only on a GPU that has none. */
+/** The faults that the error counters of an AMD GPU show. Counters of uncorrectable errors may be missing only on a GPU without error correction. */
 function eccFaults(metric: z.output<typeof Metric>, ras: z.output<typeof Static>["ras"]): string[] {
   const blocks = typeof ras === "object" ? ras.ecc_block_state : ras;
   const hasEcc = typeof blocks === "object" && blocks !== null;
   return (["total_uncorrectable_count", "total_deferred_count"] as const).flatMap((name) => {
     const value = metric.ecc[name] ?? "N/A";
-    // Releases before ROCm 6.3 do not count deferred errors.
+    // amd-smi before ROCm 6.3 does not count deferred errors.
     const mayBeAbsent = !hasEcc || name === "total_deferred_count";
     return value === "0" || (value === "N/A" && mayBeAbsent) ? [] : [`${name} is ${value}`];
   });
@@ -101,15 +104,15 @@ function processesOf(list: z.output<typeof Processes>["process_list"]): readonly
 const mib = (bytes: string | undefined): number | null =>
   bytes !== undefined && /^\d+$/.test(bytes) ? Math.ceil(Number(bytes) / 2 ** 20) : null;
 
-/** The hive's id as text. The id 0 belongs to a GPU without a hive. */
+/** The id of the GPU's XGMI hive as text, or null for the id 0, which stands for a GPU without a hive. */
 function hiveOf(files: AmdFiles): string | null {
   const id = files["xgmi_hive_info/xgmi_hive_id"] ?? files.xgmi_hive_id;
   return id === undefined || /^(0x)?0*$/i.test(id) ? null : `hive ${id}`;
 }
 
 /**
- * Joins the outputs of amd-smi and the files of the driver by GPU. `files` has the driver's files by PCI address. Throws `UnreadableReport` if an
- * output lacks a GPU that another output lists.
+ * Joins, for each AMD GPU, the outputs of amd-smi and the files of the amdgpu driver. The argument `files` has the amdgpu driver's files by the GPU's
+ * PCI address. Throws `UnreadableReport` if one output of amd-smi lacks a GPU that another output lists.
  */
 export function parseAmdReport(outputs: AmdOutputs, files: Readonly<Record<string, AmdFiles>>): GpuReport {
   const [statics, metrics, pages, processes] = AMD_COMMANDS.map((command) => rowsOf(command, outputs[command]));
@@ -151,7 +154,10 @@ export function parseAmdReport(outputs: AmdOutputs, files: Readonly<Record<strin
   return { gpus: [...byAddress(gpus).values()] };
 }
 
-/** amd-smi lists each partition of a GPU. All partitions of a GPU have its PCI address and are reset together. */
+/**
+ * Joins the partitions of each GPU, because amd-smi lists each partition as a GPU. All partitions of a GPU have the GPU's PCI address, and one reset
+ * resets them all.
+ */
 function byAddress(partitions: readonly GpuState[]): ReadonlyMap<string, GpuState> {
   const gpus = new Map<string, GpuState>();
   for (const one of partitions) {
@@ -168,7 +174,7 @@ function byAddress(partitions: readonly GpuState[]): ReadonlyMap<string, GpuStat
   return gpus;
 }
 
-/** Parses the output of `grep -Hs "" <files>`, whose lines are `<path>:<text>`. Returns the files by PCI address. */
+/** Parses the output of `grep -Hs "" <files>`, whose lines are `<path>:<text>`. Returns the amdgpu driver's files by the GPU's PCI address. */
 export function filesByAddress(output: string): Readonly<Record<string, AmdFiles>> {
   const found: Record<string, Partial<Record<AmdFile, string>>> = {};
   for (const line of output.split("\n")) {

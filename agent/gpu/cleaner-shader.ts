@@ -3,12 +3,14 @@ import { gpuStep } from "./gpu-steps.ts";
 import { callDriver } from "./gpu-tool.ts";
 import type { Scrub } from "./scrub-state.ts";
 
-/** The partition whose local memory and registers the shader clears. A GPU in the mode SPX has only this partition. */
+/**
+ * The number of the GPU partition whose local memory and registers the cleaner shader clears. A GPU in the partition mode SPX has only partition 0.
+ */
 const PARTITION = "0\n";
 
 /**
- * Clears the local memory and the registers of AMD's GPUs with the driver's cleaner shader. A GPU or driver without the shader gives the outcome
- * `unsupported`. NVIDIA's driver has nothing of the kind, and no step.
+ * Clears the local memory and the registers of AMD GPUs with the cleaner shader of AMD's driver. If a GPU or its driver has no cleaner shader, the
+ * step ends as `unsupported`. NVIDIA's driver has no cleaner shader, so NVIDIA GPUs get no such step.
  */
 export async function runCleanerShader({ system, timing, input, run, after, steps }: Scrub): Promise<void> {
   if (input.vendor !== "amd") return;

@@ -9,7 +9,7 @@ import { whyNotReset } from "./gpu-verify.ts";
 import { resetGroups } from "./reset-groups.ts";
 import type { ResetResult, Scrub } from "./scrub-state.ts";
 
-/** Tries the means that the order allows, from the weakest to the strongest, until all GPUs are well. */
+/** Resets the host's GPUs. `climb` tries the kinds of reset that the order allows, from the weakest to the strongest, until all GPUs are well. */
 export async function climb(scrub: Scrub): Promise<void> {
   const { input, run } = scrub;
   run.progress({ step: "gpu_reset" });
@@ -20,7 +20,7 @@ export async function climb(scrub: Scrub): Promise<void> {
   if (input.rungs.includes("reload") && !isWell(scrub)) await reload(scrub);
 }
 
-/** A step for each GPU that says how it was reset, or that it was not. */
+/** Returns a cleaning step for each GPU, which says how the GPU was reset or that it was not reset. */
 export const resetSteps = (scrub: Scrub): GpuStep[] => scrub.before.map((gpu) => resetStep(scrub, gpu));
 
 const stateOf = (gpus: readonly GpuState[], pci: string): GpuState | undefined => gpus.find((one) => one.pci === pci);
@@ -32,7 +32,10 @@ function isWell(scrub: Scrub): boolean {
   });
 }
 
-/** Resets each group of GPUs with the vendor's tool. Modules that use the driver are unloaded first, as far as the kernel allows it. */
+/**
+ * Resets each group of GPUs with the tool of the GPU's vendor. Before the resets, `resetAll` unloads the kernel modules that use the GPU driver, as
+ * far as the kernel allows it.
+ */
 async function resetAll(scrub: Scrub): Promise<void> {
   const stayed = await unloadModules(scrub, false);
   for (const group of resetGroups(scrub.before)) {
@@ -52,8 +55,8 @@ async function resetAll(scrub: Scrub): Promise<void> {
 }
 
 /**
- * Unloads the driver and loads it again, which initializes every GPU anew. The Fabric Manager has to stop for that: a stop and a start with all GPUs
- * initialized in between keep NVLink usable.
+ * Unloads the GPU driver and loads it again, which initializes every GPU. The Fabric Manager must be stopped while the driver is reloaded. NVLink
+ * stays usable if all GPUs are initialized between the stop and the start of the Fabric Manager.
  */
 async function reload(scrub: Scrub): Promise<void> {
   const failures: string[] = [];
@@ -82,7 +85,10 @@ async function reload(scrub: Scrub): Promise<void> {
   }
 }
 
-/** Loads the modules again, starts the units of the fabric, waits for the fabric and reads the GPUs. Returns what could not be loaded or started. */
+/**
+ * Loads the unloaded kernel modules, starts the systemd units in `units`, waits for the NVLink fabric and reads the GPUs. Returns a message for each
+ * module and unit that could not be loaded or started.
+ */
 async function settle(scrub: Scrub, units: readonly string[]): Promise<string[]> {
   const { system, timing, run } = scrub;
   const failures = await loadModules(system, timing, scrub.journal.modules);
@@ -97,7 +103,7 @@ async function settle(scrub: Scrub, units: readonly string[]): Promise<string[]>
   }
 }
 
-/** The tool may refuse to answer, for example after a reset that left no GPU. Then no GPU counts as present. */
+/** Reads the state of the GPUs. If the vendor's tool refuses to answer, for example after a reset that left no GPU, no GPU counts as present. */
 async function readOrNone(scrub: Scrub): Promise<readonly GpuState[]> {
   try {
     return (await scrub.tools.read()).gpus;

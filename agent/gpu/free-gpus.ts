@@ -7,10 +7,13 @@ import { otherUsers, parseModules, unloadOrder } from "./kernel-modules.ts";
 import { writeJournal } from "./scrub-journal.ts";
 import type { Scrub } from "./scrub-state.ts";
 
-/** The pipe of NVIDIA's MPS daemon, if nobody chose another folder for it. The daemon keeps all GPUs open. */
+/** The default path of the control pipe of NVIDIA's MPS daemon. The MPS daemon keeps all GPUs open. */
 const MPS_CONTROL = "/tmp/nvidia-mps/control";
 
-/** Stops the services that hold GPUs. Each is written to the journal before it is stopped. The services of the fabric go on running. */
+/**
+ * Stops the services that hold GPUs, and writes each service to the cleaning's journal before it stops the service. The services of the NVLink fabric
+ * keep running.
+ */
 export async function stopServices(scrub: Scrub): Promise<void> {
   const { system, timing, input, run } = scrub;
   run.progress({ step: "gpu_services_stop" });
@@ -42,7 +45,7 @@ export async function stopService(scrub: Scrub, unit: string): Promise<string | 
   return systemctl(scrub.system, scrub.timing, "stop", unit);
 }
 
-/** Ends an MPS daemon that somebody started without a service. It is not started again, because the daemon is a thing that a tenant left. */
+/** Ends an MPS daemon that runs outside any service. The cleaning does not start such a daemon again, because a tenant left it behind. */
 async function quitMps({ system, timing }: Scrub): Promise<string | null> {
   if (!(await system.isPresent(MPS_CONTROL))) return null;
   const options = { timeoutMs: timing.serviceMs, graceMs: timing.graceMs, input: "quit\n" };
@@ -52,8 +55,8 @@ async function quitMps({ system, timing }: Scrub): Promise<string | null> {
 }
 
 /**
- * Names the processes that hold a GPU, and ends them if the order allows it. Returns false if a process holds a GPU after that, or may hold one
- * because it could not be read: then a reset would fail or harm the process.
+ * Names the processes that hold a GPU, and ends these processes if the order allows it. Returns false if a process still holds a GPU, or may hold one
+ * because its open files could not be read. A reset would fail or harm such a process.
  */
 export async function freeFromProcesses(scrub: Scrub): Promise<boolean> {
   const { system, timing, input, run } = scrub;
@@ -80,7 +83,7 @@ export async function freeFromProcesses(scrub: Scrub): Promise<boolean> {
   return isFree;
 }
 
-/** What keeps the driver's module in use besides processes: other kernel modules and users that Linux does not name. */
+/** A text that says what uses the GPU driver's kernel module: other kernel modules, and the number of users that Linux does not name. */
 export async function kernelUsers(scrub: Scrub): Promise<string> {
   const modules = parseModules((await scrub.system.read("/proc/modules")) ?? "");
   const root = modules.find(({ name }) => name === scrub.tools.module);
@@ -89,8 +92,8 @@ export async function kernelUsers(scrub: Scrub): Promise<string> {
 }
 
 /**
- * Unloads the modules that use the GPU driver, and with `whole` the driver too. Returns the reasons why modules stayed. Each module is written to the
- * journal before it is unloaded.
+ * Unloads the kernel modules that use the GPU driver; if `whole` is true, also the GPU driver's own module. Returns a reason for each kernel module
+ * that stayed loaded. `unloadModules` writes each kernel module to the cleaning's journal before it unloads the module.
  */
 export async function unloadModules(scrub: Scrub, whole: boolean): Promise<string[]> {
   const { system, timing, tools } = scrub;
@@ -107,14 +110,17 @@ export async function unloadModules(scrub: Scrub, whole: boolean): Promise<strin
   return failures;
 }
 
-/** Turns persistence mode off, because it counts as a client of the GPU. The journal says for which GPUs it must be turned on again. */
+/**
+ * Turns off the persistence mode of NVIDIA GPUs, because NVIDIA's driver counts persistence mode as a client of the GPU. The cleaning's journal says
+ * for which GPUs persistence mode must be turned on afterwards.
+ */
 export async function endPersistence(scrub: Scrub): Promise<void> {
   const { system, timing } = scrub;
   const persistent = scrub.before.filter(({ settings }) => settings["persistence_mode"] === "Enabled");
   if (scrub.input.vendor !== "nvidia" || persistent.length === 0) return;
   scrub.journal = { ...scrub.journal, persistent: persistent.map(({ pci }) => pci) };
   await writeJournal(system, scrub.journal);
-  // A refusal does not matter here: the reset itself says whether persistence mode is in its way.
+  // nvidia-smi may refuse to turn persistence mode off: if persistence mode prevents the reset, the reset's own message says so.
   for (const { pci } of persistent)
     await callDriver(system, "nvidia-smi", ["-i", pci, "-pm", "0"], {
       timeoutMs: timing.readMs,

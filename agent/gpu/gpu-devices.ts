@@ -1,20 +1,23 @@
 import type { GpuVendor } from "../../shared/tasks/gpu-scrub.ts";
 
-/** A range of minor numbers of one major number, which belongs to the GPUs of a vendor. */
+/** The device numbers with one major number, which belong to a driver of a vendor's GPUs. */
 export interface DeviceRange {
   readonly major: number;
   readonly driver: string;
 }
 
-/** NVIDIA's first character devices always have this number. The driver asks the kernel for it by number, and lists it as `nvidia`. */
+/**
+ * The major number that NVIDIA's driver always requests from the kernel for its first character devices. /proc/devices lists this number as `nvidia`.
+ */
 const NVIDIA_MAJOR = 195;
 /** The major number of the DRM devices (`/dev/dri/card*`, `/dev/dri/renderD*`) of every vendor. */
 export const DRM_MAJOR = 226;
 const NVIDIA_DRIVER = /^nvidia/;
 
 /**
- * Finds the device numbers of a vendor's GPUs in the text of `/proc/devices`. A device is found by its number and not by its path, because a process
- * with root can make a device file of any name. The numbers of all drivers but two differ from boot to boot.
+ * Finds the device numbers of a vendor's GPUs in the text of `/proc/devices`. The agent finds a GPU device by number, not by path, because a process
+ * with root rights can make a device file of any name. Only NVIDIA_MAJOR and DRM_MAJOR are fixed numbers: the kernel chooses the other drivers'
+ * numbers at each boot.
  */
 export function gpuDevices(vendor: GpuVendor, procDevices: string): readonly DeviceRange[] {
   const characters = procDevices.split(/^Block devices:/m, 1)[0] ?? "";

@@ -7,11 +7,14 @@ import { SCRUB_TIMING, type ScrubTiming } from "./scrub-timing.ts";
 
 export interface GivenBack {
   readonly services: readonly string[];
-  /** What could not be given back, each with the reason. The journal is kept if the list is not empty. */
+  /**
+   * A reason for each service, kernel module and persistence mode that could not be restored. If `failures` is not empty, the cleaning's journal
+   * stays on disk.
+   */
   readonly failures: readonly string[];
 }
 
-/** The units that systemd reports as running, of all services. */
+/** The output of `systemctl list-units` for all services of the host. */
 export async function listUnits(system: System, timing: ScrubTiming): Promise<string> {
   const args = ["list-units", "--type=service", "--all", "--plain", "--no-legend", "--no-pager", "--full"];
   const ran = await system.attempt("systemctl", args, { timeoutMs: timing.serviceMs, graceMs: timing.graceMs });
@@ -25,7 +28,10 @@ const isRunning = (listed: string, unit: string): boolean =>
     return name === unit && active === "active";
   });
 
-/** Runs `systemctl`. Returns null on success, otherwise the reason. A `systemctl` that hangs does not prove that the GPU driver hangs. */
+/**
+ * Runs `systemctl` with a verb and a unit. Returns null on success, otherwise the reason of the failure. A `systemctl` that hangs does not prove that
+ * the GPU driver hangs.
+ */
 export async function systemctl(
   system: System,
   timing: ScrubTiming,
@@ -40,7 +46,7 @@ export async function systemctl(
     : `systemctl ${verb} ${unit} ended with status ${ran.exitCode}: ${ran.stderr.slice(-200)}`;
 }
 
-/** Loads the unloaded modules again. `modprobe` of a module also loads the modules that it uses. */
+/** Loads the kernel modules that a GPU cleaning unloaded. The program `modprobe` also loads the modules that a module uses. */
 export async function loadModules(system: System, timing: ScrubTiming, modules: readonly string[]): Promise<string[]> {
   const failures: string[] = [];
   for (const name of [...modules].reverse()) {
@@ -52,7 +58,7 @@ export async function loadModules(system: System, timing: ScrubTiming, modules: 
   return failures;
 }
 
-/** Starts those of the services that do not run, the last stopped one first. */
+/** Starts the services of the list that do not run, in the reverse order in which the cleaning stopped them. */
 export async function startServices(
   system: System,
   timing: ScrubTiming,
@@ -79,8 +85,9 @@ async function keepPersistent(system: System, timing: ScrubTiming, journal: Scru
 }
 
 /**
- * Gives back all that a cleaning took away: modules, services, persistence mode. What the host has already again stays as it is. The journal ends
- * when everything is back. Throws `DriverWedged` if the driver hangs: then the journal stays, and the next boot gives everything back.
+ * Restores everything that a GPU cleaning stopped: kernel modules, services and persistence mode. Modules and services that already run stay as they
+ * are. `giveBack` removes the cleaning's journal when everything is restored. Throws `DriverWedged` if the GPU driver hangs. In that case the journal
+ * stays, and the agent restores everything after the next boot.
  */
 export async function giveBack(system: System, timing: ScrubTiming, journal: ScrubJournal): Promise<GivenBack> {
   const modules = await loadModules(system, timing, journal.modules);
@@ -91,15 +98,18 @@ export async function giveBack(system: System, timing: ScrubTiming, journal: Scr
   return { services: started.services, failures };
 }
 
-/** Gives back what a killed cleaning had taken away. Returns null if there was nothing to give back. */
+/**
+ * Restores the services, modules and persistence mode that a killed GPU cleaning had stopped. Returns null if the host has no journal of an
+ * unfinished cleaning.
+ */
 export async function giveBackLeftovers(system: System, timing: ScrubTiming = SCRUB_TIMING): Promise<GivenBack | null> {
   const journal = await readJournal(system);
   return journal === null ? null : giveBack(system, timing, journal);
 }
 
 /**
- * Gives back, at the agent's start, what a cleaning of an earlier boot had taken away. A cleaning of this boot may still run, and the handler of its
- * task gives back what it leaves.
+ * Restores, at the agent's start, the services, modules and persistence mode that a GPU cleaning of an earlier boot had stopped. A GPU cleaning of
+ * this boot may still run, and the handler of its task restores what that cleaning stopped.
  */
 export async function giveBackAfterBoot(system: System, log: Log): Promise<void> {
   try {

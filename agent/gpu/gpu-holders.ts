@@ -13,8 +13,8 @@ export interface Holders {
 }
 
 /**
- * Finds the processes that hold a GPU of the vendor. Of the DRM devices only those of the vendor's GPUs count. `except` names units that may keep
- * the GPUs, for example the Fabric Manager's.
+ * Finds the processes that hold a GPU of the vendor. Processes that hold a DRM device of other hardware do not count as holders. The argument
+ * `except` names systemd units whose processes may keep the GPUs open, for example the unit of the Fabric Manager.
  */
 export async function gpuHolders(system: System, vendor: GpuVendor, except: readonly string[]): Promise<Holders> {
   const devices = gpuDevices(vendor, (await system.read("/proc/devices")) ?? "");
@@ -32,12 +32,12 @@ export const describe = (holders: readonly DeviceHolder[]): string =>
     holders.map(({ pid, name, uid, unit }) => `${name} (pid ${pid}, uid ${uid}${unit === null ? "" : `, ${unit}`})`),
   );
 
-/** The agent ends neither itself, nor its parent, nor the first process. */
+/** Whether the process is this program, its parent or process 1, which the cleaning never ends. */
 const isUntouchable = ({ pid }: DeviceHolder): boolean => pid === 1 || pid === process.pid || pid === process.ppid;
 
 /**
- * Ends the processes that hold a GPU: SIGTERM, and SIGKILL for those that do not end. Returns the processes that hold a GPU after that, also those
- * that opened a GPU meanwhile.
+ * Ends the processes that hold a GPU. Each holder gets SIGTERM, and SIGKILL if it does not end within `holderMs`. Returns the processes that hold a
+ * GPU after the signals, also processes that opened a GPU during the wait.
  */
 export async function endHolders(system: System, timing: ScrubTiming, find: () => Promise<Holders>): Promise<Holders> {
   let found = await find();

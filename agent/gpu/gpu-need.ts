@@ -4,16 +4,17 @@ import type { GpuAction } from "./gpu-state.ts";
 /** What is known about one GPU at the end of a cleaning. */
 export interface GpuEnd {
   readonly isClean: boolean;
-  /** The kernel sees the GPU on the PCI bus. */
+  /** Whether the kernel sees the GPU on the PCI bus. */
   readonly isOnBus: boolean;
-  /** A means of the agent was tried for the GPU, whether or not it worked. */
+  /** Whether the agent tried to reset the GPU, with or without success. */
   readonly isTried: boolean;
   readonly recommends: GpuAction;
 }
 
 /**
- * Says what the host needs, which is more than the agent can do: the strongest need of its GPUs. A GPU that has left the bus comes back only after
- * a power cycle. A GPU that is not clean although the agent tried its means needs a reboot. A GPU for which nothing was tried needs a person first.
+ * Says whether the host needs a reboot or a power cycle, which the agent cannot do: the strongest need of the host's GPUs counts. A GPU that has left
+ * the PCI bus returns only after a power cycle. A GPU that is not clean although the agent tried to reset it needs a reboot. For a GPU that the agent
+ * did not try to reset, a person must decide, so the need is `none`.
  */
 export function needOf(gpus: readonly GpuEnd[], isWedged: boolean): GpuNeed {
   const needs = gpus.map(({ isClean, isOnBus, isTried, recommends }): GpuNeed => {

@@ -6,7 +6,7 @@ import { defineWork } from "../system/workers/define-work.ts";
 const Failures = z.array(z.string());
 const Reply = z.custom<TaskReply<"node.gpu_scrub">>((value) => typeof value === "object" && value !== null);
 
-/** The cleaning of GPUs, which may hang in the driver. */
+/** The kind of work that cleans a host's GPUs. The work may hang in the GPU driver. */
 export const GPU_SCRUB_WORK = defineWork({
   kind: "gpu.scrub",
   input: z.strictObject({ task_id: z.string(), order: gpuScrub.input }),
@@ -15,7 +15,10 @@ export const GPU_SCRUB_WORK = defineWork({
   mayBlock: true,
 });
 
-/** Gives back what a lost or cancelled cleaning of GPUs had taken away. The result has the reasons for what could not be given back. */
+/**
+ * The kind of work that restores the services and kernel modules that a lost or cancelled GPU cleaning had stopped. The work's result has a reason
+ * for each service or module that could not be restored.
+ */
 export const GPU_GIVE_BACK_WORK = defineWork({
   kind: "gpu.give_back",
   input: z.strictObject({}),

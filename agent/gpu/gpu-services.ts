@@ -1,9 +1,9 @@
 import type { GpuVendor } from "../../shared/tasks/gpu-scrub.ts";
 
 /**
- * Services that hold GPUs, in the order in which they are stopped. A service stands before the services that it uses. `fabric` services run during a
- * reset of NVSwitch GPUs: the reset works with a running Fabric Manager, and a Fabric Manager that was stopped and started without a reset in between
- * leaves NVLink unusable until a reboot.
+ * A rule for services that hold GPUs. The agent stops the services in the order of the rules. The rule for a service stands before the rules for the
+ * services that it uses. Services with the mark `fabric` keep running during a reset of NVSwitch GPUs, because the reset works with a running Fabric
+ * Manager. If the Fabric Manager is stopped and started without a GPU reset in between, NVLink is unusable until a reboot.
  */
 interface ServiceRule {
   readonly unit: RegExp;
@@ -35,8 +35,8 @@ export interface GpuService {
 }
 
 /**
- * Returns the running services that hold GPUs, in the order in which they are stopped, from the output of
- * `systemctl list-units --type=service --plain --no-legend`. The first column is the unit, the third its state.
+ * Returns the running services that hold GPUs, in the order in which they are stopped, from the output of `systemctl list-units --type=service
+ * --plain --no-legend`. In the output of `systemctl list-units`, the first column is the unit and the third column the unit's state.
  */
 export function runningServices(vendor: GpuVendor, listUnits: string): readonly GpuService[] {
   const running = listUnits.split("\n").flatMap((line) => {

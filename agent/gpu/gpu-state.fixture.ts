@@ -1,6 +1,6 @@
 import type { GpuState } from "./gpu-state.ts";
 
-/** A healthy GPU for tests. */
+/** The state of a healthy GPU, for tests. */
 export const aGpu = (differs: Partial<GpuState> = {}): GpuState => ({
   pci: "0000:3b:00.0",
   uuid: "GPU-1",

@@ -1,4 +1,6 @@
-/** What both vendors' tools say about one GPU, as far as the cleaning needs it. A value of null is a value that the tool did not tell. */
+/**
+ * The facts about one GPU that the GPU cleaning needs, as the tool of NVIDIA or AMD tells them. A fact is null if the vendor's tool did not tell it.
+ */
 export interface GpuState {
   /** The PCI address in Linux's form, for example `0000:3b:00.0`. */
   readonly pci: string;
@@ -8,13 +10,16 @@ export interface GpuState {
   readonly driver: string | null;
   readonly memoryTotalMib: number | null;
   readonly memoryUsedMib: number | null;
-  /** The processes that use the GPU, or null if the tool did not tell. */
+  /** The processes that use the GPU, or null if the vendor's tool did not tell them. */
   readonly processes: readonly GpuProcess[] | null;
-  /** Settings that a tenant may change. They must have the same values after the cleaning. */
+  /** The settings of the GPU that a tenant may change. The cleaning checks the values of these settings at its end. */
   readonly settings: Readonly<Record<string, string | null>>;
-  /** Why the vendor's tool does not call the GPU healthy. An unknown value is also a reason. The list of a healthy GPU is empty. */
+  /**
+   * The reasons why the GPU does not count as healthy, from the output of the vendor's tool. A value that the vendor's tool does not tell is also a
+   * fault. The list of a healthy GPU is empty.
+   */
   readonly faults: readonly string[];
-  /** What the vendor's tool recommends. A GPU of which nothing is known has the recommendation `unknown`. */
+  /** The action that the vendor's tool recommends for the GPU. The action is `unknown` if the vendor's tool tells no known recommendation. */
   readonly recommends: GpuAction;
   /** The name of the group of GPUs that can only be reset together, or null for a GPU that can be reset alone. */
   readonly group: string | null;
@@ -33,7 +38,7 @@ export interface GpuReport {
   readonly gpus: readonly GpuState[];
 }
 
-/** Brings a PCI address of a vendor's tool (`00000000:3B:00.0`, `0000:3b:00.0`, `3b:00.0`) into Linux's form. Returns null for other text. */
+/** Converts a PCI address from a vendor's tool (`00000000:3B:00.0`, `0000:3b:00.0`, `3b:00.0`) into Linux's form. Returns null for any other text. */
 export function pciAddress(text: string): string | null {
   const parts = /^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})[.]([0-7])$/i.exec(text.trim());
   if (parts === null) return null;

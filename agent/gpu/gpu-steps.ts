@@ -17,7 +17,7 @@ export const gpuStep = (
   return cleaningStep(step, target, outcome, message, Object.fromEntries(known));
 };
 
-/** Joins names for a message, and says how many are left out if there are more than `most`. */
+/** Joins at most `most` names for a message, and adds how many names the message leaves out. */
 export function named(names: readonly string[], most = 10): string {
   const rest = names.length - most;
   return rest > 0 ? `${names.slice(0, most).join(", ")} and ${rest} more` : names.join(", ");

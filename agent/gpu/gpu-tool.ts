@@ -1,7 +1,10 @@
 import type { Attempt } from "../system/attempt.ts";
 import type { System } from "../system/system.ts";
 
-/** Thrown when a program that talks to the GPU driver did not end by its deadline. The driver may hang, and no signal frees such a program. */
+/**
+ * Thrown when a program that talks to the GPU driver did not end by its deadline. The GPU driver may hang, and no signal ends a program that waits in
+ * a hanging driver.
+ */
 export class DriverWedged extends Error {
   override readonly name = "DriverWedged";
   readonly tool: string;
@@ -21,7 +24,7 @@ export class ToolMissing extends Error {
   override readonly name = "ToolMissing";
 }
 
-/** Thrown when a tool's answer cannot be read: it failed, or its output has no known form. */
+/** Thrown when the state of the GPUs cannot be read, because the vendor's tool failed or its output has no known form. */
 export class StateUnreadable extends Error {
   override readonly name = "StateUnreadable";
 }
@@ -29,7 +32,7 @@ export class StateUnreadable extends Error {
 export interface Ended {
   readonly exitCode: number;
   readonly stdout: string;
-  /** The end of what the tool printed, in one line, for a message. */
+  /** The last part of the tool's output, in one line, for a message. */
   readonly said: string;
 }
 

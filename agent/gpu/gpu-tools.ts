@@ -7,13 +7,13 @@ import { callDriver, type Ended, StateUnreadable } from "./gpu-tool.ts";
 import { parseNvidiaReport } from "./nvidia-report.ts";
 import type { ScrubTiming } from "./scrub-timing.ts";
 
-/** The vendor's own tools on a host. Every method may throw `DriverWedged`. */
+/** The operations that the tools of a GPU vendor offer on a host. Every method of `GpuTools` may throw `DriverWedged`. */
 export interface GpuTools {
-  /** The driver's kernel module. */
+  /** The name of the GPU driver's kernel module. */
   readonly module: string;
-  /** Throws `ToolMissing` or `StateUnreadable`. */
+  /** Reads the state of all GPUs. Throws `ToolMissing` or `StateUnreadable`. */
   read(): Promise<GpuReport>;
-  /** Resets GPUs, all in one call. */
+  /** Resets all GPUs of the list in one call of the vendor's tool. */
   reset(gpus: readonly GpuState[]): Promise<Ended>;
 }
 
@@ -54,7 +54,8 @@ function amdTools(system: System, timing: ScrubTiming): GpuTools {
       for (const command of AMD_COMMANDS) outputs[command] = await amdSmi(command);
       const addresses = await amdDevices(system);
       const paths = addresses.flatMap((pci) => AMD_FILES.map((file) => join(system.root, PCI_DEVICES, pci, file)));
-      // A child reads the driver's files, because a read may hang in the driver. The tool ends with status 2 when one of the files does not exist.
+      // A separate process, `grep`, reads the driver's files, because a read may hang in the driver. `grep` ends with status 2 if one of the files
+      // does not exist.
       const files = paths.length === 0 ? "" : (await callDriver(system, "grep", ["-Hs", "", ...paths], options)).stdout;
       return readable(() =>
         parseAmdReport(
@@ -68,7 +69,8 @@ function amdTools(system: System, timing: ScrubTiming): GpuTools {
         ),
       );
     },
-    // A reset of one GPU resets its whole hive, so one call for each hive is enough. A second call would reset the hive again.
+    // A reset of one AMD GPU resets the GPU's whole XGMI hive, so one call of amd-smi for each hive is enough. A second call would reset the hive a
+    // second time.
     reset: (gpus) =>
       callDriver(system, "amd-smi", ["reset", "--gpureset", "--gpu", gpus[0]?.pci ?? "", "--json"], {
         timeoutMs: timing.resetMs,
@@ -88,10 +90,10 @@ function readable(parse: () => GpuReport): GpuReport {
 const amdDevices = (system: System): Promise<readonly string[]> => pciGpus(system, "amd");
 
 const PCI_VENDORS: Readonly<Record<GpuVendor, string>> = { nvidia: "0x10de", amd: "0x1002" };
-/** The PCI classes of GPUs: VGA, 3D and other display controllers, and processing accelerators. */
+/** Matches the PCI classes of GPUs: VGA, 3D and other display controllers, and processing accelerators. */
 const GPU_CLASS = /^0x(0300|0302|0380|1200)/;
 
-/** The PCI addresses of the vendor's GPUs that the kernel sees on the bus, whether or not the driver works. */
+/** The PCI addresses of the vendor's GPUs that the kernel sees on the PCI bus, whether or not the GPU driver works. */
 export async function pciGpus(system: System, vendor: GpuVendor): Promise<readonly string[]> {
   const found: string[] = [];
   for (const pci of await system.list(PCI_DEVICES)) {
@@ -104,7 +106,7 @@ export async function pciGpus(system: System, vendor: GpuVendor): Promise<readon
 
 const DRM = "/sys/class/drm";
 
-/** The DRM devices of the vendor's GPUs as `major:minor`. Other DRM devices, for example the BMC's screen, do not matter. */
+/** The DRM devices of the vendor's GPUs as `major:minor`. `drmDevices` leaves out other DRM devices, for example the BMC's screen. */
 export async function drmDevices(system: System, vendor: GpuVendor): Promise<readonly string[]> {
   const found: string[] = [];
   for (const name of (await system.list(DRM)).filter((one) => /^(card|renderD)\d+$/.test(one))) {

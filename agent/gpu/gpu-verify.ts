@@ -1,11 +1,11 @@
 import type { GpuState } from "./gpu-state.ts";
 import type { KernelFault } from "./kernel-faults.ts";
 
-/** A GPU that no process uses may have this much memory in use: drivers before R510 count their own reserved memory as used. */
+/** The most MiB of memory that may be in use on a GPU without processes. Drivers before R510 count their own reserved memory as used. */
 const IDLE_MIB = 1_024;
-/** The driver's own small use differs by a few MiB between two looks. */
+/** The driver's own use of GPU memory differs by a few MiB between two readings. */
 const SLACK_MIB = 16;
-/** Settings that a cleaning sets to this value, whatever they were before. */
+/** The GPU settings that must have a fixed value after a cleaning, whatever their value was before. */
 const REQUIRED: Readonly<Record<string, string>> = {
   compute_mode: "Default",
   accounting_mode: "Disabled",
@@ -16,17 +16,18 @@ const REQUIRED: Readonly<Record<string, string>> = {
 
 export interface GpuReadings {
   readonly before: GpuState | undefined;
-  /** The state with no service and no process, before the reset. */
+  /** The GPU's state before the reset, while no service and no process uses the GPU. */
   readonly idle: GpuState | undefined;
-  /** The state with no service and no process, after the reset. */
+  /** The GPU's state after the reset, while no service and no process uses the GPU. */
   readonly after: GpuState | undefined;
-  /** The state with all services running again. */
+  /** The GPU's state after the cleaning has started all services again. */
   readonly settled: GpuState | undefined;
   readonly kernelFaults: readonly KernelFault[];
 }
 
 /**
- * Says why a GPU is not clean after its reset. The list of a clean GPU is empty. A value that is not known is a reason, because it proves nothing.
+ * Says why a GPU is not clean after its reset. The list of a clean GPU is empty. A value that is not known is also a reason, because an unknown value
+ * proves nothing.
  */
 export function whyNotClean(readings: GpuReadings): readonly string[] {
   const { before, idle, after, settled, kernelFaults } = readings;
@@ -54,7 +55,9 @@ function processFaults({ processes }: GpuState): string[] {
   return processes.length === 0 ? [] : [`processes ${processes.map(({ pid }) => pid).join(", ")} use the GPU`];
 }
 
-/** A GPU that had a fabric must have it again. A GPU without a fabric, for example a PCIe card, needs none. */
+/**
+ * A GPU that was in an NVLink fabric before the reset must be in the fabric afterwards. A GPU without a fabric, for example a PCIe card, needs none.
+ */
 const fabricFaults = (idle: GpuState, { fabric }: GpuState): string[] =>
   fabric === "ready" || (fabric === "absent" && idle.fabric === "absent") ? [] : [`the fabric is ${fabric}`];
 
@@ -64,7 +67,10 @@ function identityFaults(before: GpuState, after: GpuState): string[] {
   );
 }
 
-/** A setting must have its required value, or the value of before. A setting that the vendor's tool does not tell (`null`) is not known. */
+/**
+ * Each GPU setting must have its value from REQUIRED, or else its value from before the cleaning. A setting that the vendor's tool does not tell
+ * (`null`) counts as a fault.
+ */
 function settingFaults(before: GpuState, settled: GpuState): string[] {
   return Object.entries(settled.settings).flatMap(([name, value]) => {
     const isNotApplicable = value === "N/A" || value === "[N/A]";
@@ -74,7 +80,7 @@ function settingFaults(before: GpuState, settled: GpuState): string[] {
   });
 }
 
-/** Says why a GPU is not well directly after a reset, so that the next stronger means is worth a try. */
+/** Says why a GPU is not well directly after a reset. If there is a reason, the agent tries the next stronger kind of reset. */
 export function whyNotReset(idle: GpuState | undefined, after: GpuState | undefined): readonly string[] {
   if (idle === undefined || after === undefined) return ["the GPU is missing"];
   return [...after.faults, ...memoryFaults(idle, after), ...processFaults(after), ...fabricFaults(idle, after)];

@@ -1,6 +1,6 @@
 import { parseXml, XmlElement } from "@rgrove/parse-xml";
 
-/** The longest output of `nvidia-smi -q -x` that the agent reads. Eight GPUs take about 200 kB. */
+/** The longest output of `nvidia-smi -q -x` that the agent reads. The output for eight GPUs has about 200 kB. */
 const MOST_CHARACTERS = 8_000_000;
 
 export class UnreadableXml extends Error {
@@ -23,7 +23,10 @@ const nodeOf = (element: XmlElement): XmlNode => ({
   text: element.text.trim(),
 });
 
-/** Parses a whole XML document and returns its root element. `parseDocument` throws `UnreadableXml` for anything else, also for a cut document. */
+/**
+ * Parses a whole XML document and returns the document's root element. `parseDocument` throws `UnreadableXml` if the text is not a whole XML
+ * document, for example if its end is missing.
+ */
 export function parseDocument(text: string): XmlNode {
   if (text.length > MOST_CHARACTERS) throw new UnreadableXml(`The XML document has ${text.length} characters.`);
   let root: XmlElement | null;
@@ -36,7 +39,7 @@ export function parseDocument(text: string): XmlNode {
   return nodeOf(root);
 }
 
-/** Returns the text at a path of element names, or null if an element of the path is missing. */
+/** Returns the text of the XML element at a path of element names, or null if an element of the path is missing. */
 export function textAt(node: XmlNode, path: string): string | null {
   let here: XmlNode | undefined = node;
   for (const name of path.split("/")) here = here?.children.find((child) => child.name === name);

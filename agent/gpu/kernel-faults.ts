@@ -1,11 +1,11 @@
 import type { GpuVendor } from "../../shared/tasks/gpu-scrub.ts";
 import { pciAddress } from "./gpu-state.ts";
 
-/** A line of the kernel's log that says that a GPU has a fault. */
+/** A fault of a GPU that the kernel's log reports in one line. */
 export interface KernelFault {
-  /** The PCI address of the GPU, or null if the line does not name one. */
+  /** The PCI address of the faulty GPU, or null if the log line names no GPU. */
   readonly pci: string | null;
-  /** NVIDIA's number of the fault, for example 79 for a GPU that has left the bus. Lines of AMD's driver have no number. */
+  /** NVIDIA's number of the fault (Xid), for example 79 for a GPU that has left the PCI bus. Log lines of AMD's driver have no fault number. */
   readonly xid: number | null;
   readonly text: string;
 }
@@ -13,16 +13,16 @@ export interface KernelFault {
 const XID = /NVRM: Xid \(PCI:([0-9a-f:.]+)\): (\d+)/i;
 const AMD_FAULT =
   /amdgpu ([0-9a-f:.]+): amdgpu: .*(GPU reset\(\d+\) failed|GPU reset end with ret = -|ring \S+ timeout|uncorrectable|GPU recovery failed|device lost from bus)/i;
-/** Xids of a GPU that only a power cycle brings back: the GPU has left the bus. */
+/** The Xids of GPUs that have left the PCI bus: only a power cycle repairs such a GPU. */
 const OFF_THE_BUS: ReadonlySet<number> = new Set([79]);
 const MOST_TEXT = 200;
 
-/** NVIDIA's driver names a GPU in the log without the function: `PCI:0000:3b:00`. */
+/** NVIDIA's driver names a GPU in the kernel's log without the PCI function: `PCI:0000:3b:00`. */
 const addressOf = (text: string): string | null => pciAddress(text) ?? pciAddress(`${text}.0`);
 
 /**
- * Reads the faults from the output of `journalctl -k -o json`, one JSON object in each line. Throws if a line is not an object with a message: an
- * unreadable log does not prove that there was no fault.
+ * Reads the GPU faults from the output of `journalctl -k -o json`, which has one JSON object in each line. Throws if a line is not an object with a
+ * message, because an unreadable log does not prove that the kernel reported no fault.
  */
 export function kernelFaults(vendor: GpuVendor, journal: string): readonly KernelFault[] {
   return journal.split("\n").flatMap((line) => {

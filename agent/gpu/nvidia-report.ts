@@ -8,13 +8,17 @@ import {
 } from "./gpu-state.ts";
 import { childrenNamed, parseDocument, textAt, UnreadableXml, type XmlNode } from "./gpu-xml.ts";
 
-/** Values with which drivers say that a GPU has no such thing. Every other text that is not a value of the field is an unknown value. */
+/**
+ * Whether a text in nvidia-smi's output means that the GPU does not have the field. Every other text that is not a value of the field counts as an
+ * unknown value.
+ */
 const isAbsent = (text: string | null): boolean => text === null || text === "N/A" || text === "[N/A]";
 const known = (text: string | null): string | null => (isAbsent(text) || text === "" ? null : text);
 
 /**
- * What a driver recommends for a GPU. `gpu_recovery_action` exists since R565. Drivers up to R555 have only `gpu_reset_status`, which newer drivers
- * call deprecated. NVML knows further actions, and each of them needs more than a reset.
+ * The actions that NVIDIA's driver recommends for a GPU. The field `gpu_recovery_action` exists since driver R565. Drivers up to R555 have only the
+ * field `gpu_reset_status`, which newer drivers call deprecated. NVIDIA's library NVML knows further actions, and each of these needs more than a
+ * reset of the GPU.
  */
 const ACTIONS: Readonly<Record<string, GpuAction>> = {
   None: "none",
@@ -40,7 +44,10 @@ function recommendation(gpu: XmlNode): { readonly action: GpuAction; readonly sa
   return { action: "unknown", said };
 }
 
-/** The counters of uncorrectable errors since the driver was loaded. Each generation of GPUs and drivers has other ones. */
+/**
+ * The names of the counters of uncorrectable memory errors since the driver's last load. Each generation of GPUs and drivers has different error
+ * counters.
+ */
 const VOLATILE = [
   "double_bit/total",
   "sram_uncorrectable",
@@ -50,7 +57,10 @@ const VOLATILE = [
 ];
 const REPAIRS = ["channel_repair_pending", "tpc_repair_pending"];
 
-/** The uncorrectable errors since the last load of the driver. Counters may be absent only where the GPU's error correction is off or absent. */
+/**
+ * The faults that the GPU's counters of uncorrectable errors show since the driver's last load. The error counters may be missing only if the GPU's
+ * error correction is off or does not exist.
+ */
 function eccFaults(gpu: XmlNode): string[] {
   const mode = textAt(gpu, "ecc_mode/current_ecc");
   const counted = VOLATILE.flatMap((name) => {
@@ -69,7 +79,9 @@ function eccFaults(gpu: XmlNode): string[] {
   return faults;
 }
 
-/** Repairs of memory that wait for a reset, or that failed. GPUs since Ampere remap rows, and older ones retire pages. */
+/**
+ * The repairs of GPU memory that wait for a reset, or that failed. NVIDIA GPUs since Ampere remap rows of faulty memory, and older GPUs retire pages.
+ */
 function memoryFaults(gpu: XmlNode): string[] {
   const pending = textAt(gpu, "remapped_rows/remapped_row_pending");
   const failure = textAt(gpu, "remapped_rows/remapped_row_failure");
@@ -104,7 +116,10 @@ const mib = (text: string | null): number | null => {
   return parts === null ? null : Number(parts[1]);
 };
 
-/** The settings, by the name of the field. The power limit is a setting only where a GPU has one, so a limit of `N/A` is a value like others. */
+/**
+ * The GPU settings, each with the path of its field in the output of nvidia-smi. The agent checks the power limit separately: a GPU without a power
+ * limit reports `N/A`, which counts as the default limit.
+ */
 const SETTINGS: Readonly<Record<string, string>> = {
   persistence_mode: "persistence_mode",
   mig_current: "mig_mode/current_mig",
@@ -150,7 +165,7 @@ function gpuOf(gpu: XmlNode, driver: string | null): GpuState {
   };
 }
 
-/** Whether the power limit is the GPU's default. Drivers before R520 call the block `power_readings`, and the limit `power_limit`. */
+/** Compares the GPU's power limit with the GPU's default limit. Drivers before R520 name the power fields `power_readings` and `power_limit`. */
 function powerLimit(gpu: XmlNode): Record<string, string | null> {
   const block = textAt(gpu, "gpu_power_readings") === null ? "power_readings" : "gpu_power_readings";
   const limit = textAt(gpu, `${block}/current_power_limit`) ?? textAt(gpu, `${block}/power_limit`);
@@ -159,7 +174,10 @@ function powerLimit(gpu: XmlNode): Record<string, string | null> {
   return { power_limit: limit === standard || isAbsent(limit) ? "default" : limit };
 }
 
-/** Parses the output of `nvidia-smi -q -x`. Throws `UnreadableXml` if the output is not a whole report or does not list as many GPUs as it says. */
+/**
+ * Parses the output of `nvidia-smi -q -x`. Throws `UnreadableXml` if the output is not a whole report, or if its number of GPUs differs from
+ * `attached_gpus`.
+ */
 export function parseNvidiaReport(text: string): GpuReport {
   const root = parseDocument(text);
   if (root.name !== "nvidia_smi_log") throw new UnreadableXml(`The root element is ${root.name}, not nvidia_smi_log.`);

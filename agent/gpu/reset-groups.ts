@@ -1,15 +1,15 @@
 import type { GpuState } from "./gpu-state.ts";
 
-/** GPUs that are reset together, in one call of the vendor's tool (decision C3). */
+/** A group of GPUs that the agent resets together, in one call of the vendor's tool (decision C3). */
 export interface ResetGroup {
-  /** The name of the hive or of the NVSwitch baseboard, or the PCI address of a GPU that is reset alone. */
+  /** `nvswitch`, the name of an XGMI hive, or the PCI address of a GPU that the agent resets alone. */
   readonly name: string;
   readonly gpus: readonly GpuState[];
 }
 
 /**
- * Groups the GPUs of a host: all GPUs on NVSwitches, each XGMI hive, and every other GPU alone. If one GPU of an NVSwitch host does not tell its
- * fabric, it may still be linked, so it belongs to the group of the others.
+ * Groups the GPUs of a host for resets: all GPUs on NVSwitches together, the GPUs of each XGMI hive, and every other GPU alone. On an NVSwitch host,
+ * a GPU that does not tell its fabric may still be linked, so `resetGroups` puts it into the group `nvswitch`.
  */
 export function resetGroups(gpus: readonly GpuState[]): readonly ResetGroup[] {
   const switched = gpus.some(({ group }) => group === "nvswitch");

@@ -7,24 +7,27 @@ const JOURNAL = "/var/lib/muster/agent/gpu-scrub.json";
 const WEDGED = "/var/lib/muster/agent/gpu-wedged.json";
 
 /**
- * What a cleaning of GPUs has taken away from the host and must give back. The agent writes each entry before it takes the thing away, so that a
- * killed agent gives everything back at its next start.
+ * The journal of a GPU cleaning: the services, kernel modules and persistence modes that the cleaning stopped and must restore. The agent writes each
+ * journal entry before it stops the service or module, so that everything can be restored after the agent was killed.
  */
 const ScrubJournal = z.strictObject({
   task_id: z.string(),
-  /** The boot in which the cleaning began. */
+  /** The boot id of the boot in which the GPU cleaning began. */
   boot_id: z.string(),
   vendor: z.enum(GPU_VENDORS),
-  /** The stopped services, in the order in which they were stopped. */
+  /** The services that the GPU cleaning stopped, in the order of the stops. */
   services: z.array(z.string()),
-  /** The unloaded kernel modules, in the order in which they were unloaded. */
+  /** The kernel modules that the GPU cleaning unloaded, in the order of the unloads. */
   modules: z.array(z.string()),
-  /** The PCI addresses of the GPUs whose persistence mode was enabled. */
+  /** The PCI addresses of the GPUs whose persistence mode was enabled before the cleaning. */
   persistent: z.array(z.string()),
 });
 export type ScrubJournal = z.output<typeof ScrubJournal>;
 
-/** Reads the journal of an unfinished cleaning, or null. Throws if the file is not readable, because services may be missing then. */
+/**
+ * Reads the journal of an unfinished GPU cleaning, and returns null if the host has none. Throws if the journal is not readable, because some
+ * services of the host may then still be stopped.
+ */
 export async function readJournal(system: System): Promise<ScrubJournal | null> {
   const text = await system.read(JOURNAL);
   return text === null ? null : ScrubJournal.parse(JSON.parse(text));
@@ -33,21 +36,24 @@ export async function readJournal(system: System): Promise<ScrubJournal | null> 
 export const writeJournal = (system: System, journal: ScrubJournal): Promise<void> =>
   system.write(JOURNAL, `${JSON.stringify(journal)}\n`, 0o600);
 
-/** Removes the journal of a cleaning. The journal of another task, which began meanwhile, stays. */
+/** Removes the journal of a finished GPU cleaning. `endJournal` leaves the journal of another task that began in the meantime. */
 export async function endJournal(system: System, journal: ScrubJournal): Promise<void> {
   if ((await readJournal(system))?.task_id === journal.task_id) await system.remove(JOURNAL);
 }
 
 const Wedged = z.object({ boot_id: z.string(), message: z.string() });
 
-/** Writes that the driver hangs in this boot, so that the agent starts no other work on the GPUs before a reboot. */
+/** Writes to disk that the GPU driver hangs in this boot, so that the agent starts no other work on the GPUs before a reboot. */
 export async function markWedged(system: System, error: Error): Promise<void> {
   const place = error instanceof DriverWedged ? error.where : {};
   const mark = { boot_id: await system.bootId(), message: error.message, ...place };
   await system.write(WEDGED, `${JSON.stringify(mark)}\n`, 0o600);
 }
 
-/** Says why the driver counts as hanging in this boot, or returns null. An unreadable mark counts as a mark of this boot. */
+/**
+ * Returns the reason why the GPU driver counts as hanging in this boot, or null. If the file gpu-wedged.json is unreadable, the GPU driver counts as
+ * hanging in this boot.
+ */
 export async function wedgedInThisBoot(system: System): Promise<string | null> {
   const text = await system.read(WEDGED);
   if (text === null) return null;

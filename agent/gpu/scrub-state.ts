@@ -13,7 +13,7 @@ export interface ScrubRun {
   readonly progress: (progress: { readonly step: GpuStepName }) => void;
 }
 
-/** One cleaning of the GPUs of a host, from its first change to its last. */
+/** The state of one cleaning of a host's GPUs, from the cleaning's first change to its last. */
 export interface Scrub {
   readonly system: System;
   readonly timing: ScrubTiming;
@@ -22,14 +22,16 @@ export interface Scrub {
   readonly run: ScrubRun;
   readonly steps: GpuStep[];
   readonly before: readonly GpuState[];
-  /** What must be given back. The file on disk has the same content. */
+  /**
+   * The services, kernel modules and persistence modes that the cleaning must restore. The journal file on disk has the same content as `journal`.
+   */
   journal: ScrubJournal;
-  /** The services that may keep the GPUs during a reset: the Fabric Manager and its parts. */
+  /** The systemd units that may keep the GPUs open during a reset: the Fabric Manager and its parts. */
   fabricUnits: readonly string[];
-  /** The states without services and processes, before and after the reset. */
+  /** The states of the GPUs while no service and no process uses them: `idle` before the reset, `after` behind it. */
   idle: readonly GpuState[];
   after: readonly GpuState[];
-  /** How each GPU was reset, by PCI address. */
+  /** How the agent reset each GPU, by the GPU's PCI address. */
   readonly resets: Map<string, ResetResult>;
 }
 
@@ -37,7 +39,7 @@ export interface ResetResult {
   readonly group: string;
   readonly rung: "reset" | "reload";
   readonly ok: boolean;
-  /** Null if the tool did not end. */
+  /** `exitCode` is null if the vendor's tool did not end. */
   readonly exitCode: number | null;
   readonly said: string;
 }

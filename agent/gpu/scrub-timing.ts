@@ -1,15 +1,18 @@
-/** How long each kind of wait of a cleaning of GPUs may take. */
+/** The longest times of the waits in a GPU cleaning. */
 export interface ScrubTiming {
-  /** `nvidia-smi -q -x` without persistence mode initializes each GPU first, which takes seconds for each. */
+  /**
+   * How long a read of the GPUs' state may take. Without persistence mode, `nvidia-smi -q -x` first initializes each GPU, which takes seconds per
+   * GPU.
+   */
   readonly readMs: number;
   readonly resetMs: number;
   readonly serviceMs: number;
   readonly moduleMs: number;
-  /** How long a tool may take to end after SIGTERM, and again after SIGKILL. */
+  /** How long a tool may take to end after SIGTERM, and how long after SIGKILL. */
   readonly graceMs: number;
-  /** How long a process that holds a GPU may take to end after SIGTERM, and again after SIGKILL. */
+  /** How long a process that holds a GPU may take to end after SIGTERM, and how long after SIGKILL. */
   readonly holderMs: number;
-  /** How long NVLink may take until all GPUs are connected again. */
+  /** How long NVLink may take after a reset until all GPUs are connected. */
   readonly fabricMs: number;
   readonly lookEveryMs: number;
 }

@@ -8,7 +8,7 @@ import { giveBackAfterBoot } from "./gpu-give-back.ts";
 import { scrubGpus } from "./scrub.ts";
 import type { ScrubTiming } from "./scrub-timing.ts";
 
-/** Long enough for a loaded machine. Only tests of a tool that hangs use a short time-out. */
+/** These time-outs are long enough for a loaded machine; only tests of a tool that hangs use short time-outs. */
 const TIMING: ScrubTiming = {
   readMs: 60_000,
   resetMs: 60_000,
@@ -27,7 +27,7 @@ const ORDER = {
   plan: false,
 } as const;
 
-/** Only root may look at the memory mappings of a process. */
+/** Some tests need root, because only root may read the memory mappings of a process. */
 const isRoot = process.getuid?.() === 0;
 
 let host: NvidiaHost;

@@ -26,8 +26,9 @@ const failure = (error: ErrorCode, message: string): Reply => ({ ok: false, erro
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Cleans the GPUs of a host at the claim level `reset_only` (decisions C2 and C3): frees them, resets them, compares their state before and after.
- * Everything that the cleaning takes away from the host comes back at its end, also after an error. The task fails only if it has changed nothing.
+ * Cleans the GPUs of a host at the claim level `reset_only` (decisions C2 and C3). The cleaning frees and resets the GPUs, and compares their state
+ * before and after the reset. At its end, also after an error, the cleaning restores all services, kernel modules and persistence modes that it
+ * stopped. The task `node.gpu_scrub` fails only if the cleaning has changed nothing on the GPUs.
  */
 export async function scrubGpus(
   system: System,
@@ -88,8 +89,9 @@ async function reply(scrub: Scrub, steps: readonly GpuStep[], needs: ReturnType<
 }
 
 /**
- * Frees and resets the GPUs, and gives back what it took away. Returns the error of a driver that hangs, or null. If the driver hangs, nothing is
- * given back before the next boot, because every further program would hang too.
+ * Frees and resets the GPUs, and restores the services, kernel modules and persistence modes that it stopped. Returns the error if the GPU driver
+ * hangs, otherwise null. If the GPU driver hangs, the agent restores nothing before the next boot, because every further program that uses the driver
+ * would hang too.
  */
 async function clean(scrub: Scrub): Promise<DriverWedged | null> {
   let wedge: DriverWedged | null = null;
@@ -137,7 +139,7 @@ async function bringBack(scrub: Scrub, wedge: DriverWedged | null): Promise<Driv
   return null;
 }
 
-/** What the cleaning would do, from the state of the host, without any change. */
+/** The steps that the GPU cleaning would do, from the state of the host. `planned` changes nothing. */
 async function planned(scrub: Scrub): Promise<GpuStep[]> {
   const { system, timing, input, before } = scrub;
   const services = runningServices(input.vendor, await listUnits(system, timing));

@@ -13,8 +13,8 @@ import {
 import type { Scrub } from "./scrub-state.ts";
 
 /**
- * Reads the registry switches of NVIDIA's driver. A switch that keeps the driver from zeroing freed memory fails the step, and other switches are only
- * evidence, because sites also set switches. AMD's driver has no such switch, and no step.
+ * Reads the registry switches of NVIDIA's driver. The step fails if a switch keeps the driver from zeroing freed GPU memory. Other switches are only
+ * evidence, because sites also set switches. AMD's driver has no such switches, so AMD GPUs get no step `gpu_switches`.
  */
 export async function switchesStep(scrub: Scrub): Promise<GpuStep | null> {
   if (scrub.input.vendor !== "nvidia") return null;
@@ -32,7 +32,10 @@ export async function switchesStep(scrub: Scrub): Promise<GpuStep | null> {
   });
 }
 
-/** Returns the switches, or why they cannot be read. A child reads the driver's files, because a read may hang in the driver. */
+/**
+ * Returns the registry switches of NVIDIA's driver, or the reason why they cannot be read. A separate process, `cat`, reads the driver's files,
+ * because a read may hang in the driver.
+ */
 async function readSwitches({ system, timing }: Scrub): Promise<readonly DriverSwitch[] | string> {
   const read = async (path: string): Promise<string | null> => {
     const options = { timeoutMs: timing.readMs, graceMs: timing.graceMs };

@@ -16,12 +16,12 @@ export interface Ends {
 interface Seen {
   readonly settled: readonly GpuState[];
   readonly onBus: readonly string[];
-  /** The faults that the kernel logged since the start, or why the log could not be read. */
+  /** The GPU faults that the kernel logged since the cleaning's start, or the reason why the kernel's log could not be read. */
   readonly faults: readonly KernelFault[] | string;
   readonly wedge: DriverWedged | null;
 }
 
-/** Compares each GPU with its state before, adds a step `gpu_verify` for each, and for each GPU that is missing. */
+/** Compares each GPU with its state before the cleaning. `verify` adds a step `gpu_verify` for each GPU, also for each missing GPU. */
 export async function verify(scrub: Scrub, startedAt: Date, earlier: DriverWedged | null): Promise<Ends> {
   scrub.run.progress({ step: "gpu_verify" });
   const seen = await look(scrub, startedAt, earlier);
@@ -58,7 +58,10 @@ async function look(scrub: Scrub, startedAt: Date, earlier: DriverWedged | null)
   }
 }
 
-/** Reads the kernel's log since the start. systemd's journal has the log also where the agent's unit may not read the kernel's own buffer. */
+/**
+ * Reads the GPU faults in the kernel's log since the cleaning's start. systemd's journal contains the kernel's log even if the agent's unit may not
+ * read the kernel's own buffer.
+ */
 async function readFaults({ system, timing, input }: Scrub, since: Date): Promise<readonly KernelFault[] | string> {
   const args = ["-k", "-o", "json", "--output-fields=MESSAGE", "--no-pager", "-q"];
   const start = `--since=@${Math.floor(since.getTime() / 1000)}`;
@@ -79,7 +82,7 @@ function verdict(scrub: Scrub, seen: Seen, pci: string): { readonly step: GpuSte
   const after = at(scrub.after);
   const settled = at(seen.settled);
   const reset = scrub.resets.get(pci);
-  // A fault whose line names no GPU may belong to every GPU.
+  // A fault whose log line names no GPU may belong to any GPU, so it counts for every GPU.
   const own =
     typeof seen.faults === "string" ? [] : seen.faults.filter((one) => one.pci === null || samePlace(one.pci, pci));
   const reasons = [
@@ -116,7 +119,7 @@ function verdict(scrub: Scrub, seen: Seen, pci: string): { readonly step: GpuSte
   };
 }
 
-/** NVIDIA's log lines name a GPU without its function, so the function does not count. */
+/** Whether two PCI addresses differ at most in the PCI function, because log lines of NVIDIA's driver name a GPU without the function. */
 const samePlace = (a: string, b: string): boolean => a.slice(0, -2) === b.slice(0, -2);
 
 const settingsText = ({ settings }: GpuState): string =>
