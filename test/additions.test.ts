@@ -27,7 +27,7 @@ import {
   STAGES_OF_MODE,
 } from "../shared/workflow-status.ts";
 
-/** Returns the modules of a folder with their file names without the extension. */
+/** Returns the modules of a folder, each with its file name without the extension. */
 async function modulesOf(folder: string, except: readonly string[] = []): Promise<[string, Record<string, unknown>][]> {
   const at = new URL(`../${folder}/`, import.meta.url);
   const files = readdirSync(at).filter((file) => /^[a-z0-9-]+[.]ts$/.test(file));

@@ -1,4 +1,4 @@
-/** Tests the structural rules of the repository, and proves that the tools report offences against them. */
+/** Tests the structural rules of the repository, and proves that the tools report offences against the rules. */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { builtinModules } from "node:module";
@@ -19,9 +19,9 @@ afterAll(async () => {
 });
 
 /**
- * Only one file of `hub/db/queries` may write a table, so that all rules about the table's rows are in one place. The rule does not hold for the
- * retention, which deletes old rows of many tables. `MORE_WRITERS` lists the tables that several files write, and why. Tables may be removed from
- * `MORE_WRITERS`, but not added.
+ * Only one file of `hub/db/queries` may write a table, so that all rules about the table's rows are in one place. The rule of one writing file per
+ * table does not hold for the retention, which deletes old rows of many tables. `MORE_WRITERS` lists the tables that several files write, and why.
+ * Tables may be removed from `MORE_WRITERS`, but not added.
  */
 const MORE_WRITERS: Readonly<Record<string, { readonly why: string; readonly files: readonly string[] }>> = {
   nodes: {

@@ -22,8 +22,8 @@ interface Idle {
 }
 
 /**
- * Measures an enrolled agent from its Debian package during an idle minute. In the same minute the benchmark measures the package's own Node.js
- * with one open WebSocket: the minimum for any agent on Node.js.
+ * Measures an enrolled agent from its Debian package during an idle minute. In the same minute, the benchmark measures the package's own Node.js with
+ * only one open WebSocket: the minimum for any agent on Node.js.
  */
 export async function measureAgentIdle(stateDir: string, port: number): Promise<Figure[]> {
   const unpacked = join(stateDir, "package");
@@ -68,7 +68,7 @@ interface Running {
   stop(): void;
 }
 
-/** Starts the agent with the package's own start script. The benchmark replaces only the install path in the script. */
+/** Starts the agent with the start script of its Debian package. The benchmark replaces only the install path in the start script. */
 async function startAgent(unpacked: string, hub: MemoryHub, host: HostFolder): Promise<Running> {
   const command = join(unpacked, "usr/bin/muster-agent");
   const text = readFileSync(command, "utf8");

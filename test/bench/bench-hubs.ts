@@ -48,7 +48,7 @@ export async function startEngineHub(bench: Bench, env: Readonly<Record<string, 
   return { id: String((await child.ready)["listening"]), child };
 }
 
-/** Inserts workflows that begin at `stage`. Workflow n is due after `delays[n]` milliseconds. */
+/** Inserts one workflow for each number in `delays`. Each workflow begins at `stage` and is due after its number of milliseconds. */
 export async function insertRows({ database }: Bench, stage: string, delays: readonly number[]): Promise<WorkflowId[]> {
   const rows = delays.map((delay) => ({
     id: randomUUID() as WorkflowId,

@@ -8,8 +8,8 @@ export const STAGES = 16;
 /** A stage that does not end by itself, for workflows whose leases a hub only has to renew. */
 export const HOLD = "hold";
 /**
- * The stage that measures how late the hub runs a workflow. `input.due` is the workflow's due time in milliseconds since 1970, by the database's
- * clock.
+ * The name of the stage that measures how late the hub runs a workflow. `input.due` is the workflow's due time in milliseconds since 1970, by the
+ * database's clock.
  */
 export const TIMED = "timed";
 

@@ -6,15 +6,18 @@ import type { Figure } from "./figure.ts";
 
 const FILES = 200_000;
 const FILES_IN_A_FOLDER = 100;
-/** The goal speaks of 10 GB. A removal frees the blocks of a file without reading them, so smaller files cost about the same, and the disk may be small. */
+/** The removal of a file frees its blocks without reading them, so emptying a folder of small files costs about as much as emptying 10 GB. */
 const BYTES = 4_096;
 const PAIRS = 3;
 const PROGRAM = join(import.meta.dirname, "../support/empty-folder-process.ts");
-/** An ext4 file system in memory, so that the processor and not the disk of this machine decides the figure. */
+/** Shell commands that make an ext4 file system in memory, so that the figure depends on the processor and not on the disk of the machine. */
 const ON_EXT4_IN_MEMORY = `mount -t tmpfs -o size=4g none "$0"; truncate -s 3G "$0/image"; mkfs.ext4 -q -N 400000 "$0/image"
 mkdir "$0/disk"; mount -o loop "$0/image" "$0/disk"; exec "$1" "$2" "$0/disk"`;
 
-/** The time in which a worker empties a folder, as a ratio to the time of `rm -rf` of the same tree. The median of several pairs counts. */
+/**
+ * Measures how long the agent's worker needs to empty a folder, compared with `rm -rf` of the same tree. The figures are medians of several pairs of
+ * runs.
+ */
 export async function measureEmptyFolder(stateDir: string): Promise<Figure[]> {
   mkdirSync(stateDir, { recursive: true });
   const where = mayMountLoop ? "ext4 in memory" : "the disk of this machine";
@@ -58,7 +61,7 @@ function secondsOf(work: () => void): number {
   return (performance.now() - began) / 1000;
 }
 
-/** Measures in the folder that the argument names: in turns the worker's program and `rm -rf`, each on a new tree. */
+/** Measures the worker's program and `rm -rf` in turns, each on a new tree of files in the given folder. */
 function measurePairs(folder: string): void {
   const tree = join(folder, "tree");
   const remove = (command: string, args: readonly string[]): number => {

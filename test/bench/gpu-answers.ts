@@ -7,14 +7,14 @@ import { answerPrefix, MOST_SAMPLE_BLOCKS } from "../../shared/gpu-memory.ts";
 import type { Figure } from "./figure.ts";
 
 const GPUS = 8;
-/** The memory of an H200 that a worker reaches. */
+/** The memory of an NVIDIA H200 that the agent's worker can allocate. */
 const ALLOCATED_BYTES = 142_550 * 2 ** 20;
 const ROUNDS = 20;
 const MOST_CPU_MS = 1_000;
 
 /**
- * The time of a hub for the answers of a host with eight GPUs of 139 GiB: computing each sampled block again and comparing the answer. The thread's
- * own start is part of the first round.
+ * Measures how long a hub needs to check the answers of a host with eight GPUs of 139 GiB to a GPU memory challenge. For each answer, the hub
+ * computes the sample block and compares. The first check also starts the hub's thread, so the benchmark does not measure it.
  */
 export async function measureGpuAnswers(): Promise<Figure[]> {
   const host = answeringHost();
@@ -53,7 +53,7 @@ export async function measureGpuAnswers(): Promise<Figure[]> {
   }
 }
 
-/** A host that answers each question correctly. */
+/** Simulates a host whose answers to the GPU memory challenge are all correct. */
 function answeringHost(): AnswersToCheck {
   const order = { fill_task_id: randomUUID(), seed: randomBytes(32).toString("hex") };
   const nonce = randomBytes(16).toString("hex");

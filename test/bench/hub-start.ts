@@ -10,7 +10,7 @@ const PARTS = ["drizzle-orm", "drizzle-orm/pg-core", "drizzle-orm/node-postgres"
 const AS_MODULES = PARTS.map((part) => `await import(${JSON.stringify(part)});`).join("");
 const AS_COMMON_JS = PARTS.map((part) => `require(${JSON.stringify(part)});`).join("");
 
-/** Measures a hub's start, and the time to load Drizzle as CommonJS (as `hub/db/orm.ts` does) and as a module. */
+/** Measures a hub's start, and the time to load the library Drizzle as CommonJS (as `hub/db/orm.ts` does) and as an ES module. */
 export async function measureHubStart(stateDir: string): Promise<Figure[]> {
   const starts = await withDatabase(stateDir, async ({ url }) => {
     const measured: { wall: number; cpu: number }[] = [];
@@ -63,7 +63,7 @@ async function startOnce(url: string, stateDir: string): Promise<{ wall: number;
   return { wall, cpu };
 }
 
-/** The processor seconds that each of several Node.js processes needs to run the script and end. */
+/** Returns the processor seconds that each of several Node.js processes needs to run the script and end. */
 async function processorSeconds(flag: string, script: string): Promise<number[]> {
   const seconds: number[] = [];
   const told = `${script} const used = process.cpuUsage(); console.log((used.user + used.system) / 1e6);`;

@@ -1,4 +1,7 @@
-/** Measures and prints the figures of docs/benchmarks.md with real processes. The program exits with status 1 when a figure exceeds its bound. */
+/**
+ * Measures and prints the figures of docs/benchmarks.md with real processes. The benchmark program exits with status 1 when a figure exceeds its
+ * bound.
+ */
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { freePort } from "../support/free-port.ts";

@@ -77,8 +77,8 @@ export async function connectAgents(agents: readonly SimulatedAgent[], hub: HubA
 }
 
 /**
- * Connects a simulated agent to the hub. Resolves with the WebSocket when the hub has sent the frame `welcome`. The agent then sends a heartbeat
- * every five seconds.
+ * Connects a simulated agent to the hub. Resolves with the WebSocket when the hub has sent the frame `welcome`. After `welcome`, the simulated agent
+ * sends a heartbeat every five seconds.
  */
 export function connectAgent(agent: SimulatedAgent, { port, ca }: HubAddress): Promise<WebSocket> {
   return new Promise((resolve, reject) => {

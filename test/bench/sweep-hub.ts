@@ -1,4 +1,7 @@
-/** Sweeps one site twice as a hub's watcher does, and prints the cost. The process reads DATABASE_URL, MAAS_URL and MAAS_KEY. */
+/**
+ * Sweeps all machines of one site twice as a hub's watcher does, and prints the cost of each sweep. The process reads DATABASE_URL, MAAS_URL and
+ * MAAS_KEY.
+ */
 import { randomUUID } from "node:crypto";
 import { Client } from "pg";
 import { openDatabase } from "../../hub/db/client.ts";
@@ -35,7 +38,7 @@ const siteId = randomUUID() as SiteId;
 const hubId = randomUUID();
 const memory = emptyMemory();
 
-/** A long time-out, so that a sweep of every fleet size ends within one poll. */
+/** The time-out of a sweep is so long that a sweep of every fleet size ends within one poll. */
 const deps = { db, inTx, log, sweepIntervalMs: 0, sweepPatienceMs: 600_000 };
 
 async function poll(): Promise<PollResult | "lost"> {

@@ -10,7 +10,10 @@ const SIZES = [1_000, 10_000] as const;
 const Took = z.object({ seconds: z.number(), statements: z.number(), requests: z.number() });
 const Swept = z.object({ first: Took, again: Took, peakMiB: z.number(), grownMiB: z.number() });
 
-/** Measures the cost of a sweep for hub and MAAS by fleet size: the first sweep, which finds only new machines, and a sweep without changes. */
+/**
+ * Measures the cost of a sweep of all machines for hub and MAAS, by fleet size. The benchmark measures the first sweep, which finds only new
+ * machines, and a sweep without changes.
+ */
 export async function measureSweep(stateDir: string): Promise<Figure[]> {
   return withDatabase(stateDir, async (bench) => {
     const figures: Figure[] = [];

@@ -20,7 +20,7 @@ const MACHINES = 500;
 /** The benchmark polls ten times as often as a hub does by default, so that six seconds contain as many polls as a real minute. */
 const INTERVAL_MS = 500;
 const DEFAULT_INTERVAL_MS = 5_000;
-/** The number of polls in eight minutes at the default interval. In eight minutes the hub reads the ids of all machines twice. */
+/** The number of a watcher's polls in eight minutes at the default interval. In eight minutes the hub reads the ids of all machines twice. */
 const POLLS = 96;
 
 /** Measures how many requests MAAS gets in a minute while workflows wait for their machines. One hub watches three sites at the same time. */
@@ -84,8 +84,8 @@ async function addSite({ database }: Bench, region: FleetRegion, waiting: number
 }
 
 /**
- * The average number of requests to MAAS per poll of the watcher, over at least `POLLS` polls. The first 14 polls do not count, because they contain
- * the first sweep.
+ * Returns the average number of requests to MAAS per poll of the watcher, over at least `POLLS` polls. The average leaves out the first 14 polls,
+ * which contain the first sweep.
  */
 async function requestsPerPoll({ control }: FleetRegion): Promise<number> {
   const polls = async (): Promise<{ polls: number; all: number }> => {

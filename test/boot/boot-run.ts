@@ -3,17 +3,17 @@ import { execa } from "execa";
 import { endRun, pidOf, startRun } from "../support/run-folder.ts";
 import { bootCache } from "./image/boot-image.ts";
 
-/** Creates the folder for the files of this process's run, after it has cleaned up the runs of killed processes. */
+/** Creates the folder for the files of a run of the boot suite, after it has cleaned up the runs of killed processes. */
 export const startBootRun = (): Promise<string> => startRun(join(bootCache(), "runs"), "run", endBootRun);
 
 /**
- * Cleans up a run. The function deletes the run's network before the run's folder, because the network's name is computed from the folder's name. A
- * run without containers has no network.
+ * Cleans up a run of the boot suite. The function deletes the run's network before the run's folder, because the network's name is computed from the
+ * folder's name. A run without containers has no network.
  */
 export async function endBootRun(folder: string): Promise<void> {
   await execa("ip", ["link", "delete", bridgeOf(folder)], { reject: false });
   await endRun(folder);
 }
 
-/** The name of the run's network bridge. A network name has at most fifteen letters. */
+/** Returns the name of the network bridge of a run of the boot suite. In Linux, a network interface name has at most fifteen letters. */
 export const bridgeOf = (run: string): string => `muster${pidOf(basename(run)) ?? ""}`;

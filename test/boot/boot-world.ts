@@ -16,7 +16,10 @@ import type { Lane } from "./lane.ts";
 
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 
-/** A hub process, a simulated region and the hosts of its machines. The hosts reach only hub and region over the network. */
+/**
+ * A hub process, a simulated region and the hosts of its machines. The hosts of the boot suite reach only the hub and the simulated region over the
+ * network.
+ */
 export interface BootWorld<L extends Lane = ContainerHosts> {
   readonly api: HubApi;
   readonly maas: MaasSimulator;
@@ -24,11 +27,11 @@ export interface BootWorld<L extends Lane = ContainerHosts> {
   readonly site: SeededSite;
   readonly boxes: readonly DemoHost[];
   readonly agentPort: number;
-  /** The folder for the run's files. The suite removes the folder at the end of the run. */
+  /** The folder for the files of the present run. The boot suite removes the folder at the end of the run. */
   readonly folder: string;
   /**
-   * Onboards the n-th box, counted from 1. If `profile` is given, the function creates a new profile with these settings for the onboarding. Returns
-   * the onboarding's id and the hostname.
+   * Onboards the n-th host of the simulated region, counted from 1. If `profile` is given, the method creates a new profile with the settings of
+   * `profile` for the onboarding. Returns the onboarding's id and the hostname.
    */
   onboard(n: number, profile?: Readonly<Record<string, unknown>>): Promise<{ id: string; hostname: string }>;
   /** Applies a verb to the onboarding, as an operator does. */

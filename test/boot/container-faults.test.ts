@@ -13,7 +13,10 @@ import type { ContainerHost } from "./container-host.ts";
 import { ContainerHosts, type Prepare } from "./container-hosts.ts";
 import { editUserData } from "./edit-user-data.ts";
 
-/** Tests failures of a host's first boot. The hub reports a different error for each failure, and each failure is repaired without a new deploy. */
+/**
+ * Tests failures of a host's first boot. The hub reports a different error for each failure of the first boot, and the tests repair each failure
+ * without a new deploy.
+ */
 let world: BootWorld;
 let files: Server;
 let filesUrl: string;
@@ -52,7 +55,7 @@ interface Case {
   readonly environment?: Readonly<Record<string, string>>;
   readonly prepare?: (host: ContainerHost, machine: Machine) => Promise<void> | void;
 }
-/** Onboards the next box of the simulated region. `prepare` breaks something on the host before its first boot. */
+/** Onboards the next host of the simulated region. The function `prepare` breaks something on the host before the host's first boot. */
 async function onboard({ profile = {}, environment = {}, prepare }: Case) {
   box += 1;
   // The key of `prepares` is the hostname, so that a slow host of an earlier test does not get the `prepare` of a later test.
@@ -82,7 +85,7 @@ const statusOf = async (host: ContainerHost, part: string) =>
 /** Expects that the onboarding ended in an active node with one deploy. */
 async function expectActive(id: string): Promise<void> {
   const end = await world.ended(id);
-  // If a host is repaired before an operator resumes its onboarding, the hub adopts the host automatically.
+  // If a repaired host connects before an operator resumes its onboarding, the hub adopts the host automatically.
   expect(["completed", "reconciled"], `${end.error_message}`).toContain(end.status);
   expect(world.maas.sim.region.state.counters[end.maas_system_id ?? ""]).toMatchObject({ deploy: 1, boot: 1 });
   expect((await world.api.node(end.node_id ?? "")).status).toBe("active");
@@ -183,7 +186,7 @@ describe("an agent that cannot come up", () => {
 
   it("connects after its expired token was extended", async () => {
     const { id } = await onboard({
-      // Token and deploy each have 60 seconds: long enough for a boot on a busy machine, but shorter than the pause of 62 seconds.
+      // Enrollment token and deploy each have 60 seconds: long enough for a boot on a busy machine, but shorter than the test's pause of 62 seconds.
       profile: { enrollment_token_ttl_seconds: 60, deploy_timeout_seconds: 60 },
       prepare: (one) => beforeFinal(one, "sleep 62"),
     });

@@ -6,7 +6,7 @@ import { BASE, type Lxd } from "./lxd.ts";
 export interface ContainerNic {
   readonly name: string;
   readonly mac: string;
-  /** Whether the interface is on the bridge to hub and MAAS. All other interfaces are connected to nothing. */
+  /** True if the interface is on the bridge to hub and MAAS. Interfaces that are not on the bridge are connected to nothing. */
   readonly onBridge: boolean;
 }
 export interface HostFile {
@@ -84,7 +84,7 @@ export class ContainerHost {
 
   run = (...command: string[]) => this.#lxd.run(this.name, command);
 
-  /** Runs a shell command in the container and returns its output. The method throws when the command fails. */
+  /** Runs a shell command in the container and returns the command's output. The method `shell` throws when the command fails. */
   async shell(line: string): Promise<string> {
     const { exitCode, stdout, stderr } = await this.run("bash", "-c", line);
     if (exitCode !== 0) throw new Error(`${this.name}: ${line}: status ${exitCode}: ${stderr}`);
@@ -97,7 +97,7 @@ export class ContainerHost {
     return exitCode === 0 ? stdout : null;
   }
 
-  /** The logs that help a person to understand a failed boot. */
+  /** Returns the container's logs that help a person to understand a failed boot. */
   async explain(): Promise<string> {
     const { stdout } = await this.run(
       "bash",

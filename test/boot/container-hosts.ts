@@ -9,17 +9,17 @@ import { filesOfInstaller } from "./installer-files.ts";
 import type { Lane } from "./lane.ts";
 import { Lxd } from "./lxd.ts";
 
-/** Changes a machine after its installation and before its system starts for the first time. */
+/** Changes a container after its installation and before its operating system starts for the first time. */
 export type Prepare = (host: ContainerHost, machine: Machine) => Promise<void>;
 
-/** Boots the machines that a simulated region deploys, as containers, and carries out the region's power calls. */
+/** Boots as containers the machines that a simulated MAAS region deploys, and carries out the region's power calls. */
 export class ContainerHosts implements Lane {
   readonly #lxd: Lxd;
   readonly #scratch: string;
   readonly listen: string;
   readonly reach: string;
   readonly #hosts = new Map<string, ContainerHost>();
-  /** Work on the hosts, such as an installation or a power call, runs one piece after the other. */
+  /** The last piece of work on the containers. Each piece of work, such as an installation or a power call, starts after the piece before. */
   #last: Promise<void> = Promise.resolve();
   readonly #failing = new AbortController();
   readonly failed = this.#failing.signal;
@@ -66,7 +66,7 @@ export class ContainerHosts implements Lane {
     };
   }
 
-  /** Gives the region the bridge's network, so that each host really has the address that the region shows for it. */
+  /** Gives the simulated region the network of the bridge, so that each container really has the address that the region shows for its machine. */
   #layNetwork({ state }: Region): void {
     const subnet = state.subnets.find((one) => one.name === "pxe");
     const range = state.ipRanges.find((one) => one.subnetId === subnet?.id && one.type === "dynamic");
@@ -88,7 +88,7 @@ export class ContainerHosts implements Lane {
     return known;
   }
 
-  /** A host without a region, for example for manual mode. The host's network works, and cloud-init finds no datasource. */
+  /** Makes a host without a MAAS region, for example for manual mode. The network of such a host works, and cloud-init finds no datasource. */
   async bare(name: string): Promise<ContainerHost> {
     const host = this.of(name);
     const nic = { name: PXE_NIC, mac: "02:00:00:00:00:01", onBridge: true };

@@ -18,10 +18,10 @@ it("user-data rendered for MAAS boots a host from NoCloud's seed", async () => {
     const metaData = JSON.stringify({ "instance-id": machine.systemId, "local-hostname": machine.hostname });
     await host.put({ path: `${seed}/user-data`, mode: 0o600, content: userData });
     await host.put({ path: `${seed}/meta-data`, mode: 0o600, content: `${metaData}\n` });
-    // Replaces cloud-init's datasource file, which names the MAAS region, by one that names NoCloud.
+    // Replaces cloud-init's datasource file, which names the MAAS region, by a file that names the datasource NoCloud.
     const datasource = "etc/cloud/cloud.cfg.d/90_dpkg_maas.cfg";
     await host.put({ path: datasource, mode: 0o600, content: "datasource_list: [ NoCloud ]\n" });
-    // No host fetches the user-data from the region, so the test ends the deployment itself.
+    // No host fetches the user-data from the simulated region, so the test itself ends the deployment in the region.
     endDeployment(region, machine);
   };
   const { id, hostname } = await world.onboard(1);

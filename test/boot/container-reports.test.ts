@@ -6,7 +6,7 @@ import { until } from "../support/until.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import { ContainerHosts } from "./container-hosts.ts";
 
-/** A host that Muster does not provision and that has no agent: cloud-init itself reports its boot to the hub. */
+/** Tests a host that Muster does not provision and that has no agent: the host's cloud-init itself reports the boot to the hub. */
 let world: BootWorld;
 beforeAll(async () => {
   world = await startBootWorld({ boxes: 1, lane: ContainerHosts.start });

@@ -10,7 +10,7 @@ export interface FileServer {
   stop(): Promise<void>;
 }
 
-/** Starts the web server. `reach` is the address by which hosts reach the address `listen`. */
+/** Starts the web server with the site's files. The argument `reach` is the address by which hosts reach the address `listen`. */
 export async function startFileServer(listen: string, reach: string): Promise<FileServer> {
   const served = new Map<string, string>();
   const asked: string[] = [];

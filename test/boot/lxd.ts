@@ -6,16 +6,16 @@ import { execa } from "execa";
 import { until } from "../support/until.ts";
 import type { BootImage } from "./image/boot-image.ts";
 
-/** The name of the image in the LXD daemon. */
+/** The name of the hosts' image in the LXD daemon. */
 export const BASE = "base";
 
-/** The suite's own LXD daemon, with one bridge that is connected to this machine only. */
+/** The boot suite's own LXD daemon, with one network bridge that is connected only to the machine that runs the tests. */
 export class Lxd {
   readonly #folder: string;
-  /** This machine's address on the bridge. */
+  /** The address on the bridge of the machine that runs the tests. */
   readonly gateway: string;
   readonly network: string;
-  /** The range of addresses for DHCP. The region can assign all other addresses of the network. */
+  /** The range of addresses for DHCP. The simulated region can assign all other addresses of the bridge's network. */
   readonly dhcp: { readonly first: string; readonly last: string };
   readonly bridge: string;
 
@@ -93,7 +93,10 @@ export class Lxd {
   }
 }
 
-/** The first three numbers of a network in which this machine has no address. Concurrent runs start their search at different networks. */
+/**
+ * Returns the first three numbers of an IPv4 network in which this machine has no address. Concurrent runs of the boot suite start their search at
+ * different networks.
+ */
 async function freeNetwork(): Promise<string> {
   const taken = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map((one) => one.address));
   for (let tried = 0; tried < 254; tried += 1) {

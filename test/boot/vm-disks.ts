@@ -6,7 +6,7 @@ import type { VmHost } from "./vm-host.ts";
 
 const MIB = 2 ** 20;
 const DISK_MIB = 1024;
-/** The content of the file on each foreign file system, which a test expects unchanged. */
+/** The content of a file on each foreign file system; the test expects the content unchanged. */
 export const LEDGER = "what nobody may erase";
 const UUID = (last: number): string => `6d757374-6572-4000-8000-0000000000${last}`;
 const [MOUNTED, SWAP, PRIVATE, SIGNED] = [UUID(11), UUID(12), UUID(13), UUID(14)];
@@ -72,7 +72,7 @@ ExecStart=/bin/sh -c 'mount UUID=${PRIVATE} /mnt && systemd-notify --ready && ex
 ];
 
 /**
- * The ranges of a disk in use, in MiB, that only a program which formats the disk would write. The kernel may write any part of a mounted file
+ * The ranges of a used disk, in MiB, that only a program which formats the disk would write. The kernel itself may write any part of a mounted file
  * system.
  */
 const QUIET: Readonly<Record<string, readonly { start: number; size: number }[]>> = {
@@ -82,7 +82,7 @@ const QUIET: Readonly<Record<string, readonly { start: number; size: number }[]>
   ],
 };
 
-/** Returns a hash of the disk, or of the disk's ranges in `QUIET`. If a program formats the disk, the hash changes. */
+/** Returns a hash of the disk, or of the disk's ranges in `QUIET`. If a program formats the disk, the disk's hash changes. */
 export async function hashOf(host: VmHost, serial: string): Promise<string> {
   const ranges = QUIET[serial] ?? [{ start: 0, size: DISK_MIB }];
   const reads = ranges.map(({ start, size }) => `dd if="$1" bs=1M skip=${start} count=${size} status=none`);

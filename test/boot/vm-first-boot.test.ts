@@ -12,7 +12,7 @@ import { VmHosts } from "./vm-hosts.ts";
  * the host.
  */
 const PWNED = "/run/pwned";
-/** A host name that YAML could read as a hexadecimal number. The host name has the maximum length of a DNS label. */
+/** A host name that YAML could read as a hexadecimal number. The test's host name has the maximum length of a DNS label. */
 const HOSTNAME = `0x${"f".repeat(61)}`;
 const DEPLOY_USER = `_-0${"-_".repeat(14)}-`;
 const PASSWORD = ` '"$(touch ${PWNED})\`touch ${PWNED}\`$HOME\\ : # & ! | ; < > * ? [ ] { } % ~ ä€😀 - `;
@@ -136,7 +136,8 @@ describe("a machine with disks of its own", () => {
       const [rss, anonymous] = kib.split("\n").map((one) => (Number(one) / 1024).toFixed(1));
       return `${rss} MiB resident, ${anonymous} MiB of it its own, ${cpuMs} ms of processor time in 60 s`;
     };
-    // For comparison the test measures the agent's Node.js with one WebSocket and without the agent's program. The server is another process.
+    // For comparison, the test measures the agent's Node.js with one WebSocket and without the agent's program. The WebSocket's server runs in
+    // another process.
     const bare = (unit: string, program: string) =>
       host.shell(
         `systemd-run --quiet --unit=${unit} --working-directory=/usr/lib/muster/agent /usr/lib/muster/agent/runtime/node -e '${program}' && sleep 5`,

@@ -12,11 +12,11 @@ export const GUEST_GATEWAY = "10.0.2.2";
 /** The smallest disk that the disk discovery accepts. */
 const DATA_DISK_BYTES = 2 ** 30;
 const MIB = 2 ** 20;
-/** The system's disk has the partitions that an installer makes: a boot partition, then the root. */
+/** The system disk of a virtual machine has the partitions that an installer makes: a boot partition, then the root partition. */
 const BOOT_PARTITION = { start: MIB, size: 31 * MIB };
 const ROOT_START = 32 * MIB;
 const ROOT_PARTUUID = "6d757374-6572-4000-8000-000000000002";
-/** Names the root by its partition UUID, because device names may change from boot to boot. */
+/** The line of /etc/fstab names the root file system by its partition UUID, because device names may change from boot to boot. */
 export const ROOT_MOUNT = `PARTUUID=${ROOT_PARTUUID} / ext4 defaults,noatime 0 0\n`;
 
 /** The accelerator that QEMU uses. Some machines have a /dev/kvm on which a guest with a stock kernel hangs. */
@@ -31,7 +31,7 @@ export class VmHost {
   readonly #image: BootImage;
   readonly name: string;
   readonly mac: string;
-  /** Serial numbers of the data disks. The content of the data disks survives a new system. */
+  /** The serial numbers of the virtual machine's data disks. The content of the data disks survives the installation of a new system. */
   dataDisks: readonly string[] = ["data1", "data2"];
   #process: ChildProcess | null = null;
   /** The time when the virtual machine was last switched on. */
@@ -50,7 +50,8 @@ export class VmHost {
   diskFile = (serial: string): string => this.#file(`disk-${serial}.raw`);
 
   /**
-   * Installs a new system on the first disk and creates missing data disks. The function writes files into the root file system without mounting it.
+   * Installs a new operating system on the virtual machine's first disk and creates missing data disks. The method `install` writes files into the
+   * root file system without mounting it.
    */
   async install(files: readonly HostFile[]): Promise<void> {
     const root = await this.#partitionedRoot();
@@ -99,7 +100,7 @@ export class VmHost {
     return kept;
   }
 
-  /** Switches the machine on. The machine's clock is `clockOffSeconds` ahead. */
+  /** Switches the virtual machine on, with a clock that is `clockOffSeconds` seconds ahead. */
   start({ clockOffSeconds = 0 }: { clockOffSeconds?: number } = {}): void {
     const log = openSync(this.#file("qemu.log"), "a");
     const base = new Date(Date.now() + clockOffSeconds * 1000).toISOString().slice(0, 19);
@@ -132,13 +133,16 @@ export class VmHost {
     return this.#process !== null && this.#process.exitCode === null && this.#process.signalCode === null;
   }
 
-  /** Ends the machine at once, as a power cut does. Data that was not written to disk is lost. */
+  /** Ends the virtual machine at once, as a power cut does. Data that the guest has not written to disk is lost. */
   async powerCut(): Promise<void> {
     this.#process?.kill("SIGKILL");
     await this.#ended;
   }
 
-  /** Runs a shell command in the guest and returns its output. The method throws when the command fails or the guest does not answer in time. */
+  /**
+   * Runs a shell command in the guest and returns the command's output. The method `shell` throws when the command fails or the guest does not answer
+   * in time.
+   */
   shell = (line: string, timeoutMs?: number): Promise<string> => shellIn(this.#file("shell.sock"), line, timeoutMs);
   /** Returns the device paths of the guest's disks by their serial numbers. */
   async devices(): Promise<ReadonlyMap<string, string>> {
@@ -147,7 +151,8 @@ export class VmHost {
   }
 
   /**
-   * Waits until the guest's shell answers. The function sends its question repeatedly, because a question that comes before the shell runs is lost.
+   * Waits until the guest's shell answers. The method `answers` sends its question repeatedly, because a question before the start of the shell is
+   * lost.
    */
   answers = (): Promise<true> =>
     until(`a shell on ${this.name}`, async () => (await this.shell("echo up", 5_000)) === "up" || undefined, {

@@ -41,8 +41,8 @@ async function sha256Of(file: string): Promise<string> {
   return hash.digest("hex");
 }
 /**
- * Waits until the shell condition is true in the guest, and then cuts the power. The loop that waits runs inside the guest, so that the test does not
- * miss a condition that holds only briefly.
+ * Waits until the shell condition is true in the guest, and then cuts the power. The loop that waits for the condition runs inside the guest, so that
+ * the test does not miss a condition that holds only briefly.
  */
 async function cutPowerOnce(condition: string): Promise<void> {
   await host.answers();

@@ -7,8 +7,8 @@ import { ROOT_MOUNT, type VmHost } from "./vm-host.ts";
 import { VmHosts } from "./vm-hosts.ts";
 
 /**
- * One machine with foreign data on its disks, installed twice: first with a profile that forbids erasing the data, then with one that allows it.
- * At the end the machine's first system starts again.
+ * The test twice installs one machine with foreign data on its disks. The profile of the first installation forbids erasing the data, and the second
+ * profile allows it. At the end, the test starts the machine's first operating system once more.
  */
 const BOOT_MS = 3_600_000;
 const SIGNED = ["signed", "table", "luks"];

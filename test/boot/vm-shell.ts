@@ -3,7 +3,10 @@ import { connect, type Socket } from "node:net";
 import { until } from "../support/until.ts";
 import type { HostFile } from "./container-host.ts";
 
-/** The unit of the suite's shell on the second serial port. The unit is written into each guest's disk, so that the image needs no change. */
+/**
+ * The systemd unit of the boot suite's root shell on the second serial port. The suite writes the unit into each guest's disk, so that the hosts'
+ * image needs no change.
+ */
 export const SHELL_UNIT: HostFile = {
   path: "etc/systemd/system/boot-suite-shell.service",
   mode: 0o644,

@@ -1,6 +1,6 @@
 /**
- * Finds the citations in a text, and the headings to which citations must lead. The module has pure functions only, and `repository.ts` reads the
- * texts.
+ * Finds the citations in a text, and the headings to which citations must lead. The module `citations.ts` has only pure functions, and
+ * `repository.ts` reads the texts.
  */
 
 export interface Text {
@@ -15,7 +15,7 @@ export interface Offence {
   readonly what: string;
 }
 
-/** A form of citation by number, with the pages that contain its numbered headings. */
+/** A form of citation by the number of a heading, with the pages that contain the numbered headings. */
 interface Form {
   readonly name: string;
   readonly words: string;
@@ -77,8 +77,8 @@ const numbersOf = (pages: readonly Text[]): ReadonlySet<string> =>
   new Set(pages.flatMap(headingsOf).flatMap((heading) => /^(\d+(?:[.]\d+)*)[.]?(?= |$)/.exec(heading)?.[1] ?? []));
 
 /**
- * The anchors that GitHub gives to headings. When several headings have the same words, GitHub appends `-1` to the anchor of the second heading and
- * `-2` to the third.
+ * Returns the anchors that GitHub gives to the headings of a page. When several headings have the same words, GitHub appends `-1` to the anchor of
+ * the second heading and `-2` to the third.
  */
 function anchorsOf(page: Text): ReadonlySet<string> {
   const seen = new Map<string, number>();

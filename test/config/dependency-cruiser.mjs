@@ -1,7 +1,7 @@
 /**
  * The allowed imports between folders. Each rule on imports states its reason. `npm run check:boundaries` applies the rules on imports. The test
  * test/architecture.test.ts plants a violation of each rule and checks that the rule finds it. Tests (`*.test.ts`, their `*.fixture.ts`, and
- * everything in test/) may import anything. In the names of rules, `production` means all other code.
+ * everything in test/) may import anything. In the names of import rules, `production` means all code but the tests.
  */
 const TESTS = "(^test/|[.](test|fixture)[.]ts$)";
 
@@ -198,7 +198,7 @@ export default {
       [
         "^hub/workflows/(engine|machine)/",
         "^hub/workflows/provisioning/[^/]+[.]ts$", // Code that all workflows which deploy a machine share.
-        "^hub/workflows/$1/", // Code that the stages of one workflow share. A stage must not import the list of stages, which imports the stage.
+        "^hub/workflows/$1/", // Code that the stages of one workflow share. No stage may import the list of stages, as the list imports the stage.
         "^hub/workflows/(?!registry)[^/]+[.]ts$",
         "^hub/maas/(port|boot-images|power-address|host-address|same-owner|schemas)[.]ts$",
         "^hub/secrets/port[.]ts$",
@@ -343,7 +343,7 @@ export default {
   options: {
     doNotFollow: { path: "node_modules" },
     exclude: { path: "(^|/)[.]muster/" },
-    // The check also counts imports of types, because a file that uses a type of another layer depends on that layer.
+    // The import rules also apply to imports of types, because a file that uses a type of another layer depends on that layer.
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },
     enhancedResolveOptions: {

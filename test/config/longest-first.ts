@@ -1,11 +1,11 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * Suites that use the processor for most of their time, in the order in which vitest starts their files. The suites with the longest files come
+ * Test suites that use the processor for most of their time, in the order in which vitest starts their files. The suites with the longest files come
  * first, so that the workers share the short files at the end of the run.
  */
 const WORKING = ["properties", "integration", "fidelity", "unit"];
-/** Suites that wait for other processes for most of their time. */
+/** Test suites that wait for other processes for most of their time. */
 const WAITING = ["e2e", "db", "packages"];
 /**
  * After each file of a waiting suite, vitest starts this number of files of working suites. Working and waiting files side by side keep the processor

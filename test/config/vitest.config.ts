@@ -9,13 +9,14 @@ const exclude = ["**/node_modules/**", "**/.muster/**"];
  * than one wait of `until`, so that the error names the condition that was not met.
  *
  * With `isolate: false`, the test files of a project share a worker's modules, which saves the time to load the modules for each file. No test file
- * may leave a changed module, environment variable or clock behind. Suites that start processes of their own (`packages`, `e2e`) keep a worker for
- * each file.
+ * may leave a changed module, environment variable or clock behind. In the suites that start other processes (`packages`, `e2e`), each test file has
+ * its own worker.
  */
 export default defineConfig({
   test: {
     root: new URL("../..", import.meta.url).pathname,
-    // Many suites wait for most of their time, so each core serves two workers. More than eight workers could use up PostgreSQL's connections.
+    // Many test suites wait for most of their time, so each processor core serves two vitest workers. More than eight workers could use up
+    // PostgreSQL's connections.
     maxWorkers: Math.min(availableParallelism() * 2, 8),
     sequence: { sequencer: LongestFirst },
     globalSetup: ["./compile-cache.ts", "../support/database-server.ts"].map(

@@ -117,7 +117,7 @@ async function startFolders(args: Arguments): Promise<DemoWorld> {
   return { ...rig, logs: args.stateDir };
 }
 
-/** Starts hosts as containers with a real first boot. The first run builds the image, which takes minutes. */
+/** Starts hosts as containers with a real first boot. The first start of containers builds their image, which takes minutes. */
 async function startContainers(hosts: number): Promise<DemoWorld> {
   const { api, maas, folder, stop } = await startBootWorld({ boxes: hosts, lane: ContainerHosts.start });
   const { url, apiKey, controlUrl: control } = maas;
@@ -168,7 +168,7 @@ async function main(): Promise<number> {
   }
 }
 
-/** With `--exit`, prints the reason of each host that is not active, before the last line. */
+/** With `--exit`, the demo prints the reason for each host that is not active, before the summary. */
 async function closing(
   rig: DemoWorld,
   hosts: readonly DemoHost[],
@@ -189,7 +189,7 @@ async function closing(
   return active === hosts.length ? 0 : 1;
 }
 
-/** The summary of the demo, which is printed after all processes have stopped, so that it is the last line of the output. */
+/** The summary of the demo. The demo prints its summary after all processes have stopped, so that the summary is the last line of the output. */
 let finalLine: string | null = null;
 
 main()

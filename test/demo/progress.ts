@@ -4,8 +4,8 @@ import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
 const stageNumber = (stage: Onboarding["current_stage"]): number => ONBOARDING_STAGES.indexOf(stage) + 1;
 
 /**
- * Returns one line about a host: stage, attempt, and what the onboarding waits for. The line of a failed host has failure class, error code and next
- * action.
+ * Returns one line about a host's onboarding: its stage, its attempt, and what it waits for. The line of a failed host has failure class, error code
+ * and next action.
  */
 function describe(onboarding: Onboarding): string {
   const done = onboarding.status === "completed" || onboarding.status === "reconciled";
@@ -26,8 +26,8 @@ function describeState(onboarding: Onboarding, done: boolean): string {
 }
 
 /**
- * Shows one line for each host. On a terminal, the view rewrites all lines in place. If the output is no terminal, the view prints a host's line only
- * when the line has changed.
+ * Shows one line of progress for each host. On a terminal, `ProgressView` rewrites all lines in place. If the output is no terminal, `ProgressView`
+ * prints a host's line only when the line has changed.
  */
 export class ProgressView {
   readonly #out: NodeJS.WriteStream;

@@ -7,7 +7,7 @@ import { STATUS } from "../fakes/maas/state/statuses.ts";
 
 const GB = 1000 ** 3;
 
-/** Creates the networks of the recorded region and the box whose inventory was entered by hand. */
+/** Creates in the simulator the networks and hosts of the recorded MAAS region. A person entered the inventory of one host by hand. */
 export function seedRecordedSite(region: Region): void {
   const { state } = region;
   state.fabrics.push({ id: 1, name: "fabric-data" });
@@ -70,7 +70,10 @@ interface MadeMachine {
   disks: boolean;
 }
 
-/** Creates a machine that a person set to Ready by hand for the recording. MAAS never commissioned the machine, and its values are invented. */
+/**
+ * Creates a machine that a person set to Ready by hand for the recording. MAAS never commissioned a machine that a person set to Ready, so the
+ * machine's values are invented.
+ */
 function makeReady(region: Region, made: MadeMachine): void {
   const machine = blankMachine(region);
   Object.assign(machine, {
@@ -157,7 +160,7 @@ export const BY_HAND: Readonly<Record<string, Step>> = {
   "machine-read-ready": (region) => {
     const machine = named(region, "s-renamed");
     region.settle(machine);
-    // In the recording, somebody declared the machine's tests passed although they never ran.
+    // In the recording, somebody declared the machine's hardware tests passed although the tests never ran.
     for (const result of machine.scriptSets.testing?.results ?? []) result.ended = null;
   },
   "machine-read-deployed": settle("s-renamed"),

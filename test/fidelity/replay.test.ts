@@ -15,7 +15,10 @@ if (!present)
     `No recordings in ${samplesFolder}: the replay against them is skipped. Name their folder in MUSTER_MAAS_SAMPLES.\n`,
   );
 
-/** The speed of the simulator's clock, which is so low that no job becomes due by itself. The replay runs the jobs. */
+/**
+ * The speed of the simulator's clock, which is so low that no job of the simulator becomes due by itself. The replay of the recording runs the jobs
+ * of the simulator.
+ */
 const STANDSTILL = 1e-6;
 
 const OTHER_USER = { username: "bob", key: "fidelityOther01:fidelityToken02:fidelityOtherSecret000000000000" } as const;
@@ -46,8 +49,8 @@ async function startRecorded(
 }
 
 /**
- * Stores the simulated id of each recorded machine that the simulator has under the same name. A recorded request may name a machine before an answer
- * shows it.
+ * Stores the simulator's id of each recorded machine that the simulator has under the recorded name. A recorded request may name a machine before an
+ * answer shows the machine.
  */
 function introduce(simulator: MaasSimulator, exchanges: readonly Exchange[], translation: Translation): void {
   for (const { body } of exchanges) {
@@ -85,7 +88,10 @@ async function replayAll(version: MaasVersion): Promise<{ exchanges: Exchange[];
   return { exchanges: takenAddress === null ? exchanges : [...exchanges, takenAddress], differences };
 }
 
-/** Replays a request that links an interface to an address in use, which MAAS refuses. The refusal was recorded separately, on another machine. */
+/**
+ * Replays a request that links an interface to an address in use, which MAAS refuses. The request with the used address was recorded separately, on
+ * another machine.
+ */
 async function replayTaken(simulator: MaasSimulator, exchange: Exchange, callers: Callers): Promise<string[]> {
   const machine = simulator.sim.region.state.machines.find((one) => one.hostname === "s-renamed");
   const nic = machine?.interfaces[1];

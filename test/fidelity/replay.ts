@@ -62,7 +62,7 @@ export class Translation {
     );
   }
 
-  /** Returns the text of an error, with the link ids of the simulator instead of the recorded ones. */
+  /** Returns the text of a recorded error, with the simulator's link ids instead of the recorded link ids. */
   error(exchange: Exchange, recorded: string): string {
     const text = this.text(recorded);
     if (!exchange.request.url.includes("op=unlink_subnet")) return text;
@@ -88,7 +88,7 @@ export class Translation {
     for (const [name, value] of Object.entries(theirs)) this.learn(value, ours[name], name === "links");
   }
 
-  /** Stores the simulated id of a machine that no answer has shown yet. The caller of this function found the machine by its name. */
+  /** Stores the simulator's id of a recorded machine that no answer has shown yet, and that the caller found by its name. */
   know(theirs: string, ours: string): void {
     if (!this.#systemIds.has(theirs)) this.#systemIds.set(theirs, ours);
   }
@@ -97,7 +97,7 @@ export class Translation {
 export interface Callers {
   admin: Key;
   other: Key;
-  /** The wrong token that the recording sent in refused requests. */
+  /** The wrong MAAS token in the refused requests of the recording. */
   wrongToken: string;
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import type { MaasVersion } from "../fakes/maas/state/model.ts";
 
-/** One recorded exchange (a request and its answer) with a running region. */
+/** One recorded exchange (a request and its answer) with a real MAAS region. */
 const Exchange = z.object({
   request: z.object({
     method: z.string(),
@@ -23,7 +23,7 @@ export const VERSIONS = ["3.5.12", "3.7.3"] as const satisfies readonly MaasVers
 
 const root = new URL("../..", import.meta.url).pathname;
 
-/** The recordings are third-party data, so they are not part of the repository. */
+/** The recordings of MAAS are third-party data, so they are not part of the repository. */
 export const samplesFolder = process.env["MUSTER_MAAS_SAMPLES"] ?? join(root, "../shared/reference/maas-samples");
 
 export function haveSamples(): boolean {

@@ -1,4 +1,4 @@
-/** Compares the recorded answers of a region with the simulator's answers. */
+/** Compares the recorded answers of a real MAAS region with the answers of the MAAS simulator. */
 
 /**
  * The shape of a value: its keys and value types at every level. The shape of a list consists of the different shapes of its elements, so that lists
@@ -14,10 +14,10 @@ function shapeOf(value: unknown): string {
   return typeof value;
 }
 
-/** The fields that contain objects whose keys a user chooses. The comparison treats the keys of these objects as values. */
+/** The fields of MAAS objects whose value is an object with keys that a user chooses. The comparison treats user-chosen keys as values. */
 const OPEN_MAPS: readonly string[] = ["owner_data", "workload_annotations"];
 
-/** Fields of a real region's answer that the recorder dropped. If a recording lacks one of these fields, the comparison ignores the field. */
+/** Fields of a real region's answers that the recorder may have dropped. If a recording lacks a droppable field, the comparison ignores the field. */
 const DROPPED_BY_RECORDINGS: readonly string[] = ["ip_addresses"];
 
 /** Returns the simulated answer without the fields that the recorder dropped. */
@@ -31,7 +31,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns every difference in shape between two values, as readable lines. */
+/** Returns every difference in shape between the recorded and the simulated value, as readable lines. */
 export function shapeDifferences(recorded: unknown, simulated: unknown, at = ""): string[] {
   if (shapeOf(recorded) === shapeOf(simulated)) return [];
   if (Array.isArray(recorded) && Array.isArray(simulated)) return listDifferences(recorded, simulated, at);
@@ -63,7 +63,10 @@ function brief(value: unknown): string {
   return JSON.stringify(value)?.slice(0, 60) ?? "nothing";
 }
 
-/** Fields of a machine that MAAS's state machine decides. The recorded and the simulated answer must have equal values of these fields. */
+/**
+ * Fields of a machine that MAAS's state machine decides. Fields that MAAS's state machine decides must have equal values in the recorded and the
+ * simulated answer.
+ */
 const DECIDED = [
   "status",
   "status_name",
@@ -90,8 +93,8 @@ export function decisionDifferences(recorded: unknown, simulated: unknown): stri
 }
 
 /**
- * Sorts the choices in an error text. A real region lists choices in a different order in each run, because the choices are a set there. The rest of
- * the error text must be equal.
+ * Returns an error text with its list of choices sorted. A real MAAS region lists the choices in a different order in each run, because the choices
+ * are a set there.
  */
 export function comparableError(text: string): string {
   return text.replace(

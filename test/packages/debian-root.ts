@@ -6,7 +6,7 @@ import { execa } from "execa";
 
 /**
  * The folders of the Debian root that have an overlay. In the folders `COVERED`, the Debian root shows this machine's own files and stores changes in
- * the overlay. All other folders of the Debian root begin empty.
+ * the overlay. All folders of the Debian root outside `COVERED` begin empty.
  */
 const COVERED = ["usr", "etc", "var/lib/dpkg"];
 const EMPTY = ["var/log", "tmp", "run", "dev", "proc", "root"];
@@ -14,7 +14,7 @@ const TOOLS = ["/usr/bin/dpkg", "/usr/bin/deb-systemd-helper", "/usr/sbin/adduse
 
 /**
  * The Debian root is a folder with a Debian system in which tests really install packages. An overlay on this machine's programs and dpkg database
- * keeps the machine unchanged and needs no download. No systemd runs in the root.
+ * keeps the machine unchanged and needs no download. No systemd runs in the Debian root.
  */
 export class DebianRoot {
   readonly #folder = mkdtempSync(join(tmpdir(), "muster-root-"));
@@ -28,11 +28,11 @@ export class DebianRoot {
     }
     for (const name of ["bin", "sbin", "lib", "lib64"].filter((one) => existsSync(`/${one}`)))
       symlinkSync(readlinkSync(`/${name}`), this.path(name));
-    // The services run as users of their own, which need access to the root's folder.
+    // Muster's services run as their own users, which need access to the folder of the Debian root.
     chmodSync(this.path(""), 0o755);
   }
 
-  /** Returns the path on this machine of a file in the Debian root. Changes to the overlaid folders are below `changed`. */
+  /** Returns the path on this machine of a file in the Debian root. Changes to the overlaid folders of the Debian root are below `changed`. */
   path(name: string): string {
     return join(this.#folder, "root", name);
   }
@@ -41,7 +41,7 @@ export class DebianRoot {
     return join(this.#folder, "changed", name);
   }
 
-  /** Runs a script as root in this Debian root. The overlay mounts end with the script, but the files that the script wrote remain. */
+  /** Runs a script as the user root in the Debian root. The overlay mounts end with the script, but the files that the script wrote remain. */
   run(script: string) {
     const mounts = COVERED.map(
       (path) =>
@@ -56,7 +56,7 @@ export class DebianRoot {
     });
   }
 
-  /** Files that were added to the root, without dpkg's own files and logs. */
+  /** Returns the files that installations have added to the Debian root, without dpkg's own files and logs. */
   added(): string[] {
     const below = (folder: string, name: string) =>
       readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -20,8 +20,8 @@ import { stagePackagingFiles } from "../../packaging/stage-files.ts";
 import { DebianRoot } from "./debian-root.ts";
 
 /**
- * Tests what dpkg and the maintainer scripts of Muster's packages do. The tests use the real packages without their programs, so that the packages
- * are small.
+ * Tests what dpkg and the maintainer scripts of Muster's packages do. The tests use Muster's real packages without the programs inside, so that the
+ * packages are small.
  */
 const repository = new URL("../..", import.meta.url).pathname;
 const architecture = process.arch === "arm64" ? "arm64" : "amd64";
@@ -30,9 +30,9 @@ const lacks = DebianRoot.lacks();
 const DAY_MS = 86_400_000;
 const TOLD = "var/lib/muster/hub/agent-packages";
 const agentFile = (version: string, kind: string = architecture) => `muster-agent_${version}_${kind}.deb`;
-/** The test does not run the triggers of this machine's other packages. */
+/** The option `--no-triggers` keeps dpkg from running the triggers of this machine's other packages. */
 const DPKG = "dpkg --no-triggers --force-depends --force-unsafe-io";
-/** Runs a command while another process holds dpkg's lock, which is a lock of fcntl and not of flock. */
+/** A Perl program that runs a command while another process holds dpkg's lock, which is a lock of fcntl and not of flock. */
 const UNDER_THE_LOCK = [
   'use Fcntl; open(my $file, ">", "/var/lib/dpkg/lock-frontend") or die;',
   'my $lock = pack("ssx4qqlx4", F_WRLCK, 0, 0, 0, 0); fcntl($file, F_SETLK, $lock) or die;',
@@ -115,7 +115,7 @@ describe.skipIf(lacks !== null)(`the Debian packages, installed (SKIPPED where $
       stderr: expect.stringContaining("then run: dpkg --configure muster-hub"),
     });
     expect(await root.run(`stat -c %U /etc; ls /etc | grep -c '[.]deb$' || true`)).toMatchObject({ stdout: "root\n0" });
-    // The test follows the instruction in the error text, which repairs the installation.
+    // The test follows the instruction in dpkg's error text, which repairs the installation.
     rmSync(root.path(TOLD));
     expect(await root.run("dpkg --configure muster-hub")).toMatchObject({ exitCode: 0 });
     expect(told()).toEqual([agentFile("0.2.0")]);

@@ -12,7 +12,10 @@ import { startChild } from "../support/child.ts";
 import { newHubFolder } from "../support/hub-state.ts";
 import { until } from "../support/until.ts";
 
-/** Builds the packages, unpacks them into an empty folder and runs them. install.test.ts and the boot suite install the packages. */
+/**
+ * Builds Muster's Debian packages, unpacks them into an empty folder and runs their programs. install.test.ts and the boot suite install the
+ * packages.
+ */
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 const architecture = process.arch === "arm64" ? "arm64" : "amd64";
 const here = existsSync("/usr/bin/dpkg-deb");
@@ -92,7 +95,7 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
   it("have units that write no core dump, limit their memory, and block no device", () => {
     const unitOf = (name: string) => readFileSync(unpacked(name, `usr/lib/systemd/system/${name}.service`), "utf8");
     for (const { name } of PACKAGES) expect(unitOf(name)).toMatch(/^LimitCORE=0$(.|\n)*^MemoryMax=/m);
-    // In systemd up to 250, ProtectClock also restricts access to devices.
+    // In systemd up to version 250, the setting ProtectClock also restricts access to devices.
     expect(unitOf(AGENT.name)).not.toMatch(/^(ProtectClock|PrivateDevices|DevicePolicy|DeviceAllow)=/m);
   });
 

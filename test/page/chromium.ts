@@ -2,13 +2,13 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { type Browser, chromium } from "playwright-core";
 
-/** The names of Chromium in the distributions. */
+/** The names of the browser Chromium in Linux distributions. */
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 /**
- * Features of Chromium to switch off. Chromium reads only the last list of features, so this list repeats the names in playwright's list. Most of the
- * features would use the network. `WebUIOmniboxPopup` and `WebUIOmniboxAimPopup` are windows of the address bar, for which each visit would start a
- * process.
+ * Features of Chromium that the tests switch off. Chromium reads only the last list of disabled features, so `WITHOUT` repeats the names in
+ * playwright's list. Most of the disabled features would use the network. `WebUIOmniboxPopup` and `WebUIOmniboxAimPopup` are windows of the address
+ * bar, for which each visit would start a process.
  */
 const WITHOUT = [
   "WebUIOmniboxPopup",
@@ -25,7 +25,7 @@ const WITHOUT = [
   "PreconnectToSearch",
 ];
 
-/** Flags that keep the browser off the network. Each start of the browser has a new profile. */
+/** Chromium's command-line flags for the tests, which keep the browser off the network. */
 const FLAGS = [
   "--no-sandbox",
   "--disable-gpu",
@@ -37,7 +37,7 @@ const FLAGS = [
   `--disable-features=${WITHOUT.join(",")}`,
 ];
 
-/** The path in `MUSTER_TEST_CHROMIUM`, or else the first Chromium on the PATH. */
+/** Returns the path in `MUSTER_TEST_CHROMIUM`, or else the path of the first Chromium on the PATH. */
 function whereChromiumIs(): string {
   const named = process.env["MUSTER_TEST_CHROMIUM"] ?? "";
   if (named !== "") {

@@ -1,4 +1,4 @@
-/** The data that the page shows: a hub on PostgreSQL, a simulated MAAS with a host in each state, and an unreachable site. */
+/** The data for the tests of the operators' page: a hub on PostgreSQL, a simulated MAAS with a host in each state, and an unreachable site. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
 import { viewerToken } from "../support/viewer-token.ts";
 import { MARKUP, seedDarkSite } from "./dark-site.ts";
 
-/** The hosts of the site that the hub watches. Each key says what happens to the host. */
+/** The hosts of the reachable site. Each key says what happens to the host during its onboarding. */
 export const LIVE = { good: "c07u41", refused: "c07u42", waiting: "c07u43" } as const;
 
 export interface PageWorld {
@@ -51,8 +51,8 @@ export async function startPageWorld(): Promise<PageWorld> {
 }
 
 /**
- * Creates three hosts. MAAS refuses to commission the first host, with markup in its message. The second host never ends its commissioning, and the
- * third host succeeds.
+ * Onboards the three hosts of `LIVE`. MAAS refuses to commission the host `refused`, with markup in the error message. The commissioning of the host
+ * `waiting` never ends, and the host `good` becomes active.
  */
 async function furnish(rig: Rig): Promise<void> {
   const maas = new SimulatorControl(rig.maas.control);
@@ -71,7 +71,10 @@ async function furnish(rig: Rig): Promise<void> {
   await rig.api.onboard({ ...selectors, ...waiting });
 }
 
-/** Makes the commissioning of a box hang. The box enlists first, because the simulator plans outcomes for machines that MAAS knows. */
+/**
+ * Makes the commissioning of a simulated host hang. The host first appears in MAAS, because the simulator plans outcomes only for machines that MAAS
+ * knows.
+ */
 async function commissioningHangs(maas: SimulatorControl, bmcAddress: string): Promise<void> {
   const hardware = z.array(z.looseObject({ id: z.string(), bmcAddress: z.string() }));
   const box = hardware.parse(await maas.call("GET", "hardware")).find((one) => one.bmcAddress === bmcAddress);

@@ -19,7 +19,8 @@ describe("the operators' page", () => {
   afterEach(() => stage?.clear());
   afterAll(() => stage?.close());
 
-  // The order of the cases matters. The first cases change no data, later cases do, and the last case adds the large fleet.
+  // The order of the page suite's test cases matters. The first test cases change no data, later ones do, and the last test case adds the large
+  // fleet.
   describe("logging in", () => loginCases(set));
   describe("what is shown", () => sectionCases(set));
   describe("for every reader", () => readerCases(set));

@@ -11,7 +11,7 @@ const Found = z.object({
   violations: z.array(z.object({ id: z.string(), nodes: z.array(z.object({ html: z.string() })) })),
 });
 
-/** Accessibility problems that axe finds: missing names, landmarks, contrast, headers of tables and similar. */
+/** Returns the accessibility problems that the checker axe finds on the page, such as missing names, landmarks, contrast or table headers. */
 async function barriers(page: Page, rules: string): Promise<string[]> {
   await page.evaluate(axe.source);
   const { violations } = Found.parse(await page.evaluate(`axe.run({ resultTypes: ["violations"], ...${rules} })`));

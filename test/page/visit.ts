@@ -4,21 +4,24 @@ import { until } from "../support/until.ts";
 /** A long time-out for steps in the browser, which take a second or two unless the machine is busy. */
 const PATIENCE_MS = 150_000;
 
-/** The browser's console message for a failed request, which the page reports to its reader as well. */
+/** Matches the browser's console message for a failed request. The operators' page also reports failed requests to its reader. */
 const NOTED_FAILURE = /^Failed to load resource: (?:.*status of (\d+)|(net::ERR_\w+))/;
 
 export interface VisitOptions extends BrowserContextOptions {
-  /** The status or network error of requests that a visit expects to fail. Any other failed request is a complaint, which fails the test. */
+  /** Matches the status or network error of requests that the test expects to fail. Any other failed request makes the test fail. */
   readonly expects?: RegExp;
 }
 
-/** A visit simulates one person at the operators' page, with a browser of that person's own. A visit collects everything that the browser reports. */
+/** A `Visit` simulates one person at the operators' page, with a new browser profile. A `Visit` collects everything that the browser reports. */
 export class Visit {
   readonly page: Page;
   readonly url: string;
-  /** Errors, warnings and policy violations in the console, dialogues of scripts, and requests to other servers. */
+  /**
+   * What must not happen during a visit: errors, warnings and policy violations in the browser's console, dialogues of scripts, and requests to other
+   * servers.
+   */
   readonly complaints: string[] = [];
-  /** The requests for changes that the page has sent to the hub. */
+  /** The requests for changes that the operators' page has sent to the hub. */
   readonly written: string[] = [];
   looks = 0;
 
@@ -60,7 +63,7 @@ export class Visit {
     await this.heading("Sites").waitFor();
   }
 
-  /** Opens another view by its address. */
+  /** Opens another view of the operators' page by its address. */
   async at(hash: string, heading: string): Promise<void> {
     await this.page.goto(`${this.url}/${hash}`);
     await this.heading(heading).waitFor();
@@ -75,7 +78,7 @@ export class Visit {
 
   button = (name: string): Locator => this.page.getByRole("button", { name, exact: true });
 
-  /** The names of all buttons in the view. */
+  /** Returns the names of all buttons in the present view of the operators' page. */
   buttons = (): Promise<string[]> =>
     this.page
       .getByRole("main")
@@ -85,7 +88,9 @@ export class Visit {
   /** Waits until the element contains all the given texts. */
   says = (place: Locator, ...texts: string[]): Promise<void> => this.saysAsNow(place, async () => texts);
 
-  /** Does the same as `says` for texts that change by themselves. Before each comparison, the method reads the expected texts again. */
+  /**
+   * Waits until the element contains texts that change by themselves. Before each comparison, the method `saysAsNow` reads the expected texts anew.
+   */
   async saysAsNow(place: Locator, texts: () => Promise<readonly string[]>): Promise<void> {
     const plain = (text: string): string => text.replace(/\s+/g, " ");
     await until(
@@ -101,7 +106,7 @@ export class Visit {
     );
   }
 
-  /** Presses a button and confirms its dialogue with a reason. */
+  /** Presses a button of the operators' page and confirms the button's dialogue with a reason. */
   async act(button: string, reason: string): Promise<void> {
     const { page } = this;
     await this.button(button).click();
@@ -111,7 +116,7 @@ export class Visit {
     await dialog.waitFor({ state: "hidden" });
   }
 
-  /** Waits until the page has refreshed itself `times` times. */
+  /** Waits until the operators' page has refreshed itself `times` times. */
   async looksAgain(times: number): Promise<void> {
     const before = this.looks;
     await until(`${times} more looks`, () => (this.looks >= before + times ? true : undefined), {

@@ -16,7 +16,7 @@ export function readRecord(version: string): UpgradeRecord {
   return JSON.parse(gunzipSync(readFileSync(file)).toString("utf8")) as UpgradeRecord;
 }
 
-/** Loads an old version's record into the database, moves its times to now, and migrates it as a starting hub does. */
+/** Loads the record of an old version into the database, moves the record's times to now, and migrates the database as a starting hub does. */
 export async function loadRecord({ database, url }: TestDatabase, record: UpgradeRecord): Promise<void> {
   const { db } = database;
   await db.execute(sql`drop schema if exists drizzle cascade`);
@@ -41,15 +41,15 @@ const factsMoved = (json: string, age: number): string =>
   json.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (time) => new Date(Date.parse(time) + age).toISOString());
 
 /**
- * Moves the times in the simulated region's state by the record's age. These times are milliseconds since 1970. All larger or smaller numbers of the
- * simulator's state stay unchanged.
+ * Moves the times in the simulated region's state by the record's age. The region's times are milliseconds since 1970. All larger or smaller numbers
+ * in the simulated region's state stay unchanged.
  */
 const regionMoved = (region: unknown, age: number): string =>
   JSON.stringify(region, (_key, value: unknown) =>
     typeof value === "number" && value > 1.7e12 && value < 2.5e12 ? value + age : value,
   );
 
-/** Writes the region's state, moved to now, to a file in a new folder, for a simulator to load. */
+/** Writes the simulated region's state, with its times moved to now, to a file that a simulator can load. */
 export function regionFile(record: UpgradeRecord): { path: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), "muster-upgrade-"));
   const path = join(folder, "maas.json");
@@ -57,7 +57,7 @@ export function regionFile(record: UpgradeRecord): { path: string; remove(): voi
   return { path, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** Creates the old schema: applies only the migrations that the old version had. */
+/** Creates the database schema of the old version: applies only the migrations that the old version had. */
 async function migrateUpTo(url: string, tags: readonly string[]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "muster-migrations-"));
   try {
@@ -73,7 +73,7 @@ async function migrateUpTo(url: string, tags: readonly string[]): Promise<void> 
   }
 }
 
-/** The tables in an order in which each foreign key finds its target. */
+/** Returns the tables in an order in which each foreign key finds its target. */
 async function parentsFirst(db: Db, tables: readonly string[]): Promise<string[]> {
   const { rows } = await db.execute<{ child: string; parent: string }>(sql`
     select conrelid::regclass::text as child, confrelid::regclass::text as parent from pg_constraint where contype = 'f'`);
@@ -98,7 +98,7 @@ async function restoreSequences(db: Db): Promise<void> {
   }
 }
 
-/** Moves all times by the record's age, so that deadlines and tokens that were in the future are in the future again. */
+/** Moves all times in the database by the record's age, so that deadlines which were in the future at the recording are in the future now. */
 async function bringToNow(db: Db, record: UpgradeRecord): Promise<void> {
   const { rows } = await db.execute<{ table: string; column: string }>(sql`
     select table_name as table, column_name as column from information_schema.columns

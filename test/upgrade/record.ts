@@ -25,7 +25,7 @@ import type { UpgradeRecord } from "./upgrade-record.ts";
 
 const HERE = new URL(".", import.meta.url).pathname;
 const JOURNAL = join(HERE, "../../hub/db/migrations/meta/_journal.json");
-/** The id of the hub that dies in the record and whose leases stay in the database. */
+/** The id of the hub that dies while the record is made, and whose leases stay in the database. */
 const DEAD_HUB = randomUUID();
 
 type At = (row: ClaimedWorkflow) => boolean;
@@ -59,7 +59,7 @@ class Recorder {
     return { ...step, workflow };
   }
 
-  /** Starts an onboarding of the next box, and admits it at once. */
+  /** Starts an onboarding of the next simulated host, and admits the onboarding at once. */
   async #start(): Promise<WorkflowId> {
     this.#boxes += 1;
     const { id } = await this.#rig.start(this.#boxes);
@@ -67,7 +67,9 @@ class Recorder {
     return id;
   }
 
-  /** Runs stage after stage until the hub has claimed a row that `stop` accepts, or the workflow ends. The dead hub keeps the last claim. */
+  /**
+   * Runs stage after stage until the hub has claimed a workflow row that `stop` accepts, or the workflow ends. The dying hub keeps its last claim.
+   */
   async #drive(id: WorkflowId, stop: At, agent = true): Promise<ClaimedWorkflow | null> {
     for (let looks = 0; looks < 3000; looks += 1) {
       const before = await readWorkflow(this.#rig.services.db, id);
@@ -86,7 +88,7 @@ class Recorder {
     await this.#rig.services.inTx((tx) => commitStep(tx, step.workflow, row, step));
   }
 
-  /** Leaves an onboarding at the stage, claimed by a hub that died before the stage ran, or after it acted and before its commit. */
+  /** Leaves an onboarding at the stage, claimed by a hub that died before the stage acted, or between its action and its commit. */
   async diesAt(stage: string, acted: boolean): Promise<void> {
     const row = await this.#drive(await this.#start(), (claimed) => claimed.stage === stage);
     if (acted && row !== null) await this.#step(row);
@@ -96,7 +98,7 @@ class Recorder {
     await this.#drive(await this.#start(), () => false);
   }
 
-  /** Drives an onboarding until it fails or compensates, because the simulated region fails its machine as `plan` says. */
+  /** Runs an onboarding until it fails or compensates, because the simulated region fails the onboarding's machine as `plan` says. */
   async suffers(plan: Partial<Plan>): Promise<void> {
     const id = await this.#start();
     const row = await this.#drive(id, (claimed) => claimed.stage === "commission_node");

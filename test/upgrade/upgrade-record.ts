@@ -7,9 +7,9 @@ export interface UpgradeRecord {
   readonly version: string;
   /** The time of the recording in ISO 8601, after the hub had died. Everything in the record happened before this time. */
   readonly recordedAt: string;
-  /** The names of the migrations that had been applied, in order. */
+  /** The names of the database migrations that the recorded hub had applied, in order. */
   readonly migrations: readonly string[];
-  /** Rows by table, in PostgreSQL's JSON. The record leaves out empty tables. */
+  /** The rows of each database table, in PostgreSQL's JSON. The record leaves out empty tables. */
   readonly tables: Readonly<Record<string, readonly unknown[]>>;
   /**
    * The user-data for the hosts' first boots, by its path in the secret store. The test that loads the record creates the site's credentials anew.
