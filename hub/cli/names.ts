@@ -68,9 +68,9 @@ async function idOf(place: Place, places: readonly Place[], lists: Lists): Promi
 }
 
 /**
- * Builds the request for the API list in which the command line looks for an object's name. The request filters the list by the name, and by other
- * objects that the operator's command names. For example, the command line looks for the name of a profile in the profiles of the site that the
- * command names.
+ * Builds the request for the API list in which the command line looks for an object's name. The request for the API list filters the list by the
+ * object's name, and by other objects that the operator's command names. For example, the command line looks for the name of a profile in the
+ * profiles of the site that the command names.
  */
 async function askedFor(place: Place, list: Operation, places: readonly Place[], lists: Lists): Promise<Asked> {
   const other = (field: Field): Place | undefined =>

@@ -4,8 +4,8 @@ import { flagOf, namedBy, typesOf } from "./description.ts";
 type Row = Readonly<Record<string, unknown>>;
 
 /**
- * The columns, in order, of the table in which the command line shows an API list. A column appears if any item of the list has a value for the
- * column; `--output json` shows all fields.
+ * The columns, in order, of the table in which the command line shows an API list. A column appears in the table if any item of the list has a value
+ * for the column. `--output json` shows all fields of the items.
  */
 const COLUMNS = [
   ["index"],

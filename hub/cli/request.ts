@@ -47,7 +47,7 @@ export function targetOf(values: Readonly<Record<string, unknown>>): Target {
   return { url, token: token ?? readIfThere(".muster/hub/admin-token") };
 }
 
-/** If the operator names a CA, the command trusts only this CA, and no CA of the system. */
+/** If the operator names a CA, the command trusts only that CA, and no CA of the operating system. */
 function trustOnly(caFile: string | undefined): void {
   if (caFile === undefined || caFile === "") return;
   try {

@@ -24,7 +24,7 @@ export type DatabaseTimeouts = {
   connectMs: number;
   statementMs: number;
   lockMs: number;
-  /** PostgreSQL ends a transaction that is idle for this many milliseconds, because the hub hangs or has lost the transaction. */
+  /** PostgreSQL ends a transaction that is idle for `idleInTransactionMs`, because the hub hangs or has lost the transaction. */
   idleInTransactionMs: number;
 };
 

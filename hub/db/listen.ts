@@ -27,7 +27,9 @@ export type Listener = {
 
 const FIRST_DELAY_MS = 200;
 const LONGEST_DELAY_MS = 10_000;
-/** At this interval the listener runs a query, which finds a dead connection that TCP does not report, e.g. after a firewall dropped the flow. */
+/**
+ * Every `PROBE_EVERY_MS` the listener runs a query, which finds a dead connection that TCP does not report, e.g. after a firewall dropped the flow.
+ */
 const PROBE_EVERY_MS = 30_000;
 
 /** The delay before a reconnect is random, so that several hubs do not all reconnect to a restarted database at the same moment. */

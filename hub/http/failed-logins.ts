@@ -3,12 +3,13 @@ import { addressKey } from "../gateway/address-budgets.ts";
 import type { ApiDependencies } from "./deps.ts";
 
 /**
- * Failed logins from one address make at most one log line and one audit row, with the number of attempts, in this many milliseconds. The limit on
- * lines and rows about failed logins keeps attackers from filling the log and the audit.
+ * Failed logins from one address make at most one log line and one audit row, with the number of attempts, within `TELL_EVERY_MS`. The limit on lines
+ * and rows about failed logins keeps attackers from filling the log and the audit.
  */
 const TELL_EVERY_MS = 60_000;
 /**
- * The hub counts failed logins separately for at most this many client addresses. All further client addresses share one counter of failed logins.
+ * The hub counts failed logins separately for at most `MOST_ADDRESSES` client addresses. All further client addresses share one counter of failed
+ * logins.
  */
 const MOST_ADDRESSES = 1_000;
 const OTHERS = "others";

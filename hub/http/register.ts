@@ -85,7 +85,7 @@ async function authorize(
   return actor;
 }
 
-/** The hub waits this many milliseconds for the database if it can identify the client without the database. */
+/** If the hub can identify the client without the database, the hub waits at most `LOOKUP_MS` for the database. */
 const LOOKUP_MS = 3_000;
 
 async function holderOf(

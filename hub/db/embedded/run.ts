@@ -42,7 +42,10 @@ export function identity(user: ServerUser): { uid: number; gid: number } | Recor
   return user === undefined ? {} : { uid: user.uid, gid: user.gid };
 }
 
-/** True if a user can enter a folder; `canEnter` tries as that user, because modes, groups, ACLs and every parent folder decide about the access. */
+/**
+ * True if a user can enter a folder. `canEnter` tries to enter the folder as that user, because modes, groups, ACLs and every parent folder decide
+ * about the access.
+ */
 export async function canEnter(folder: string, user: ServerUser): Promise<boolean> {
   const { status } = await run("/bin/sh", ["-c", 'cd "$1"', "sh", folder], user);
   return status === 0;

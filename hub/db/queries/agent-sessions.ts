@@ -169,7 +169,7 @@ export interface SilentNode extends Pick<Node, "id" | "hostname" | "siteId" | "g
   readonly session: "open" | "closed";
 }
 
-/** `silenceMs` is how long a node must have been silent beyond its agent's heartbeat interval; `upForMs` is how long this hub has been running. */
+/** `silenceMs` is how long a node must have been silent beyond its agent's heartbeat interval. `upForMs` is how long this hub has been running. */
 export interface Silence {
   readonly silenceMs: number;
   readonly upForMs: number;

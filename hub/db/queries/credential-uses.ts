@@ -28,8 +28,8 @@ export const recordCredentialFailure = (
 
 /**
  * Records whether the user of the site's MAAS token is an administrator. MAAS refuses most of the hub's calls if the token's user is not an
- * administrator. If the user's rights are the same as at the last check, nothing is written, so the stored time says since when the user has these
- * rights.
+ * administrator. If the user's rights are the same as at the last call, `recordTokenRights` writes nothing, so the stored time says since when the
+ * user has these rights.
  */
 export async function recordTokenRights(tx: Tx, siteId: SiteId, isAdministrator: boolean): Promise<void> {
   const { lastFailedAt, lastWorkedAt, lastFailureCode } = maasCredentialUses;

@@ -28,8 +28,8 @@ export async function insertDecommission(tx: Tx, row: typeof nodeDecommissions.$
 }
 
 /**
- * Records which generation of the node had installed the system that MAAS has now released. The generation is null if the operation has released no
- * installed system, because the operation begins again after a new deploy.
+ * Records which generation of the node had installed the system that MAAS has now released. The argument `generation` is null if the decommission has
+ * released no installed system, because it begins again after a new deploy.
  */
 export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: number | null): Promise<void> {
   await tx

@@ -28,9 +28,9 @@ export const listSettledEvents = (
     .limit(page.limit);
 
 /**
- * True if a reader of domain events can continue after the sequence number `position`. The reader can continue only if this database has given out
- * the number `position`, and still stores the event of that number or an older event. If `hasPosition` is called after a read of the events beyond
- * `position`, the result true also proves that retention had removed none of those events.
+ * True if a reader of domain events can continue after the sequence number `position`. A reader of events can continue only if this database has
+ * given out the number `position`, and still stores the event of that number or an older event. If `hasPosition` runs after a read of the events
+ * beyond `position`, the result true also proves that retention had removed none of the events beyond `position`.
  */
 export async function hasPosition(db: Db, position: bigint): Promise<boolean> {
   if (position === 0n) return true;

@@ -19,8 +19,8 @@ async function markWriter(tx: Tx): Promise<void> {
 }
 
 /**
- * Writes a domain event in the same transaction as the change that the event reports. The event's `subject` is, for example, `nodes/<id>` or
- * `onboardings/<id>`. The event's `data` must hold no secret.
+ * Writes a domain event in the same transaction as the change that the event reports. The `subject` of a domain event is, for example, `nodes/<id>`
+ * or `onboardings/<id>`. The `data` of a domain event must hold no secret.
  */
 export async function recordDomainEvent<T extends EventType>(
   tx: Tx,

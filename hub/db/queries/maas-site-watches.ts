@@ -125,7 +125,7 @@ export interface PollRecord {
    * result of the site's last sweep is no longer valid.
    */
   readonly startsAnew: boolean;
-  /** How many milliseconds ago the sweep began that ended in this poll, or null if no sweep ended. */
+  /** How many milliseconds ago the sweep began that ended in the recorded poll, or null if no sweep ended. */
   readonly sweptForMs: number | null;
   /**
    * The time of the request that the recorded poll has answered, or null if nobody had requested a poll. If a newer request for a poll came,

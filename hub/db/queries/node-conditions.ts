@@ -12,7 +12,7 @@ export interface ConditionNow extends NodeConditionRow {
   readonly stale: boolean;
 }
 
-/** The database's clock decides whether a condition is stale, because this clock also set `expires_at`. */
+/** The database's clock decides whether a condition is stale, because the database's clock also set `expires_at`. */
 const isStale = sql<boolean>`coalesce(${nodeConditions.expiresAt} <= now(), false)`;
 
 function asOfNow(row: ConditionNow): ConditionNow {

@@ -99,9 +99,9 @@ export async function unbindNode(tx: Tx, nodeId: NodeId): Promise<void> {
 
 /**
  * Copies the state of MAAS machines into the rows `node_maas_state` of their nodes, which the reconciler judges later (lifecycle 6.5). The argument
- * `systemIds` names the machines that changed. The argument `seen` names unchanged machines; `followBindings` writes their nodes' rows only if the
- * stored state differs. A node may be bound to a machine during the poll that saw the machine change, so later polls compare unchanged machines too.
- * `followBindings` returns the nodes whose rows it changed.
+ * `systemIds` names the machines that changed. The argument `seen` names unchanged machines. `followBindings` writes the row of a node with an
+ * unchanged machine only if the stored state differs from the machine's state. A node may be bound to a machine during the poll that saw the machine
+ * change, so later polls compare unchanged machines too. `followBindings` returns the nodes whose rows it changed.
  */
 export async function followBindings(
   tx: Tx,

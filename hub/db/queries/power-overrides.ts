@@ -14,7 +14,7 @@ import { given, isVersion } from "./row-versions.ts";
 export interface PowerOverrideRow {
   readonly override: MaasPowerCredentialOverride;
   readonly use: CredentialRecord;
-  /** True if an onboarding could choose this BMC login override, i.e. the override and its site are active. */
+  /** True if an onboarding could choose the BMC login override, i.e. the override and its site are active. */
   readonly inUse: boolean;
   readonly version: string;
 }
@@ -36,7 +36,7 @@ export async function findPowerOverride(db: Db | Tx, siteId: SiteId, id: string)
   return row ?? null;
 }
 
-/** Stores a BMC login override; PostgreSQL reports an error if the site has another override for the new override's selector. */
+/** Stores a BMC login override. PostgreSQL reports an error if the site has another override for the new override's selector. */
 export async function insertPowerOverride(
   tx: Tx,
   row: Pick<MaasPowerCredentialOverride, "id" | "siteId" | "selectorType" | "selectorValue" | "vaultPath">,

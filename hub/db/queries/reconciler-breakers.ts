@@ -5,8 +5,8 @@ import { type ReconcilerBreaker, reconcilerBreakers } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
 /**
- * The state `open` means that the breaker holds every status change back. The state `accepting` means that the breaker lets every status change
- * through for a while, because a person accepted the changes.
+ * The state `open` of a breaker means that the breaker holds every status change back. The state `accepting` of a breaker means that it lets every
+ * status change through for a while, because a person accepted the changes.
  */
 export type BreakerState = "closed" | "open" | "accepting";
 

@@ -40,7 +40,7 @@ const HISTORY: readonly HostEvent[] = ["session_opened", "status_changed", "cond
 const OLD_WITH_RECORDS = HOST_EVENTS.filter((type) => !HISTORY.includes(type));
 const strings = (values: readonly string[]): SQL => sql`any(${sql.param([...values])}::text[])`;
 
-/** The SQL lists all event types one by one, because the index on the age of events begins with the event type. */
+/** The SQL condition `ofAnyType` lists all event types one by one, because the index on the age of events begins with the event type. */
 const ofAnyType = sql`t.type = ${strings(nodeEvents.type.enumValues)}`;
 
 /**

@@ -20,8 +20,8 @@ export function claimDeliveries(
   return inTx(async (tx) => {
     // The advisory lock is an SQL statement of its own, so that the next statement sees which deliveries another hub has just claimed.
     await lockUntilCommit(tx, "webhook_claims");
-    // The SQL update selects the deliveries by an array of ids. With a join, PostgreSQL's planner would not know how few ids there are, and would
-    // read the whole table of deliveries.
+    // The SQL update selects the deliveries by an array of ids. With a join in place of the array of ids, PostgreSQL's planner would not know how few
+    // ids there are, and would read the whole table of deliveries.
     const { rows } = await tx.execute<{ id: string }>(sql`
       update webhook_deliveries set attempts = attempts + 1, claim = claim + 1,
         lease_until = now() + make_interval(secs => ${leaseSeconds})
@@ -103,7 +103,7 @@ export async function insertDeliveries(
   told: readonly { readonly webhook: string; readonly event: string }[],
 ): Promise<void> {
   if (told.length === 0) return;
-  // The SQL takes two arrays, because one SQL parameter for each value would exceed PostgreSQL's limit of parameters.
+  // The SQL of `insertDeliveries` takes two arrays, because one SQL parameter for each value would exceed PostgreSQL's limit of parameters.
   await tx.execute(sql`
     insert into webhook_deliveries (webhook_id, event_seq)
     select * from unnest(${sql.param(told.map(({ webhook }) => webhook))}::uuid[], ${sql.param(told.map(({ event }) => event))}::bigint[])

@@ -13,12 +13,12 @@ export interface StageEventWrite {
 }
 
 /**
- * The hub that holds a workflow's row, and the time since when the hub holds the row. The events' `claimed_at` proves that one hub's claim of a
- * workflow ends before the next hub's claim begins.
+ * The hub that holds a workflow's row, and the time since when the hub holds the row. The `claimed_at` of stage events proves that one hub's claim of
+ * a workflow ends before the next hub's claim begins.
  */
 export interface Claim {
   readonly hubId: string;
-  /** The claim's time as text from the database, to the microsecond. */
+  /** The time of a hub's claim as text from the database, to the microsecond. */
   readonly at: string;
 }
 

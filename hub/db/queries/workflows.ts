@@ -147,8 +147,8 @@ export interface CompensationPlan {
 }
 
 /**
- * A verb that an operator gave while a hub worked on the workflow. The transaction that commits the hub's run carries the verb out. A waiting verb is
- * stored as JSON in the workflow's row.
+ * A verb that an operator gave while a hub worked on the workflow. The transaction that commits the hub's run carries a waiting verb out. A waiting
+ * verb is stored as JSON in the workflow's row.
  */
 export interface StopRequest {
   readonly verb: StopVerb;

@@ -51,11 +51,11 @@ export const allocations = pgTable(
     check("allocations_status_check", oneOf("status", ALLOCATION_STATUSES)),
     check("allocations_ended_check", sql`("status" = 'ended') = ("ended_at" is not null)`),
     uniqueIndex("allocations_open_node_key").on(t.nodeId).where(sql`"status" <> 'ended'`),
-    // By this index, a sweep finds the allocations that have not ended.
+    // By the index `allocations_open_status_idx`, a sweep finds the allocations that have not ended.
     index("allocations_open_status_idx").on(t.status).where(sql`"status" <> 'ended'`),
     index("allocations_node_idx").on(t.nodeId, t.createdAt),
     index("allocations_created_idx").on(t.createdAt, t.id),
-    // Retention finds old allocations by this index.
+    // Retention finds old allocations by the index `allocations_age_idx`.
     index("allocations_age_idx").on(t.endedAt).where(sql`"ended_at" is not null`),
   ],
 );

@@ -19,7 +19,7 @@ export const auditLogs = pgTable(
     occurredAt: at("occurred_at").notNull().default(sql`now()`),
   },
   (t) => [
-    // Retention finds old audit entries by this index.
+    // Retention finds old audit entries by the index `audit_logs_age_idx`.
     index("audit_logs_age_idx").on(t.occurredAt),
     index("audit_logs_target_idx").on(t.target, t.id),
   ],

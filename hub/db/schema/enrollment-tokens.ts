@@ -25,7 +25,7 @@ export const enrollmentTokens = pgTable(
     createdAt: createdAt(),
   },
   (t) => [
-    // Retention finds old enrollment tokens by this index.
+    // Retention finds old enrollment tokens by the index `enrollment_tokens_age_idx`.
     index("enrollment_tokens_age_idx").on(sql`greatest(expires_at, used_at, revoked_at)`),
     index("enrollment_tokens_node_idx").on(t.nodeId),
   ],

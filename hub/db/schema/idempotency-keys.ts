@@ -17,7 +17,7 @@ export const idempotencyKeys = pgTable(
     createdAt: createdAt(),
   },
   (t) => [
-    // Retention finds old idempotency keys by this index.
+    // Retention finds old idempotency keys by the index `idempotency_keys_age_idx`.
     index("idempotency_keys_age_idx").on(t.createdAt),
     primaryKey({ columns: [t.actor, t.key] }),
   ],

@@ -2,7 +2,10 @@ import type { SiteId } from "../../../shared/ids.ts";
 import { boolean, integer, jsonb, pgTable, primaryKey, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** The last known state of each machine in MAAS, as the site's watcher read it. The table stores only those fields of a machine that Muster uses. */
+/**
+ * The last known state of each machine in MAAS, as the site's watcher read it. The table `maas_machines` stores only those fields of a machine that
+ * Muster uses.
+ */
 export const maasMachines = pgTable(
   "maas_machines",
   {

@@ -32,7 +32,7 @@ export const nodeCertificates = pgTable(
     issuedAt: at("issued_at").notNull().default(sql`now()`),
   },
   (t) => [
-    // Retention finds old certificates by this index.
+    // Retention finds old certificates by the index `node_certificates_age_idx`.
     index("node_certificates_age_idx").on(t.notAfter),
     index("node_certificates_node_idx").on(t.nodeId),
   ],

@@ -38,7 +38,7 @@ export const nodeEvents = pgTable(
     occurredAt: at("occurred_at").notNull().default(sql`now()`),
   },
   (t) => [
-    // Retention finds old node events by this index.
+    // Retention finds old node events by the index `node_events_age_idx`.
     index("node_events_age_idx").on(t.type, t.occurredAt),
     index("node_events_node_idx").on(t.nodeId, t.id),
   ],

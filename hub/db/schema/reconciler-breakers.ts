@@ -26,7 +26,8 @@ export const reconcilerBreakers = pgTable(
     resetBy: text("reset_by"),
     resetReason: text("reset_reason"),
     /**
-     * Until this time the breaker lets every status change through, because a person confirmed that the hub's observations of the nodes are right.
+     * Until `accept_until` the breaker lets every status change through, because a person confirmed that the hub's observations of the nodes are
+     * right.
      */
     acceptUntil: at("accept_until"),
   },

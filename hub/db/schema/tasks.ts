@@ -37,7 +37,7 @@ export const tasks = pgTable(
     updatedAt: updatedAt(),
   },
   (t) => [
-    // Retention finds old tasks by this index.
+    // Retention finds old tasks by the index `tasks_age_idx`.
     index("tasks_age_idx").on(t.finishedAt).where(sql`finished_at is not null`),
     check("tasks_state_check", oneOf("state", TASK_STATES)),
     unique("tasks_idempotency_key").on(t.nodeId, t.idempotencyKey),

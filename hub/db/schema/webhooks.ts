@@ -18,7 +18,7 @@ export const webhooks = pgTable("webhooks", {
    * the webhook off.
    */
   disabledReason: text("disabled_reason"),
-  /** The sequence number of the last event for which this webhook's deliveries were written. */
+  /** The sequence number of the last event for which the webhook's deliveries were written. */
   fannedOutTo: bigint("fanned_out_to", { mode: "bigint" }).notNull(),
   /**
    * The version of the webhook's row, which rises when a person changes the webhook and when the hub disables it. The hub raises `fanned_out_to` with

@@ -17,7 +17,7 @@ export const workflowEvents = pgTable(
     status: text("status", { enum: STAGE_EVENT_STATUSES }).notNull(),
     message: text("message"),
     details: jsonb("details").notNull().default({}),
-    /** The workflow's fence when the event was written. The fence proves that no two hubs changed the workflow's row at once. */
+    /** The workflow's fence when the event was written. The fences of events prove that no two hubs changed the workflow's row at once. */
     fence: integer("fence").notNull(),
     /**
      * The hub that held the workflow's claim when the event was written, and the time of the claim. The columns `hub_id` and `claimed_at` are null
@@ -28,7 +28,7 @@ export const workflowEvents = pgTable(
     occurredAt: at("occurred_at").notNull().default(sql`now()`),
   },
   (t) => [
-    // Retention finds old workflow events by this index.
+    // Retention finds old workflow events by the index `workflow_events_age_idx`.
     index("workflow_events_age_idx").on(t.occurredAt),
     check("workflow_events_status_check", oneOf("status", STAGE_EVENT_STATUSES)),
     index("workflow_events_workflow_idx").on(t.workflowId, t.id),

@@ -59,7 +59,7 @@ export const workflows = pgTable(
     updatedAt: updatedAt(),
   },
   (t) => [
-    // Retention finds old workflows by this index.
+    // Retention finds old workflows by the index `workflows_age_idx`.
     index("workflows_age_idx").on(t.completedAt).where(sql`completed_at is not null`),
     check("workflows_status_check", oneOf("status", WORKFLOW_STATUSES)),
     index("workflows_due_idx")

@@ -17,7 +17,7 @@ const MISSING: Omit<BaselineState, "generation"> = {
 
 /**
  * Returns the stored snapshot of a baseline, or null if the baseline has no snapshot. An older hub may have stored a snapshot that this version of
- * the hub cannot parse; `snapshotOf` returns null for such a snapshot.
+ * the hub cannot parse. `snapshotOf` returns null for a snapshot that it cannot parse.
  */
 export const snapshotOf = (row: BaselineWithTask | null): ResidueSnapshot | null =>
   ResidueSnapshot.safeParse(row?.baseline.snapshot ?? null).data ?? null;

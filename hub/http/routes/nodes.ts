@@ -25,7 +25,7 @@ import { toBaselineState } from "./baseline-rows.ts";
 const NodeParams = z.strictObject({ id: NodeId });
 const tag = "nodes";
 const path = "/api/v1/admin/nodes";
-/** A task that checks a node expires if no agent takes it within this time, because the result of the check would be useless later. */
+/** A task that checks a node expires if no agent takes it within `CHECK_DEADLINE_SECONDS`, because the result of the check would be useless later. */
 const CHECK_DEADLINE_SECONDS = 300;
 
 function toSummary(row: NodeRow): z.input<typeof NodeSummary> {

@@ -30,8 +30,8 @@ const nameTaken = (): ApiError =>
   });
 
 /**
- * Refuses a regular expression for disk names whose search might never end. Without this check, a regular expression that never ends would make the
- * first onboarding with the profile fail.
+ * Refuses a regular expression for disk names whose search might never end. If a profile had a regular expression that never ends, the first
+ * onboarding with the profile would fail.
  */
 function mustEnd(pattern: string | undefined): void {
   if (pattern === undefined || !isEndless(pattern)) return;
@@ -121,8 +121,8 @@ async function mustNotBeDefault(tx: Tx, siteId: SiteId, id: ProfileId): Promise<
 }
 
 /**
- * The patch is merged with the stored profile before the check, because the rule about the enrollment token's lifetime must hold for the changed
- * profile (lifecycle 12, question 2).
+ * `changeProfile` merges the patch with the stored profile and checks the result, because the rule about the enrollment token's lifetime must hold
+ * for the changed profile (lifecycle 12, question 2).
  */
 async function changeProfile(
   tx: Tx,

@@ -47,8 +47,8 @@ const stillInUse = (site: MaasSite, bound: number, unfinished: number): ApiError
   );
 
 /**
- * Removes the site's MAAS token from the secret store if the site's row no longer names the token. The removal keeps the hub from sending a MAAS
- * token to an address at which the hub has not tested the token.
+ * Removes the site's MAAS token from the secret store if the site's row no longer names the token. The removal of the token keeps the hub from
+ * sending a MAAS token to an address at which the hub has not tested the token.
  */
 export async function removeDisownedToken({ db, secrets }: ApiDependencies, id: SiteId): Promise<void> {
   const site = await readSite(db, id);

@@ -68,7 +68,7 @@ async function mustBeItsToken({ secrets }: ApiDependencies, site: MaasSite, said
   );
 }
 
-/** An error names at most this many differences between the MAAS region at the new address and the region that Muster knows. */
+/** An error names at most `NAMED` differences between the MAAS region at the new address and the region that Muster knows. */
 const NAMED = 5;
 
 async function mustBeItsRegion(deps: ApiDependencies, site: MaasSite, address: string, token: Secret): Promise<void> {
