@@ -31,8 +31,8 @@ export const sampleInput = (changes: Partial<UserDataValues> = {}): UserDataInpu
   UserDataInput.parse({ ...sampleValues(), ...changes });
 
 /**
- * Renders the text of one part of the first boot. The test's input may break the schema, because the quoting must protect the script without the
- * schema too.
+ * Renders the text of one part of the first boot. The test's input may break the schema, because the quoting must protect the shell script even
+ * without the schema.
  */
 export const renderPart = (name: string, input: UserDataInput): string => {
   const text = PARTS.find((part) => part.name === name)?.render(input);

@@ -235,7 +235,9 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
   closers.push(() => runner.close());
 }
 
-/** Closes all parts of the hub, in the reverse order of their start. If one part of the hub fails to close, the other parts are still closed. */
+/**
+ * Closes all parts of the hub, in the reverse order of their start. If one part of the hub fails to close, `closeAll` still closes the other parts.
+ */
 async function closeAll(closers: Closer[], log: Log): Promise<void> {
   for (const close of closers.splice(0).reverse()) {
     try {
@@ -272,8 +274,8 @@ async function main(): Promise<void> {
   const kept = createKeptLog(config.logLevel, toStderr);
   const { log } = kept;
   const closers: Closer[] = [];
-  // Operators send SIGHUP to make a program read its files again. Without a listener for SIGHUP, this signal would end a hub that has no files to
-  // read again.
+  // Operators send the signal SIGHUP to a program after they have changed its files, so that the program reads the files. Without a listener for
+  // SIGHUP, this signal would end a hub that has no such files.
   process.on("SIGHUP", () => log.info("SIGHUP: reading files again"));
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());

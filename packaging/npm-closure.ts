@@ -15,8 +15,8 @@ const Lockfile = z.object({
 
 /**
  * Returns the paths of npm packages and all their dependencies, as in the lock file, for example `node_modules/a`, `node_modules/a/node_modules/b`.
- * The returned paths of npm packages are sorted. `npmClosure` finds the dependency of an npm package as Node.js does: in the innermost node_modules
- * first.
+ * `npmClosure` returns the paths of npm packages in sorted order. `npmClosure` finds the dependency of an npm package as Node.js does: in the
+ * innermost node_modules first.
  */
 export function npmClosure(repository: string, names: readonly string[]): string[] {
   const { packages } = Lockfile.parse(JSON.parse(readFileSync(join(repository, "package-lock.json"), "utf8")));

@@ -1,7 +1,7 @@
 import { stripTypeScriptTypes } from "node:module";
 import ts from "typescript";
 
-/** The name of a source file after its types were stripped: `agent/main.ts` becomes `agent/main.js` in a package. */
+/** The name of a source file after the build has stripped its types: `agent/main.ts` becomes `agent/main.js` in a package. */
 export const strippedName = (file: string): string => file.replace(/[.]ts$/, ".js");
 
 /**

@@ -55,8 +55,8 @@ fetch_package() {
     die "there is no $BINARY, or not all of its package, and no package address was given; bring the agent in the image, or put its package into the hub's folder"
   make_work_dir
   if [ "$PACKAGE_FROM_HUB" = true ]; then
-    # The enrollment token is passed to curl in a file, because every process can read arguments. When curl downloads the agent's package, it follows
-    # no redirects, because only the hub may get the enrollment token.
+    # curl reads the enrollment token from a file, because every process on the host can read arguments. When curl downloads the agent's package, it
+    # follows no redirects, because only the hub may get the enrollment token.
     printf 'Authorization: Bearer %s\n' "$ENROLLMENT_TOKEN" >"$WORK_DIR/header"
     download "$PACKAGE_URL" "$WORK_DIR/package" --cacert "$CONFIG_DIR/ca.pem" --header "@$WORK_DIR/header"
   else
@@ -65,7 +65,7 @@ fetch_package() {
   verify_sha256 "$WORK_DIR/package" "$PACKAGE_SHA256" "the agent package"
 }
 
-# At the first boot another package job may hold dpkg's lock for a while, so dpkg is tried several times.
+# At the first boot another package job may hold dpkg's lock for a while, so the agent part tries dpkg several times.
 install_deb() {
   local attempt
   mv "$WORK_DIR/package" "$WORK_DIR/muster-agent.deb"

@@ -118,7 +118,7 @@ describe("a power cut", () => {
       expect(await folder.run(PART, hub.values, QUICK)).toMatchObject({ code: 0, status: { exit_code: 0 } });
       expect(stateOfPackage()).toBe("installed");
       expect(namesIn("usr/lib/muster/agent")).toHaveLength(FILES);
-      // The agent part does not fetch a package again that is completely installed.
+      // The agent part does not fetch the agent's package if this package is completely installed.
       expect((await folder.run(PART, hub.values, QUICK)).code).toBe(0);
       expect(hub.seen).toHaveLength(1);
     },

@@ -1,8 +1,8 @@
 # DESTRUCTIVE. A disk becomes a share, a file system at /shareN, only if it is certainly free. A free disk is not below the root file system, and no
-# part of it is mounted, used as swap, or held by another device. A disk that becomes a share must also be blank, unless the profile allows erasing. A
-# disk whose state cannot be read counts as in use. MUSTER_DISKS is a fixed list of devices, used instead of discovery. Without MUSTER_DISKS the
-# extra-disks part discovers the host's disks. The extra-disks part refuses to discover disks in a folder or a container, because both show the disks
-# of the machine around them.
+# part of it is mounted, used as swap, or held by another device. A disk that becomes a share must also be blank, unless the profile allows erasing.
+# The extra-disks part treats a disk whose state it cannot read as a disk in use. MUSTER_DISKS is a fixed list of devices, used instead of discovery.
+# Without MUSTER_DISKS the extra-disks part discovers the host's disks. The extra-disks part refuses to discover disks in a folder or a container,
+# because both show the disks of the machine around them.
 readonly FSTAB="$ROOT/etc/fstab"
 readonly LABEL=muster-share
 made='' kept='' in_use='' refused=''
@@ -44,7 +44,7 @@ own_device() {
 
 in_fstab() { [ -f "$FSTAB" ] && awk -v want="$1" -v column="$2" '$1 !~ /^#/ && $column == want { found = 1 } END { exit !found }' "$FSTAB"; }
 
-# why_in_use DISK: prints why the disk must not be touched, or nothing for a free disk.
+# why_in_use DISK: prints why the extra-disks part must not touch the disk, or nothing for a free disk.
 why_in_use() {
   local disk=$1 device mounts types
   if grep -qxF "$disk" <<<"$root_device_list"; then
@@ -119,8 +119,8 @@ mount_share() {
   fi
 }
 
-# share_of DISK: prints "NUMBER DEVICE" if the disk is a share that stays. A share of an earlier installation stays too, unless the profile allows
-# erasing. If the profile allows erasing, a share of an earlier installation counts as a disk with content.
+# share_of DISK: prints "NUMBER DEVICE" if the disk is a share that stays. Unless the profile allows erasing, share_of also prints a share of an
+# earlier installation. If the profile allows erasing, the extra-disks part treats a share of an earlier installation as a disk with content.
 share_of() {
   local device uuid number
   device=$(own_device "$1")

@@ -2,8 +2,8 @@
 # names a folder that stands for the host's root. With MUSTER_ROOT, tools that change a system come from its folder only, so that a part never changes
 # the machine around the folder.
 set -euo pipefail
-# With inherit_errexit, which needs bash 4.4 or newer, a failure inside $(...) ends the part too. Only a Mac, on which a folder stands for a host, has
-# an older bash.
+# With inherit_errexit, which needs bash 4.4 or newer, a failure inside $(...) ends the whole part. Only a Mac, on which a folder stands for a host,
+# has an older bash.
 shopt -s inherit_errexit 2>/dev/null || true
 
 ROOT="${MUSTER_ROOT:-}"
@@ -61,7 +61,7 @@ finish() {
   set +e
   if [ -n "$WORK_DIR" ]; then rm -rf "$WORK_DIR"; fi
   if [ "$code" -ne 0 ] && [ -z "$MESSAGE" ]; then MESSAGE="failed while $STEP"; fi
-  # A part that has succeeded does not run again, so its files must survive a power cut.
+  # A part that has succeeded does not run a second time, so the files that it wrote must survive a power cut.
   if [ "$code" -eq 0 ] && [ -z "$ROOT" ]; then sync; fi
   write_status "$code" "$(json_string "$(utc_now)")" "$MESSAGE"
   printf 'muster: %s ended with %s: %s\n' "$PART_NAME" "$code" "$MESSAGE"

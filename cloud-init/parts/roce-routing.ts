@@ -12,8 +12,8 @@ const toNumber = (address: string): number =>
 const toAddress = (value: number): string => [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join(".");
 
 /**
- * The gateway of a point-to-point link is its other end: the other address of a /31, the other host of a /30. For a subnet wider than /30 the router
- * is unknown, so the link gets only a route to its own network.
+ * The gateway of a point-to-point link is the link's other end: the other address of a /31, or the other host of a /30. For a subnet wider than /30
+ * the router is unknown, so the link gets only a route to its own network.
  */
 export const roceLink = (cidr: string): { address: string; network: string; peer: string | null } => {
   const [address = "", length = "32"] = cidr.split("/");

@@ -15,7 +15,8 @@ const CIPHERS = { first: "17", else: "3" } as const;
  * Talks IPMI 2.0 to a BMC with Debian's ipmitool (`lanplus`). The hub passes the BMC's password to ipmitool in the environment, which only the hub's
  * own user can read, and never as an argument. The IPMI privilege level OPERATOR is enough for power and boot device, and MAAS uses it by default.
  * The option `-v` of ipmitool prints why a session was refused; its option `-vv` would print keys. If a BMC refuses the better cipher suite, the hub
- * repeats the call with the other cipher suite. A BMC refuses a cipher suite before the login, so the refusal does not count as a login attempt.
+ * repeats the call with the other cipher suite. A BMC refuses a cipher suite before the login, so the BMC does not count the refusal as a failed
+ * login.
  */
 export function ipmiBmc(login: BmcLogin, { port, signal }: { port: number; signal: AbortSignal }): BmcPort {
   const run = async (words: readonly string[], cipher: string = CIPHERS.first): Promise<string> => {

@@ -51,7 +51,7 @@ export async function runCommand(words: readonly string[], settingsWith: Setting
     await refuseWhileHubsRun(opened.db);
     const id = await readSecretStoreId(opened.db);
     if (id === null) throw new Error(UNUSED_DATABASE);
-    // Opening a store of sealed files creates its folder, so the database is checked before the store is opened.
+    // Opening a store of sealed files creates its folder, so the command checks the database before it opens the store.
     const stores = await Promise.all([from, secrets].map((store) => openSecrets(store, log)));
     closers.push(...stores.map(({ close }) => close));
     const [source, target] = stores.map((store) => store.secrets) as [SecretStore, SecretStore];

@@ -5,7 +5,7 @@ import type { NamedSecret } from "./named-secrets.ts";
 /**
  * The result of copying the secret at one path. `absent`: an optional secret is not in the source store. `missing`: the database names the secret,
  * but the source store does not have it. `corrupt`: the secret's value in the source store cannot be read. `differs`: the target store holds another
- * value of the secret, which is kept.
+ * value of the secret, and keeps this value.
  */
 export type Outcome = "copied" | "there_already" | "absent" | "missing" | "corrupt" | "differs";
 export interface CopiedSecret {
@@ -13,8 +13,9 @@ export interface CopiedSecret {
   readonly outcome: Outcome;
 }
 /**
- * Copies the secrets one after another. Each secret is written by check-and-set, read back and compared, and the source store is never changed. A
- * copy of the secrets may be stopped and repeated at any time. If the source or the target store cannot be used, its `SecretError` is thrown.
+ * Copies the secrets one after another. `copySecrets` writes each secret by check-and-set, reads it back and compares it, and never changes the
+ * source store. An operator may stop and repeat the copy of the secrets at any time. If the source or the target store cannot be used, `copySecrets`
+ * throws the `SecretError` of this store.
  */
 export async function* copySecrets(
   secrets: readonly NamedSecret[],
@@ -35,7 +36,7 @@ export async function copyOne(path: string, data: SecretData, target: SecretStor
   try {
     await target.write(path, data, "nothing");
   } catch (error) {
-    // Another process wrote the secret's path in the target store first. If the other process wrote the same value, the secret counts as copied.
+    // Another process wrote the secret's path in the target store first. If the other process wrote the source store's value, the secret is copied.
     if (!(error instanceof SecretError) || error.code !== "secret_conflict") throw error;
   }
   return isDeepStrictEqual(await valueAt(target, path), data) ? "copied" : "differs";

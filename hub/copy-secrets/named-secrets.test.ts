@@ -8,13 +8,13 @@ it("every column that holds a secret's path is known", () => {
     .filter((one) => is(one, PgTable))
     .flatMap((table) => Object.values(getTableColumns(table)).map(({ name }) => `${getTableName(table)}.${name}`));
   expect(columns.length).toBeGreaterThan(200);
-  // A new column whose name suggests a secret needs its place in namedSecrets, or a line in this list that says why no secret is missed.
+  // A new column whose name suggests a secret needs its place in namedSecrets, or a line in this list that says why the copy misses no secret.
   expect(columns.filter((name) => /[.].*(path|secret|vault|cred|password|login)/.test(name)).sort()).toEqual([
     // The name of a tenant's account, which has no password.
     "allocations.login_user",
     // The id of the secret store, which is copied last.
     "installation.secret_store_id",
-    // `maas_credential_uses` records uses of secrets; a site or an override also names their paths, so no secret is missed.
+    // `maas_credential_uses` records uses of secrets whose paths a site or a power override also names, so the copy misses no secret.
     "maas_credential_uses.path",
     "maas_power_credential_overrides.vault_path",
     "maas_sites.api_token_vault_path",

@@ -17,7 +17,7 @@ const always =
   (path: string): Find =>
   async () => [{ path, needed: true }];
 
-/** The keys of an aborted rotation sign nothing, so they need not be copied. */
+/** The keys of an aborted key rotation sign nothing, so the copy of the secrets leaves them out. */
 const later =
   (pathOf: (generation: number) => string): Find =>
   async (db) => {
@@ -50,8 +50,8 @@ const KINDS: Readonly<Record<Exclude<Kind, "storeId">, Find>> = {
   deployPassword: ofSites(maasSites.deployPasswordVaultPath),
   powerOverride: async (db) => {
     const { vaultPath: path, status } = maasPowerCredentialOverrides;
-    // A disabled power override may be enabled again with its stored login, so the login is copied if it exists. A deleted power override is also
-    // disabled and has no login.
+    // An operator may enable a disabled power override with its stored login, so the copy includes this login if it exists. A deleted power override
+    // is also disabled and has no login.
     return db.select({ path, needed: eq(status, "active").mapWith(Boolean) }).from(maasPowerCredentialOverrides);
   },
   webhookSecret: async (db) => {

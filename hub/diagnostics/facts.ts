@@ -5,7 +5,7 @@ import type { LogRing } from "./log-ring.ts";
 /** A setting of the hub that is in effect, with its name. */
 export interface Setting {
   readonly name: string;
-  /** The setting's value; a secret setting only shows that it is set. Null if the setting has neither a value nor a default. */
+  /** The setting's value; for a secret setting only the statement that it has a value. Null if the setting has neither a value nor a default. */
   readonly value: string | number | null;
   /** False if the setting has its default value. */
   readonly given: boolean;
@@ -37,8 +37,8 @@ export interface EventLoopWatch {
 const RESOLUTION_MS = 20;
 
 /**
- * Measures how late the event loop runs. Node.js records the time between two of its checks of the event loop, so the interval of these checks is
- * subtracted.
+ * Measures how late the event loop runs. Node.js records the time between two of its checks of the event loop, so `watchEventLoop` subtracts the
+ * interval of these checks.
  */
 export function watchEventLoop(): EventLoopWatch {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });

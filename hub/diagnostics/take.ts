@@ -49,8 +49,8 @@ const PATIENCE: Patience = { statement: 5_000, section: 8_000, all: 30_000 };
 const LONGEST_TEXT = 4_000;
 
 /**
- * Takes one diagnostics document at a time, and gives it to all requests that come meanwhile. Any number of simultaneous requests for diagnostics
- * uses one database connection.
+ * Takes one diagnostics document at a time, and gives it to all requests that arrive while the document is taken. Any number of simultaneous requests
+ * for diagnostics uses one database connection.
  */
 export function diagnosticsOf(facts: HubFacts, inTx: InTx): (patience?: Patience) => Promise<Diagnostics> {
   let underWay: Promise<Diagnostics> | null = null;
@@ -62,7 +62,7 @@ export function diagnosticsOf(facts: HubFacts, inTx: InTx): (patience?: Patience
   };
 }
 
-/** Reads the sections of the diagnostics one after another. If a section fails, the other sections are still read. */
+/** Reads the sections of the diagnostics one after another. If a section of the diagnostics fails, `take` still reads the other sections. */
 async function take(facts: HubFacts, inTx: InTx, patience: Patience): Promise<Diagnostics> {
   const takenAt = new Date().toISOString();
   const lastMoment = performance.now() + patience.all;
@@ -136,8 +136,9 @@ const SECRET_NAME =
   /(^|[_-])(secret|secret_id|password|passwd|pass|token|authorization|(consumer|access|api|private)_key)$/i;
 
 /**
- * Removes every value from the diagnostics that looks like a credential or has the name of one. Texts from MAAS and hosts were cleaned when they
- * arrived, but a library's logged error may still contain a credential. Credentials must be removed because the diagnostics leave the installation.
+ * Removes every value from the diagnostics that looks like a credential or has the name of one. The hub has removed credentials from texts of MAAS
+ * and hosts when they arrived, but a library's logged error may still contain a credential. The diagnostics must contain no credentials, because
+ * operators give the diagnostics to other people.
  */
 function presentable<T>(value: T, name = ""): T {
   if (typeof value === "string")

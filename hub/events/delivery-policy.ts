@@ -1,6 +1,6 @@
 /**
- * The delay in seconds before each further attempt to deliver an event. The first retries come soon, for a receiver that only restarts. The last
- * retries come late, so that a receiver that was down for a day still gets the event.
+ * The delay in seconds before each further attempt to deliver an event. The first delays are short, for a receiver that only restarts. The last
+ * delays are long, so that a receiver that was down for a day still gets the event.
  */
 const SCHEDULE = [5, 60, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000] as const;
 export const MOST_ATTEMPTS = SCHEDULE.length + 1;
@@ -14,7 +14,7 @@ export type Attempted =
 
 export type Verdict =
   | { readonly kind: "delivered" }
-  /** The delivery is tried again `inSeconds` seconds from now. */
+  /** The hub repeats the delivery of the event `inSeconds` seconds from now. */
   | { readonly kind: "retry"; readonly inSeconds: number }
   | { readonly kind: "dead" }
   /** The receiver answered 410: it wants no further events (Standard Webhooks). */

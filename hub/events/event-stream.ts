@@ -103,8 +103,8 @@ function messages(
     while (!ends.aborted) {
       const rows = await listDomainEvents(db, { after, limit: AT_ONCE });
       const last = rows.at(-1);
-      // Retention may remove events that a slow client has not taken yet. A stream whose next events were removed fails, and the client learns the
-      // reason when it opens a new stream.
+      // Retention may remove events that a slow client has not taken yet. If retention has removed the next events of a stream, the stream fails, and
+      // its client learns the reason when it opens a new stream.
       if (read !== undefined && last !== undefined && !(await hasPosition(db, after)))
         throw new Error("events were removed before the stream's reader took them");
       if (last !== undefined) {

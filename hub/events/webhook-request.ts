@@ -23,8 +23,8 @@ export class WebhookClient {
   }
 
   /**
-   * A receiver's redirect counts as an ordinary answer. A webhook client that followed a redirect would send the signed event to an address that no
-   * operator has entered.
+   * `post` treats a receiver's redirect as an ordinary answer. A webhook client that followed a redirect would send the signed event to an address
+   * that no operator has entered.
    */
   async post(
     url: string,
@@ -57,7 +57,7 @@ export class WebhookClient {
       const headers = { ...options.headers, "content-length": String(Buffer.byteLength(body)) };
       const looked = refusing(this.#resolve, target);
       const asked = send(target, { ...options, headers, method: "POST", agent, lookup: looked });
-      // Errors after the answer's status, for example of an answer that never ends, are ignored, because the status is enough.
+      // The webhook client ignores errors after the answer's status, for example of an answer that never ends, because the status is enough.
       asked.on("error", reject);
       asked.on("response", (answer) => {
         answer.on("error", () => undefined);

@@ -48,7 +48,7 @@ export interface AgentListenerOptions {
   readonly port: number;
   readonly heartbeatMinTtlMs: number;
   readonly resolveInput: InputResolvers;
-  /** Called after tasks have ended, so that the parts of the hub that wait for a task read its result at once. */
+  /** The hub calls `onTaskEnded` after tasks have ended, so that the parts of the hub that wait for a task read its result at once. */
   readonly onTaskEnded?: (() => void) | undefined;
   readonly packages: AgentPackages;
   /** The time limit for a host's download of an agent package; by default the time that a host waits for its package. */
@@ -66,8 +66,8 @@ export interface AgentListener {
 }
 
 /**
- * The limit of open connections of the agent listener. The limit is high enough for the sockets and requests of this hub's agents; further
- * connections are dropped before TLS.
+ * The limit of open connections of the agent listener. The limit of connections is high enough for the sockets and requests of this hub's agents; the
+ * listener drops further connections before TLS.
  */
 const MAX_CONNECTIONS = 20_000;
 const HANDSHAKE_WITHIN_MS = 10_000;
@@ -82,8 +82,8 @@ const CHECK_SESSIONS_EVERY_TICKS = 5;
 const CONNECT_PATH = /^\/internal\/v1\/nodes\/([0-9a-f-]{36})\/connect$/;
 const TICK_MS = 1_000;
 /**
- * The listener checks this often whether its certificate must be renewed. The check is cheap: it compares two values, unless the hub's CA was rotated
- * or the certificate is old.
+ * The interval at which the listener checks whether it must renew its certificate. The check of the certificate is cheap, because it compares two
+ * values, unless the hub's CA was rotated or the certificate is old.
  */
 const CERTIFICATE_CHECK_MS = 1_000;
 
@@ -141,7 +141,8 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
       await listener.close();
       handshakes.close();
       await closeAll(server, sockets, sessions);
-      // If the database is unavailable, the listener of a stopping hub ends nevertheless. Another hub's sweep closes the remaining sessions.
+      // The listener of a stopping hub also ends if the database is unavailable. If a stopping hub cannot close its sessions in the database, another
+      // hub's sweep closes them.
       for (const written of await Promise.allSettled([
         gateway.flushContacts(),
         attempts.flush(options.db),

@@ -16,13 +16,16 @@ export interface PackageSource {
   readonly db: Db;
   readonly guard: Guard;
   readonly packages: AgentPackages;
-  /** The time limit for a download of the agent package. A slower client is cut off, because each download occupies a file and a socket. */
+  /**
+   * The time limit for a download of the agent package. The hub ends the download of a slower client, because each download occupies a file and a
+   * socket.
+   */
   readonly packageWithinMs: number;
 }
 
 /**
  * Serves the agent's Debian package to a host that has only an enrollment token. The enrollment token stays valid after the download of the package.
- * The package file is not opened for a HEAD request, because the answer to HEAD has no body and nothing would close the file.
+ * The hub does not open the package file for a HEAD request, because the answer to HEAD has no body and nothing would close the file.
  */
 export async function sendAgentPackage(
   { db, guard, packages, packageWithinMs }: PackageSource,

@@ -22,8 +22,8 @@ export interface AuthenticatedNode {
   readonly serial: string;
   readonly address: string | null;
   /**
-   * True only for a renewal with a replaced certificate. A renewal with a replaced certificate is refused, but the hub still checks whether its
-   * request proves that a second host uses the identity.
+   * True only for a renewal with a replaced certificate. The hub refuses a renewal with a replaced certificate, but still checks whether the
+   * renewal's request proves that a second host uses the node's identity.
    */
   readonly replaced: boolean;
 }

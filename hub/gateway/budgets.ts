@@ -2,8 +2,8 @@ import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 
 /**
  * All limits on the cost that one host, one address or one operator's token may cause at a hub. A healthy agent stays far below each of these limits.
- * An agent stays below its limits behind one NAT with a thousand other agents, on a network that cuts connections, and during a first boot. Each hub
- * counts only the requests to itself, in memory. The limits of stored rows are in `hub/db/kept.ts`.
+ * A healthy agent stays below its limits behind one NAT with a thousand other agents, on a network that cuts connections, and during a first boot.
+ * Each hub counts only the requests to itself, in memory. The limits of stored rows are in `hub/db/kept.ts`.
  */
 
 /**
@@ -29,7 +29,7 @@ export interface Rate {
 /** The budgets of one node, for frames over WebSocket and long poll together. */
 export const NODE_RATES = {
   /**
-   * A session is opened once for each connection. An agent whose connections all end at once opens about twenty connections a minute, and fewer
+   * An agent opens one session for each connection. An agent whose connections all end at once opens about twenty connections a minute, and fewer
    * connections after each failure.
    */
   session: { burst: 60, perMinute: 20 },
@@ -92,7 +92,9 @@ export type AddressKind = keyof typeof ADDRESS_RATES;
  */
 export const TOKEN_RATES = {
   request: { burst: 1_000, perMinute: 9_000 },
-  /** Each change through the admin API is a transaction with an audit row. A change counts as a write and as a request. */
+  /**
+   * Each change through the admin API is a transaction with an audit row. The hub charges a change to the budget `write` and to the budget `request`.
+   */
   write: { burst: 500, perMinute: 3_000 },
 } as const satisfies Record<string, Rate>;
 export type TokenKind = keyof typeof TOKEN_RATES;
@@ -111,11 +113,11 @@ export const LIMITS = {
   handshakeTurnMs: 10,
   handshakesPerAddress: 4,
   handshakesInAll: 16,
-  /** If a node is over its budget for this long without a pause, the hub marks the node as noisy and closes its connection. */
+  /** The time for which a node may be over its budget without a pause. After this time the hub marks the node as noisy and closes its connection. */
   noisyAfterMs: 30_000,
-  /** A node is no longer noisy when it has kept to its budgets for this long. */
+  /** The time for which a noisy node must keep to its budgets until it is no longer noisy. */
   calmAfterMs: 300_000,
-  /** The limit of an agent's frames that wait to be processed. Above this limit the hub stops reading from the agent's socket. */
+  /** The limit of an agent's frames that wait until the hub processes them. Above this limit the hub stops reading from the agent's socket. */
   waitingFrames: 64,
   waitingBytes: 1024 * 1024,
 } as const;

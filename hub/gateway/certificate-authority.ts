@@ -27,7 +27,9 @@ export interface SignedNodeCertificate {
   readonly notAfter: Date;
 }
 
-/** A certificate request that was checked: the signature proves that the client holds the key, and the request names only its node. */
+/**
+ * A certificate request that the hub has checked: its signature proves that the client holds the key, and the request names only the client's node.
+ */
 export interface CheckedRequest {
   readonly publicKey: webcrypto.CryptoKey;
   readonly publicKeySha256: string;
@@ -146,7 +148,8 @@ async function checkRequest(csrPem: string, nodeId: NodeId): Promise<CheckedRequ
   const { name, namedCurve } = publicKey.algorithm as { name: string; namedCurve?: string };
   if (name !== KEY_ALGORITHM.name || namedCurve !== KEY_ALGORITHM.namedCurve)
     throw refuse("its key is not ECDSA P-256");
-  // Every name extension of a certificate request is checked, because a second extension could contain a name that the first one does not.
+  // The hub checks every name extension of a certificate request, because a second extension could contain a name that the first extension does not
+  // contain.
   const names = request.extensions
     .filter((extension) => extension instanceof x509.SubjectAlternativeNameExtension)
     .flatMap((extension) => extension.names.items);

@@ -8,15 +8,15 @@ import type { Db } from "../db/tx.ts";
 import { plainAddress } from "../outbound/addresses.ts";
 
 /**
- * Between two writes to the database, a hub notes connection attempts from at most this many addresses. Connection attempts from further addresses
- * are not noted until the next write.
+ * Between two writes to the database, a hub notes connection attempts from at most this many addresses. The hub does not note connection attempts
+ * from further addresses before the next write.
  */
 const MOST_NOTED = 1_000;
 const MOST_DETAIL = 80;
 
 /**
- * Keeps the connection attempts of clients without a certificate until they are written to the database. If the host of an onboarding does not
- * connect, the noted connection attempts show what the host tried.
+ * Keeps the connection attempts of clients without a certificate until the hub writes these attempts to the database. If the host of an onboarding
+ * does not connect, the noted connection attempts show what the host tried.
  */
 export class ConnectionAttempts {
   #noted = new Map<string, NotedAttempt>();
@@ -36,7 +36,7 @@ export class ConnectionAttempts {
     if (address !== null) this.note({ address, kind: "handshake_failed", detail: "ECONNRESET" });
   }
 
-  /** Writes the noted connection attempts to the database. Connection attempts that could not be written stay noted. */
+  /** Writes the noted connection attempts to the database. If the write fails, the connection attempts stay noted in memory. */
   async flush(db: Db): Promise<void> {
     const noted = [...this.#noted.values()];
     this.#noted = new Map();
@@ -49,8 +49,8 @@ export class ConnectionAttempts {
   }
 
   /**
-   * Notes an answered request, which proves that its client trusts the hub. Requests of agents with a certificate are not noted, because the sessions
-   * of these agents are recorded anyway.
+   * Notes an answered request, which proves that its client trusts the hub. The hub does not note requests of agents with a certificate, because it
+   * records the sessions of these agents anyway.
    */
   watchRequest(request: IncomingMessage, response: ServerResponse): void {
     const socket = request.socket as TLSSocket;

@@ -34,12 +34,15 @@ export interface DispatchDependencies {
   readonly sessions: Sessions;
   readonly signer: TaskSigner;
   readonly resolveInput: InputResolvers;
-  /** Called after tasks have ended or were queued again, so that the parts of the hub that wait for a task read its state at once. */
+  /**
+   * The hub calls `onTaskEnded` after tasks have ended or have returned to the queue, so that the parts of the hub that wait for a task read its
+   * state at once.
+   */
   readonly onTaskEnded?: (() => void) | undefined;
   readonly log: Log;
 }
 
-/** If a task's input was not available, the hub tries again after this many seconds. */
+/** The number of seconds after which the hub repeats the offer of a task whose input was not available. */
 const INPUT_RETRY_SECONDS = 5;
 
 type TaskFrame = Extract<AgentFrame, { task_id: unknown }>;
@@ -113,8 +116,8 @@ export class Dispatcher {
     const { db } = this.#deps;
     const task = await readTask(db, frame.task_id);
     if (task === null || task.nodeId !== session.nodeId) {
-      // A reply to a task that never belonged to the agent's node is ignored. If such a reply is a task's result, the hub acknowledges the result, so
-      // that the agent deletes it.
+      // The hub ignores an agent's reply to a task that never belonged to the agent's node. If an ignored reply is a task's result, the hub
+      // acknowledges the result, so that the agent deletes it.
       if (frame.type === "task.result")
         session.channel.send({ type: "task.result_ack", task_id: frame.task_id, epoch: frame.epoch });
       return;

@@ -44,15 +44,15 @@ export const unknownToken = (): ApiError =>
 
 /**
  * Exchanges a one-time token for a client certificate. The exchange of a token is atomic, so only one of two simultaneous clients succeeds. A host
- * with the same key may send the same token again, because the answer may have been lost. A host with a different key may not use a used token. A
- * refused enrollment changes nothing in the database. An enrollment does not make the node active; only its onboarding does.
+ * with the same key may send the same token a second time, because the hub's first answer may have been lost. A host with a different key may not use
+ * a used token. A refused enrollment changes nothing in the database. An enrollment does not make the node active; only its onboarding does.
  */
 export async function enroll(deps: EnrollDependencies, request: EnrollRequest): Promise<EnrollResponse> {
   refuseOldProtocol(request.protocol_version);
-  // The enrollment token is looked up first, so that a stranger without a token costs the hub one read and no cryptography.
+  // The hub looks up the enrollment token first, so that an unknown client without a token costs the hub one read and no cryptography.
   const tokenOf = await nodeOfToken(deps.db, tokenHash(request.token));
   if (tokenOf === null) throw unknownToken();
-  // A host with the same key may enroll again and get a certificate each time, so a budget limits these requests.
+  // A host may enroll several times with the same key and get a certificate each time, so a budget limits these requests.
   deps.guard.asks(tokenOf, "enrollment");
   const checked = await deps.ca.checkRequest(request.csr_pem, request.node_id);
   // The hub signs the host's certificate before the transaction, so that no cryptography runs while the enrollment token is locked. The hub discards
@@ -138,10 +138,10 @@ function refuseOtherHost(token: EnrollmentToken, request: EnrollRequest): void {
 }
 
 /**
- * Issues a new certificate in the same generation, for a caller whose certificate was just accepted (see `authenticate`). The caller's certificate is
- * checked again while the node is locked. A revocation takes the same lock as a renewal, so no renewed certificate survives a revocation. A renewed
- * certificate replaces the node's present certificate when the renewed one is first used. Until then a repeated renewal with the same key gets the
- * same certificate, because the hub's answer may have been lost (decision I1).
+ * Issues a new certificate in the same generation, for a caller whose certificate was just accepted (see `authenticate`). `renew` checks the caller's
+ * certificate a second time while the node's row is locked. A revocation takes the same lock as a renewal, so no renewed certificate survives a
+ * revocation. A renewed certificate replaces the node's present certificate when the renewed one is first used. Until then a repeated renewal with
+ * the same key gets the same certificate, because the hub's answer may have been lost (decision I1).
  */
 export async function renew(
   deps: EnrollDependencies,

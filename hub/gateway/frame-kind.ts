@@ -1,7 +1,7 @@
 import type { AgentFrame } from "../../shared/protocol/frames.ts";
 import type { NodeKind } from "./budgets.ts";
 
-/** The budget to which each type of frame is charged; null for a hello, because its session was already counted. */
+/** The budget to which each type of frame is charged; null for a hello, because the hub has already charged its session to a budget. */
 const KINDS: Readonly<Record<AgentFrame["type"], NodeKind | null>> = {
   hello: null,
   heartbeat: "heartbeat",

@@ -115,7 +115,7 @@ export class Gateway {
     return { session, welcome };
   }
 
-  /** True if the node had this boot id earlier in its present generation, and a different boot id afterwards (decision I1). */
+  /** True if the node had the boot id of this hello earlier in its present generation, and a different boot id afterwards (decision I1). */
   async #noticeBoot(tx: Tx, hello: Hello): Promise<boolean> {
     const { node_id: nodeId, generation, boot_id: bootId } = hello;
     if (await knowsBoot(tx, nodeId, generation, bootId)) return true;
@@ -147,7 +147,7 @@ export class Gateway {
     }
   }
 
-  /** Frames of an ended session are dropped. The host repeats unacknowledged frames on its newest session. */
+  /** The hub drops frames of an ended session. The host repeats unacknowledged frames on its newest session. */
   async take(session: Session, frame: AgentFrame): Promise<void> {
     const { sessions, inTx, db } = this.#deps;
     if (!sessions.isCurrent(session)) return;

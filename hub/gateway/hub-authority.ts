@@ -137,7 +137,7 @@ export class HubAuthority {
     } satisfies TaskSigner;
   })();
 
-  /** Reads the chain of statements about the hub's keys again; true if the chain has new statements. */
+  /** Reads the chain of statements about the hub's keys from the database; true if the chain has new statements. */
   async refresh(): Promise<boolean> {
     const askedAt = performance.now();
     const chain = await readStatements(this.#db);

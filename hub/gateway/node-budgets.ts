@@ -76,8 +76,8 @@ export class NodeBudgets {
   }
 
   /**
-   * Returns which nodes have become noisy or are no longer noisy since the last sweep, and forgets nodes that are not noisy and have their whole
-   * budgets again.
+   * Returns which nodes have become noisy or are no longer noisy since the last sweep. `sweep` forgets nodes that are not noisy and whose budgets are
+   * all full.
    */
   sweep(): NoiseChange[] {
     const now = this.#now();

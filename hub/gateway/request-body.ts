@@ -14,7 +14,7 @@ export async function bodyWithin(c: Context, mostBytes: number): Promise<string>
   }
   const chunks: Uint8Array[] = [];
   let size = 0;
-  // When the loop over the body ends early, the rest of the body is not read.
+  // When the loop over the request's body ends early, the hub does not read the rest of the body.
   for await (const chunk of c.req.raw.body ?? []) {
     size += chunk.length;
     if (size > mostBytes) throw tooLarge();

@@ -38,7 +38,7 @@ export interface Session {
 }
 
 /**
- * A session is dropped after a silence of twice the heartbeat interval plus this time. An agent with a long poll may be silent for this time while
+ * The hub drops a session after a silence of twice the heartbeat interval plus this time. An agent with a long poll may be silent for this time while
  * its poll waits.
  */
 const SILENCE_MS = 45_000;
@@ -58,7 +58,7 @@ export class Sessions {
     return this.#byNode.get(nodeId);
   }
 
-  /** If two sessions of a node open at once, the session with the higher epoch stays, in whatever order the two are added. */
+  /** If two sessions of a node open at once, the session with the higher epoch stays, in whatever order the caller adds the two sessions. */
   add(session: Session): void {
     this.supersede(session.nodeId, session.epoch);
     if (this.#byNode.has(session.nodeId)) session.channel.close("superseded");

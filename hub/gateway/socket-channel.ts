@@ -19,7 +19,7 @@ const CLOSE_WITHIN_MS = 2_000;
  */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
-/** One agent's WebSocket, from the upgrade to the close. The frames of one agent are processed one after the other. */
+/** One agent's WebSocket, from the upgrade to the close. The hub processes the frames of one agent one after the other. */
 export class SocketChannel implements Channel {
   readonly #socket: WebSocket;
   readonly #gateway: Gateway;
@@ -29,8 +29,8 @@ export class SocketChannel implements Channel {
   #work: Promise<void> = Promise.resolve();
   readonly #guard: Guard;
   /**
-   * The agent's frames that were read and not processed yet. If an agent sends faster than the hub processes, the hub stops reading from the agent's
-   * socket.
+   * The agent's frames that the hub has read and not processed yet. If an agent sends faster than the hub processes, the hub stops reading from the
+   * agent's socket.
    */
   #waiting = { frames: 0, bytes: 0 };
   /**
@@ -116,7 +116,10 @@ export class SocketChannel implements Channel {
     });
   }
 
-  /** Delays an agent that is over its budget; no frame is lost. The hub closes the connection of an agent that stays over its budget. */
+  /**
+   * Delays the frames of an agent that is over its budget, without a loss of frames. The hub closes the connection of an agent that stays over its
+   * budget.
+   */
   async #pause(waitMs: number): Promise<void> {
     if (waitMs === 0) return;
     if (this.#guard.nodes.isNoisy(this.#identity.nodeId)) return this.close("rate_limited");

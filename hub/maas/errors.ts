@@ -11,7 +11,7 @@ export interface BadAnswer {
   readonly retryAfter: string | null;
   readonly body: string;
   /**
-   * The secrets that were sent with the request to MAAS. The hub removes the request's secrets from error messages, in case MAAS's answer repeats
+   * The secrets that the hub sent with its request to MAAS. The hub removes the request's secrets from error messages, in case MAAS's answer repeats
    * them.
    */
   readonly secrets: readonly Secret[];
@@ -25,7 +25,7 @@ const FIELD_LIMIT = 20;
 const BMC_TEXT = /\bBMC\b|power action|power.*(query|fail)|ipmi/i;
 /**
  * Texts of MAAS's IPMI and Redfish drivers which say that the BMC answered and refused the login. Some BMCs count refused logins and lock the account
- * after several.
+ * after several refusals.
  */
 const BMC_LOGIN_TEXT =
   /\bincorrect (user ?name|password|k_g key)\b|\baccess denied\b|\b(un|not )authorized\b|\bauthentication failed\b/i;

@@ -61,8 +61,8 @@ const MS_PER_MACHINE = 100;
 const MAX_ELEMENT_BYTES = 4 * 1024 * 1024;
 
 /**
- * A smaller difference than two seconds between the clocks of MAAS and hub is ignored, because the Date header of an answer has whole seconds and the
- * answer needs time to arrive.
+ * `secondsAhead` ignores a difference of less than two seconds between two clocks. The Date header of MAAS's answer has whole seconds, and the answer
+ * needs time to arrive.
  */
 function secondsAhead(date: string | null, now: number): number | null {
   const said = date === null ? Number.NaN : Date.parse(date);

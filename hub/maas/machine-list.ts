@@ -21,7 +21,7 @@ export async function readMachineList(
 }
 
 /**
- * A MAAS region may need a quarter of an hour until it sends the first byte of its list of machines, because the region's web server waits that long
+ * A large MAAS region may need a quarter of an hour until it sends the first byte of its list of machines. The region's web server waits that long
  * (maas 1.1).
  */
 const FLEET = { slow: true, machines: 3_000 };

@@ -14,7 +14,7 @@ const text = z
 /** PostgreSQL can store neither NUL nor an incomplete surrogate pair. */
 const storable = (value: string): string => value.replaceAll("\0", "").toWellFormed();
 const word = z.string().transform(storable);
-/** System ids become parts of paths and keys, so their characters are restricted. */
+/** System ids become parts of paths and keys, so the schema restricts the characters of a system id. */
 const systemId = z.string().regex(/^[\w-]{1,64}$/);
 /** The length limit of free text that comes from racks, installers and scripts. Text from racks, installers and scripts may repeat credentials. */
 const TOLD = 300;
@@ -79,7 +79,7 @@ function interfaceAddressesOf({ boot_interface: boot, interface_set: interfaces 
   );
 }
 
-/** The only field that the hub reads of a machine whose shape no longer matches the schema. */
+/** The only field that the hub reads of a machine in MAAS's answer that does not match the schema. */
 export const MachineIdentity = z.object({ system_id: systemId });
 
 export const Machine = z

@@ -28,7 +28,7 @@ const SETTING = "hardware_sync_interval";
 
 /**
  * Sets the interval of hardware sync that MAAS gives to machines at their next deploy. MAAS has one interval for the whole region, and each machine
- * keeps the interval of its deploy (maas 4.6). `assertSyncInterval` returns MAAS's previous value if it had to be changed, else null.
+ * keeps the interval of its deploy (maas 4.6). `assertSyncInterval` returns MAAS's previous value if the hub has changed the value, else null.
  */
 export async function assertSyncInterval(maas: MaasPort, seconds: number): Promise<{ before: unknown } | null> {
   const before = await maas.getConfig(SETTING);

@@ -11,11 +11,11 @@ export interface Call {
   readonly signal: AbortSignal;
   /** The CAs in PEM that are trusted in place of the system's CAs. */
   readonly ca?: string | undefined;
-  /** If `anyCertificate` is true, the connection is encrypted, but any certificate of the other side is accepted. */
+  /** If `anyCertificate` is true, the connection is encrypted, but the hub accepts any certificate of the other side. */
   readonly anyCertificate?: true;
   /** The size limit of the answer's body. */
   readonly maxBytes?: number;
-  /** The function that resolves the host's name. If `lookup` is given, a URL with a forbidden address is refused too. */
+  /** The function that resolves the host's name. If `lookup` is given, `httpCall` also refuses a URL with a forbidden address. */
   readonly lookup?: LookupFunction;
   /**
    * The function that gets the parts of a successful answer's body as they arrive, so that the answer itself has no body. Errors that `consume`

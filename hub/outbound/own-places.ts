@@ -25,8 +25,8 @@ class OwnPlaces {
   readonly #places = new Set<Place>();
 
   /**
-   * Adds a listener's bound address, or a name that is given out for the listener. The function that `add` returns removes the listener's address
-   * from the list.
+   * Adds a listener's bound address, or a name by which other programs reach the listener. The function that `add` returns removes the listener's
+   * address from the list.
    */
   add(host: string, port: number): () => void {
     const place = { host: plainAddress(host), port };

@@ -121,7 +121,7 @@ const RESEED_DEADLINE_SECONDS = 600;
 /**
  * Orders the agent to repair the host's hardware sync, at most once in each interval of the hardware sync. Without the limit of once an interval, a
  * host whose sync cannot be repaired would get tasks for ever (lifecycle 9.1). While MAAS reports the sync as disabled, the hub repeats its request
- * that MAAS enables the sync, because an earlier request may have had no effect: a hub died, or MAAS refused.
+ * that MAAS enables the sync. An earlier request may have had no effect, because a hub died or MAAS refused.
  */
 async function reseed(tx: Tx, { row }: Judged, { now, maasUser, budget }: ApplyOptions): Promise<FollowUp[]> {
   const { node, machine, policy } = row;

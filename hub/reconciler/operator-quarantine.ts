@@ -18,7 +18,7 @@ export interface Moved {
   readonly status: NodeStatus;
 }
 
-/** Advice for a node that cannot be quarantined. */
+/** The advice for an operator who tries to quarantine a node whose status does not allow a quarantine. */
 const INSTEAD: Readonly<Partial<Record<NodeStatus, string>>> = {
   bootstrap_issued: "it is not in service yet; remove it if its host will not be installed",
   enrolling: "it is not in service yet; cancel its onboarding",

@@ -154,7 +154,10 @@ export class Reconciler {
     return performance.now() - (this.#allJudgedAt.get(siteId) ?? Number.NEGATIVE_INFINITY) > JUDGE_ALL_EVERY_MS;
   }
 
-  /** Returns the state of the site's breaker, counting the nodes that would be quarantined now; null if another hub has taken the site over. */
+  /**
+   * Returns the state of the site's breaker, after it has counted the nodes that the reconciler would quarantine now; null if another hub has taken
+   * the site over.
+   */
   async #breaker(poll: SitePoll, judged: readonly Judged[]): Promise<BreakerState | null> {
     const moves = judged.filter(wouldQuarantine).map(({ row }) => row.node);
     return this.#services.inTx(async (tx) => {

@@ -78,7 +78,7 @@ export interface NodeFacts {
   readonly agentConnected: boolean;
   /** Seconds since the node was retired; null if the node is not retired, or if this time is unknown. */
   readonly retiredForSeconds: number | null;
-  /** True if the node's machine was released before. A system that is deployed on a machine after the release belongs to somebody else. */
+  /** True if Muster has released the node's machine before. A system that is deployed on a machine after its release belongs to somebody else. */
   readonly machineReleased: boolean;
   /**
    * `asked` is the sync interval that the hub last ordered the agent to set, and `set` is the sync interval that the agent has set. `syncSeed` is

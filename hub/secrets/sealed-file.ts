@@ -209,8 +209,8 @@ async function dropLapsed(next: string): Promise<void> {
 }
 
 /**
- * Calls `use` with the name of a temporary file that contains `bytes` and is written to the disk. The temporary file's name is removed after the call
- * of `use`.
+ * Calls `use` with the name of a temporary file that contains `bytes` and is written to the disk. `withTemporary` removes the temporary file's name
+ * after the call of `use`.
  */
 async function withTemporary(file: string, bytes: Buffer, use: (temporary: string) => Promise<void>): Promise<void> {
   const temporary = `${file}.${randomBytes(6).toString("hex")}.tmp`;

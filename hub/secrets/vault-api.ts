@@ -8,15 +8,15 @@ export interface VaultAddress {
   /** The URL of Vault with scheme, host and port. */
   readonly url: string;
   readonly namespace: string | null;
-  /** The CAs in PEM that must have signed Vault's certificate. If `ca` is null, the system's CAs are trusted. */
+  /** The CAs in PEM that must have signed Vault's certificate. If `ca` is null, the hub trusts the system's CAs. */
   readonly ca: string | null;
   /** The time limit of one call to Vault, from its connection to the last byte of its answer. */
   readonly deadlineMs: number;
 }
 
 /**
- * What Vault answered to a call of the hub. The hub only compares Vault's `errors` with known texts. Vault's error texts may quote what was sent, so
- * they appear in no message of the hub.
+ * What Vault answered to a call of the hub. The hub only compares Vault's `errors` with known texts. Vault's error texts may quote what the hub sent,
+ * so they appear in no message of the hub.
  */
 export type VaultAnswer =
   | { readonly ok: true; readonly body: unknown }
@@ -67,7 +67,7 @@ export function createVaultApi(address: VaultAddress): VaultApi {
     } catch (error) {
       if (error instanceof NoAnswer) throw noAnswer(error, address, path);
       const refused = Refused.safeParse(error);
-      // Other errors of node-vault may contain what was sent, so the hub drops them.
+      // Other errors of node-vault may contain what the hub sent, so the hub drops these errors.
       if (!refused.success)
         throw new SecretError("secret_store_unavailable", path, "The call to Vault could not be made");
       return refusal(refused.data.response.statusCode, refused.data.response.body, address, path);

@@ -19,7 +19,7 @@ export type VaultCredentials =
     };
 
 export interface LeaseClock {
-  /** Returns milliseconds since an arbitrary moment. */
+  /** Returns the milliseconds since an arbitrary but fixed moment. */
   now(): number;
   /** Calls `run` once after `ms` milliseconds, unless the caller calls the returned function before this time. */
   timer(ms: number, run: () => void): () => void;
@@ -82,7 +82,7 @@ export class VaultLogin {
   #session: Session | null = null;
   /** The login to Vault that is under way. All callers that need a Vault token at the same time share one login. */
   #pending: Promise<Session> | null = null;
-  /** Vault's last refusal of a login. During the pause after a refusal, no caller sends the same credential to Vault again. */
+  /** Vault's last refusal of a login. During the pause after a refusal, no caller sends the refused credential to Vault. */
   #refusal: Refusal | null = null;
   #fruitlessAt = Number.NEGATIVE_INFINITY;
   #cancel: () => void = () => undefined;

@@ -45,7 +45,7 @@ const Env = z.object({
    */
   MUSTER_POSTGRES_USER: z.string().min(1).optional(),
   MUSTER_DATABASE_POOL_SIZE: z.coerce.number().int().min(3).max(200).default(12),
-  /** The folder of the embedded database. The same folder holds the sealed secrets and the admin token unless MUSTER_SHARED_DIR is set. */
+  /** The folder of the embedded database. The state folder also holds the sealed secrets and the admin token, unless MUSTER_SHARED_DIR is set. */
   MUSTER_STATE_DIR: z.string().min(1).default(".muster/hub"),
   /** The folder of the sealed secrets and the admin token. All hubs of one database share this folder; by default it is the state folder. */
   MUSTER_SHARED_DIR: z.string().min(1).optional(),
@@ -55,8 +55,8 @@ const Env = z.object({
   MUSTER_VAULT_MOUNT: mount("kv"),
   MUSTER_VAULT_APPROLE_MOUNT: mount("approle"),
   /**
-   * The VAULT settings have the names that Vault's own programs use. Vault's secrets come from files: child processes do not inherit files, and a new
-   * secret needs no restart.
+   * The VAULT settings have the names that Vault's own programs use. The hub reads its credentials for Vault from files, because child processes do
+   * not inherit files, and a new credential needs no restart.
    */
   VAULT_ADDR: z
     .url({ protocol: /^https?$/ })

@@ -10,8 +10,8 @@ export const EVENTS_PER_REQUEST = 1000;
 export const queryFrom = (cursor: number): number => Math.max(0, cursor - EVENT_OVERLAP);
 
 /**
- * The place up to which an events feed has been read: the newest event's id and its content. `content` is null if the hub does not know the event's
- * content.
+ * The place up to which the hub has read an events feed: the newest event's id and its content. `content` is null if the hub does not know the
+ * event's content.
  */
 export interface FeedPlace {
   readonly cursor: number;
@@ -84,8 +84,8 @@ export const sweepIsDue = (sinceSweepMs: number | null, sweepIntervalMs: number)
 export const breatherMs = (tookMs: number): number => 4 * tookMs;
 
 /**
- * A machine that a stage waits on is read when the wait begins and when an event names it. Every twelfth poll reads all machines that stages wait on,
- * to find changes without an event. With every twelfth poll, waiting stages cost MAAS at most a twelfth of the cost of reading all machines with each
- * poll.
+ * The hub reads a machine that a stage waits on when the wait begins, and when an event names the machine. Every twelfth poll reads all machines that
+ * stages wait on, to find changes without an event. With every twelfth poll, waiting stages cost MAAS at most a twelfth of the cost of reading all
+ * machines with each poll.
  */
 export const POLLS_PER_WAITED_READ = 12;

@@ -50,9 +50,9 @@ export interface PollMemory {
   sweepFailed: boolean;
   /** The machines with unreadable data that the log already names. */
   readonly unreadable: Set<string>;
-  /** The machines whose last reading may be outdated although no event names them, so that the hub reads these machines repeatedly. */
+  /** The machines that the hub reads repeatedly, because their last reading may be outdated although no event names them. */
   readonly rereads: RepeatedReadings;
-  /** The list of all machine ids that was requested from MAAS and is not used yet. */
+  /** The list of all machine ids that the hub has requested from MAAS and not used yet. */
   rollCall: RollCall | null;
   /** The time when the hub last requested the list of all machines or the list of all machine ids from MAAS. */
   calledAt: number;

@@ -47,8 +47,8 @@ export class RepeatedReadings {
   readonly #recorded = new Map<string, Series>();
 
   /**
-   * Takes the machines whose row in the database may be outdated, and begins a series of readings of each. A series that an earlier call of `record`
-   * began ends when a later call does not name its machine any more.
+   * Takes the machines whose row in the database may be outdated, and begins a series of readings of each machine. A series that an earlier call of
+   * `record` began ends when a later call does not name its machine any more.
    */
   record(toReread: readonly MachineToReread[]): void {
     const ids = new Set(toReread.map(({ systemId }) => systemId));

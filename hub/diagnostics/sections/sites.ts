@@ -28,7 +28,7 @@ const Site = z.strictObject({
   region_code: z.string(),
   status: z.string(),
   api_base_url: z.string(),
-  /** The secrets of the site that were written, by name; never their values. */
+  /** The names of the site's secrets that an operator has written; never the secrets' values. */
   credentials: z.strictObject({ maas_token: z.boolean(), power: z.boolean(), deploy_password: z.boolean() }),
   active_profiles: z.int(),
   /** The state of the watcher of the site; null if the site was never watched. */

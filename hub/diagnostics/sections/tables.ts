@@ -4,13 +4,15 @@ import { sql } from "../../db/orm.ts";
 import { iso } from "../rows.ts";
 import { databaseSection } from "../section.ts";
 
-/** The rows of a table are counted up to this number. For a larger table `estimated_rows` says roughly how many rows there are. */
+/**
+ * The limit up to which the section counts the rows of a database table. For a larger table `estimated_rows` says roughly how many rows there are.
+ */
 const MOST_COUNTED = 50_000;
 
 const Table = z.strictObject({
   table: z.string(),
   rows: z.int(),
-  /** True if the database table has more rows than were counted. */
+  /** True if the database table has more rows than the section has counted. */
   more: z.boolean(),
   estimated_rows: z.number(),
   dead_rows: z.number(),
