@@ -18,7 +18,7 @@ import { judgeGrant } from "./judge-grant.ts";
 import { lockBoth } from "./lock-both.ts";
 
 const EVERY_MS = 2_000;
-/** One query of the sweep finds at most this many allocations. */
+/** One query of the sweep of allocations returns at most this many allocations. */
 const AT_ONCE = 50;
 const BY_HUB = { actor: "muster", forced: false } as const;
 
@@ -29,10 +29,10 @@ export interface AllocationSweep {
   readonly atOnce?: number;
 }
 
-/** Handles one allocation. The result is 1 if the allocation has changed, and 0 if another hub was faster. */
+/** Continues one allocation. Returns 1 if this hub has changed the allocation, and 0 if another hub has already done so. */
 type Handle = (tx: Tx, id: AllocationId) => Promise<number>;
 
-/** The work of a sweep: each query, and what the sweep does with the allocations that the query finds. */
+/** The queries of the sweep of allocations, each with the function that continues an allocation which the query finds. */
 const WORK: readonly { readonly find: (db: Db, page: IdPage) => Promise<AllocationId[]>; readonly handle: Handle }[] = [
   { find: findSettledGrants, handle: settleGrant },
   { find: findHostsGone, handle: endOfGoneHost },
@@ -42,8 +42,8 @@ const WORK: readonly { readonly find: (db: Db, page: IdPage) => Promise<Allocati
 /**
  * Continues every allocation that needs no operator. The sweep judges the finished tasks of `granting` allocations, and ends allocations whose host
  * is gone. The sweep begins the turnover of allocations whose planned end has passed. The sweep decides from stored rows alone, so any hub may run
- * the sweep at any time, also after another hub was killed. Each allocation has its own transaction, so an allocation that cannot continue holds up
- * no other allocation. Returns the number of allocations that `sweepAllocations` has handled.
+ * the sweep at any time, also after another hub was killed. The sweep continues each allocation in its own transaction, so an allocation that cannot
+ * continue delays no other allocation. Returns the number of allocations that `sweepAllocations` has handled.
  */
 export async function sweepAllocations(sweep: AllocationSweep): Promise<number> {
   const { db, atOnce = AT_ONCE } = sweep;
@@ -60,8 +60,8 @@ export async function sweepAllocations(sweep: AllocationSweep): Promise<number> 
 }
 
 /**
- * Handles one allocation. If the allocation cannot continue, its row keeps the reason for an operator, and the next sweep tries again. If the hub
- * cannot store the reason either, `handleOne` throws, because then the database is at fault.
+ * Continues one allocation. If the allocation cannot continue, `handleOne` stores the reason for an operator in the allocation's row, and the next
+ * sweep tries again. If the hub cannot store the reason, `handleOne` throws, because the fault is in the database.
  */
 async function handleOne({ inTx, log }: AllocationSweep, id: AllocationId, handle: Handle): Promise<number> {
   try {
@@ -75,7 +75,10 @@ async function handleOne({ inTx, log }: AllocationSweep, id: AllocationId, handl
   }
 }
 
-/** The reason as an operator reads it. The message of an unexpected error may quote database rows, so only the hub's log contains the message. */
+/**
+ * Returns the reason, as an operator reads it, why an allocation cannot continue. The message of an unexpected error may quote database rows, so only
+ * the hub's log contains such a message.
+ */
 const problemOf = (error: unknown): string =>
   error instanceof ApiError
     ? error.message

@@ -14,7 +14,7 @@ export type Verb = (typeof VERBS)[number];
 
 /**
  * The effect of a verb on a workflow's row in a certain status. `already` means that the row is already in the state that the verb asks for, so a
- * repeated request changes nothing and gets the answer of the first request. `refused` means that the API answers 409.
+ * repeated request changes nothing and gets the same answer as the first request. `refused` means that the API answers 409.
  */
 export type Effect =
   | "already"

@@ -13,9 +13,9 @@ export interface Absence {
   /** The agent's last report of `agent.healthy`. */
   readonly health: Pick<NodeConditionRow, "status" | "reason" | "message"> | null;
   readonly enrolledAt: Date | null;
-  /** Connection attempts from the host's addresses or with its token, newest first. */
+  /** Connection attempts from the host's addresses or with the host's enrollment token, newest first. */
   readonly attempts: readonly Pick<ConnectionAttempt, "address" | "kind" | "detail" | "count" | "lastAt">[];
-  /** The host's own report to MAAS that its first boot failed; null if there is none. */
+  /** The host's own report to MAAS that the host's first boot failed; null if MAAS has no such report. */
   readonly maasSaw: string | null;
 }
 
@@ -34,8 +34,8 @@ type Cause =
 
 const MOST_LINES = 8;
 /**
- * The order of connection attempts with the same time. A refused token comes first, because a refusal says more about the cause than an answered
- * request.
+ * The order in which connection attempts of the same time count. A refused token comes first, because a refusal says more about the cause than an
+ * answered request.
  */
 const SAYS_MORE = [
   "enrollment_refused",
@@ -53,7 +53,7 @@ const CAUSE_OF = {
 
 /**
  * Finds the cause of the agent's absence. Of the host's connection attempts only the newest counts, because somebody may have corrected the fault of
- * an earlier one.
+ * an earlier attempt.
  */
 function causeOf({ connected, health, enrolledAt, attempts }: Absence): Cause {
   if (connected) {

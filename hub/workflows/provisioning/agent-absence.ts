@@ -44,7 +44,7 @@ async function readAbsence(context: ProvisionContext, maasSaw: string | null): P
     health: told.find((one) => one.type === "agent.healthy") ?? null,
     enrolledAt: await readEnrolledAt(db, nodeId, generation),
     // Connection attempts from before the stage was entered do not count, because an operator may have corrected their cause. A host that waits for
-    // the hub tries again within seconds.
+    // the hub tries to connect again within seconds.
     attempts: await listConnectionAttempts(db, { addresses, nodeId, since: enteredAt }),
     maasSaw,
   };

@@ -19,8 +19,8 @@ export function agentSession(context: ProvisionContext): Promise<AgentSession | 
 }
 
 /**
- * Waits for the agent, and meanwhile extends the life of its enrollment token. The host got the token at its first boot and cannot get a new one, so
- * the hub extends the same token, twice at most. The hub does not extend an enrollment token that is revoked or used.
+ * Waits for the agent, and meanwhile extends the life of its enrollment token. The host got its enrollment token at the first boot and cannot get a
+ * new token, so the hub extends this token, twice at most. The hub does not extend an enrollment token that is revoked or used.
  */
 export async function waitForAgent(context: ProvisionContext): Promise<Wait<ProvisionState>> {
   const { nodeId, generation } = provisioningOf(context);

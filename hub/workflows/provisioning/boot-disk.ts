@@ -6,8 +6,8 @@ export type BootDiskSearch =
   | { readonly kind: "missing" }
   | { readonly kind: "ambiguous"; readonly disks: readonly MaasBlockDevice[] }
   /**
-   * The kind `endless`: the profile's pattern takes far too long to match. The pattern `(a+)+$`, for example, backtracks through every way to split a
-   * text.
+   * The kind `endless` means that the profile's pattern for the boot disk takes far too long to match. The pattern `(a+)+$`, for example, backtracks
+   * through every way to split a text.
    */
   | { readonly kind: "endless" };
 

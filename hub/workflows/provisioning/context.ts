@@ -27,7 +27,7 @@ export interface ProvisionContext<Input = unknown, State extends ProvisionState 
   readonly site: MaasSite;
   readonly profile: MaasSiteProfile;
   readonly sku: Sku;
-  /** The workflow's name in messages, and as the owner of the status changes that it makes to the node (state model 3.3). */
+  /** The workflow's name in messages, and as the owner of the changes that the workflow makes to the node's status (state model 3.3). */
   readonly operation: "onboarding" | "reimage";
 }
 export type ProvisionStage<Name extends ProvisioningStage = ProvisioningStage> = Stage<
@@ -71,8 +71,8 @@ function missing({ operation }: Pick<ProvisionContext, "operation">, what: strin
 }
 
 /**
- * Checks, just before a call that cannot be undone, that this hub still holds the lease. A process that was paused for longer than its lease must not
- * act on an old observation. The check cannot exclude a pause of the process between the check and the call.
+ * Checks, just before a call that cannot be undone, that this hub still holds the lease on the workflow. A process that was paused for longer than
+ * its lease must not act on an old observation. The check cannot exclude a pause of the process between the check and the call.
  */
 export const mustStillHold = (context: ProvisionContext): Promise<void> => inFencedTx(context, async () => undefined);
 

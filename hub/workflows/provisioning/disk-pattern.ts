@@ -1,8 +1,8 @@
 import { createContext, Script } from "node:vm";
 
 /**
- * The time limit for matching a pattern, because the match blocks the whole hub process. An ordinary pattern takes microseconds, so the limit is long
- * enough even on a busy machine.
+ * The hub matches a pattern for at most this many milliseconds, because the match blocks the whole hub process. An ordinary pattern takes
+ * microseconds, so the limit is long enough even on a busy machine.
  */
 const SEARCH_WITHIN_MS = 1_000;
 const CONTEXT = createContext({ texts: [] as readonly (readonly string[])[], expression: /x/ });
@@ -17,7 +17,7 @@ export function holdPattern(texts: readonly (readonly string[])[], pattern: stri
   if (expression === null)
     return texts.map((of) => of.some((text) => text.toLowerCase().includes(pattern.toLowerCase())));
   try {
-    // Node can end a running match only if the match is a script in a VM context.
+    // Node.js can end a running match only if the match is a script in a VM context.
     Object.assign(CONTEXT, { texts, expression });
     return [...SEARCH.runInContext(CONTEXT, { timeout: SEARCH_WITHIN_MS })];
   } catch (error) {
@@ -35,8 +35,8 @@ function asExpression(pattern: string): RegExp | null {
 }
 
 /**
- * The length of the texts with which a pattern is tested is longer than the models and paths of disks. A pattern that matches such long texts in time
- * also matches disk names in time.
+ * The length of the texts with which the hub tests a pattern. The test texts are longer than the models and paths of disks. A pattern that the hub
+ * matches with these long texts in time also matches disk names in time.
  */
 const WORST_LENGTH = 128;
 /** Texts that match character classes such as `.`, `\w`, `\d` and `\s`, which a pattern need not contain literally. */
@@ -86,7 +86,7 @@ export function repeatedGroups(pattern: string): string[] {
 /**
  * True if the pattern has a repetition within a repetition, such as `(a+)+$` or `(a|a)*b`, for which a match may take practically for ever.
  * `isEndless` matches the pattern and its repeated groups with the texts that cause the most backtracking. If `isEndless` misses a pattern, the stage
- * that uses the pattern still has the same time limit.
+ * that uses the pattern still ends the match after `SEARCH_WITHIN_MS`.
  */
 export const isEndless = (pattern: string): boolean =>
   [pattern, ...repeatedGroups(pattern)].some((one) => holdPattern([worstTexts(one)], one) === null);

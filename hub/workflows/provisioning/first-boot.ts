@@ -22,8 +22,8 @@ export interface RenderedUserData {
 export const sha256Of = (text: string): string => createHash("sha256").update(text).digest("hex");
 
 /**
- * Renders a host's user-data from the given enrollment token and from values that it reads itself. Throws `user_data_invalid` if the composer refuses
- * the values.
+ * Renders a host's user-data from the given enrollment token and from values that `renderUserData` reads itself. Throws `user_data_invalid` if the
+ * composer of the user-data refuses a value.
  */
 export async function renderUserData(
   context: ProvisionContext,

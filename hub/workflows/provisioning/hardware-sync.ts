@@ -1,5 +1,6 @@
 /**
- * MAAS's data about a machine's hardware sync. The machine from a direct read and the machine from the watcher's observation both have these fields.
+ * MAAS's data about a machine's hardware sync. A machine that the hub has read from MAAS and the watcher's observation of a machine both have the
+ * fields of `SyncFacts`.
  */
 export interface SyncFacts {
   readonly enableHwSync: boolean | null;
@@ -12,7 +13,8 @@ const TOLERANCE = 1.5;
 
 /**
  * MAAS sets `last_sync` when the deploy ends, before any sync ran. Only a `last_sync` later than `baseline`, its value at the end of the deploy,
- * proves a sync. For a version of MAAS that does not show `enable_hw_sync` or the interval, a `last_sync` later than `baseline` is enough.
+ * proves a sync. For a version of MAAS that does not show `enable_hw_sync` or the interval, a `last_sync` later than `baseline` alone proves a
+ * healthy sync.
  */
 export function hardwareSyncIsHealthy(facts: SyncFacts, baseline: Date | null, now: Date): boolean {
   const { enableHwSync, lastSync, syncIntervalSeconds } = facts;

@@ -42,7 +42,8 @@ export async function isOurs(context: ProvisionContext, machine: Pick<MaasMachin
 }
 
 /**
- * Returns the verdict on the machine. `judgeMachine` asks MAAS for the present name of Muster's MAAS user only if the verdict depends on that name.
+ * Returns the verdict of the stage `at` on the machine. `judgeMachine` asks MAAS for the present name of Muster's MAAS user only if the verdict
+ * depends on that name.
  */
 export async function judgeMachine(at: Judging, context: ProvisionContext, machine: JudgedMachine): Promise<Judgement> {
   const [ours, others] = [judge(at, machine, true), judge(at, machine, false)];
@@ -79,7 +80,7 @@ export const watchedMachine = (
 /**
  * Checks the machine for stages that wait for the host and not for MAAS. If somebody released, broke, took or deleted the machine, the stage fails at
  * once and not at its deadline (decision M2). Returns null if the machine is still deployed by this workflow. If MAAS no longer has the machine,
- * `machine_vanished` is thrown.
+ * `machineTaken` throws `machine_vanished`.
  */
 export async function machineTaken(
   stage: "ensure_hardware_sync_configured" | "wait_for_hardware_sync_healthy" | "wait_for_agent_enrollment",

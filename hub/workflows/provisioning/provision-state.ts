@@ -15,9 +15,9 @@ const DeployFailure = z.object({
 export type DeployFailure = z.output<typeof DeployFailure>;
 
 /**
- * The facts that the provisioning stages read and write (lifecycle 4.5). Each workflow with the provisioning stages extends `ProvisionState`. The
- * parser drops facts that only earlier versions had. Each fact of the state is optional, because a newer hub continues rows that an older hub wrote
- * (decision W3).
+ * The facts that the provisioning stages read and write (lifecycle 4.5). The state of each workflow with the provisioning stages extends
+ * `ProvisionState`. The parser drops facts that only earlier versions had. Each fact of the state is optional, because a newer hub continues rows
+ * that an older hub wrote (decision W3).
  */
 export const ProvisionState = z.object({
   /** The name of Muster's MAAS user. A machine that Muster's user owns, and that the workflow meant to deploy, is the workflow's own. */
@@ -35,12 +35,12 @@ export const ProvisionState = z.object({
   generation: fact(z.number()),
   user_data_sha256: fact(z.string()),
   /**
-   * The generation for which the workflow was about to call deploy. Once `deploy_intent` is stored, a deploying machine of Muster's MAAS user is the
-   * workflow's own.
+   * The node's generation for which the workflow was about to ask MAAS for a deploy. Once `deploy_intent` is stored, a deploying machine of Muster's
+   * MAAS user is the workflow's own.
    */
   deploy_intent: fact(z.number()),
   awaits_deploy_place: fact(z.boolean()),
-  /** The generation for which the workflow has seen that MAAS started the deploy. */
+  /** The node's generation for which the workflow has seen that MAAS started the deploy. */
   deploy_started: fact(z.number()),
   deployed_at: fact(z.string()),
   deploy_ip_addresses: fact(z.array(z.string())),

@@ -14,8 +14,8 @@ import { waitForDeployed } from "./stages/wait-for-deployed.ts";
 import { waitForHardwareSyncHealthy } from "./stages/wait-for-hardware-sync-healthy.ts";
 
 /**
- * The stages from a Ready machine to an active node: one stage for each name, in the order of the names. A workflow that deploys a machine has the
- * provisioning stages as its last stages.
+ * The stages from a Ready machine to an active node: one stage for each name, in the order of the names. Each workflow that deploys a machine has all
+ * provisioning stages, in this order.
  */
 export const PROVISION_STAGES: ProvisionStages<typeof PROVISIONING_STAGES> = [
   configureStorage,
@@ -58,7 +58,10 @@ export const PROVISION_RESTART = {
   Record<"retry" | "resume", Readonly<Partial<Record<ProvisioningStage, ProvisioningStage>>>>
 >;
 
-/** The facts that count limited attempts to recover. The engine deletes these counters when an operator continues the workflow. */
+/**
+ * The facts that count how often the workflow has tried to recover by itself. The engine deletes these counters when an operator continues the
+ * workflow.
+ */
 export const PROVISION_COUNTERS = [
   "datasource_retries",
   "events_unread",

@@ -5,8 +5,8 @@ import { freshMachine, judgeMachine, waitForMachine } from "./machine.ts";
 import type { ProvisionState } from "./provision-state.ts";
 
 /**
- * The hub does not abort a deploy again within this time. After an abort, MAAS changes the machine's status only when it has powered the machine off
- * (maas 2.6).
+ * After the hub has asked MAAS to abort a deploy, the hub repeats the request only after this many seconds. After an abort, MAAS changes the
+ * machine's status only when it has powered the machine off (maas 2.6).
  */
 const ABORT_SHOWS_WITHIN_SECONDS = 120;
 
@@ -54,8 +54,8 @@ function abortIsUnderWay({ state, now }: ProvisionContext): boolean {
 }
 
 /**
- * A conflict means that the machine's status changed between the observation and the call, so the next step reads the machine again. Other errors of
- * the call are thrown, and the engine retries the stage.
+ * A conflict error means that the machine's status changed between the observation and the call to MAAS, so the next step reads the machine again.
+ * `acceptConflict` throws all other errors of the call, and the engine retries the stage.
  */
 async function acceptConflict(call: () => Promise<unknown>): Promise<void> {
   try {

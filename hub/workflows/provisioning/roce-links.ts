@@ -21,8 +21,8 @@ export const sameLink = (a: RoceLink, b: RoceLink): boolean =>
   a.interface === b.interface && a.ipAddress === b.ipAddress;
 
 /**
- * Decides which STATIC links of a machine are removed, and which belong to somebody else. `wanted` are the links of the host's RoCE rows. `ours` are
- * links that a RoCE row named before.
+ * Decides which STATIC links of a machine Muster removes, and which links belong to somebody else. `wanted` are the links of the host's RoCE rows.
+ * `ours` are links that a RoCE row named before.
  */
 export function planLinks(
   interfaces: readonly MaasInterface[],

@@ -26,9 +26,9 @@ const bmcsOf = ({ host }: Taker, { bmc }: FoundMachine): string[] => [
 
 /**
  * Reserves the machine for this workflow until the workflow ends. Throws `conflicting_candidates` if the machine belongs to another node or another
- * workflow holds it. Two sites may be the same MAAS region by mistake. A machine of another site therefore counts as the same machine if its system
- * id and BMC are the same. Two MAAS regions may use the same system id for different machines. If MAAS has no BMC address to compare, the same system
- * id means the same machine.
+ * workflow holds it. Two sites may be the same MAAS region by mistake. If a machine of another site has the same system id and BMC, `takeMachine`
+ * treats both machines as one. Two MAAS regions may use the same system id for different machines. If MAAS has no BMC address to compare, two
+ * machines with the same system id count as one.
  */
 export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): Promise<void> {
   const { systemId } = machine;

@@ -25,7 +25,7 @@ export const classifyDeployFailure: ProvisionStage<"classify_deploy_failure"> = 
     "Classifying the failed deploy",
   ),
   retry: UPSTREAM_RETRY,
-  // A classified deploy failure is not retried: the deploy has already failed, and a second classification would read the same events. The
+  // The engine does not retry a classified deploy failure: the deploy has already failed, and a second classification would read the same events. The
   // compensation of the deploy follows after the classification.
   overrides: { deploy_cloud_init_failure: { retry: "never" } },
   async run(context) {

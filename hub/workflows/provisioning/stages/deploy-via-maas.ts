@@ -25,9 +25,10 @@ import type { ProvisionState } from "../provision-state.ts";
 import { stepBackToReady } from "../release.ts";
 
 /**
- * Deploys the machine, never without an observation (lifecycle 4.10). The stage commits its intent to deploy before it calls MAAS. If the answer to
- * the deploy call is lost, the next run finds a deploying machine, and the intent shows that this workflow started the deploy. The stage also commits
- * the name of Muster's MAAS user before the deploy call. A rotation of the site's token may change this user at any time (lifecycle 3.5).
+ * Deploys the machine, and always observes the machine before the deploy call (lifecycle 4.10). The stage commits its intent to deploy before it
+ * calls MAAS. If the answer to the deploy call is lost, the next run finds a deploying machine, and the intent shows that this workflow started the
+ * deploy. The stage also commits the name of Muster's MAAS user before the deploy call, because a rotation of the site's token may change this user
+ * (lifecycle 3.5).
  */
 export const deployViaMaas: ProvisionStage<"deploy_via_maas"> = {
   name: "deploy_via_maas",
@@ -127,8 +128,8 @@ async function run(context: ProvisionContext): Promise<Outcome<ProvisionState>> 
 }
 
 /**
- * Takes one of the profile's deploy slots, its places for deploys at the same time, and commits the intent to deploy. When the host has its deploy
- * slot, the engine enters the stage again, so that the stage's timeout starts at this time.
+ * Takes one of the profile's deploy slots, which limit the number of deploys at the same time, and commits the intent to deploy. When the host has
+ * its deploy slot, the engine enters the stage again, so that the stage's timeout starts at this time.
  */
 async function prepare(context: ProvisionContext, generation: number): Promise<Outcome<ProvisionState>> {
   const { profile, workflowId } = context;

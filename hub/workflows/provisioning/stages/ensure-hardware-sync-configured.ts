@@ -78,8 +78,8 @@ const done = (taskId: TaskId): Done<ProvisionState> => ({
 });
 
 /**
- * The agent's task that rewrites the files of hardware sync counts if it succeeded since the stage was entered, even after the deadline. A task that
- * succeeded before the stage was entered does not count.
+ * The stage is done if the agent's task that rewrites the files of hardware sync succeeded since the stage was entered, even after the deadline. A
+ * task that succeeded before the stage was entered does not count.
  */
 async function seeded(context: ProvisionContext): Promise<Observation<ProvisionState>> {
   const { reseed_task_id: taskId } = context.state;
@@ -89,8 +89,8 @@ async function seeded(context: ProvisionContext): Promise<Observation<ProvisionS
 }
 
 /**
- * Each time the stage is entered, it queues a new agent task that rewrites the files of hardware sync. A task that failed before an operator
- * continued the workflow therefore does not count.
+ * Each time the workflow enters the stage, the stage queues a new agent task that rewrites the files of hardware sync. A task that failed before an
+ * operator continued the workflow does not count as the stage's task.
  */
 async function seed(context: ProvisionContext): Promise<Outcome<ProvisionState>> {
   const taskId = await enqueueReseed(context, `seed/${context.enteredAt.getTime()}/${context.attempt}`);

@@ -20,7 +20,7 @@ import { mustBeNoOtherNode } from "../take-machine.ts";
 
 /**
  * Creates the node, token and user-data of one provisioning attempt. The enrollment token is in the database and the user-data in the secret store,
- * so one transaction cannot write both. Each run therefore makes a new token and new user-data, and revokes the token of an interrupted run.
+ * so one transaction cannot write both. Each run of the stage makes a new token and new user-data, and revokes the token of an interrupted run.
  * `deploy_via_maas` compares the user-data's hash with the workflow's record before it sends the user-data to MAAS.
  */
 export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
