@@ -83,10 +83,10 @@ async function start(
     maas: siteClient(db, secrets, clients),
   };
   const agentUrl = agentUrlOf(config);
-  const allocationsDue = new WakeSignal();
+  const onTaskEnded = startTaskReaders(parts, closers);
   const hosts = await serveHosts({
     ...parts,
-    onTaskEnded: () => allocationsDue.raise(),
+    onTaskEnded,
     at: { host: config.agent.host, port: config.agent.port },
     agentUrl,
     agentPackageDir: config.agentPackageDir,
@@ -97,8 +97,6 @@ async function start(
   closers.push(() => hosts.close());
   const workflows = workflowsOf(onboardServices(parts, hosts.firstBoot));
   startLoops(parts, workflows, closers);
-  const allocations = startAllocationSweep({ db, inTx, due: allocationsDue, log: log.with({ part: "allocations" }) });
-  closers.push(() => allocations.close());
   const operators = await serveOperators({
     at: config.http,
     agentUrl,
@@ -124,6 +122,19 @@ async function start(
   log.info("hub started", { version: VERSION, hub_id: hubId, ...started });
   const listening = adminUrl(config, operators.port);
   process.stdout.write(`${JSON.stringify({ listening, ...started, pid: process.pid })}\n`);
+}
+
+/** Starts the sweeps that read the results of tasks. The returned function tells them that an agent has ended a task. */
+function startTaskReaders({ log, database: { db, inTx } }: Parts, closers: Closer[]): () => void {
+  const [allocationsDue, baselinesDue] = [new WakeSignal(), new WakeSignal()];
+  const allocations = startAllocationSweep({ db, inTx, due: allocationsDue, log: log.with({ part: "allocations" }) });
+  closers.push(() => allocations.close());
+  const baselines = startBaselineSweep({ inTx, due: baselinesDue, log: log.with({ part: "baselines" }) });
+  closers.push(() => baselines.close());
+  return () => {
+    allocationsDue.raise();
+    baselinesDue.raise();
+  };
 }
 
 const adminUrl = ({ http: { host, tls } }: Config, port: number): string =>
@@ -212,8 +223,6 @@ function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Close
     listens: () => parts.identity.isOpen,
   });
   closers.push(() => conditions.close());
-  const baselines = startBaselineSweep({ inTx, log: log.with({ part: "baselines" }) });
-  closers.push(() => baselines.close());
   const days = { records: config.retentionDays, history: config.historyDays };
   const retention = startRetention({ db, log: log.with({ part: "retention" }), days });
   closers.push(() => retention.close());

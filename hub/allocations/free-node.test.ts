@@ -39,7 +39,7 @@ const condition = (type: string) => ({
   expiresAt: null,
   stale: false,
 });
-const candidate = (node: Partial<Node> = {}, more: Partial<Candidate> = {}): Candidate => ({
+const candidate = (node: Partial<Node> = {}, more: Partial<Candidate["row"]> = {}): Candidate => ({
   row: {
     node: { ...NODE, ...node },
     session: null,
@@ -47,10 +47,11 @@ const candidate = (node: Partial<Node> = {}, more: Partial<Candidate> = {}): Can
     conditions: ["agent.connected", "agent.healthy", "os.booted"].map(condition),
     hostClosed: false,
     allocation: null,
+    hasBaseline: true,
+    policy: null,
+    ...more,
   },
   heldBy: null,
-  policy: null,
-  ...more,
 });
 const kinds = (one: Candidate, root = false) => obstaclesToAllocation(one, root).map(({ kind }) => kind);
 
@@ -62,13 +63,23 @@ describe("what keeps a node from an allocation", () => {
   it("is first its tenant, then the operation that holds it, then everything else", () => {
     const { row } = candidate({ status: "offline", cordonReason: "checked" });
     const taken = { ...row, allocation: { id, nodeId, tenant: "acme", status: "active" as const } };
-    expect(kinds({ row: taken, heldBy, policy: null }, true)).toEqual([
+    expect(kinds({ row: taken, heldBy }, true)).toEqual([
       "allocated",
       "held_by_operation",
       "offline",
       "cordoned",
       "root_not_allowed",
     ]);
+  });
+
+  it("is a missing baseline if a soft reset would clean the node", () => {
+    const policy = { turnoverMode: "soft_reset", softResetAfterRoot: false } as const;
+    const bare = { hasBaseline: false };
+    expect(kinds(candidate({}, { ...bare, policy }))).toEqual(["no_baseline"]);
+    expect(kinds(candidate({}, { ...bare, policy }), true)).toEqual([]);
+    expect(kinds(candidate({}, { ...bare, policy: { ...policy, turnoverMode: "reimage" } }))).toEqual([]);
+    expect(kinds(candidate({ onboardingMode: "manual" }, bare))).toEqual(["no_baseline"]);
+    expect(kinds(candidate({ status: "offline" }, bare))).toEqual(["offline"]);
   });
 
   it("is root only if nothing can clean the node after a tenant with root", () => {

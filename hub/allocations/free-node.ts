@@ -1,33 +1,32 @@
 import { ApiError } from "../../shared/api/errors.ts";
 import type { NodeId, SiteId, WorkflowId } from "../../shared/ids.ts";
 import { lockAnyFreeNode } from "../db/queries/free-nodes.ts";
-import { type TurnoverPolicy, turnoverPolicies } from "../db/queries/node-profiles.ts";
 import { listNodeRows, type NodeRow } from "../db/queries/node-reads.ts";
 import { lockNode } from "../db/queries/nodes.ts";
 import { operationsOfNodes } from "../db/queries/workflow-subjects.ts";
 import type { Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { type Obstacle, obstaclesOf } from "../node/schedulable.ts";
-import { mayGrantRoot } from "../node/turnover-mode.ts";
+import { lacksBaseline, mayGrantRoot } from "../node/turnover-mode.ts";
 
 /** A node with all facts that decide whether Muster can allocate the node. */
 export interface Candidate {
   readonly row: NodeRow;
   readonly heldBy: WorkflowId | null;
-  /** How the node's profile wants the node cleaned after its tenant, or null for a node without a profile. */
-  readonly policy: TurnoverPolicy | null;
 }
 
 /**
  * All reasons why a node cannot be allocated now, the most important one first. An empty list means that the node is free. A tenant with root is
  * allowed only on a node that can be reimaged after the tenant, or whose profile allows a soft reset after root (decision C4).
  */
-export function obstaclesToAllocation({ row, heldBy, policy }: Candidate, root: boolean): Obstacle[] {
-  const { node, hostClosed, allocation, conditions } = row;
-  const found = obstaclesOf({ ...node, hostClosed, tenant: allocation?.tenant ?? null }, conditions);
+export function obstaclesToAllocation({ row, heldBy }: Candidate, root: boolean): Obstacle[] {
+  const { node, hostClosed, allocation, conditions, policy, hasBaseline } = row;
+  const turnover = { grantsRoot: root, onboardingMode: node.onboardingMode, policy };
+  const facts = { hostClosed, tenant: allocation?.tenant ?? null, lacksBaseline: lacksBaseline(turnover, hasBaseline) };
+  const found = obstaclesOf({ ...node, ...facts }, conditions);
   const rank = ({ kind }: Obstacle): number => (kind === "allocated" ? 0 : kind === "held_by_operation" ? 1 : 2);
   if (heldBy !== null) found.push({ kind: "held_by_operation", text: `decommission ${heldBy} holds it` });
-  if (root && !mayGrantRoot({ onboardingMode: node.onboardingMode, policy }))
+  if (root && !mayGrantRoot(turnover))
     found.push({
       kind: "root_not_allowed",
       text: "only a node that MAAS can deploy again gets a tenant with root, and its host was installed by hand: ask without root",
@@ -45,12 +44,7 @@ export async function readCandidates(
   const rows = await listNodeRows(tx, filter, page);
   const ids = rows.map(({ node }) => node.id);
   const held = await operationsOfNodes(tx, ids);
-  const policies = await turnoverPolicies(tx, ids);
-  return rows.map((row) => ({
-    row,
-    heldBy: held.get(row.node.id) ?? null,
-    policy: policies.get(row.node.id) ?? null,
-  }));
+  return rows.map((row) => ({ row, heldBy: held.get(row.node.id) ?? null }));
 }
 
 export interface WantedNode {

@@ -13,6 +13,7 @@ import { readTask } from "../db/queries/task-reads.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
 import { beginEnding, moveAllocation } from "../node/allocation-moves.ts";
 import type { WakeSignal } from "../timing/wake-signal.ts";
+import { wheneverDue } from "../timing/whenever-due.ts";
 import { continueEnding } from "./end-allocation.ts";
 import { judgeGrant } from "./judge-grant.ts";
 import { lockBoth } from "./lock-both.ts";
@@ -113,25 +114,14 @@ async function endDue(tx: Tx, id: AllocationId): Promise<number> {
 }
 
 /** Runs the sweep of allocations every two seconds, and at once when `due` is raised, for example because an agent has ended a task. */
-export function startAllocationSweep(
-  options: AllocationSweep & { readonly due: WakeSignal; readonly everyMs?: number },
-): { close(): Promise<void> } {
-  const { due, log, everyMs = EVERY_MS } = options;
-  let closing = false;
-  const loop = async (): Promise<void> => {
-    while (!closing) {
-      await sweepAllocations(options).catch((error: unknown) =>
-        log.warn("the sweep of allocations failed; the next sweep tries again", { error }),
-      );
-      if (!closing) await due.wait(everyMs);
-    }
-  };
-  const done = loop();
-  return {
-    close: async () => {
-      closing = true;
-      due.raise();
-      await done;
-    },
-  };
-}
+export const startAllocationSweep = ({
+  everyMs = EVERY_MS,
+  ...options
+}: AllocationSweep & { readonly due: WakeSignal; readonly everyMs?: number }): { close(): Promise<void> } =>
+  wheneverDue({
+    due: options.due,
+    everyMs,
+    turn: () => sweepAllocations(options),
+    log: options.log,
+    failed: "the sweep of allocations failed; the next sweep tries again",
+  });

@@ -1,21 +1,30 @@
 import type { Log } from "../../shared/log.ts";
 import type { InTx } from "../db/tx.ts";
-import { periodically } from "../timing/periodically.ts";
-import { sweepBaselines } from "./baseline.ts";
+import type { WakeSignal } from "../timing/wake-signal.ts";
+import { wheneverDue } from "../timing/whenever-due.ts";
+import { AT_ONCE, sweepBaselines } from "./baseline.ts";
 
 const EVERY_MS = 15_000;
+
+export interface BaselineSweep {
+  readonly inTx: InTx;
+  readonly log: Log;
+  /** Raised when an agent has ended a task, because a node without a baseline takes no work. */
+  readonly due: WakeSignal;
+}
 
 /**
  * Orders a baseline, which is a snapshot of a clean host, for each generation of a node without a baseline (architecture 14.4). Every hub runs the
  * sweep. Database rows say which baselines are missing, so a killed hub loses nothing.
  */
-export function startBaselineSweep({ inTx, log }: { readonly inTx: InTx; readonly log: Log }): {
-  close(): Promise<void>;
-} {
+export function startBaselineSweep({ inTx, log, due }: BaselineSweep): { close(): Promise<void> } {
   const turn = async (): Promise<void> => {
-    const done = await inTx((tx) => sweepBaselines(tx));
-    if (done.ordered + done.taken + done.refused > 0) log.info("baselines of nodes", done);
-    if (done.refused > 0) log.warn("baselines of nodes were refused", { count: done.refused });
+    for (;;) {
+      const done = await inTx((tx) => sweepBaselines(tx));
+      if (done.ordered + done.taken + done.refused > 0) log.info("baselines of nodes", done);
+      if (done.refused > 0) log.warn("baselines of nodes were refused", { count: done.refused });
+      if (Math.max(done.ordered, done.taken + done.refused) < AT_ONCE) return;
+    }
   };
-  return periodically({ everyMs: EVERY_MS, turn, log, failed: "the sweep for baselines failed" });
+  return wheneverDue({ due, everyMs: EVERY_MS, turn, log, failed: "the sweep for baselines failed" });
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { ApiError } from "../../shared/api/errors.ts";
+import type { NodeId } from "../../shared/ids.ts";
 import { validateClean } from "../../shared/tasks/validate-clean.ts";
 import {
   lockBaselineResults,
@@ -15,7 +16,7 @@ import type { Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
 /** One transaction handles at most this many baselines, because the snapshot in a baseline has up to 320 KiB. */
-const AT_ONCE = 20;
+export const AT_ONCE = 20;
 /** After the task that takes a baseline has failed, the hub queues another task after this many seconds. */
 const AGAIN_AFTER_SECONDS = 3_600;
 /** A task that takes a baseline expires after this many seconds, and the hub later queues another task. */
@@ -38,6 +39,14 @@ async function orderBaseline(
     deadlineSeconds: DEADLINE_SECONDS,
   });
   await requestBaselineRow(tx, { nodeId, generation, taskId: task.id, ...request });
+}
+
+/**
+ * Orders the baseline of one node if the node lacks it: when the node comes into service, and when its tenancy ends with a new system. The sweep
+ * would order it later.
+ */
+export async function orderFirstBaseline(tx: Tx, id: NodeId): Promise<void> {
+  for (const node of await lockNodesWithoutBaseline(tx, 1, id)) await orderBaseline(tx, node, BY_HUB);
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { ReadinessSignal } from "../../shared/readiness.ts";
 import type { Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
+import { orderFirstBaseline } from "./baseline.ts";
 import { moveNode } from "./move-node.ts";
 
 /**
@@ -24,4 +25,5 @@ export async function admitManualNode(tx: Tx, node: Node, signal: ReadinessSigna
   if (!healthy || unfinished) return;
   const move = { from: "enrolling", to: "active", owner: "onboarding" } as const;
   await moveNode(tx, node.id, move, "The host of manual mode is enrolled, connected and healthy");
+  await orderFirstBaseline(tx, node.id);
 }

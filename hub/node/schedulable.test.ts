@@ -9,6 +9,7 @@ const NODE: SchedulingFacts = {
   generation: 2,
   hostClosed: false,
   tenant: null,
+  lacksBaseline: false,
 };
 const condition = (type: string, more: Partial<ConditionFacts> = {}): ConditionFacts => ({
   type,
@@ -46,6 +47,12 @@ describe("a node is schedulable", () => {
     ],
     ["cordoned", { cordonReason: "soft reset" }, GOOD, "cordoned: soft reset"],
     ["allocated", { tenant: "acme" }, GOOD, "allocated to acme"],
+    [
+      "without a baseline",
+      { lacksBaseline: true },
+      GOOD,
+      "it has no residue baseline, so no soft reset could show that the host is clean after a tenant. The hub takes one while the agent is connected: look at get-node-baseline. For a node that already had a tenant, use take-node-baseline or reimage it",
+    ],
     [
       "silent on its health",
       {},

@@ -9,6 +9,8 @@ export interface SchedulingFacts {
   readonly hostClosed: boolean;
   /** The tenant of the node's open allocation. `tenant` is null if the node has no open allocation. */
   readonly tenant: string | null;
+  /** True if a soft reset would clean the node after a tenant, and the node has no residue baseline to compare the host with. */
+  readonly lacksBaseline: boolean;
 }
 export interface ConditionFacts {
   readonly type: string;
@@ -57,8 +59,12 @@ export function obstaclesOf(node: SchedulingFacts, conditions: readonly Conditio
     const text = barredBy(type, bars, said, node.generation);
     if (text !== null) found.push({ kind: `without_${type}`, text });
   }
+  if (node.status === "active" && node.lacksBaseline) found.push({ kind: "no_baseline", text: NO_BASELINE });
   return found;
 }
+
+const NO_BASELINE =
+  "it has no residue baseline, so no soft reset could show that the host is clean after a tenant. The hub takes one while the agent is connected: look at get-node-baseline. For a node that already had a tenant, use take-node-baseline or reimage it";
 
 /**
  * The reason why a condition keeps work off a node of this generation; null if the condition allows work. A condition of an earlier generation counts

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { TurnoverPolicy } from "../db/queries/node-profiles.ts";
-import { mayGrantRoot, turnoverMode } from "./turnover-mode.ts";
+import { lacksBaseline, mayGrantRoot, turnoverMode } from "./turnover-mode.ts";
 
 const SOFT: TurnoverPolicy = { turnoverMode: "soft_reset", softResetAfterRoot: false };
 const SOFT_AFTER_ROOT: TurnoverPolicy = { turnoverMode: "soft_reset", softResetAfterRoot: true };
@@ -23,6 +23,8 @@ describe("the mode of a turnover", () => {
     ["manual", null, true, "soft_reset"],
   ] as const)("on a host of %s with %j and root %s is %s", (onboardingMode, policy, grantsRoot, mode) => {
     expect(turnoverMode({ onboardingMode, policy, grantsRoot })).toBe(mode);
+    expect(lacksBaseline({ onboardingMode, policy, grantsRoot }, false)).toBe(mode === "soft_reset");
+    expect(lacksBaseline({ onboardingMode, policy, grantsRoot }, true)).toBe(false);
   });
 
   it.each([

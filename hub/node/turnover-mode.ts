@@ -19,6 +19,10 @@ export function turnoverMode({ grantsRoot, onboardingMode, policy }: TurnoverFac
   return policy.turnoverMode;
 }
 
+/** True if a soft reset would clean the node after its tenant and has no baseline to compare the host with (architecture 14.4). */
+export const lacksBaseline = (facts: TurnoverFacts, hasBaseline: boolean): boolean =>
+  !hasBaseline && turnoverMode(facts) === "soft_reset";
+
 /** True if a tenant with root may get the node: the node can be reimaged afterwards, or its profile allows a soft reset after root. */
 export const mayGrantRoot = (facts: Omit<TurnoverFacts, "grantsRoot">): boolean =>
   facts.policy?.softResetAfterRoot === true || turnoverMode({ ...facts, grantsRoot: true }) === "reimage";

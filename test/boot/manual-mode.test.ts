@@ -42,7 +42,14 @@ it("the manual command brings a host into service, and explains each failure", a
   await until("the node is active", async () =>
     (await world.api.node(made.node_id)).status === "active" ? true : undefined,
   );
-  const node = await world.api.node(made.node_id);
+  const node = await until(
+    "the node to take work, after the agent has reported the baseline",
+    async () => {
+      const now = await world.api.node(made.node_id);
+      return now.schedulable ? now : undefined;
+    },
+    { timeoutMs: 300_000, everyMs: 500 },
+  );
   expect(node).toMatchObject({ onboarding_mode: "manual", site_id: null, unschedulable_reasons: [] });
 
   // A second run of the manual bootstrap command reports that its token is used.

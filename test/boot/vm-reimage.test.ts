@@ -99,7 +99,15 @@ describe("the second system, with a profile that allows erasing", () => {
     const end = await world.ended(id, BOOT_MS);
     expect(end.status, `${end.error_message}\n${host.console().slice(-4000)}`).toBe("completed");
     expect(end.node_id).toBe(nodeId);
-    expect(await world.api.node(nodeId)).toMatchObject({ status: "active", schedulable: true, generation: 2 });
+    const now = await until(
+      "the agent of the new system to report the baseline",
+      async () => {
+        const node = await world.api.node(nodeId);
+        return node.schedulable ? node : undefined;
+      },
+      { timeoutMs: BOOT_MS, everyMs: 1_000 },
+    );
+    expect(now).toMatchObject({ status: "active", generation: 2 });
     expect(world.maas.sim.region.state.counters[end.maas_system_id ?? ""]).toMatchObject({ deploy: 2, boot: 2 });
     machineIds.push(await host.shell("cat /etc/machine-id"));
     expect(new Set(machineIds).size).toBe(2);

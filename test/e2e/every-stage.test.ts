@@ -53,7 +53,10 @@ describe("one host from its BMC's address to active", () => {
         .sort(),
     ).toEqual(["classify_deploy_failure", "recover_for_datasource_retry"]);
 
-    const node = await rig.api.node(created.node_id);
+    const node = await until("the agent has reported the baseline", async () => {
+      const now = await rig.api.node(created.node_id);
+      return now.schedulable ? now : undefined;
+    });
     expect(node).toMatchObject({ status: "active", schedulable: true, hostname: host.hostname, gpus_total: 8 });
     expect(node.inventory).not.toBeNull();
     const conditions = Object.fromEntries(node.conditions.map((condition) => [condition.type, condition.status]));

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { eq, sql } from "../../hub/db/orm.ts";
-import { nodeConditions, nodeOnboardings, nodes, tasks, workflows } from "../../hub/db/schema/index.ts";
+import { nodeBaselines, nodeConditions, nodeOnboardings, nodes, tasks, workflows } from "../../hub/db/schema/index.ts";
 import type { Tx } from "../../hub/db/tx.ts";
-import { type NodeId, type ProfileId, type SiteId, type TaskId, WorkflowId } from "../../shared/ids.ts";
+import { type NodeId, type ProfileId, type SiteId, TaskId, WorkflowId } from "../../shared/ids.ts";
+import { EMPTY_SNAPSHOT } from "./agent-results.ts";
 import { addNodeInService } from "./site-nodes.ts";
 
 /** A valid public key. Nobody has its private key. */
@@ -12,8 +13,19 @@ export const SSH_KEY =
 /** The conditions without which no work may be placed on a node. */
 const NEEDED = ["agent.connected", "agent.healthy", "os.booted"] as const;
 
-/** Reports all conditions of the node that scheduling needs as True, as its agent would. */
+/** Writes the baseline of the node's generation, as the agent of a clean host reports it. */
+export async function writeBaseline(tx: Tx, nodeId: NodeId): Promise<void> {
+  const taken = { requestedBy: "hub", reason: "a test", snapshot: EMPTY_SNAPSHOT, takenAt: new Date(), bootId: "boot" };
+  const taskId = TaskId.parse(randomUUID());
+  await tx
+    .insert(nodeBaselines)
+    .values({ nodeId, generation: sql`(select generation from nodes where id = ${nodeId})`, taskId, ...taken })
+    .onConflictDoNothing();
+}
+
+/** Writes everything that scheduling needs to know of the node: its baseline, and all conditions as True, as its agent would report them. */
 export async function makeSchedulable(tx: Tx, nodeId: NodeId): Promise<void> {
+  await writeBaseline(tx, nodeId);
   await tx.insert(nodeConditions).values(
     NEEDED.map((type) => ({
       nodeId,

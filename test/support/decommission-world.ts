@@ -2,12 +2,13 @@ import { randomUUID } from "node:crypto";
 import { and, eq, inArray, sql } from "../../hub/db/orm.ts";
 import { readDecommissionRows } from "../../hub/db/queries/decommissions.ts";
 import { waitKey, wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
-import { agentSessions, nodeBaselines, type Task, tasks } from "../../hub/db/schema/index.ts";
+import { agentSessions, type Task, tasks } from "../../hub/db/schema/index.ts";
 import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
 import { startDecommission } from "../../hub/workflows/decommission/start-decommission.ts";
-import { type NodeId, TaskId, type WorkflowId } from "../../shared/ids.ts";
+import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { DecommissionMode } from "../../shared/workflow-status.ts";
-import { EMPTY_SNAPSHOT, resultOnCleanHost } from "./agent-results.ts";
+import { resultOnCleanHost } from "./agent-results.ts";
+import { writeBaseline } from "./allocatable-node.ts";
 import { nodeInService } from "./node-in-service.ts";
 import type { OnboardingRig } from "./onboarding-rig.ts";
 import { certify } from "./signing-agent.ts";
@@ -45,16 +46,9 @@ export async function decommission(
 
 /** Writes the baseline of a node in service, as the agent of a clean host reports it, and a certificate with which the agent can sign. */
 export async function recordBaseline(rig: OnboardingRig, nodeId: NodeId): Promise<void> {
-  await rig.services.inTx((tx) => certify(tx, nodeId));
-  await rig.services.db.insert(nodeBaselines).values({
-    nodeId,
-    generation: 0,
-    taskId: TaskId.parse(randomUUID()),
-    requestedBy: "hub",
-    reason: "a test",
-    snapshot: EMPTY_SNAPSHOT,
-    takenAt: new Date(),
-    bootId: "boot",
+  await rig.services.inTx(async (tx) => {
+    await certify(tx, nodeId);
+    await writeBaseline(tx, nodeId);
   });
 }
 

@@ -69,13 +69,18 @@ const tenancyOf = sql`select 1 from allocations a where a.node_id = n.id and (a.
 
 /**
  * Returns active nodes with a connected agent that have no baseline of their generation, and whose present system never had a tenant.
- * `lockNodesWithoutBaseline` locks the rows of the nodes that it returns, and leaves out nodes that another hub has locked.
+ * `lockNodesWithoutBaseline` locks the rows of the nodes that it returns, and leaves out nodes that another hub has locked. With `only` it
+ * looks at one node.
  */
-export async function lockNodesWithoutBaseline(tx: Tx, limit: number): Promise<{ id: NodeId; generation: number }[]> {
+export async function lockNodesWithoutBaseline(
+  tx: Tx,
+  limit: number,
+  only: NodeId | null = null,
+): Promise<{ id: NodeId; generation: number }[]> {
   const { rows } = await tx.execute<{ id: NodeId; generation: number }>(sql`
     select n.id, n.generation from nodes n
     join agent_sessions s on s.node_id = n.id and s.state = 'open' and s.generation = n.generation
-    where n.status = 'active'
+    where n.status = 'active' and (${only}::uuid is null or n.id = ${only}::uuid)
       and not exists (select 1 from node_baselines b where b.node_id = n.id and b.generation = n.generation)
       and not exists (${tenancyOf})
     order by n.id limit ${limit} for update of n skip locked`);

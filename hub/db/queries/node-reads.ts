@@ -8,6 +8,7 @@ import {
   maasMachines,
   type Node,
   type NodeEventRow,
+  nodeBaselines,
   nodeEvents,
   nodeInventories,
   nodeMaasState,
@@ -17,6 +18,7 @@ import type { Db, Tx } from "../tx.ts";
 import { type OpenAllocation, openAllocationsOf } from "./allocations.ts";
 import { closedHosts } from "./closed-hosts.ts";
 import { type ConditionNow, listConditions, readConditionFacts } from "./node-conditions.ts";
+import { type TurnoverPolicy, turnoverPolicies } from "./node-profiles.ts";
 
 /** A node with the facts that a list of nodes shows. */
 export interface NodeRow {
@@ -27,11 +29,15 @@ export interface NodeRow {
   readonly hostClosed: boolean;
   /** The node's open allocation, or null if the node has none. */
   readonly allocation: OpenAllocation | null;
+  /** True if the hub has the residue snapshot of the node's present generation (architecture 14.4). */
+  readonly hasBaseline: boolean;
+  /** How the node's profile wants the node cleaned after a tenant, or null for a node without a profile. */
+  readonly policy: TurnoverPolicy | null;
 }
 
 const EVENTS_SHOWN = 50;
 
-/** Lists nodes, ordered by hostname, then id. `listNodeRows` needs four SQL statements for any length of the page. */
+/** Lists nodes, ordered by hostname, then id. `listNodeRows` needs five SQL statements for any length of the page. */
 export async function listNodeRows(
   db: Db | Tx,
   filter: {
@@ -53,10 +59,12 @@ export async function listNodeRows(
       node: nodes,
       session: { agentVersion: agentSessions.agentVersion },
       maasSystemId: nodeMaasState.maasSystemId,
+      hasBaseline: sql<boolean>`${nodeBaselines.snapshot} is not null`,
     })
     .from(nodes)
     .leftJoin(agentSessions, eq(agentSessions.nodeId, nodes.id))
     .leftJoin(nodeMaasState, eq(nodeMaasState.nodeId, nodes.id))
+    .leftJoin(nodeBaselines, and(eq(nodeBaselines.nodeId, nodes.id), eq(nodeBaselines.generation, nodes.generation)))
     .where(
       and(
         filter.status === undefined ? undefined : eq(nodes.status, filter.status),
@@ -78,10 +86,12 @@ export async function listNodeRows(
   const conditions = await readConditionFacts(db, ids);
   const closed = await closedHosts(db, ids);
   const allocations = await openAllocationsOf(db, ids);
+  const policies = await turnoverPolicies(db, ids);
   return rows.map((row) => ({
     ...row,
     hostClosed: closed.has(row.node.id),
     allocation: allocations.get(row.node.id) ?? null,
+    policy: policies.get(row.node.id) ?? null,
     conditions: conditions.filter((condition) => condition.nodeId === row.node.id),
   }));
 }

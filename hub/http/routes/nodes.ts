@@ -18,6 +18,7 @@ import { cancelTask, enqueueTask } from "../../db/queries/tasks.ts";
 import type { Task as TaskRow } from "../../db/schema/index.ts";
 import type { Db } from "../../db/tx.ts";
 import { schedulability } from "../../node/schedulable.ts";
+import { lacksBaseline } from "../../node/turnover-mode.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { toBaselineState } from "./baseline-rows.ts";
@@ -29,8 +30,15 @@ const path = "/api/v1/admin/nodes";
 const CHECK_DEADLINE_SECONDS = 300;
 
 function toSummary(row: NodeRow): z.input<typeof NodeSummary> {
-  const { node, session, maasSystemId, conditions, hostClosed, allocation } = row;
-  const facts = { ...node, hostClosed, tenant: allocation?.tenant ?? null };
+  const { node, session, maasSystemId, conditions, hostClosed, allocation, policy, hasBaseline } = row;
+  // A tenant with root may need a reimage instead, and then also gets a node without a baseline.
+  const turnover = { grantsRoot: false, onboardingMode: node.onboardingMode, policy };
+  const facts = {
+    ...node,
+    hostClosed,
+    tenant: allocation?.tenant ?? null,
+    lacksBaseline: lacksBaseline(turnover, hasBaseline),
+  };
   const { schedulable, reasons } = schedulability(facts, conditions);
   return {
     id: node.id,

@@ -11,6 +11,7 @@ import { hasTaskOf } from "../../db/queries/task-reads.ts";
 import { isTerminal } from "../../db/queries/workflows.ts";
 import type { Node, NodeDecommission, Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
+import { orderFirstBaseline } from "../../node/baseline.ts";
 import { deleteNode, leaveCleaning, leaveDraining, leaveReimage, leaveRemoving } from "../../node/lifecycle.ts";
 import { ending } from "../engine/ending.ts";
 import { defineWorkflow, type Workflow, type WorkflowHooks } from "../engine/workflow.ts";
@@ -112,8 +113,9 @@ async function settleNode(
   { decommission, node }: { decommission: NodeDecommission; node: Node },
 ): Promise<void> {
   if (status === "completed" || status === "reconciled") {
-    if (KEEPS_STATUS[decommission.mode]) await endTenancy(tx, node.id, row.id, row.kind);
-    return;
+    if (!KEEPS_STATUS[decommission.mode]) return;
+    await endTenancy(tx, node.id, row.id, row.kind);
+    return orderFirstBaseline(tx, node.id);
   }
   const { nodeId } = decommission;
   if (isTerminal(status)) {

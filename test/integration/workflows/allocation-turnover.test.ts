@@ -7,7 +7,14 @@ import { and, eq, inArray, sql } from "../../../hub/db/orm.ts";
 import { readAllocation } from "../../../hub/db/queries/allocations.ts";
 import { waitKey, wakeWorkflows } from "../../../hub/db/queries/workflow-wakes.ts";
 import { readWorkflow } from "../../../hub/db/queries/workflows.ts";
-import { domainEvents, nodeDecommissions, nodes, sanitizationRecords, tasks } from "../../../hub/db/schema/index.ts";
+import {
+  domainEvents,
+  nodeBaselines,
+  nodeDecommissions,
+  nodes,
+  sanitizationRecords,
+  tasks,
+} from "../../../hub/db/schema/index.ts";
 import { applyVerb } from "../../../hub/workflows/engine/apply-verb.ts";
 import type { WorkflowRunner } from "../../../hub/workflows/engine/runner.ts";
 import { workflowsOf } from "../../../hub/workflows/registry.ts";
@@ -179,10 +186,17 @@ describe("a thing that a tenant left on the host", () => {
     expect(await nodeNow()).toMatchObject({ status: "active", quarantinedBy: null, cordonReason: null });
   });
 
-  it("counts as left if the node has no baseline to compare with", async () => {
+  it("counts as left if the node has lost its baseline, and a node without a baseline gets no tenant", async () => {
     const nodeId = await nodeInService(rig, "turn-6");
     await rig.services.inTx((tx) => makeSchedulable(tx, nodeId));
     const id = await allocate(nodeId);
+    const other = await nodeInService(rig, "turn-7");
+    await rig.services.inTx((tx) => makeSchedulable(tx, other));
+    await db().delete(nodeBaselines);
+    await expect(allocate(other)).rejects.toMatchObject({
+      code: "node_not_schedulable",
+      message: expect.stringContaining("it has no residue baseline"),
+    });
     await release(id);
     const failed = await until("the turnover has failed", async () => {
       await playAgent(nodeId);

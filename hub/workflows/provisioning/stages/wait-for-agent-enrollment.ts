@@ -3,6 +3,7 @@ import { conditionHolds, readConditions } from "../../../db/queries/node-conditi
 import { setNodeHost } from "../../../db/queries/nodes.ts";
 import { waitKey } from "../../../db/queries/workflow-wakes.ts";
 import type { Tx } from "../../../db/tx.ts";
+import { orderFirstBaseline } from "../../../node/baseline.ts";
 import { moveNode } from "../../../node/move-node.ts";
 import { SECRET_PATHS } from "../../../secrets/port.ts";
 import type { Done, Failed, Observation, Wait } from "../../engine/stage.ts";
@@ -100,7 +101,7 @@ async function activate(tx: Tx, context: ProvisionContext): Promise<void> {
     move,
     `The ${context.operation} completed: deployed, syncing, agent healthy`,
   );
-  if (moved.moved || moved.actual === "active") return;
+  if (moved.moved || moved.actual === "active") return orderFirstBaseline(tx, nodeId);
   const message = `Node ${context.host.hostname} is ${moved.actual ?? "gone"} instead of enrolling, so it was not made active. Find out who changed the node's status and why, then rerun.`;
   throw new StageFailure(
     failure("state_ambiguity", "node_state_conflict", message, { node_id: nodeId, node_status: moved.actual }),
