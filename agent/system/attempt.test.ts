@@ -54,6 +54,18 @@ describe("an attempt to run a tool", () => {
     expect(ran).toMatchObject({ kind: "ended", stderr: expect.stringContaining("The tool wrote more than") });
   });
 
+  it("ends a tool that writes errors without end, and keeps their last characters", async () => {
+    tool("yes error >&2");
+    const ran = await host.system.attempt("tool", [], PATIENT);
+    expect(ran).toMatchObject({
+      kind: "ended",
+      stderr: expect.stringMatching(/^The tool wrote more than .*error\n$/s),
+    });
+    tool('head -c 9000 /dev/zero | tr "\\0" x >&2; echo the end >&2; exit 3');
+    const short = await host.system.attempt("tool", [], PATIENT);
+    expect(short).toMatchObject({ kind: "ended", exitCode: 3, stderr: `${"x".repeat(4_000 - 8)}the end\n` });
+  });
+
   it("ends a tool that ignores SIGTERM, and tells where it waited", async () => {
     tool("trap '' TERM; exec sleep 1000");
     const ran = await host.system.attempt("tool", [], HASTY);

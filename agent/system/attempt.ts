@@ -30,6 +30,8 @@ const GRACE_MS = 5_000;
 /** The agent ends a tool that writes more than MOST_OUTPUT bytes, so that a broken tool does not fill the host's memory. */
 const MOST_OUTPUT = 16_000_000;
 const MOST_STDERR = 4_000;
+/** A character has at most so many bytes in UTF-8. */
+const LONGEST_CHARACTER = 4;
 const FOLDERS = ["usr/bin", "usr/sbin", "bin", "sbin", "opt/rocm/bin"];
 
 /**
@@ -59,7 +61,7 @@ function attempt(root: string, path: string, args: readonly string[], options: A
     // The tool stays in the session of this process, so that whoever ends a lost worker process also finds the tools that it started.
     const child = spawn(path, [...args], { stdio: ["pipe", "pipe", "pipe"], cwd: "/", env: environment(root) });
     const stdout: Buffer[] = [];
-    const stderr: Buffer[] = [];
+    let stderr: Buffer = Buffer.alloc(0);
     let size = 0;
     let hung: Place | null = null;
     const timers: NodeJS.Timeout[] = [];
@@ -71,7 +73,7 @@ function attempt(root: string, path: string, args: readonly string[], options: A
       resolve(result);
     };
     const settleEnded = (): void => {
-      const told = Buffer.concat(stderr).toString("utf8").slice(-MOST_STDERR);
+      const told = stderr.toString("utf8").slice(-MOST_STDERR);
       const tooMuch = size > MOST_OUTPUT ? `The tool wrote more than ${MOST_OUTPUT} bytes and was stopped. ` : "";
       const ended = child.signalCode === null ? "" : `The tool was ended by ${child.signalCode}. `;
       const out = Buffer.concat(stdout).toString("utf8");
@@ -84,7 +86,11 @@ function attempt(root: string, path: string, args: readonly string[], options: A
       if (size > MOST_OUTPUT) child.kill("SIGKILL");
       else stdout.push(chunk);
     });
-    child.stderr.on("data", (chunk: Buffer) => void stderr.push(chunk));
+    child.stderr.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > MOST_OUTPUT) child.kill("SIGKILL");
+      stderr = Buffer.concat([stderr, chunk]).subarray(-MOST_STDERR * LONGEST_CHARACTER);
+    });
     // A tool that ends without reading its input closes the pipe. The tool's exit status says whether it worked.
     child.stdin.on("error", () => undefined);
     child.stdin.end(options.input ?? "");

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdirSync, symlinkSync } from "node:fs";
+import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { HostFolder } from "../../test/fakes/hub/host-folder.ts";
@@ -130,5 +130,16 @@ describe.skipIf(!isRoot)("processes that hold a device (SKIPPED without root)", 
     expect(host.system.signalHolder(holder, "SIGKILL")).toBe(true);
     await until("the holder has ended", () => (readProcess(holder.pid) === null ? true : undefined));
     expect(host.system.signalHolder(holder, "SIGKILL")).toBe(false);
+  });
+
+  it("get no signal by the pid of a folder that stands for a host", async () => {
+    const pid = await holding("/dev/zero");
+    const [holder] = walk().holders;
+    if (holder === undefined) throw new Error("The holder was not found.");
+    await host.system.remove(`/proc/${pid}`);
+    for (const name of ["stat", "status", "cgroup"])
+      host.write(`proc/${pid}/${name}`, readFileSync(`/proc/${pid}/${name}`, "utf8"));
+    expect(() => host.system.signalHolder(holder, "SIGKILL")).toThrow("is not signalled for it");
+    expect(readProcess(pid)?.state).toMatch(/^[SR]$/);
   });
 });

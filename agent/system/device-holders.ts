@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 /** A process that has a device open or mapped. */
@@ -128,6 +128,7 @@ function factsOf(process: string): Omit<DeviceHolder, "pid" | "devices"> {
  */
 export function signalHolder(root: string, holder: DeviceHolder, signal: "SIGTERM" | "SIGKILL"): boolean {
   try {
+    if (root !== "/") refuseStranger(root, holder.pid);
     if (factsOf(join(root, "proc", String(holder.pid))).startTicks !== holder.startTicks) return false;
     process.kill(holder.pid, signal);
     return true;
@@ -135,4 +136,14 @@ export function signalHolder(root: string, holder: DeviceHolder, signal: "SIGTER
     if (isGone(error)) return false;
     throw error;
   }
+}
+
+/**
+ * A pid in a folder that stands for a host may belong to any process of this machine. A process is signalled for such a folder only if the folder's
+ * entry is a link to the process in this machine's /proc.
+ */
+function refuseStranger(root: string, pid: number): void {
+  const entry = join(root, "proc", String(pid));
+  if (lstatSync(entry).isSymbolicLink() && readlinkSync(entry) === `/proc/${pid}`) return;
+  throw new Error(`${root} stands for a host, and process ${pid} of this machine is not signalled for it.`);
 }
