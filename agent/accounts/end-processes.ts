@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { hasEnded } from "../system/proc-stat.ts";
 import type { HostProcess, ProcessTable } from "../system/processes.ts";
 
 export interface EndTiming {
@@ -26,12 +27,6 @@ export interface Ended {
   readonly killed: number;
   readonly survivors: readonly HostProcess[];
 }
-
-/**
- * Whether a process has ended. A process that has ended shows the state Z until its parent has collected its exit status. A process of which only the
- * first thread has ended also shows the state Z, but its other threads still run.
- */
-export const hasEnded = ({ state, threads }: HostProcess): boolean => state === "X" || (state === "Z" && threads <= 1);
 
 /** The running processes for which `isOwned` returns true. `runningOf` never returns the agent or one of the agent's ancestors. */
 export function runningOf(table: ProcessTable, isOwned: (process: HostProcess) => boolean): HostProcess[] {

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { HostFolder } from "../../test/fakes/hub/host-folder.ts";
 import type { HostProcess } from "../system/processes.ts";
-import { hasEnded } from "./end-processes.ts";
 import { endLinger, endSessions, isProcessOf, lockAccount } from "./logins.ts";
 import type { Revocation, Tenant } from "./tenant.ts";
 
@@ -48,18 +47,6 @@ describe("a process of a tenant", () => {
     ],
   ])("%s", (_what, change, isTheirs) => {
     expect(isProcessOf(tenant)({ ...other, ...change })).toBe(isTheirs);
-  });
-
-  it.each([
-    ["S", 1, false],
-    ["D", 1, false],
-    ["T", 1, false],
-    ["Z", 1, true],
-    ["Z", 0, true],
-    ["Z", 2, false],
-    ["X", 1, true],
-  ])("in state %s with %i threads has ended: %s", (state, threads, ended) => {
-    expect(hasEnded({ ...other, state, threads })).toBe(ended);
   });
 });
 

@@ -1,5 +1,6 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { hasFirstThreadEnded, parseStat } from "./proc-stat.ts";
 
 /** A process that has a device open or mapped. */
 export interface DeviceHolder {
@@ -82,9 +83,8 @@ function devicesOf(process: string, majors: ReadonlySet<number>): string[] {
  * threads.
  */
 function descriptorFolders(process: string): string[] {
-  const stat = readFileSync(join(process, "stat"), "latin1");
-  const state = stat.charAt(stat.lastIndexOf(")") + 2);
-  if (state !== "Z") return [join(process, "fd")];
+  const stat = parseStat(readFileSync(join(process, "stat"), "latin1"));
+  if (!hasFirstThreadEnded(stat)) return [join(process, "fd")];
   return readdirSync(join(process, "task")).map((thread) => join(process, "task", thread, "fd"));
 }
 
@@ -112,12 +112,12 @@ function mappedFiles(maps: string): string[] {
 }
 
 function factsOf(process: string): Omit<DeviceHolder, "pid" | "devices"> {
-  const stat = readFileSync(join(process, "stat"), "latin1");
+  const { startTicks, comm } = parseStat(readFileSync(join(process, "stat"), "latin1"));
   const status = readFileSync(join(process, "status"), "latin1");
   const cgroup = readFileSync(join(process, "cgroup"), "latin1");
   return {
-    startTicks: stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "",
-    name: stat.slice(stat.indexOf("(") + 1, stat.lastIndexOf(")")).slice(0, 64),
+    startTicks,
+    name: comm.slice(0, 64),
     uid: Number(/^Uid:\s+\d+\s+(\d+)/m.exec(status)?.[1] ?? -1),
     unit: /\/([^/\n]+\.(?:service|scope))(?:\/|$)/m.exec(cgroup)?.[1] ?? null,
   };

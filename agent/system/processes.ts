@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseStat } from "./proc-stat.ts";
 
 /**
  * One process of the host, as `/proc` shows it. The host's processes include processes in inner pid namespaces and processes of inner user
@@ -61,7 +62,7 @@ export function processTableOf(root: string): ProcessTable {
     signal(target, signal) {
       refuse();
       const stat = readProc(join(proc, String(target.pid), "stat"));
-      if (stat === null || statFields(stat).startTicks !== target.startTicks) return false;
+      if (stat === null || parseStat(stat).startTicks !== target.startTicks) return false;
       return isDelivered(() => process.kill(target.pid, signal));
     },
     async killAllOf(uid) {
@@ -115,23 +116,9 @@ function readProcess(proc: string, pid: number): HostProcess | null {
   return {
     pid,
     uids,
-    parent,
     loginUid: login === NO_LOGIN_UID ? null : login,
-    threads: Number(field("Threads")),
     cgroups: cgroup.trimEnd().split("\n"),
-    ...statFields(stat),
-  };
-}
-
-/** A process's name may contain spaces and parentheses, so the fields after the name begin at the last parenthesis (proc_pid_stat(5)). */
-function statFields(stat: string): Pick<HostProcess, "comm" | "state" | "terminal" | "startTicks"> {
-  const end = stat.lastIndexOf(")");
-  const rest = stat.slice(end + 2).split(" ");
-  return {
-    comm: stat.slice(stat.indexOf("(") + 1, end),
-    state: rest[0] ?? "",
-    terminal: Number(rest[4]),
-    startTicks: rest[19] ?? "",
+    ...parseStat(stat),
   };
 }
 

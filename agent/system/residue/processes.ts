@@ -1,6 +1,7 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
-import { type Reading, Unreadable } from "./reading.ts";
+import { hasEnded, hasFirstThreadEnded, type ProcStat, parseStat } from "../proc-stat.ts";
+import type { Reading } from "./reading.ts";
 
 export interface Process {
   readonly pid: number;
@@ -18,9 +19,6 @@ export interface Process {
   /** The program of the process, or null for a kernel thread. */
   readonly exe: string | null;
 }
-
-/** The flag PF_KTHREAD in the ninth field of /proc/<pid>/stat. A program cannot set it. */
-const KERNEL_THREAD = 0x0020_0000;
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
 /** True if the process ended while it was read. */
@@ -49,25 +47,35 @@ export async function readProcesses(reading: Reading): Promise<Process[]> {
 
 async function readProcess(reading: Reading, pid: number): Promise<Process> {
   const folder = join(reading.root, "proc", String(pid));
-  const [stat, status, cmdline, cgroup] = await Promise.all(
-    ["stat", "status", "cmdline", "cgroup"].map((file) => readFile(join(folder, file), "utf8")),
+  const stat = parseStat(await readFile(join(folder, "stat"), "utf8"));
+  const running = await runningFolder(folder, stat);
+  const [status = "", cgroup = "", cmdline = ""] = await Promise.all(
+    [join(folder, "status"), join(folder, "cgroup"), join(running, "cmdline")].map((file) => readFile(file, "utf8")),
   );
-  if (stat === undefined || status === undefined) throw new Unreadable(`/proc/${pid} cannot be read.`);
-  // The second field is the name in parentheses, and the name may contain spaces and parentheses.
-  const [state, ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-  const isKernelThread = (Number(rest[5]) & KERNEL_THREAD) !== 0;
+  const { comm, isKernelThread, startTicks } = stat;
+  const isZombie = hasEnded(stat);
   return {
     pid,
-    comm: stat.slice(stat.indexOf("(") + 1, stat.lastIndexOf(")")),
+    comm,
     isKernelThread,
-    isZombie: state === "Z" || state === "X",
-    startedAt: rest[18] ?? "",
+    isZombie,
+    startedAt: startTicks,
     uids: fieldOf(status, "Uid").split(/\s+/).map(Number),
     tracer: Number(fieldOf(status, "TracerPid")),
-    args: (cmdline ?? "").split("\0").filter((word) => word !== ""),
-    cgroup: cgroup ?? "",
-    exe: isKernelThread || state === "Z" || state === "X" ? null : await programOf(folder, pid),
+    args: cmdline.split("\0").filter((word) => word !== ""),
+    cgroup,
+    exe: isKernelThread || isZombie ? null : await programOf(running, pid),
   };
+}
+
+/** The folder of /proc with the program and the files of a process: its own, or that of a thread that runs if the first thread has ended. */
+async function runningFolder(folder: string, stat: ProcStat): Promise<string> {
+  if (!hasFirstThreadEnded(stat) || hasEnded(stat)) return folder;
+  for (const thread of await readdir(join(folder, "task"))) {
+    const path = join(folder, "task", thread);
+    if (!hasFirstThreadEnded(parseStat(await readFile(join(path, "stat"), "utf8")))) return path;
+  }
+  return folder;
 }
 
 const fieldOf = (status: string, field: string): string =>
@@ -85,8 +93,9 @@ async function programOf(folder: string, pid: number): Promise<string | null> {
 
 /** The open files of a process: the number of each descriptor and what it points to. An ended process has none. */
 export async function openFilesOf({ root }: Reading, pid: number): Promise<{ fd: string; target: string }[]> {
-  const folder = join(root, "proc", String(pid), "fd");
+  const own = join(root, "proc", String(pid));
   try {
+    const folder = join(await runningFolder(own, parseStat(await readFile(join(own, "stat"), "utf8"))), "fd");
     const found: { fd: string; target: string }[] = [];
     for (const fd of await readdir(folder)) {
       try {

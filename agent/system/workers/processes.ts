@@ -1,13 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { uptime } from "node:os";
+import { hasEnded, type ProcStat, parseStat } from "../proc-stat.ts";
 
 /** The facts about a process that Linux tells in /proc/<pid>/stat. */
-export interface ProcessFacts {
+export interface ProcessFacts extends ProcStat {
   readonly pid: number;
-  /** The state letter of the process, for example R (runs), S (sleeps), D (blocked in the kernel) or Z (ended). */
-  readonly state: string;
-  readonly session: number;
-  readonly startTicks: string;
 }
 
 /** Returns the facts of a process, or null if there is no such process. */
@@ -19,12 +16,8 @@ export function readProcess(pid: number): ProcessFacts | null {
     if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ESRCH")) return null;
     throw error;
   }
-  // The second field of /proc/<pid>/stat is the program's name in parentheses. The name may contain spaces and parentheses.
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  return { pid, state: fields[0] ?? "?", session: Number(fields[3]), startTicks: fields[19] ?? "" };
+  return { pid, ...parseStat(text) };
 }
-
-const hasEnded = (facts: ProcessFacts): boolean => facts.state === "Z" || facts.state === "X";
 
 /** The living processes of the session that a worker process leads: the worker process itself and the tools that it started. */
 export function aliveInSession(leader: { readonly pid: number; readonly start_ticks: string }): ProcessFacts[] {
