@@ -37,7 +37,9 @@ describe("tables of the kernel", () => {
   it("list mounts with the characters that the kernel writes as numbers", () => {
     const text =
       "36 35 98:0 /mnt /home/a\\040b\\012c\\134 rw,noatime master:1 shared:2 - ext3 /dev/root rw\n\nbroken\n";
-    expect(parseMounts(text)).toMatchObject([{ path: "/home/a b\nc\\", type: "ext3" }]);
+    expect(parseMounts(text)).toEqual([
+      { id: "36", device: "98:0", from: "/mnt", path: "/home/a b\nc\\", type: "ext3", source: "/dev/root" },
+    ]);
     expect(parseMounts(readFileSync("/proc/self/mountinfo", "latin1")).map(({ path }) => path)).toContain("/");
   });
 });

@@ -6,6 +6,8 @@ export interface Mount {
   readonly id: string;
   /** The device number of the file system, for example `259:1`. */
   readonly device: string;
+  /** The path inside the file system that is mounted. */
+  readonly from: string;
   /** The mount point, with each byte of its name as one character, because a name need not be UTF-8. */
   readonly path: string;
   readonly type: string;
@@ -23,9 +25,9 @@ export function parseMounts(text: string): Mount[] {
     const dash = fields.indexOf("-", 6);
     const path = fields[4];
     if (path === undefined || dash < 0) return [];
-    const [id = "", , device = ""] = fields;
+    const [id = "", , device = "", from = ""] = fields;
     const [type = "", source = ""] = fields.slice(dash + 1);
-    return [{ id, device, path: plain(path), type, source: plain(source) }];
+    return [{ id, device, from: plain(from), path: plain(path), type, source: plain(source) }];
   });
 }
 

@@ -83,7 +83,7 @@ async function systemMounts(reading: Reading): Promise<string[]> {
   const mounts = await ownMounts(reading);
   return [
     ...new Set(
-      mounts.filter(({ point, type }) => SYSTEM_MOUNT.test(point) && DISK_TYPES.test(type)).map(({ point }) => point),
+      mounts.filter(({ path, type }) => SYSTEM_MOUNT.test(path) && DISK_TYPES.test(type)).map(({ path }) => path),
     ),
   ];
 }

@@ -1,8 +1,9 @@
 import { readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
+import { type Mount, parseMounts } from "../mounts.ts";
 import { withoutRandomParts } from "./entry-name.ts";
-import { type Mount, ownMounts, parseMountinfo } from "./foreign-mounts.ts";
+import { ownMounts } from "./foreign-mounts.ts";
 import { isGone, pidsOf } from "./processes.ts";
 import { namesIn, presences, type Reading, settled, textOf, Unreadable } from "./reading.ts";
 
@@ -87,7 +88,7 @@ export function readMounts(reading: Reading): Promise<ResidueEntry[]> {
       if (kind !== "mnt") continue;
       try {
         const text = await readFile(join(reading.root, "proc", String(pid), "mountinfo"), "utf8");
-        const others = parseMountinfo(text).filter(({ device, type }) => !known.has(device) && !OF_KERNEL.test(type));
+        const others = parseMounts(text).filter(({ device, type }) => !known.has(device) && !OF_KERNEL.test(type));
         names.push(...others.map((mount) => `in the namespace of ${comm}: ${nameOfMount(mount)}`));
       } catch (error) {
         if (!isGone(error)) throw error;
@@ -98,8 +99,8 @@ export function readMounts(reading: Reading): Promise<ResidueEntry[]> {
 }
 
 /** A name that is the same after the next boot: numbers of loop devices and ids of containers differ. */
-function nameOfMount({ type, source, from, point }: Mount): string {
+function nameOfMount({ type, source, from, path }: Mount): string {
   const device = source.replace(/^\/dev\/loop\d+$/, "/dev/loop*");
   const part = from === "/" ? "" : ` (${from})`;
-  return withoutRandomParts(`${type} ${device}${part} on ${point}`);
+  return withoutRandomParts(`${type} ${device}${part} on ${path}`);
 }

@@ -4,7 +4,8 @@ import { lstat, open, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { MOST_ENTRIES, type ResidueEntry } from "../../../shared/residue/snapshot.ts";
 import { isMissing } from "../files.ts";
-import { foreignMountOf, type Mount, ownMounts } from "./foreign-mounts.ts";
+import type { Mount } from "../mounts.ts";
+import { foreignMountOf, ownMounts } from "./foreign-mounts.ts";
 import { listFolder, type Reading, Unreadable, valued } from "./reading.ts";
 
 /** The largest file whose content is read. An initrd of a GPU host has a few hundred megabytes. */
