@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ConditionOf, ReportedCondition } from "../shared/readiness.ts";
+import { messageOf } from "./message-of.ts";
 import type { System } from "./system/system.ts";
 
 const FOLDER = "/var/lib/muster/bootstrap";
@@ -95,7 +96,7 @@ async function readPart(system: System, name: string): Promise<PartStatus> {
     const parsed = PartStatus.safeParse(JSON.parse((await system.read(`${FOLDER}/${name}`)) ?? "null"));
     return parsed.success ? parsed.data : unreadable("its status file does not say how it ended");
   } catch (error) {
-    return unreadable(`its status file cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+    return unreadable(`its status file cannot be read: ${messageOf(error)}`);
   }
 }
 

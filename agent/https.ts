@@ -1,6 +1,7 @@
 import { request } from "node:https";
 import { z } from "zod";
 import { MAX_FRAME_BYTES } from "../shared/protocol/version.ts";
+import { messageOf } from "./message-of.ts";
 
 /** The agent's identity in TLS. The agent trusts only the hub's own CA, never the system's list of CAs. */
 export interface TlsIdentity {
@@ -153,5 +154,5 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
 /** Explains an error on the way to the hub to an operator, and what to check. */
 export function explain(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
-  return EXPLANATIONS[code] ?? `The hub cannot be reached: ${error instanceof Error ? error.message : String(error)}`;
+  return EXPLANATIONS[code] ?? `The hub cannot be reached: ${messageOf(error)}`;
 }

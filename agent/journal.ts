@@ -6,6 +6,7 @@ import { TaskId } from "../shared/ids.ts";
 import { canonicalJson } from "../shared/json.ts";
 import { JOURNAL_STATES, type JournalState, WireReply } from "../shared/protocol/frames.ts";
 import { Sha256 } from "../shared/sanitization-format.ts";
+import { messageOf } from "./message-of.ts";
 
 const Entry = z.strictObject({
   task_id: TaskId,
@@ -173,8 +174,6 @@ interface Written {
   readonly handle: FileHandle;
   readonly size: number;
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 const checksum = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
 
 function lineOf(entry: JournalEntry): string {

@@ -3,6 +3,7 @@ import { type AgentFrame, type HubFrame, Welcome } from "../shared/protocol/fram
 import { type Channel, type ChannelEnd, ChannelRefused } from "./channel.ts";
 import { frameOf } from "./frame.ts";
 import { askHub, HubRefusal } from "./https.ts";
+import { messageOf } from "./message-of.ts";
 import type { OpenOptions } from "./socket.ts";
 
 const WAIT_MS = 25_000;
@@ -84,7 +85,7 @@ class Poll {
       if (!this.#stop.signal.aborted)
         return {
           reason: error instanceof HubRefusal && error.code === "rate_limited" ? "rate_limited" : "lost",
-          message: error instanceof Error ? error.message : String(error),
+          message: messageOf(error),
         };
     }
     return { reason: this.#stoppedFor, message: "the agent has closed it" };

@@ -3,6 +3,7 @@ import type { ConditionOf, ReadinessSignal } from "../shared/readiness.ts";
 import { bootstrapConditions } from "./bootstrap-status.ts";
 import { STATE_DIR } from "./config.ts";
 import type { Identity } from "./identity.ts";
+import { messageOf } from "./message-of.ts";
 import type { System } from "./system/system.ts";
 
 const LEAST_FREE_BYTES = 64 * 1024 * 1024;
@@ -71,7 +72,7 @@ async function healthFaults(
     if (free < LEAST_FREE_BYTES)
       faults.push({ reason: "DiskFull", message: `Only ${free} bytes are free below ${STATE_DIR}` });
   } catch (error) {
-    const message = `${STATE_DIR} cannot be written: ${error instanceof Error ? error.message : String(error)}`;
+    const message = `${STATE_DIR} cannot be written: ${messageOf(error)}`;
     faults.push({ reason: "StateNotWritable", message });
   }
   if (journalFault !== null)

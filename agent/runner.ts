@@ -16,6 +16,7 @@ import type { SignedOrder } from "../shared/tasks/order.ts";
 import { withoutCredentials } from "../shared/without-credentials.ts";
 import { type Journal, resultSha256 } from "./journal.ts";
 import type { Log } from "./log.ts";
+import { messageOf } from "./message-of.ts";
 import { judgeOrder } from "./orders.ts";
 import type { Workers } from "./system/workers/workers.ts";
 import { TaskCancelled } from "./tasks/cancelled.ts";
@@ -317,5 +318,3 @@ const notJournalled = (error: unknown): WireReply => ({
   error: "not_started",
   message: `The task was not started, as the agent's journal cannot be written: ${messageOf(error)}. Check the host's disk.`,
 });
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
-import { cleaningStep, messageOf } from "./step.ts";
+import { cleaningStep } from "./step.ts";
 import { ownsUid, type Revocation, type RevokeStep } from "./tenant.ts";
 
 const TOOL_TIMEOUT_MS = 30_000;

@@ -1,8 +1,9 @@
+import { messageOf } from "../message-of.ts";
 import type { HostProcess } from "../system/processes.ts";
 import type { System } from "../system/system.ts";
 import { parseAccounts } from "./account-files.ts";
 import { type Ended, type EndTiming, endProcesses, runningOf, survivorText } from "./end-processes.ts";
-import { cleaningStep, messageOf, namesIn } from "./step.ts";
+import { cleaningStep, namesIn } from "./step.ts";
 import { CUT_WRITE, SUDOERS_FOLDER, sudoersFile, uncheckedSudoersFile } from "./sudoers.ts";
 import { ownsUid, type Revocation, type RevokeStep, type Tenant } from "./tenant.ts";
 

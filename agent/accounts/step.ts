@@ -33,8 +33,6 @@ export function plain(text: string, length: number): string {
   return clean.length <= length ? clean : `${clean.slice(0, length - 1).toWellFormed()}…`.slice(0, length);
 }
 
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
 /** Joins at most `most` names to a text, and adds how many names the text leaves out. */
 export const namesIn = (names: readonly string[], most = 5): string =>
   names.length <= most ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${names.length - most} more`;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { messageOf } from "../message-of.ts";
 import { type GpuProcess, type GpuReport, type GpuState, pciAddress } from "./gpu-state.ts";
 
 class UnreadableReport extends Error {
@@ -60,7 +61,7 @@ function rowsOf(command: string, output: string): z.output<typeof Rows> {
   try {
     return Output.parse(JSON.parse(start < 0 ? output : output.slice(start)));
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new UnreadableReport(`The output of amd-smi ${command} is not readable: ${why.slice(0, 200)}`);
   }
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { GpuVendor } from "../../shared/tasks/gpu-scrub.ts";
+import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
 import { AMD_COMMANDS, AMD_FILES, filesByAddress, parseAmdReport } from "./amd-report.ts";
 import type { GpuReport, GpuState } from "./gpu-state.ts";
@@ -83,7 +84,7 @@ function readable(parse: () => GpuReport): GpuReport {
   try {
     return parse();
   } catch (error) {
-    throw new StateUnreadable(error instanceof Error ? error.message : String(error));
+    throw new StateUnreadable(messageOf(error));
   }
 }
 

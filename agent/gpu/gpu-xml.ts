@@ -1,4 +1,5 @@
 import { parseXml, XmlElement } from "@rgrove/parse-xml";
+import { messageOf } from "../message-of.ts";
 
 /** The longest output of `nvidia-smi -q -x` that the agent reads. The output for eight GPUs has about 200 kB. */
 const MOST_CHARACTERS = 8_000_000;
@@ -33,7 +34,7 @@ export function parseDocument(text: string): XmlNode {
   try {
     root = parseXml(text).root;
   } catch (error) {
-    throw new UnreadableXml((error instanceof Error ? error.message : String(error)).slice(0, 300));
+    throw new UnreadableXml(messageOf(error).slice(0, 300));
   }
   if (root === null) throw new UnreadableXml("The XML document has no root element.");
   return nodeOf(root);

@@ -1,4 +1,5 @@
 import type { TaskInput, TaskReply } from "../../shared/tasks/index.ts";
+import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
 import { runCleanerShader } from "./cleaner-shader.ts";
 import { climb, resetSteps } from "./climb.ts";
@@ -23,8 +24,6 @@ type Input = TaskInput<"node.gpu_scrub">;
 type ErrorCode = Extract<Reply, { ok: false }>["error"];
 
 const failure = (error: ErrorCode, message: string): Reply => ({ ok: false, error, message });
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-
 /**
  * Cleans the GPUs of a host at the claim level `reset_only` (decisions C2 and C3). The cleaning frees and resets the GPUs, and compares their state
  * before and after the reset. At its end, also after an error, the cleaning restores all services, kernel modules and persistence modes that it

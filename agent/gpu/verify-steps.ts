@@ -1,3 +1,4 @@
+import { messageOf } from "../message-of.ts";
 import type { GpuEnd } from "./gpu-need.ts";
 import type { GpuState } from "./gpu-state.ts";
 import { type GpuStep, gpuStep, named } from "./gpu-steps.ts";
@@ -72,7 +73,7 @@ async function readFaults({ system, timing, input }: Scrub, since: Date): Promis
   try {
     return kernelFaults(input.vendor, ran.stdout);
   } catch (error) {
-    return `the kernel's log is not readable: ${error instanceof Error ? error.message : String(error)}`;
+    return `the kernel's log is not readable: ${messageOf(error)}`;
   }
 }
 

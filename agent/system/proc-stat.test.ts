@@ -73,7 +73,12 @@ describe("the facts of a process in /proc", () => {
         pauseMs: 0,
       };
       expect(await readProcesses(reading)).toMatchObject([
-        { pid, isZombie: false, exe: expect.stringContaining("python"), args: expect.arrayContaining(["-c", LEADERLESS]) },
+        {
+          pid,
+          isZombie: false,
+          exe: expect.stringContaining("python"),
+          args: expect.arrayContaining(["-c", LEADERLESS]),
+        },
       ]);
       expect((await openFilesOf(reading, pid)).map(({ target }) => target)).toContain("/dev/zero");
     } finally {

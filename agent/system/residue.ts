@@ -10,6 +10,7 @@ import {
   type ResidueTenant,
   unreadableBecause,
 } from "../../shared/residue/snapshot.ts";
+import { messageOf } from "../message-of.ts";
 import { itemsFor } from "./residue/read-item.ts";
 import { isSystemdAt } from "./workers/launch.ts";
 
@@ -132,7 +133,7 @@ function childEnd(child: ChildProcess, order: ResidueOrder, onLine: (line: strin
         try {
           onLine(line);
         } catch (error) {
-          fault = `the answer could not be parsed: ${error instanceof Error ? error.message : String(error)}`;
+          fault = `the answer could not be parsed: ${messageOf(error)}`;
         }
       });
     child.once("error", (error) => finish(error.message));

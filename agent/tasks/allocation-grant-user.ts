@@ -2,8 +2,9 @@ import type { GRANT_STEPS } from "../../shared/tasks/allocation-grant-user.ts";
 import type { TaskHandlers, TaskInput, TaskReply } from "../../shared/tasks/index.ts";
 import { type Account, parseAccounts, parseGroups, passwordField } from "../accounts/account-files.ts";
 import { type AllocationRecord, isNamed, readRecord, takeUid, writeRecord } from "../accounts/allocation-record.ts";
-import { cleaningStep, messageOf } from "../accounts/step.ts";
+import { cleaningStep } from "../accounts/step.ts";
 import { sudoersFile, sudoersText, uncheckedSudoersFile } from "../accounts/sudoers.ts";
+import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
 
 type Type = "allocation.grant_user";

@@ -8,9 +8,10 @@ import { clearKeyrings, removeSysvIpc } from "../accounts/ipc.ts";
 import { removeAtJobs, removeCrontabs } from "../accounts/jobs.ts";
 import { endLinger, endSessions, endTenantProcesses, lockAccount, removeSudo } from "../accounts/logins.ts";
 import { removePosixIpc } from "../accounts/posix-ipc.ts";
-import { cleaningStep, messageOf } from "../accounts/step.ts";
+import { cleaningStep } from "../accounts/step.ts";
 import type { Revocation, RevokeStep, RevokeStepName, Tenant } from "../accounts/tenant.ts";
 import { removeMail, removeRuntimeFolder, removeSubIds } from "../accounts/traces.ts";
+import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
 
 type Type = "allocation.revoke_user";

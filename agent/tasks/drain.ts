@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { TaskHandlers, TaskInput, TaskReply } from "../../shared/tasks/index.ts";
 import { END_TIMING, endProcesses } from "../accounts/end-processes.ts";
 import { holdsTerminalOf, isHuman, openTerminals } from "../accounts/terminals.ts";
+import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
 import { isCancelledByHub } from "./cancelled.ts";
 
@@ -51,7 +52,7 @@ export const drain =
       return {
         ok: false,
         error: "mark_failed",
-        message: `The host could not be marked as draining: ${error instanceof Error ? error.message : String(error)}`,
+        message: `The host could not be marked as draining: ${messageOf(error)}`,
       };
     }
     try {

@@ -1,6 +1,7 @@
 import { Secret } from "../../shared/secret.ts";
 import type { TaskHandlers, TaskInput } from "../../shared/tasks/index.ts";
 import { withoutCredentials } from "../../shared/without-credentials.ts";
+import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
 
 const CREDENTIALS = "/etc/maas/maas-machine-creds.yml";
@@ -192,5 +193,3 @@ async function systemctl(system: System, args: readonly string[], timeoutMs: num
     return messageOf(error);
   }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

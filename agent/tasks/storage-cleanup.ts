@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { TaskHandlers, TaskInput, TaskResult, TaskRun } from "../../shared/tasks/index.ts";
-import { cleaningStep, messageOf } from "../accounts/step.ts";
+import { cleaningStep } from "../accounts/step.ts";
+import { messageOf } from "../message-of.ts";
 import { judgeDisk } from "../storage/disk-rules.ts";
 import { withoutWekaLines } from "../storage/weka-fstab.ts";
 import {

@@ -1,4 +1,5 @@
 import type { TaskHandlers } from "../../shared/tasks/index.ts";
+import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
 import { isDraining, unmark } from "./drain.ts";
 
@@ -14,7 +15,7 @@ export const undrain =
       return {
         ok: false,
         error: "unmark_failed",
-        message: `The marks of the drain could not be removed: ${error instanceof Error ? error.message : String(error)}`,
+        message: `The marks of the drain could not be removed: ${messageOf(error)}`,
       };
     }
   };

@@ -1,4 +1,5 @@
 import type { TaskHandlers } from "../../shared/tasks/index.ts";
+import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
 import { footprint, probeRemoval } from "../uninstall.ts";
 
@@ -16,7 +17,7 @@ export const uninstall =
       return {
         ok: false,
         error: "not_removable",
-        message: `What Muster put on this host cannot be removed: ${error instanceof Error ? error.message : String(error)}. Nothing was removed.`,
+        message: `What Muster put on this host cannot be removed: ${messageOf(error)}. Nothing was removed.`,
       };
     }
   };

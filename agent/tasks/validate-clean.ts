@@ -1,5 +1,6 @@
 import type { ResidueItem } from "../../shared/residue/items.ts";
 import type { TaskHandlers } from "../../shared/tasks/index.ts";
+import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
 
 /**
@@ -34,7 +35,7 @@ export const validateClean =
       return { ok: true, result: { boot_id: await system.bootId(), snapshot } };
     } catch (error) {
       run.signal.throwIfAborted();
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       const message = `No residue snapshot of the host could be taken: ${reason}`;
       return { ok: false, error: "snapshot_failed", message };
     } finally {

@@ -1,5 +1,6 @@
 import koffi from "koffi";
 import { CudaError, GpuFaultError } from "../../gpu-memory/faults.ts";
+import { messageOf } from "../../message-of.ts";
 
 /**
  * The calls of NVIDIA's driver library that a worker process uses. A call's suffix, for example `_v2`, is the version that the worker process
@@ -104,5 +105,3 @@ export function readNvmlMemory(path: string, uuid: string): { totalBytes: number
     throw error;
   }
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));

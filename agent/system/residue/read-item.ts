@@ -7,6 +7,7 @@ import {
   type ResidueTenant,
   unreadableBecause,
 } from "../../../shared/residue/snapshot.ts";
+import { messageOf } from "../../message-of.ts";
 import { toolsOf } from "../exec.ts";
 import { keyedDigest } from "./digest.ts";
 import { entryName } from "./entry-name.ts";
@@ -49,7 +50,7 @@ async function readWithin(item: ResidueItem, read: Reader, base: Omit<Reading, "
     return bounded(item, await Promise.race([read({ ...base, signal: abort.signal }), passed]));
   } catch (error) {
     // The text of an error may contain a path that a tenant chose.
-    return unreadableBecause(entryName(error instanceof Error ? error.message : String(error)));
+    return unreadableBecause(entryName(messageOf(error)));
   } finally {
     clearTimeout(timer);
   }

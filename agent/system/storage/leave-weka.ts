@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
+import { messageOf } from "../../message-of.ts";
 import { toolsOf } from "../exec.ts";
 import { type Mount, parseMounts } from "../mounts.ts";
 import type { WorkRun } from "../workers/define-work.ts";
@@ -146,7 +147,7 @@ async function removeContainers(run: WorkRun, evidence: StepEnd["evidence"]): Pr
     const left = containersIn(await weka("ps", "-J"));
     return left?.length === 0 ? [] : ["Containers of the Weka client are left after their removal."];
   } catch (error) {
-    return [error instanceof Error ? error.message : String(error)];
+    return [messageOf(error)];
   }
 }
 

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import type { z } from "zod";
 import { Json } from "../../../shared/json.ts";
 import { withoutCredentials } from "../../../shared/without-credentials.ts";
+import { messageOf } from "../../message-of.ts";
 import type { Performer, WorkProgress, WorkRun } from "./define-work.ts";
 import { aliveInSession, bootSeconds, kernelBootId, readProcess } from "./processes.ts";
 import {
@@ -67,7 +68,7 @@ async function resultOf(order: WorkOrder, run: WorkRun, performers: readonly Per
     const result = found.work.result.parse(await found.perform(order.input, run));
     return { ok: true, result: Json.parse(result) };
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     return { ok: false, stopped: run.signal.aborted, message: withoutCredentials(message).slice(0, 2_000) };
   }
 }
