@@ -85,7 +85,8 @@ async function askedFor(place: Place, list: Operation, places: readonly Place[],
     words[field.name] = await idOf(known, places, lists);
   }
   const query = new URLSearchParams({ [place.by.name]: place.text });
-  // The request for the list includes items that no longer own their name, e.g. deleted nodes, so that an error can say why a name is refused.
+  // The request for an API list also asks for items that no longer own their name, e.g. deleted nodes. With the items that no longer own a name, an
+  // error can say why the name is refused.
   if (place.by.unless?.shown !== undefined) query.set(place.by.unless.shown, "true");
   for (const field of list.query) {
     const known = other(field);

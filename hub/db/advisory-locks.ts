@@ -4,13 +4,13 @@ import type { Tx } from "./tx.ts";
 
 /**
  * The list of all advisory locks in the database, each with its number and what it protects. PostgreSQL has two kinds of advisory lock keys that
- * never collide: a pair of numbers, and one large number. The number of an advisory lock is never changed or reused, because hubs of two versions
+ * never collide: a pair of numbers, and one large number. Muster never changes or reuses the number of an advisory lock, because hubs of two versions
  * share a database during a rolling upgrade.
  */
 
 /**
- * The advisory locks whose key is a pair of numbers; a transaction holds such a lock until the transaction ends. The second number of such a lock's
- * key is a hash of the locked thing's name, so transactions that lock different things may wait for each other.
+ * The advisory locks whose key is a pair of numbers; a transaction holds such a lock until the transaction ends. The second number of a lock's key is
+ * a hash of the locked thing's name. Transactions that lock different things with one hash wait for each other.
  */
 export const LOCK_CLASSES = {
   /**
@@ -28,8 +28,8 @@ export const LOCK_CLASSES = {
   /** Locks the RoCE rows of a site; each site has a lock of its own. */
   roce_rows: 74_106,
   /**
-   * Locks the claiming of webhook deliveries. Hubs claim webhook deliveries one after the other, because each hub must count the deliveries that the
-   * other hubs hold.
+   * Lets only one hub at a time claim webhook deliveries. Hubs claim webhook deliveries one after the other, because each hub must count the
+   * deliveries that the other hubs hold.
    */
   webhook_claims: 74_107,
   /** Locks the stored answer of an `Idempotency-Key`; each pair of actor and key has a lock of its own. */

@@ -1,6 +1,6 @@
 /**
  * Drizzle puts the parameters of a failed statement into its error message, and error messages reach logs and API answers. A `StatementError` keeps
- * the error code and the SQL text of a failed statement; the SQL text holds only $1, $2 and so on, but no values.
+ * the error code and the SQL text of a failed statement. The SQL text of a `StatementError` holds $1, $2 and so on, but no values.
  */
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "pg";

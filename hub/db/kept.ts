@@ -21,7 +21,7 @@ export const KEPT_OF_A_NODE = {
   hostEvents: {
     enrolled: 50,
     certificate_renewed: 100,
-    /** Events of the type `session_opened` hold the known boot ids, so that the hub recognizes a boot id that returns. */
+    /** Events of the type `session_opened` hold the known boot ids, so that the hub recognizes a boot id that a host reports again. */
     session_opened: 500,
     duplicate_identity: 20,
     agent_noisy: 50,

@@ -157,7 +157,7 @@ function answer(c: Context<Env>, route: Route, result: unknown): Response {
 async function answerStream(c: Context<Env>, stream: NonNullable<Route["stream"]>, call: Call): Promise<Response> {
   // A proxy that buffers the whole answer would never pass on a stream.
   const headers = { "content-type": "text/event-stream", "x-accel-buffering": "no" };
-  // The body of an answer to HEAD is never read, so nothing would end a stream that was opened for a HEAD request.
+  // No code reads the body of an answer to HEAD, so nothing would end a stream that was opened for a HEAD request.
   if (c.req.method === "HEAD") return c.body(null, 200, headers);
   // A browser's EventSource that has seen no event may send an empty Last-Event-ID header.
   const lastEventId = c.req.header("last-event-id") || undefined;

@@ -10,8 +10,8 @@ interface Account {
 }
 
 /**
- * If the hub keeps the budgets of more than `SWEEP_BEYOND` tokens, it forgets the tokens whose budgets are full. A hub has only a few tokens, and
- * keeps no budget for unknown tokens.
+ * If the hub keeps the budgets of more than `SWEEP_BEYOND` tokens, it forgets the tokens whose whole budget is available. A hub has only a few
+ * tokens, and keeps no budget for unknown tokens.
  */
 const SWEEP_BEYOND = 1_000;
 

@@ -7,7 +7,7 @@ const quiet = () => {
   say("done");
 };
 
-/** Asks for the reason of an action. The hub stores the reason together with the operator's name. */
+/** Asks for the reason of an action. The hub stores the reason of an action together with the operator's name. */
 function askReason({ title: effect, ariaLabel: what, textContent: verb, className, dataset: { path, body, secret } }) {
   $("dialog-title").textContent = what;
   $("dialog-effect").textContent = `${effect}.`;

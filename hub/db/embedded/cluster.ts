@@ -76,8 +76,8 @@ function pathsIn(home: string): ClusterPaths {
 }
 
 /**
- * If two hubs start at once, both hubs use the home path that the first hub wrote. The hub publishes the file with the home path by a hard link, so a
- * killed hub leaves no partial path and another hub reads no partial path.
+ * If two hubs start at once, both hubs use the home path that the first hub wrote. The hub publishes the file with the home path by a hard link, so
+ * no hub ever leaves or reads a partial path.
  */
 async function claimHome(pointer: string): Promise<string> {
   const home = join(SHARED_HOMES, `postgres-${randomUUID()}`);

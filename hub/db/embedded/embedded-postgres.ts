@@ -89,8 +89,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 }
 
 /**
- * If the running PostgreSQL server belongs to another user, as in earlier versions of Muster, the hub stops that server and starts one as the
- * intended user. If the hub used a server that another user runs, that user would keep control of the database.
+ * If another user runs the PostgreSQL server, as in earlier versions of Muster, the hub stops that server and starts one as the intended user. If the
+ * hub used a server that another user runs, that user would keep control of the database.
  */
 async function adoptOwn(paths: ClusterPaths, user: ServerUser): Promise<Connection | undefined> {
   const running = await adoptServer(paths);

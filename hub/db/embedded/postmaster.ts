@@ -5,8 +5,8 @@ import { join } from "node:path";
 export type Postmaster = { pid: number; port: number };
 
 /**
- * Reads the pid and port of the running PostgreSQL server, or undefined if no server has the data folder open, or if a starting server has not
- * written its port yet.
+ * Reads the pid and port of the running PostgreSQL server from `postmaster.pid`. `readPostmaster` returns undefined if no server has the data folder
+ * open, or if a starting server has not written its port yet.
  */
 export async function readPostmaster(dataDir: string): Promise<Postmaster | undefined> {
   const lines = (await readOrEmpty(join(dataDir, "postmaster.pid"))).split("\n");

@@ -4,12 +4,12 @@ import type { Tx } from "../tx.ts";
 import { admitWhere } from "./workflows.ts";
 
 /**
- * Admits waiting onboardings, with limits that are counted over all hubs (lifecycle 4.4). For each profile, at most `batch_max_parallel` onboardings
- * run at once. The limit of parallel onboardings of a site is the largest `batch_max_parallel` among the profiles of the site's running and waiting
- * onboardings. The hub admits a site's waiting onboardings in the order in which they were requested, whatever their profile. An onboarding whose
- * profile already runs its maximum keeps its place in the site's order and does not block the onboardings behind it. A separate SQL statement first
- * locks the rows of the sites, so the count of running onboardings includes those that another hub has just admitted. `admitOnboardings` returns the
- * workflows of the admitted onboardings.
+ * Admits waiting onboardings, within limits for the running onboardings of all hubs together (lifecycle 4.4). For each profile, at most
+ * `batch_max_parallel` onboardings run at once. The limit of parallel onboardings of a site is the largest `batch_max_parallel` among the profiles of
+ * the site's running and waiting onboardings. The hub admits a site's waiting onboardings in the order in which they were requested, whatever their
+ * profile. An onboarding whose profile already runs its maximum keeps its place in the site's order and does not block the onboardings behind it. A
+ * separate SQL statement first locks the rows of the sites, so the count of running onboardings includes those that another hub has just admitted.
+ * `admitOnboardings` returns the workflows of the admitted onboardings.
  */
 export async function admitOnboardings(tx: Tx, kind: string): Promise<Workflow[]> {
   const locked = await tx

@@ -70,7 +70,7 @@ export async function openAllocationsOf(
   return new Map(rows.map((row) => [row.nodeId, row]));
 }
 
-/** The columns of an allocation that a change of the allocation's status may write too. */
+/** The columns of an allocation that may change together with the allocation's status. */
 export type AllocationChange = Partial<
   Pick<
     typeof allocations.$inferInsert,
@@ -196,8 +196,8 @@ export async function findSettledGrants(db: Db, page: IdPage): Promise<Allocatio
 }
 
 /**
- * Returns the ids of allocations to end now: their planned end has passed, or they are `ending` and have no turnover yet. `findDueEnds` leaves out an
- * allocation while a workflow holds its node, or while its node is neither `active`, `offline` nor `quarantined`.
+ * Returns the ids of the allocations that the hub should end now: their planned end has passed, or they are `ending` and have no turnover yet.
+ * `findDueEnds` leaves out an allocation while a workflow holds its node, or while its node is neither `active`, `offline` nor `quarantined`.
  */
 export async function findDueEnds(db: Db, page: IdPage): Promise<AllocationId[]> {
   const { rows } = await db.execute<{ id: AllocationId }>(sql`

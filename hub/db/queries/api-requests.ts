@@ -12,7 +12,7 @@ export async function findApiToken(db: Db, tokenSha256: string): Promise<{ name:
   return row ?? null;
 }
 
-/** Stores the hash of a named API token. When an API token is stored, an older token of the same name becomes invalid. */
+/** Stores the hash of a named API token. When `putApiToken` stores a token, an older token with the new token's name becomes invalid. */
 export async function putApiToken(tx: Tx, token: { name: string; role: ApiRole; tokenSha256: string }): Promise<void> {
   await tx
     .insert(apiTokens)

@@ -9,7 +9,10 @@ type Place = { readonly siteId: SiteId; readonly path: string };
 /** Records that an onboarding chose the BMC login at the given path of the secret store (lifecycle 3.2.1). */
 export const recordCredentialUse = (tx: Tx, place: Place): Promise<void> => note(tx, place, { lastUsedAt: sql`now()` });
 
-/** Records that a deploy with the BMC login succeeded at the time `at`. If a later success is stored already, the stored time stays. */
+/**
+ * Records that a deploy with the BMC login succeeded at the time `at`. If the database already has a later success of the BMC login, the stored time
+ * stays.
+ */
 export const recordCredentialWorked = (tx: Tx, place: Place, at: Date): Promise<void> =>
   note(tx, place, {
     lastWorkedAt: sql`greatest(${maasCredentialUses.lastWorkedAt}, ${at.toISOString()}::timestamptz)`,
@@ -28,8 +31,8 @@ export const recordCredentialFailure = (
 
 /**
  * Records whether the user of the site's MAAS token is an administrator. MAAS refuses most of the hub's calls if the token's user is not an
- * administrator. If the user's rights are the same as at the last call, `recordTokenRights` writes nothing, so the stored time says since when the
- * user has these rights.
+ * administrator. If the user's rights are the same as at the last call, `recordTokenRights` writes nothing. The stored time says since when the user
+ * of the MAAS token has the present rights.
  */
 export async function recordTokenRights(tx: Tx, siteId: SiteId, isAdministrator: boolean): Promise<void> {
   const { lastFailedAt, lastWorkedAt, lastFailureCode } = maasCredentialUses;

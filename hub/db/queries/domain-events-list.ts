@@ -29,8 +29,8 @@ export const listSettledEvents = (
 
 /**
  * True if a reader of domain events can continue after the sequence number `position`. A reader of events can continue only if this database has
- * given out the number `position`, and still stores the event of that number or an older event. If `hasPosition` runs after a read of the events
- * beyond `position`, the result true also proves that retention had removed none of the events beyond `position`.
+ * given out the number `position` and still stores an event up to that number. If `hasPosition` runs after a read of the events beyond `position`,
+ * the result true also proves that retention had removed none of the events beyond `position`.
  */
 export async function hasPosition(db: Db, position: bigint): Promise<boolean> {
   if (position === 0n) return true;
@@ -51,10 +51,10 @@ async function lastGiven(db: Db): Promise<bigint> {
 
 /**
  * Returns the highest sequence number up to which all domain events are visible. A transaction that writes events sets a mark, an advisory lock that
- * names a sequence number (see `markWriter`). The order of the SQL statements matters: first `lastSettled` reads the last number given out, then the
- * marks, and then its caller reads the events. A transaction that sets its mark after `lastSettled` read the last number given out gets higher
- * sequence numbers than that number. A transaction with a mark lowers the number that `lastSettled` returns. A transaction whose mark vanished before
- * `lastSettled` read the marks has ended, and the caller's read shows the events that it committed.
+ * names a sequence number (see `markWriter`). The order of the SQL statements matters: `lastSettled` reads first the last sequence number given out,
+ * then the marks, and then its caller reads the events. A transaction that sets its mark after `lastSettled` read the last number given out gets
+ * higher sequence numbers than that number. A transaction with a mark lowers the number that `lastSettled` returns. A transaction whose mark vanished
+ * before `lastSettled` read the marks has ended, and the caller's read shows the events that it committed.
  */
 export async function lastSettled(db: Db): Promise<bigint> {
   const last = await lastGiven(db);

@@ -122,8 +122,8 @@ export async function siteSyncInterval(db: Db, siteId: SiteId): Promise<number |
 }
 
 /**
- * Counts the nodes that are in service and bound to one of the given machines. MAAS no longer lists the given machines, but has not yet confirmed
- * that they are gone.
+ * Counts the nodes that are in service and bound to one of the given machines. MAAS no longer lists the machines in `systemIds`, but has not yet
+ * confirmed that they are gone.
  */
 export async function countUnconfirmed(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<number> {
   if (systemIds.length === 0) return 0;

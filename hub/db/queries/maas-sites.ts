@@ -41,8 +41,8 @@ export const readSiteVersion = (db: Db | Tx, id: SiteId): Promise<string | null>
   readVersion(db, maasSites, eq(maasSites.id, id));
 
 /**
- * Locks the site in share mode until the transaction ends: other transactions may read the row or also lock it in share mode, but none may change it.
- * `keepSite` returns null if the site does not exist.
+ * Locks the site's row in share mode until the transaction ends. Other transactions may read the row or also lock it in share mode, but none may
+ * change it. `keepSite` returns null if the site does not exist.
  */
 export async function keepSite(tx: Tx, id: SiteId): Promise<MaasSite | null> {
   const [row] = await tx.select().from(maasSites).where(eq(maasSites.id, id)).for("share");

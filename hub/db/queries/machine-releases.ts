@@ -21,8 +21,8 @@ export interface Retirement {
   readonly nodeId: NodeId;
   /**
    * Seconds since the node was retired, or since an operator cancelled the last release of its machine. A cancelled release restarts the count of
-   * seconds, because the operator wants to keep the machine for now. The number of seconds is null if the hub knows the time of neither the
-   * retirement nor the cancel.
+   * seconds, because the operator wants to keep the machine for now. `retiredForSeconds` is null if the hub knows the time of neither the retirement
+   * nor the cancel.
    */
   readonly retiredForSeconds: number | null;
   /** The profile's delay between retirement and release; null if the machine stays until a person releases it, or if the node had no onboarding. */

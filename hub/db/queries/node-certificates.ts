@@ -53,7 +53,7 @@ export async function readUnused(
 
 /**
  * Stores a node's new certificate, which the node's agent has not used yet. `keepCertificate` marks the node's former unused certificate as replaced,
- * and deletes the node's oldest replaced certificates. The caller of `keepCertificate` has locked the node.
+ * and deletes the node's oldest replaced certificates. The caller of `keepCertificate` has locked the node's row.
  */
 export async function keepCertificate(tx: Tx, certificate: NewCertificate): Promise<void> {
   await tx

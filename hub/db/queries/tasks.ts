@@ -264,8 +264,8 @@ const whyNotTaken = sql`coalesce(
   'No agent of the node was connected at the deadline of the task')`;
 
 /**
- * Ends deliveries whose lease has expired, and queued tasks whose deadline has passed. A destructive task that may have been started is never queued
- * again (architecture 11). Every hub may run `lapseTasks`, and only one of the hubs changes the row of a given task. With the argument `only`,
+ * Ends deliveries whose lease has expired, and queued tasks whose deadline has passed. The hub never queues a destructive task again that may have
+ * been started (architecture 11). Every hub may run `lapseTasks`, and only one of the hubs changes the row of a given task. With the argument `only`,
  * `lapseTasks` handles just one task.
  */
 export async function lapseTasks(tx: Tx, only?: TaskId): Promise<Task[]> {

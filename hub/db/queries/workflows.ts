@@ -58,8 +58,8 @@ export async function claimWorkflows(
       startedAt: sql`coalesce(${workflows.startedAt}, now())`,
     })
     .where(
-      // PostgreSQL evaluates `array(...)` once for each statement. A plain IN may run the locking subquery more than once and lock more rows than the
-      // limit.
+      // PostgreSQL evaluates `array(...)` once for each statement. With a plain IN in place of `array(...)`, PostgreSQL may run the locking subquery
+      // more than once and lock more rows than the limit.
       sql`${workflows.id} = any(array(
         select w.id from workflows w
         where w.status in ('running', 'compensating')
@@ -70,7 +70,7 @@ export async function claimWorkflows(
         limit ${claim.limit}
         for update skip locked))`,
     )
-    // The time of the claim is read after the row was locked, i.e. after the commit of the row's previous holder.
+    // PostgreSQL reads the time of the claim after it has locked the row, i.e. after the commit of the row's previous holder.
     .returning({ ...withNow, claimedAt: sql<string>`clock_timestamp()::text` });
   return rows.map(({ claimedAt, ...row }) => ({ ...row, claim: { hubId: claim.hubId, at: claimedAt } }));
 }
@@ -126,8 +126,8 @@ export async function releaseAllLeases(db: Db, hubId: string): Promise<void> {
 }
 
 /**
- * The stages of a workflow that are still to compensate, last stage first, and the status of the workflow after the compensation. The plan of a
- * compensation is stored as JSON in the workflow's row.
+ * The stages of a workflow that are still to compensate, last stage first, and the status of the workflow after the compensation. The workflow's row
+ * stores the plan of a compensation as JSON.
  */
 export interface CompensationPlan {
   readonly cause: "failure" | "cancel" | "restart";
@@ -147,8 +147,8 @@ export interface CompensationPlan {
 }
 
 /**
- * A verb that an operator gave while a hub worked on the workflow. The transaction that commits the hub's run carries a waiting verb out. A waiting
- * verb is stored as JSON in the workflow's row.
+ * A verb that an operator gave while a hub worked on the workflow. The transaction that commits the hub's run carries a waiting verb out. The
+ * workflow's row stores a waiting verb as JSON.
  */
 export interface StopRequest {
   readonly verb: StopVerb;

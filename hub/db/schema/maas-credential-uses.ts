@@ -5,8 +5,8 @@ import { maasSites } from "./maas-sites.ts";
 
 /**
  * The results of using each secret of a site, by the secret's path. The results of using secrets show operators which login is no longer needed and
- * which login does not work (lifecycle 12, question 4). The table `maas_credential_uses` is separate from the tables of logins, so that the use of a
- * secret does not change the version of a row that operators edit.
+ * which login does not work (lifecycle 12, question 4). The table `maas_credential_uses` is separate from the tables of logins, because the use of a
+ * secret must not change the version of a login's row.
  */
 export const maasCredentialUses = pgTable(
   "maas_credential_uses",

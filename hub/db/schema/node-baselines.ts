@@ -24,7 +24,7 @@ export const nodeBaselines = pgTable(
     agentVersion: text("agent_version"),
     /** The task whose result is the snapshot. A newer task replaces the snapshot only when the newer task has succeeded. */
     takenTaskId: uuid("taken_task_id").$type<TaskId>(),
-    /** Why the result of the newest task cannot be the baseline, for example because a tenant had the node while the task ran. */
+    /** The reason why the result of the newest task cannot be the baseline, for example because a tenant had the node while the task ran. */
     problem: text("problem"),
   },
   (t) => [primaryKey({ columns: [t.nodeId, t.generation] })],

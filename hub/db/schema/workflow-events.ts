@@ -4,8 +4,8 @@ import { bigserial, check, index, integer, jsonb, pgTable, sql, text, uuid } fro
 import { at, oneOf } from "./columns.ts";
 
 /**
- * The history of a workflow's stages (lifecycle 4.2.1). An event of a workflow's history is written in the transaction that changes the workflow's
- * row.
+ * The history of a workflow's stages (lifecycle 4.2.1). The hub writes an event of a workflow's history in the transaction that changes the
+ * workflow's row.
  */
 export const workflowEvents = pgTable(
   "workflow_events",

@@ -35,8 +35,7 @@ const listEvents = readRoute({
   read: async ({ query, deps }) => {
     const after = positionOfCursor(query.cursor);
     const rows = await listDomainEvents(deps.db, { after, limit: query.limit + 1 });
-    // The check of the client's position comes after the read of the page's events, and proves that retention had removed none of these events before
-    // the read.
+    // The check of the client's position comes after the read of the page's events, so it proves that retention had removed none of these events.
     await mustHavePosition(deps.db, after);
     return pageOf(rows, query.limit, positionOf, toCloudEvent);
   },
@@ -74,10 +73,7 @@ const streamEvents = streamRoute({
   },
 });
 
-/**
- * No other code runs between the check of the number of streams and the opening of a stream, so simultaneous requests cannot exceed the limit of
- * streams.
- */
+/** No other code runs between the count of streams and the opening of a stream, so simultaneous requests cannot exceed the limit of streams. */
 function mustHaveRoom(feed: EventFeed, holder: string): void {
   if (feed.listeners >= MOST_STREAMS)
     throw new ApiError(

@@ -121,8 +121,8 @@ async function mustNotBeDefault(tx: Tx, siteId: SiteId, id: ProfileId): Promise<
 }
 
 /**
- * `changeProfile` merges the patch with the stored profile and checks the result, because the rule about the enrollment token's lifetime must hold
- * for the changed profile (lifecycle 12, question 2).
+ * `changeProfile` merges the patch with the stored profile before its checks. The rule about the enrollment token's lifetime must hold for the
+ * changed profile (lifecycle 12, question 2).
  */
 async function changeProfile(
   tx: Tx,

@@ -24,10 +24,10 @@ const placeOf = (row: { readonly hostname: string; readonly interface: string })
 const addressOf = (cidr: string): string => cidr.split("/", 1)[0] ?? "";
 
 /**
- * Plans each row of an upsert (lifecycle 3.3). A row is refused if it is invalid, if an earlier row names the same host and interface, or if another
- * interface has the row's address. A refused row of an upsert does not affect the other rows. The rows of an upsert may exchange their addresses. If
- * one row of an exchange is refused, the row's interface keeps its present address. If an interface keeps its address because its row is refused, a
- * row that wants that address is refused too.
+ * Plans each row of an upsert (lifecycle 3.3). `planRoceUpsert` refuses a row that is invalid, whose host and interface an earlier row names, or
+ * whose address another interface has. A refused row of an upsert does not affect the other rows. The rows of an upsert may exchange their addresses.
+ * If one row of an exchange of addresses is refused, the row's interface keeps its present address. If an interface keeps its address because its row
+ * is refused, `planRoceUpsert` also refuses a row that wants that address.
  */
 export function planRoceUpsert<K extends Kept>(items: readonly ParsedRoceRow[], kept: readonly K[]): RocePlan<K> {
   const faults = new Map<number, string>();
@@ -63,8 +63,8 @@ export function planRoceUpsert<K extends Kept>(items: readonly ParsedRoceRow[], 
 type Rows = readonly (RoceAssignmentRow | null)[];
 
 /**
- * Of two rows for the same host and interface, or with the same address, the second row is refused. Of two rows with the same address, the row whose
- * interface has the address in the database is kept, even if that row comes second.
+ * Of two rows for one host and interface, or with one address, `refuseRepeated` refuses the second row. Of two rows with one address,
+ * `refuseRepeated` keeps the row whose interface has the address in the database, even if that row comes second.
  */
 function refuseRepeated(rows: Rows, faults: Map<number, string>, keptAt: ReadonlyMap<string, Kept>): void {
   const places = new Map<string, number>();

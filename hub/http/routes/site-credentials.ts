@@ -32,8 +32,8 @@ const writeMaasSiteCredentials = writeRoute({
     if (body.maas_token !== undefined) {
       const token = new Secret(body.maas_token);
       await mustBeUsable(deps, site, token);
-      // A site that already has a MAAS token may replace it even if its region has another site, because without a valid token the running workflows
-      // would stop.
+      // A site that already has a MAAS token may replace it even if its region has another site. Without a valid MAAS token the site's running
+      // workflows would stop.
       if (site.apiTokenVaultPath === null) await mustBeSoleInRegion(deps, site, token);
     }
     return { triedAt: site.apiBaseUrl, paths: await storeCredentials(deps, site.id, body) };

@@ -16,7 +16,8 @@ import { mustBeAllowed, mustBeSoleAtAddress } from "./sole-region.ts";
 /**
  * Gives a site the new address of its MAAS region, e.g. another name, port or TLS, while the site's nodes are in service. The client of
  * `moveMaasSite` must send the site's MAAS token again, because the hub sends no stored token to a new address (lifecycle 3.5). A move of a site
- * changes only the address of its MAAS region: running workflows continue, and the watcher continues to read events at its stored position.
+ * changes only the address of its MAAS region. After a move of the site, running workflows continue, and the watcher continues to read events at its
+ * stored position.
  */
 const moveMaasSite = writeRoute({
   operationId: "moveMaasSite",
@@ -43,8 +44,8 @@ const moveMaasSite = writeRoute({
     // `moveMaasSite` locks the site before the addresses of all sites, in the order of `updateMaasSite`, so that the two routes cannot deadlock.
     await lockSite(tx, params.id);
     await mustBeSoleAtAddress(tx, { id: params.id, apiBaseUrl: body.api_base_url }, "/api_base_url");
-    // The site's version must not have changed since the hub tested the token, because a token that was written meanwhile was tested only at the old
-    // address.
+    // The site's version must not have changed since the hub tested the token. A token that somebody wrote after the test was tested only at the
+    // site's old address.
     const site = await changeSite(tx, params.id, version, { apiBaseUrl: body.api_base_url });
     if (site === null)
       throw new ApiError(
