@@ -15,13 +15,13 @@ export const BMC_POWER_FAILURE = {
     "bmc_tool_missing",
   ],
   exceptions: {
-    // After a restart, a MAAS region answers requests before its rack controllers have connected to it.
+    // After a restart, a MAAS region answers requests before the region's rack controllers have connected to the region.
     bmc_unreachable: { retry: "until_deadline" },
     bmc_no_answer: {
       nextAction:
         "Check the BMC's address and cabling, and the hub's route to it (IPMI: UDP 623, Redfish: TCP 443), then resume; or add the machine in MAAS by hand with that BMC address, then resume.",
     },
-    // Many BMCs lock a login after several failed attempts.
+    // Many BMCs lock a user's login after several failed attempts.
     bmc_login_refused: {
       retry: "never",
       nextAction:

@@ -16,13 +16,18 @@ export interface ConditionRule {
    */
   readonly lifeSeconds: number | null;
   readonly bars: Bars;
-  /** If a condition's reason equals `tolerates`, the condition keeps no work off the node, whatever its status. */
+  /** If a condition's reason equals `tolerates`, the condition keeps no work off the node, whatever the condition's status is. */
   readonly tolerates?: string;
 }
 
-/** The longest time between two equal readiness signals of an agent, to which `agent/agent.ts` keeps. */
+/**
+ * The longest time between two equal readiness signals of an agent. The code in `agent/agent.ts` repeats a readiness signal at the latest after
+ * `AGENT_REPEATS_WITHIN_SECONDS` seconds.
+ */
 export const AGENT_REPEATS_WITHIN_SECONDS = 150;
-/** Three of an agent's readiness signals may be lost or late. A condition becomes stale when the agent's fourth signal is missing too. */
+/**
+ * Three of an agent's readiness signals may be lost or late. A condition becomes stale when four readiness signals of the agent in a row are missing.
+ */
 const FOUR_REPEATS_SECONDS = 4 * AGENT_REPEATS_WITHIN_SECONDS;
 
 /**
@@ -37,8 +42,8 @@ export const CONDITION_TYPES = {
   "agent.healthy": { sources: ["agent"], lifeSeconds: FOUR_REPEATS_SECONDS, bars: "missing_or_not_true" },
   "os.booted": { sources: ["agent", "cloud-init", "external"], lifeSeconds: null, bars: "missing_or_not_true" },
   /**
-   * An onboarding waits for the conditions `bootstrap.site` and `bootstrap.muster`. Whether a node in service gets new work depends on its agent's
-   * health, not on the result of the first boot.
+   * An onboarding waits for the conditions `bootstrap.site` and `bootstrap.muster`. Whether a node in service gets new work depends on the health of
+   * the node's agent, not on the result of the first boot.
    */
   "bootstrap.site": { sources: ["agent"], lifeSeconds: null, bars: "never" },
   "bootstrap.muster": { sources: ["agent"], lifeSeconds: null, bars: "never" },
@@ -62,7 +67,7 @@ export type ConditionTypeOf<S extends ConditionSource> = {
 }[ConditionType];
 
 /**
- * The rule for condition names that an external system chose. No decision of Muster depends on a condition whose name an external system chose. A
+ * The rule for conditions whose name an external system chose. No decision of Muster depends on a condition whose name an external system chose. A
  * condition with an external name holds until the external system reports another value.
  */
 const EXTERNAL_RULE: ConditionRule = { sources: ["external"], lifeSeconds: null, bars: "never" };
@@ -71,7 +76,7 @@ const AGENTS_OWN = /^(agent|bootstrap)\./;
 
 const isConditionType = (type: string): type is ConditionType => Object.hasOwn(CONDITION_TYPES, type);
 
-/** The rule of a condition type, or null if no source may report this type. */
+/** Returns the rule of a condition type, or null if no source may report conditions of the type. */
 export function ruleOf(type: string): ConditionRule | null {
   if (isConditionType(type)) return CONDITION_TYPES[type];
   return AGENTS_OWN.test(type) ? null : EXTERNAL_RULE;

@@ -24,7 +24,7 @@ const DRIFT_SEVERITIES = ["critical", "high", "warning", "info"] as const;
 export const DriftSeverity = z.enum(DRIFT_SEVERITIES);
 export type DriftSeverity = z.output<typeof DriftSeverity>;
 
-/** The actions that the reconciler takes by itself on drift. */
+/** The actions that the reconciler takes on drift without an operator. */
 const DRIFT_ACTIONS = ["none", "quarantine", "update_host", "reseed_hardware_sync", "release_machine"] as const;
 export const DriftAction = z.enum(DRIFT_ACTIONS);
 export type DriftAction = z.output<typeof DriftAction>;
@@ -41,7 +41,7 @@ export const DriftDetails = z.strictObject({
   /** The drift's message says what happened, to which object, and what to do next. */
   message: z.string(),
   detected_at: z.string(),
-  /** Why the reconciler did not take the drift's action. `held_back` is null if the reconciler took the action. */
+  /** Why the reconciler did not take the action that belongs to the drift. `held_back` is null if the reconciler took the action. */
   held_back: z.string().nullable(),
 });
 export type DriftDetails = z.output<typeof DriftDetails>;

@@ -8,8 +8,8 @@ import { ROTATION_PHASES } from "./trust.ts";
 import { DECOMMISSION_MODES, WORKFLOW_STATUSES } from "./workflow-status.ts";
 
 /**
- * The data of the event at a workflow's end, with the same members for every kind of workflow. The members about a failure are set only after a
- * failure.
+ * The data of the event at a workflow's end, with the same members for every kind of workflow. The event's members about a failure are set only if
+ * the workflow has failed.
  */
 const ending = {
   status: z.enum(WORKFLOW_STATUSES),
@@ -46,7 +46,10 @@ const OnboardingStarted = z.strictObject(onboarding);
 const OnboardingEnded = z.strictObject({ ...onboarding, ...ending });
 const DecommissionStarted = z.strictObject(decommission);
 const DecommissionEnded = z.strictObject({ ...decommission, ...ending });
-/** The data of each event of an allocation. The members `error_code` and `decommission_id` are set only if the allocation has them. */
+/**
+ * The data of each event of an allocation. An event of an allocation has the members `error_code` and `decommission_id` only if the allocation has an
+ * error or a decommission.
+ */
 const AllocationChanged = z.strictObject({
   ...allocation,
   error_code: z.string().optional(),
@@ -199,7 +202,7 @@ export const EVENTS = {
     data: z.strictObject({
       node_id: z.string(),
       hostname: z.string(),
-      /** Either an onboarding or a reimage provisioned the node, so one of the two ids is null. */
+      /** Either an onboarding or a reimage provisioned the node, so one of the ids `onboarding_id` and `decommission_id` is null. */
       onboarding_id: z.string().nullable(),
       decommission_id: z.string().nullable(),
       assignments: z.int(),
@@ -276,8 +279,8 @@ export type EventData<T extends EventType> = z.input<(typeof EVENTS)[T]["data"]>
 export const EVENT_TYPES = Object.keys(EVENTS) as EventType[];
 
 /**
- * The pattern of a subscription: an event type, or the beginning of types followed by `*`, for example `node.onboarding.*`. The pattern `*` alone
- * matches all event types.
+ * A pattern selects event types for a webhook or a list of events. A pattern is an event type, or the beginning of event types followed by `*`, for
+ * example `node.onboarding.*`. The pattern `*` alone matches all event types.
  */
 export const EventPattern = z
   .string()

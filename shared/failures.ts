@@ -1,9 +1,9 @@
 import { BMC_POWER_FAILURE } from "./bmc-failures.ts";
 
 /**
- * The failure taxonomy of lifecycle 4.7 as data. A failure's class decides what the engine does, and its code says what happened. Each failure class
- * has a closed list of codes, which the compiler checks. Failure codes with `unexpected` in their name exist where an outside system can give any
- * answer.
+ * The failure taxonomy of lifecycle 4.7 as data. A failure's class decides what the workflow engine does, and the failure's code says what happened.
+ * Each failure class has a closed list of codes, which the compiler checks. Failure codes with `unexpected` in their name exist where an outside
+ * system can give any answer.
  */
 export const NEXT_VERBS = ["retry", "resume", "rerun", "restart_clean", "adopt"] as const;
 
@@ -20,9 +20,9 @@ type Retry = "never" | "bounded" | "until_deadline";
 
 type Rule = Ending & {
   /**
-   * The retry rule `bounded` means that the engine retries by the stage's retry policy before it gives up. The retry rule `never` means that the
-   * first failure ends the run. The retry rule `until_deadline` is for an unavailable service, for which the stage waits until its own deadline.
-   * While a stage waits for a service, only refused requests count as attempts.
+   * The retry rule `bounded` means that the engine retries the failed stage by the stage's retry policy, and then gives up. The retry rule `never`
+   * means that the workflow fails at the first failure. The retry rule `until_deadline` is for an unavailable service, for which a stage waits until
+   * the stage's own deadline. While a stage waits for an unavailable service, only requests that the service refused count as attempts of the stage.
    */
   readonly retry: Retry;
   /** Whether the engine undoes the effects of the workflow's stages after a failure of the class (decision W2: only after a failed deploy). */
@@ -144,7 +144,7 @@ export const FAILURES = {
         nextAction:
           "See to the onboardings of the profile that hold its places to deploy, or raise its deploy_max_parallel, then retry the stage.",
       },
-      // After a few attempts, a person must find out why the agent cannot drain the host (lifecycle 5.8).
+      // After a few failed attempts to drain the host, a person must find out why the agent cannot drain it (lifecycle 5.8).
       drain_failed: {
         endsAs: "failed_manual_intervention",
         nextVerb: "resume",

@@ -1,9 +1,9 @@
 import { z } from "zod";
 
 /**
- * The agent overwrites GPU memory with a stream of bytes, which the hub can compute too. A worker is an agent's process that holds the memory of one
- * GPU, and numbers its allocations as one range of bytes. The stream is ChaCha20 with the task's seed as its key, and has one nonce for each chunk of
- * a GPU's range. `CHUNK_BYTES` is the length of a chunk.
+ * The agent overwrites GPU memory with a pseudo-random stream of bytes, which the hub can compute too. A worker is an agent's process that holds the
+ * memory of one GPU, and numbers its allocations as one range of bytes. The stream of bytes is ChaCha20 with the task's seed as its key, and has one
+ * nonce for each chunk of a GPU's memory. `CHUNK_BYTES` is the length of a chunk of GPU memory.
  */
 export const CHUNK_BYTES = 2 ** 30;
 /**
@@ -39,8 +39,8 @@ export function chunkNonce(gpu: number, chunk: number): Uint8Array {
 export const sampleBlocksIn = (bytes: number): number => Math.floor(bytes / SAMPLE_BLOCK_BYTES);
 
 /**
- * The prefix in the message whose HMAC answers a challenge; the bytes of a sample block follow. The prefix binds an answer to one task, one GPU and
- * one sample block.
+ * Returns the first part of the message whose HMAC answers a challenge; the second part is the bytes of a sample block. The prefix binds an answer to
+ * one task, one GPU and one sample block.
  */
 export const answerPrefix = (fillTaskId: string, uuid: string, block: number): string =>
   `${fillTaskId}|${uuid}|${block}|`;
@@ -59,13 +59,13 @@ export const PciAddress = z.string().regex(/^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{
 export const GpuCommitment = z.strictObject({
   uuid: GpuUuid,
   pci_address: PciAddress,
-  /** The version of the driver's CUDA interface, for example 13000. */
+  /** The version of the CUDA interface of the NVIDIA driver, for example 13000. */
   cuda_version: z.int().min(0).max(1_000_000),
   /** How many bytes of GPU memory the worker got from the driver, filled and checked. */
   allocated_bytes: Bytes,
   /** How much memory NVIDIA's management library reports for the GPU, or null if the library did not answer. */
   total_bytes: Bytes.nullable(),
-  /** The part of `total_bytes` that the driver keeps for itself. */
+  /** The part of the GPU's memory (`total_bytes`) that the driver keeps for itself. */
   reserved_bytes: Bytes.nullable(),
   /** How much memory the CUDA driver reports for the GPU, which is less than NVIDIA's management library reports. */
   visible_bytes: Bytes,
@@ -77,8 +77,8 @@ export const GpuCommitment = z.strictObject({
   /** How many units of 16 bytes of the GPU's memory were not zero before the worker wrote anything. */
   prefill_nonzero_units: Count,
   /**
-   * How many units of 16 bytes still consisted of the marker, which an earlier worker of the task wrote. `prefill_marker_units` is null if the task's
-   * order has no marker.
+   * How many units of 16 bytes of the GPU's memory still consisted of the marker, which an earlier worker of the task wrote. `prefill_marker_units`
+   * is null if the task's order has no marker.
    */
   prefill_marker_units: Count.nullable(),
   /** How many blocks of 64 bytes of the GPU's memory differed from the stream that the worker had written. */
@@ -96,7 +96,7 @@ export type GpuCommitment = z.output<typeof GpuCommitment>;
 /** A worker's report that it has zeroed and freed the memory of a GPU. */
 export const GpuRelease = z.strictObject({
   zeroed_bytes: Bytes,
-  /** How many units of 16 bytes were not zero after the worker had zeroed the GPU's memory. */
+  /** How many units of 16 bytes of the GPU's memory were not zero after the worker had zeroed the memory. */
   nonzero_units: Count,
   answer_ms: Milliseconds,
   zero_ms: Milliseconds,

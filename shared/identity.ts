@@ -13,5 +13,5 @@ export const CLONE_EVIDENCE = {
 export type CloneEvidence = keyof typeof CLONE_EVIDENCE;
 export const CLONE_EVIDENCE_CODES = Object.keys(CLONE_EVIDENCE) as [CloneEvidence, ...CloneEvidence[]];
 
-/** A node's certificate can be renewed for this long after it has expired, so that a host that was off is not locked out (architecture 11). */
+/** How long after its expiry a node's certificate can still be renewed, so that a host that was off is not locked out (architecture 11). */
 export const RENEWABLE_AFTER_EXPIRY_DAYS = 7;

@@ -1,6 +1,9 @@
 import { z } from "zod";
 
-/** The names of accounts and groups that a Linux distribution, its packages or an image owns. A tenant's account never gets one of these names. */
+/**
+ * The reserved names: names of accounts and groups that a Linux distribution, its packages or an image owns. A tenant's account never gets a reserved
+ * name.
+ */
 export const RESERVED_LOGIN_NAMES: ReadonlySet<string> = new Set([
   // Accounts and groups of Debian's `base-passwd` and of Red Hat's `setup`.
   ...[
@@ -65,12 +68,12 @@ export const RESERVED_LOGIN_NAMES: ReadonlySet<string> = new Set([
     "snap_daemon",
   ],
   ...["kubelet", "kube", "etcd", "prometheus", "node_exporter", "telegraf", "nvidia-persistenced", "dcgm", "dbus"],
-  // Accounts that images and their first boot make, which are the operator's way into a host.
+  // Accounts that operating system images and their first boot make, and with which the operator logs in to a host.
   ...["ubuntu", "debian", "centos", "rocky", "almalinux", "fedora", "cloud-user", "ec2-user", "opc", "admin"],
   ...["administrator", "maintenance", "pi"],
 ]);
 
-/** Names that begin with one of these words belong to systemd, to the software of the host's operator, or to Muster. */
+/** The reserved prefixes of account names, which belong to systemd, to the software of the host's operator, or to Muster. */
 const RESERVED_PREFIXES = ["systemd", "muster", "maas", "weka", "nvidia", "nvsm", "cloud-init", "_"];
 
 const PATTERN = /^[a-z][a-z0-9_-]{0,31}$/;

@@ -17,7 +17,7 @@ export type LogSink = (line: string, at: LogLevel) => void;
 export interface LogOutput {
   readonly sink: LogSink;
   readonly now: () => Date;
-  /** How many lines of an error's stack the log contains. */
+  /** How many lines of an error's stack trace the log contains. */
   readonly stackLines: number;
 }
 

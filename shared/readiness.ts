@@ -51,8 +51,8 @@ export const ForeignReadinessSignal = z.strictObject({
 export type ForeignReadinessSignal = z.output<typeof ForeignReadinessSignal>;
 
 /**
- * What the hub did with a readiness signal. The outcome `kept` means that the signal belongs to another generation than the node's. The outcome
- * `known` means that a signal with this id was accepted before.
+ * What the hub did with a readiness signal. The outcome `kept` means that the signal belongs to another generation than the node's present one, so
+ * the hub only stores the signal. The outcome `known` means that the hub had already accepted a readiness signal with the signal's id.
  */
 export const SignalOutcome = z.enum(["applied", "kept", "known"]);
 export type SignalOutcome = z.output<typeof SignalOutcome>;

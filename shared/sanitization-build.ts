@@ -34,11 +34,14 @@ export interface RecordFacts
   readonly unsigned_reason: string | null;
 }
 
-/** Limits for the size of each part of a sanitization record. If a record is too large, the hub makes it with the next narrower limits instead. */
+/**
+ * Limits for the size of each part of a sanitization record. If a sanitization record is too large, the hub makes the record with the next narrower
+ * limits.
+ */
 interface Limits {
   readonly names: number;
   readonly reasonText: number;
-  /** The cleaning steps whose evidence the record contains: all steps, only the steps that are neither `ok` nor skipped, or none. */
+  /** The cleaning steps whose evidence the sanitization record contains: all steps, only the steps that are neither `ok` nor skipped, or none. */
   readonly evidence: "all" | "bad" | "none";
   readonly message: number;
   readonly goodSteps: number;
@@ -103,8 +106,8 @@ const limited = (record: SanitizationRecord, limits: Limits): SanitizationRecord
 });
 
 /**
- * Counts what a version of a sanitization record contains, for a comparison with the whole record. The counts leave out each text that the hub has
- * cut.
+ * Counts what a version of a sanitization record contains, for a comparison with the whole record. The counts of a record's version leave out each
+ * text that the hub has cut.
  */
 function countsOf(
   { tasks, residue, media, reasons, claims, not_covered }: SanitizationRecord,
@@ -135,9 +138,9 @@ function cutOf(kept: SanitizationRecord, whole: SanitizationRecord): Sanitizatio
 }
 
 /**
- * Makes the sanitization record of a turnover, with its verdict, its claims and what the claims do not cover. The verdict follows from all facts of
- * the turnover, also from those that the record leaves out. A sanitization record that would be too large leaves out its least important facts, and
- * says how many.
+ * Makes the sanitization record of a turnover, with its verdict, its claims and what the claims do not cover. The verdict of a sanitization record
+ * follows from all facts of the turnover, also from facts that the record leaves out. A sanitization record that would be too large leaves out its
+ * least important facts, and says how many.
  */
 export function buildRecord(facts: RecordFacts): { readonly record: SanitizationRecord; readonly text: string } {
   const { residue, known_media, statements, unsigned_reason, ...same } = facts;

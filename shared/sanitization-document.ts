@@ -9,7 +9,7 @@ const Base64 = z.string().regex(/^[A-Za-z0-9+/]+={0,2}$/);
 
 /**
  * The hub's countersignature states which sanitization record the hub accepted, with which signature of which agent, and when. The member `format`
- * names the format of the signed text, so that a signature is never valid for another format.
+ * names the format of the signed text, so that a signature is never valid for a text of another format.
  */
 export const Countersignature = z.strictObject({
   format: z.literal("muster-sanitization-countersignature/1"),
@@ -29,7 +29,10 @@ export const Countersignature = z.strictObject({
   countersigned_at: Timestamp,
 });
 export type Countersignature = z.output<typeof Countersignature>;
-/** The facts that the hub's countersignature states about a sanitization record. The hub adds its order key when it signs the facts. */
+/**
+ * The facts that the hub's countersignature states about a sanitization record. The hub adds its order key to the facts when it signs the
+ * countersignature.
+ */
 export type Countersigned = Omit<Countersignature, "format" | "order_key" | "key_generation">;
 
 export const countersignatureText = (facts: Omit<Countersignature, "format">): string =>

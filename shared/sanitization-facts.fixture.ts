@@ -85,8 +85,8 @@ const steps = fc.record({
 });
 
 /**
- * Generates facts of a turnover over the whole domain of what decides the verdict. The sets of task types, steps and targets are small; every outcome
- * and every kind of gap occurs.
+ * Generates facts of a turnover over the whole domain of what decides the verdict. The generated facts have few task types, steps and targets, but
+ * every outcome of a step and every kind of gap.
  */
 export const anyFacts: fc.Arbitrary<RecordFacts> = fc
   .record({

@@ -7,7 +7,7 @@ import { canonicalJson } from "./json.ts";
  * format only.
  */
 export const RECORD_FORMAT = "muster-sanitization/1";
-/** The largest sanitization record: bytes of its canonical JSON in UTF-8. */
+/** The largest size of a sanitization record: the bytes of its canonical JSON in UTF-8. */
 export const MOST_RECORD_BYTES = 64 * 1024;
 /** The most tasks that one sanitization record lists. */
 export const MOST_RECORD_TASKS = 32;
@@ -38,8 +38,8 @@ const Signable = z.object({
 export type SignableRecord = z.output<typeof Signable>;
 
 /**
- * Parses a sanitization record that the hub asks the agent to sign. Returns the reason as a text if `text` is not the canonical JSON of a
- * sanitization record. The agent signs only canonical JSON, so that no sanitization record has two signed texts.
+ * Parses a sanitization record that the hub asks the agent to sign. If `text` is not the canonical JSON of a sanitization record, the function
+ * returns the reason as a text. The agent signs only canonical JSON, so that no sanitization record has two signed texts.
  */
 export function readSignable(text: string): SignableRecord | string {
   let value: unknown;

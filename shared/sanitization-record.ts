@@ -47,7 +47,8 @@ const RecordTask = z.strictObject({
   epoch: z.int().min(1),
   type: Code,
   /**
-   * The SHA-256 of the task's result in canonical JSON. `result_sha256` is null for a task that ended without a result, whose error is in `error`.
+   * The SHA-256 of the task's result in canonical JSON. For a task that ended without a result, `result_sha256` is null, and `error` contains the
+   * task's error.
    */
   result_sha256: Sha256.nullable(),
   error: Code.nullable(),
@@ -78,7 +79,7 @@ const Share = z.number().min(0).max(1);
 /** What the hub concludes about the memory of one GPU, and what the node's profile requires. */
 const RecordGpu = z.strictObject({
   uuid: Short,
-  /** The level is null if the hub can claim nothing about the GPU's memory. */
+  /** The claim level is null if the hub can claim nothing about the GPU's memory. */
   level: z.enum(GPU_LEVELS).nullable(),
   share: Share,
   bytes_overwritten: z.number().nullable(),
@@ -97,7 +98,7 @@ const Medium = z.strictObject({
   maker: Short.nullable(),
   model: Short.nullable(),
   serial: Short.nullable(),
-  /** Where the medium is: the hostname of the node. */
+  /** Where the medium (for example a disk) is: the hostname of the node. */
   source: Short,
   method: z.enum(["clear", "purge", "none"]),
   technique: Short.nullable(),
@@ -126,8 +127,8 @@ const CUT_PARTS = [
 const Sentence = z.string().min(1).max(2_048);
 
 /**
- * The sanitization record of one turnover (architecture 14.5, decision C1). The agent signs the canonical JSON of the record, and the hub
- * countersigns its SHA-256. The format of sanitization records is fixed: a changed format needs another name.
+ * The sanitization record of one turnover (architecture 14.5, decision C1). The agent signs the canonical JSON of the sanitization record, and the
+ * hub countersigns the SHA-256 of that JSON. The format of sanitization records is fixed: a changed format needs another name.
  */
 export const SanitizationRecord = z.strictObject({
   format: z.literal(RECORD_FORMAT),
@@ -160,7 +161,7 @@ export const SanitizationRecord = z.strictObject({
   finished_at: Timestamp,
   required: z.array(Requirement).max(32),
   tasks: z.array(RecordTask).max(MOST_RECORD_TASKS),
-  /** Tasks whose results the agent's journal does not have, so that the agent cannot confirm them. */
+  /** Tasks of the turnover whose results the agent's journal does not have, so that the agent cannot confirm the results. */
   unconfirmed_tasks: z.array(TaskId).max(MOST_RECORD_TASKS),
   residue: Residue.nullable(),
   gpus: z.array(RecordGpu).max(64),
@@ -184,7 +185,9 @@ export type SanitizationRecord = z.output<typeof SanitizationRecord>;
 /** The length in bytes of a text in UTF-8. */
 export const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
 
-/** Parses the text of a sanitization record. Returns the reason as a text if `text` is not the canonical JSON of a sanitization record. */
+/**
+ * Parses the text of a sanitization record. If `text` is not the canonical JSON of a sanitization record, the function returns the reason as a text.
+ */
 export function readRecord(text: string): SanitizationRecord | string {
   if (bytesOf(text) > MOST_RECORD_BYTES) return `it has more than ${MOST_RECORD_BYTES} bytes`;
   let value: unknown;

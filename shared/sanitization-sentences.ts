@@ -11,7 +11,7 @@ const METHODS = ["clear", "purge"] as const;
 
 /**
  * Returns the medium that a cleaning step worked on, from the step's evidence. A cleaning step without `media_kind` in its evidence worked on no
- * medium. The medium has a sanitization method (`clear` or `purge`) only if the step's outcome is `ok`.
+ * medium. The medium gets a sanitization method (`clear` or `purge`) only if the cleaning step's outcome is `ok`.
  */
 function mediumOf({ outcome, evidence }: CleaningStep, source: string): Medium | null {
   const kind = text(evidence["media_kind"]);
@@ -87,7 +87,7 @@ export function mediaOf(
   for (const { kind } of treated) kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
   const left = known.filter(({ kind, serial }) => {
     if (serial !== null) return !serials.has(serial);
-    // Media of the inventory without serial numbers, such as GPUs, are compared with the treated media only by their number of each kind.
+    // For media of the inventory without serial numbers, such as GPUs, the function compares only how many media of each kind were treated.
     const rest = kinds.get(kind) ?? 0;
     kinds.set(kind, rest - 1);
     return rest <= 0;
@@ -95,7 +95,9 @@ export function mediaOf(
   return [...treated, ...left.map((medium) => ({ ...medium, source, ...NOTHING_DONE }))];
 }
 
-/** Returns a text of the host for a sentence of the record. A text with a word that no claim may contain becomes "without a name". */
+/**
+ * Returns a text of the host for a sentence of the sanitization record. A text with a word that no claim may contain is replaced by "without a name".
+ */
 const told = (value: string | null): string =>
   value === null || FORBIDDEN.test(value) || !/^[\x20-\x7e]{1,80}$/.test(value) ? "without a name" : value;
 const nameOf = ({ kind, model, serial }: Medium): string =>

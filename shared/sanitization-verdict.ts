@@ -28,8 +28,8 @@ export interface Done extends CleaningStep {
 }
 
 /**
- * Returns the last outcome of each cleaning step on each target. If a later task of the same type repeats a cleaning step, the verdict depends on the
- * repetition. A cleaning step that no later task repeats keeps its outcome.
+ * Returns the last outcome of each cleaning step on each target. If a later task of a type repeats a cleaning step of an earlier task, the verdict
+ * depends on the repetition. A cleaning step that no later task repeats keeps its outcome.
  */
 export function lastSteps(tasks: readonly RecordTask[]): readonly Done[] {
   const last = new Map<string, Done>();
@@ -53,9 +53,9 @@ const told = (text: string): string => text.replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu
 const about = (done: Done): string => `${told(done.step)} of ${done.type} on ${told(done.target)}`;
 
 /**
- * Returns why a requirement is not met, or null. A requirement that names a step is met if the step was `ok` on every target. A requirement for a
- * whole task type is met if at least one step was `ok`, and every other step was `ok` or skipped. A cleaning step may be skipped, because a host need
- * not have everything that the task would clean.
+ * Returns why a requirement of the node's profile is not met, or null if the requirement is met. A requirement that names a cleaning step is met if
+ * the step was `ok` on every target. A requirement for a whole task type is met if at least one step was `ok`, and every other step was `ok` or
+ * skipped. A cleaning step may be skipped, because a host need not have everything that the task would clean.
  */
 function faultOf(requirement: Requirement, steps: readonly Done[]): Reason | null {
   const own = steps.filter((done) => meets(requirement, done));
@@ -108,7 +108,8 @@ const restsOn = (record: Judged, taskId: string): boolean =>
 
 /**
  * Returns the verdict of a sanitization record with all its reasons. The verdict fails closed: what nobody did, read or signed is never clean. A
- * cleaning step that is neither required nor possible on the host does not change the verdict; `not_covered` of the record names the step.
+ * cleaning step that is neither required nor possible on the host does not change the verdict. The record's member `not_covered` names each cleaning
+ * step that was not possible on the host.
  */
 export function judge(record: Judged): { readonly verdict: RecordVerdict; readonly reasons: readonly Reason[] } {
   const steps = lastSteps(record.tasks);

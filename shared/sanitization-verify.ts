@@ -10,7 +10,7 @@ import { followTrust, sequenceOf, type Trust, type TrustChain, type VerifyText }
  */
 export interface RecordCrypto {
   readonly sha256: (text: string) => string;
-  /** Reads a certificate in PEM. */
+  /** Reads an agent's certificate in PEM. */
   readonly certificate: (pem: string) => {
     readonly serial: string;
     readonly sha256: string;
@@ -54,8 +54,8 @@ export interface VerifiedRecord {
 }
 
 /**
- * Returns the hub's order keys that follow from one trusted order key by the chain of signed statements. A trusted order key does not vouch for keys
- * before it, because anybody could sign a statement that his own key came before.
+ * Returns the hub's order keys that follow from one trusted order key by the chain of signed statements. A trusted order key does not vouch for
+ * earlier keys, because anybody could make a statement that his own key came before the trusted key.
  */
 function keysAfter(chain: TrustChain, trusted: string, verify: VerifyText): ReadonlySet<string> {
   const keys = new Set([trusted]);

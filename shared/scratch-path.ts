@@ -1,6 +1,6 @@
 /**
- * The system folders that no task order may empty; a task order may not empty a folder below them either. The content of the system folders belongs
- * to the operating system, to Muster or to accounts. Other cleaning steps clean accounts and temporary folders.
+ * The system folders. No task order may empty a system folder, or a folder below a system folder. The content of the system folders belongs to the
+ * operating system, to Muster or to accounts. Accounts and temporary folders have their own cleaning steps.
  */
 export const SYSTEM_FOLDERS = [
   "bin",

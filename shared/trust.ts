@@ -4,8 +4,8 @@ import { canonicalJson } from "./json.ts";
 /**
  * This file defines how a host comes to trust a new CA and order key of the hub (decision I6). The hub's keys, a CA and an order key, have
  * generations. Each change of the hub's keys is a statement that is signed with the previous order key. All statements about the hub's keys form one
- * chain. A host that knows any key which a statement of this chain names can follow the signatures to the newest key, however long the host was off.
- * Nothing but a signed statement makes a host trust a new key of the hub.
+ * chain. A host that knows any key from the chain of statements can follow the signatures to the newest key, however long the host was off. Nothing
+ * but a signed statement makes a host trust a new key of the hub.
  */
 export const TRUST_KINDS = ["announce", "finish", "abort"] as const;
 export type TrustKind = (typeof TRUST_KINDS)[number];
@@ -19,7 +19,7 @@ export const ROTATION_PHASES = {
 const Keys = {
   /** The certificate of the CA that signs the hub's and the hosts' certificates. */
   ca_pem: z.string().min(64).max(8192),
-  /** The Ed25519 key that signs task orders and the next statements: base64url of the raw key. */
+  /** The Ed25519 key that signs task orders and the next statements about the hub's keys: base64url of the raw key. */
   order_key: z.string().regex(/^[A-Za-z0-9_-]{43}$/),
 };
 export const TrustStatement = z.strictObject({
@@ -39,15 +39,15 @@ export const TRUST_PATH = "/internal/v1/trust";
 export type TrustChain = readonly TrustStatement[];
 
 /**
- * Returns the text of a statement about the hub's keys that the hub signs. The signed text begins with its purpose, so that the signature of a task
- * order is never valid for a statement.
+ * Returns the text of a statement about the hub's keys that the hub signs. The signed text of a statement begins with its purpose, so that the
+ * signature of a task order is never valid for a statement.
  */
 export const trustSigningText = ({ sequence, kind, generation, ca_pem, order_key }: UnsignedStatement): string =>
   `muster trust v1\n${canonicalJson({ sequence, kind, generation, ca_pem, order_key })}`;
 
 export const TrustedKeys = z.object(Keys);
 export interface Trust {
-  /** The sequence number of the last statement that the host accepted. */
+  /** The sequence number of the last statement about the hub's keys that the host accepted. */
   readonly sequence: number;
   readonly current: z.output<typeof TrustedKeys>;
   /** The announced keys of the hub that are not in force yet. The host trusts announced keys in addition to the current keys. */
@@ -56,8 +56,8 @@ export interface Trust {
 export type VerifyText = (orderKey: string, text: string, signature: string) => boolean;
 
 /**
- * Returns what the host trusts after a statement of the hub. For an invalid statement, the result is the reason as text, and the host must trust
- * nothing in the statement.
+ * Returns what the host trusts after a statement of the hub. For an invalid statement about the hub's keys, the result is the reason as text, and the
+ * host must trust nothing in the statement.
  */
 function trustAfter(trust: Trust, statement: TrustStatement, verify: VerifyText): Trust | string {
   const { sequence, kind, generation, ca_pem, order_key, signature } = statement;
@@ -77,8 +77,8 @@ function trustAfter(trust: Trust, statement: TrustStatement, verify: VerifyText)
 }
 
 /**
- * The sequence number of the statement that put `orderKey` into force. A host that knows only one order key verifies the chain of key statements from
- * the statement after the one that put its key into force.
+ * Returns the sequence number of the statement about the hub's keys that put `orderKey` into force. A host that knows only one order key verifies the
+ * chain of key statements from the statement after the one that put its key into force.
  */
 export const sequenceOf = (chain: TrustChain, orderKey: string): number =>
   chain.findLast((one) => one.kind === "finish" && one.order_key === orderKey)?.sequence ?? 0;

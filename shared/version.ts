@@ -1,5 +1,5 @@
 /**
- * The version of this release of Muster. The hub sends its version with each welcome frame, and the agent with each hello frame, because the two may
- * be of different releases.
+ * The version of this release of Muster. The hub sends its version with each welcome frame, and the agent with each hello frame, because hub and
+ * agent may be of different releases.
  */
 export const VERSION = "0.2.0";

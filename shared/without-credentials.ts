@@ -4,17 +4,17 @@ const REDACTED = "[redacted]";
 /** The length below which a secret is not redacted, because so short a secret would also match parts of harmless words. */
 const SHORTEST_SECRET = 4;
 /**
- * A secret with more than `LONGEST_WORD` characters is a document, for example user-data. An error text repeats lines of a secret document instead of
- * the whole document.
+ * A secret with more than `LONGEST_WORD` characters is treated as a document, for example user-data. An error text of another system may repeat lines
+ * of a secret document instead of the whole document.
  */
 const LONGEST_WORD = 300;
 /** When a text and a secret document share `PIECE` characters in a row, the text contains a piece of the document. */
 const PIECE = 16;
 
 /**
- * Patterns that find unknown credentials in a text. A token in base64url has small letters, capital letters and digits. The patterns limit the length
- * of names, so that the time of a search grows only in proportion to the text's length. Without a maximum length of names, the pattern would scan
- * `secretsecretsecret...` once for each `secret`.
+ * Patterns that find unknown credentials in a text. A token in base64url has small letters, capital letters and digits. The patterns for credentials
+ * limit the length of names, so that the time of a search grows only in proportion to the text's length. Without a maximum length of names, a pattern
+ * would scan the text `secretsecretsecret...` once for each `secret` in the text.
  */
 const SHAPES: readonly (readonly [RegExp, string])[] = [
   [
@@ -26,7 +26,7 @@ const SHAPES: readonly (readonly [RegExp, string])[] = [
   [/(\b(?:Bearer|Basic) +)[\w.~+/=-]{8,}/gi, `$1${REDACTED}`],
   [/\$(?:[1567]|2[abxy]|g?y)\$[^\s"',;]+/g, REDACTED],
   [/(:\/\/)[^\s/@"']+@/g, `$1${REDACTED}@`],
-  // The pattern of Vault's tokens, which are shorter than other tokens.
+  // The pattern of Vault's tokens, which are shorter than other systems' tokens.
   [/(?<![\w.-])(?:hv[sbr]|[sbr])\.[\w-]{24,}/g, REDACTED],
   [/(?<![\w-])(?=[\w-]*[a-z])(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{32,}/g, REDACTED],
 ];
@@ -83,12 +83,15 @@ function fromBase64(text: string): string | null {
   try {
     return new TextDecoder().decode(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
   } catch {
-    // The secret's text is not base64, so there is nothing to decode.
+    // A secret's text that is not base64 has no decoded form.
     return null;
   }
 }
 
-/** Removes pieces of a secret document from the texts. The time of the search for pieces grows with the sum of the lengths of document and texts. */
+/**
+ * Removes pieces of a secret document from texts. The time of the search for pieces grows only with the sum of the lengths of the document and the
+ * texts.
+ */
 function withoutPiecesOf(document: string, texts: readonly string[]): string[] {
   const pieces = new Set<string>();
   for (const text of texts) for (let at = 0; at + PIECE <= text.length; at += 1) pieces.add(text.slice(at, at + PIECE));

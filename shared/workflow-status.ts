@@ -15,8 +15,8 @@ export const WorkflowStatus = z.enum(WORKFLOW_STATUSES);
 export type WorkflowStatus = z.output<typeof WorkflowStatus>;
 
 /**
- * The final statuses of a workflow: nothing more happens, and another workflow may take its subjects. A failed workflow is not final and keeps its
- * subjects.
+ * The final statuses of a workflow. A workflow with a final status does nothing more, and another workflow may take its subjects. A failed workflow
+ * is not final and keeps its subjects.
  */
 export const TERMINAL_WORKFLOW_STATUSES = [
   "completed",
@@ -24,7 +24,7 @@ export const TERMINAL_WORKFLOW_STATUSES = [
   "reconciled",
 ] as const satisfies readonly WorkflowStatus[];
 
-/** The operator's verbs (lifecycle 4.9) that stop a workflow. A verb that arrives during a run of a workflow's stage takes effect after that run. */
+/** The operator's verbs (lifecycle 4.9) that stop a workflow. A verb that arrives during a run of a workflow's stage takes effect after the run. */
 export const STOP_VERBS = ["cancel", "restart_clean", "mark_manual_intervention"] as const;
 export type StopVerb = (typeof STOP_VERBS)[number];
 
@@ -113,7 +113,7 @@ export const STAGES_OF_MODE = {
 } as const satisfies Readonly<Record<DecommissionMode, readonly [string, ...string[]]>>;
 export type DecommissionStage = (typeof STAGES_OF_MODE)[DecommissionMode][number];
 
-/** All stages of decommissions, in any mode, each once. Each mode of a decommission uses some of these stages. */
+/** All stages of decommissions, in any mode, each once. Each mode of a decommission uses some of the decommission stages. */
 export const DECOMMISSION_STAGES = [...new Set(Object.values(STAGES_OF_MODE).flat())] as [
   DecommissionStage,
   ...DecommissionStage[],

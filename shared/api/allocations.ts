@@ -32,8 +32,8 @@ const Labels = z
 const TwoForms = "give either node_id, or sku_id and site_id";
 
 /**
- * The request for an allocation (architecture 14.1). The request for an allocation names a node, or an SKU and a site of which the hub chooses a free
- * node.
+ * The request for an allocation (architecture 14.1). The request for an allocation names either a node, or an SKU and a site; in the second case, the
+ * hub chooses a free node.
  */
 export const AllocationCreate = z
   .strictObject({
@@ -63,7 +63,10 @@ export const AllocationCreate = z
   });
 export type AllocationCreate = z.output<typeof AllocationCreate>;
 
-/** The API's view of an allocation in a list. A list of allocations leaves out the tenants' SSH keys, which only the view of one allocation shows. */
+/**
+ * An allocation as the API's list of allocations shows it. A list of allocations leaves out the tenants' SSH keys, which only the view of one
+ * allocation shows.
+ */
 export const Allocation = z.strictObject({
   id: AllocationId,
   node_id: NodeId,

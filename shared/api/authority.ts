@@ -8,7 +8,7 @@ import { Timestamp } from "./values.ts";
 const keys = {
   ca_sha256: z.string(),
   ca_not_after: Timestamp,
-  /** The order key: base64url of the raw Ed25519 key. */
+  /** The hub's order key, which signs task orders: base64url of the raw Ed25519 key. */
   order_key: z.string(),
 };
 

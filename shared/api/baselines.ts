@@ -5,8 +5,8 @@ import { Timestamp } from "./values.ts";
 
 /**
  * The state of a node's baseline, the snapshot of the host from before the first tenant of a generation (architecture 14.4). `missing` means that
- * nobody has ordered a baseline, so no turnover can find the node clean. `requested` means that an ordered baseline is not taken yet. `failed` means
- * that the newest order for a baseline failed. `taken` means that the hub has stored the baseline.
+ * nobody has ordered a baseline of the node, so no turnover can find the node clean. `requested` means that an ordered baseline is not taken yet.
+ * `failed` means that the newest order for a baseline failed. `taken` means that the hub has stored the baseline.
  */
 export const BaselineState = z.strictObject({
   state: z.enum(["missing", "requested", "failed", "taken"]),

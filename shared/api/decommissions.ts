@@ -7,7 +7,7 @@ import { idOfHostsWork, StageEvent, workflowProgress } from "./workflow-progress
 export const DecommissionId = idOfHostsWork("listDecommissions", "decommission_id");
 
 export const Reason = z.string().min(1).max(256);
-/** How long a decommission waits for an agent that is not connected, before a person has to decide. */
+/** How long a decommission waits for an agent that is not connected, before a person must decide how the decommission continues. */
 const agent_wait_seconds = z.int().min(0).max(86_400).default(900);
 
 /** The request for a drain, which takes a node in service to `retired` (state model 3.2). */
@@ -39,7 +39,7 @@ export type ReleaseCreate = z.output<typeof ReleaseCreate>;
 const StorageScope = z.enum(["none", "local", "weka", "all"]);
 /** How MAAS erases the disks when it releases the machine (lifecycle 5.3). */
 const Erase = z.enum(["none", "quick", "secure"]);
-/** The request that prepares a node for the next tenant, by mode (lifecycle 5.1). */
+/** The request that prepares a node for the next tenant by a soft reset or a reimage (lifecycle 5.1). */
 export const DecommissionCreate = z.discriminatedUnion("mode", [
   z.strictObject({
     mode: z.literal("soft_reset").describe("Clean the node and keep its system"),
@@ -74,7 +74,7 @@ export const DecommissionCreated = z.strictObject({
   node_id: NodeId,
   mode: z.enum(DECOMMISSION_MODES),
   status: WorkflowStatus,
-  /** An effect of the decommission that its caller may not expect. `warning` is null if the decommission has no unexpected effect. */
+  /** An effect of the decommission that the caller of the API may not expect. `warning` is null if the decommission has no unexpected effect. */
   warning: z.string().nullable(),
 });
 export type DecommissionCreated = z.output<typeof DecommissionCreated>;

@@ -50,7 +50,7 @@ export const API_ERRORS = {
 } as const satisfies Record<string, { status: number; title: string }>;
 export type ApiErrorCode = keyof typeof API_ERRORS;
 
-/** The body of an answer of the type `problem+json`. In a problem's body, `errors` names each invalid field with a JSON pointer. */
+/** The body of an answer of the type `problem+json`. In the body of an error answer, `errors` names each invalid field with a JSON pointer. */
 export const Problem = z.strictObject({
   type: z.string(),
   title: z.string(),
@@ -65,7 +65,9 @@ export const Problem = z.strictObject({
 });
 export type Problem = z.output<typeof Problem>;
 
-/** The error that routes and services of the API throw. One place in the hub turns an `ApiError` into the body of an error answer (`Problem`). */
+/**
+ * The error that routes and services of the hub's API throw. One place in the hub turns an `ApiError` into the body of an error answer (`Problem`).
+ */
 export class ApiError extends Error {
   readonly code: ApiErrorCode;
   readonly errors: Problem["errors"];

@@ -1,6 +1,6 @@
-/** Muster's extensions of its OpenAPI document. Clients such as the command line read these OpenAPI extensions and need no table of their own. */
+/** Muster's extensions of its OpenAPI document. Clients such as the command line read the OpenAPI extensions, and need no table of their own. */
 
-/** Marks a number in an answer that counts the failed parts of a request that succeeded as a whole. */
+/** Marks a number in an API answer: how many parts of a request failed although the request itself succeeded. */
 export const countsFailures = { "x-counts-failures": true } as const;
 
 /** How a client finds an object by its name instead of its id. */
@@ -11,11 +11,11 @@ interface NamedBy {
    */
   readonly list: string;
   /**
-   * The field of a list's item that holds the object's name. The list operation has a parameter with this field's name, which selects the objects of
-   * exactly one name.
+   * The field with the object's name in the items of a list. The list operation has a query parameter that is called like the field, and that selects
+   * the objects with exactly one name.
    */
   readonly name: string;
-  /** The field of a list's item that holds the object's id. */
+  /** The field with the object's id in the items of a list. */
   readonly id: string;
   /**
    * The field and the values by which an item of a list no longer owns its name, so that another object may have the name. `shown` is the parameter
@@ -24,5 +24,5 @@ interface NamedBy {
   readonly unless?: { readonly field: string; readonly values: readonly string[]; readonly shown?: string };
 }
 
-/** Marks an id in a request that a client may look up by name. The API itself accepts only the object's id. */
+/** Marks an id in a request that a client may look up by name. For an id that a client may look up by name, the API itself accepts only the id. */
 export const namedBy = (by: NamedBy) => ({ "x-named-by": by });

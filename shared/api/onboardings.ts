@@ -12,8 +12,8 @@ const host = {
   ipmi_ip: IpAddress,
   hostname: Hostname,
   /**
-   * The MAC address of the host's interface that boots from the network. With this MAC address, the hub finds a machine that has another name and BMC
-   * in MAAS (lifecycle 4.16).
+   * The MAC address of the host's interface that boots from the network. By the MAC address, the hub finds the host's machine even if the machine has
+   * another name and BMC in MAAS (lifecycle 4.16).
    */
   pxe_mac: z
     .string()
@@ -62,7 +62,7 @@ export const Batch = z.strictObject({
   requested_by: z.string().nullable(),
   requested_at: Timestamp,
   started_at: Timestamp.nullable(),
-  /** When the last onboarding of the batch ended. `ended_at` is null until the batch is done. */
+  /** When the last unfinished onboarding of the batch ended. The batch's `ended_at` is null until the batch is done. */
   ended_at: Timestamp.nullable(),
   total: z.int(),
   succeeded: z.int(),
@@ -73,7 +73,7 @@ export const Batch = z.strictObject({
 });
 export type Batch = z.output<typeof Batch>;
 
-/** The hosts of a batch whose onboardings failed in the same way, and the operator's next action. */
+/** The hosts of a batch whose onboardings failed with one error code, and the operator's next action. */
 export const BatchFailure = z.strictObject({
   failure_class: z.string(),
   error_code: z.string(),
@@ -96,7 +96,7 @@ export const BatchVerbResult = z.strictObject({
       hostname: Hostname,
       verb: z.string().nullable(),
       status: WorkflowStatus,
-      /** Why the operator's verb did nothing to the onboarding. `skipped_because` is null if the verb did something. */
+      /** Why the operator's verb did nothing to the onboarding. `skipped_because` is null if the verb had an effect on the onboarding. */
       skipped_because: z.string().nullable(),
     }),
   ),

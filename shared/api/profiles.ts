@@ -5,7 +5,10 @@ import { TURNOVER_MODES } from "../workflow-status.ts";
 import { Activation, siteFields } from "./sites.ts";
 import { InterfaceName, Seconds, Timestamp } from "./values.ts";
 
-/** A script's name or tag in MAAS. A script's name must not contain a comma, because MAAS's list separates names by commas (maas 2.5). */
+/**
+ * The name or tag of a commissioning or test script in MAAS. A script's name must not contain a comma, because MAAS's list separates names by commas
+ * (maas 2.5).
+ */
 const ScriptName = z
   .string()
   .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/, "must be the name or tag of a script: letters, digits, . _ -");
@@ -20,13 +23,16 @@ const profileFields = {
   description: z.string().max(512).nullable().default(null),
   distro_series: z.string().min(1).max(64).default("ubuntu/noble"),
   architecture: z.string().min(1).max(64).default("amd64/generic"),
-  /** A profile's own values, for racks or hosts unlike the site's (lifecycle 3.6). If the profile's value is null, the site's value applies. */
+  /**
+   * A profile's own values, for racks or hosts that differ from the rest of the site (lifecycle 3.6). If a value of the profile is null, the site's
+   * value applies.
+   */
   pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
   pxe_vlan_vid: siteFields.pxe_vlan_vid.nullable().describe("Replaces the value of the site").default(null),
   node_pxe_iface: InterfaceName.nullable().describe("Replaces the value of the site").default(null),
-  /** Names or tags of MAAS's commissioning scripts. If the list is empty, MAAS chooses the scripts. */
+  /** Names or tags of MAAS's commissioning scripts. If the list of commissioning scripts is empty, MAAS chooses the scripts. */
   commissioning_scripts: z.array(ScriptName).max(32).default([]),
-  /** Names or tags of MAAS's test scripts. With the single word `none`, MAAS runs no test script. */
+  /** Names or tags of MAAS's test scripts. If the list of test scripts is the single word `none`, MAAS runs no test script. */
   testing_scripts: z.array(ScriptName).max(32).default([]),
   strict_pxe_preflight: z
     .boolean()
@@ -116,12 +122,15 @@ const profileFields = {
   hardware_sync_seed_timeout_seconds: Seconds.default(1800),
   hardware_sync_health_timeout_seconds: Seconds.default(2700),
   agent_enrollment_timeout_seconds: Seconds.default(1800),
-  /** The release's time-out includes the time for MAAS to erase the disk, which MAAS may do by its own configuration. */
+  /**
+   * The time-out of a release includes the time in which MAAS erases the machine's disks, because MAAS may be configured to erase them at each
+   * release.
+   */
   release_timeout_seconds: Seconds.default(14_400),
   power_off_timeout_seconds: Seconds.default(900),
   /**
-   * How long a retired node stays deployed before the hub releases its machine (lifecycle 6.4). If the time is null, the hub never releases the
-   * machine of a retired node automatically.
+   * How long a retired node stays deployed before the hub releases its machine (lifecycle 6.4). If `retired_release_after_seconds` is null, the hub
+   * never releases the machine of a retired node automatically.
    */
   retired_release_after_seconds: z.int().min(0).max(31_536_000).nullable().default(3600),
 };

@@ -11,7 +11,7 @@ const counts = {
   drifted: z.int(),
   /** The number of drifts that a person has acknowledged. */
   acknowledged: z.int(),
-  /** The number of nodes that the reconciler has not judged since the hub connected each of them with its machine. */
+  /** The number of nodes that the reconciler has not judged since the node got its present machine. */
   unreconciled: z.int(),
 };
 export const Breaker = z.strictObject({
@@ -20,8 +20,8 @@ export const Breaker = z.strictObject({
   state: z.enum(["open", "accepting", "closed"]),
   tripped_at: Timestamp.nullable(),
   /**
-   * How many nodes waited for a change of status when the breaker tripped. Together with the nodes whose status had changed in the ten minutes
-   * before, the waiting nodes exceeded `move_limit`.
+   * How many nodes waited for a change of status when the breaker tripped. A breaker trips when waiting nodes, together with nodes whose status
+   * changed in the last ten minutes, exceed `move_limit`.
    */
   would_move: z.int(),
   moved: z.int(),
@@ -48,8 +48,8 @@ export const ReconciliationStatus = z.strictObject({
       last_look_at: Timestamp.nullable(),
       last_sweep_at: Timestamp.nullable(),
       /**
-       * How many machines the watcher's last sweep found but could not read. A machine that could not be read counts neither as changed nor as
-       * deleted.
+       * How many machines the watcher's last sweep found but could not read. The hub treats a machine that it could not read neither as changed nor
+       * as deleted.
        */
       unreadable_machines: z.int(),
       /** How many polls of the site have failed since the last successful poll. */
@@ -80,7 +80,7 @@ export const Drift = z.strictObject({
 export type Drift = z.output<typeof Drift>;
 
 /**
- * The action `acknowledge` says that the drift is known, so the reconciler ignores the drift until the drift changes. With the action
+ * With the action `acknowledge`, a person says that a drift is known, so the reconciler ignores the drift until it changes. With the action
  * `return_to_service`, a person confirms that the cause of the node's quarantine is gone.
  */
 export const DriftResolve = z.strictObject({ action: z.enum(["acknowledge", "return_to_service"]), reason: Reason });

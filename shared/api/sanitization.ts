@@ -4,8 +4,8 @@ import { RECORD_VERDICTS, SanitizationRecord, TRUST_LEVELS } from "../sanitizati
 import { Timestamp } from "./values.ts";
 
 /**
- * The facts of a sanitization record that a list shows. Only the answers to `getSanitizationRecord` and to the export contain the whole sanitization
- * record.
+ * The facts of a sanitization record that the API's list of records shows. Only the answers to `getSanitizationRecord` and to the export contain the
+ * whole sanitization record.
  */
 export const SanitizationSummary = z.strictObject({
   record_id: z.uuid(),

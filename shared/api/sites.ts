@@ -83,7 +83,10 @@ const BmcDriver = z
     "Protocol by which MAAS and the hub control the BMC; the default is ipmi. With redfish MAAS creates no machine without known interfaces, so the hub boots such a host from the network by its BMC and claims it when it appears in MAAS",
   );
 
-/** A request can write each secret of a site alone. A secret of the site that is absent from the request keeps its value (lifecycle 3.5). */
+/**
+ * A request can write one secret of a site without the other secrets. A secret of the site that is absent from the request keeps its value (lifecycle
+ * 3.5).
+ */
 export const SiteCredentials = z
   .strictObject({
     maas_token: MaasToken.describe("API key of a MAAS administrator: consumer_key:token_key:token_secret").optional(),
@@ -133,7 +136,7 @@ export const SiteProbe = z.strictObject({
     z.strictObject({
       name: z.enum(PROBE_CHECKS),
       status: z.enum(["ok", "warning", "failed"]),
-      /** The profile that the check concerns. `profile` is null for a check of the whole site. */
+      /** The profile that a check of the site's probe concerns. `profile` is null for a check of the whole site. */
       profile: z.string().nullable(),
       message: z.string(),
     }),

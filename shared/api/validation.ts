@@ -9,7 +9,7 @@ export interface FieldError {
 /** Limits for the list of faults with which an answer describes an invalid request. */
 interface Limits {
   readonly errors: number;
-  /** The maximum length of each pointer and each message, because both may repeat a text of the request. */
+  /** The maximum length of each JSON pointer and each message in an error answer, because both may repeat a text of the request. */
   readonly characters?: number;
 }
 
@@ -17,7 +17,7 @@ interface Limits {
 export const pointerTo = (path: readonly PropertyKey[]): string =>
   path.map((part) => `/${String(part).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 
-/** Lists the faults of a request: names each invalid field by a JSON pointer, and each unknown field separately. */
+/** Lists the faults of a request. The list names each invalid field and each unknown field by a JSON pointer. */
 export const fieldErrors = (error: z.ZodError): FieldError[] =>
   error.issues.flatMap((issue) =>
     issue.code === "unrecognized_keys"

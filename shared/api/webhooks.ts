@@ -53,7 +53,9 @@ export const Webhook = z.strictObject({
   types: z.array(z.string()),
   description: z.string(),
   active: z.boolean(),
-  /** Why the hub stopped sending to the webhook. `disabled_reason` is null while the webhook delivers, and when a person stopped the webhook. */
+  /**
+   * Why the hub stopped sending events to the webhook. `disabled_reason` is null while the webhook delivers, and when a person stopped the webhook.
+   */
   disabled_reason: z.string().nullable(),
   pending: z.int(),
   dead: z.int(),

@@ -23,7 +23,10 @@ export const StageEvent = z.strictObject({
 });
 export type StageEvent = z.output<typeof StageEvent>;
 
-/** The API's view of a workflow's state, with the diagnostics of lifecycle 4.12. Every kind of workflow has the same members for its progress. */
+/**
+ * The API's view of a workflow's state, with the diagnostics of lifecycle 4.12. In the API, every kind of workflow has the same members for its
+ * progress.
+ */
 export const workflowProgress = {
   status: WorkflowStatus,
   current_stage: z.string(),
@@ -32,8 +35,8 @@ export const workflowProgress = {
   waiting_for: z.string().nullable(),
   stage_deadline: Timestamp.nullable(),
   /**
-   * A verb that the hub accepted during a run of the workflow's stage. The pending verb takes effect after the stage's run. `pending_verb` is null
-   * when no accepted verb waits.
+   * A verb that the hub accepted during a run of the workflow's stage. A pending verb takes effect after the present run of the workflow's stage.
+   * `pending_verb` is null when no accepted verb waits for the end of a stage's run.
    */
   pending_verb: z.enum(STOP_VERBS).nullable(),
   failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).nullable(),

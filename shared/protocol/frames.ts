@@ -9,19 +9,20 @@ import { MOST_STATEMENTS, TrustChain } from "../trust.ts";
 
 /**
  * The schemas of every message on the channel between hub and agent. The WebSocket and the long-poll fallback carry the same frames. The agent's
- * first frame is `hello`, which contains the digest of its journal of tasks. The hub dispatches no task to an agent before it has answered `welcome`.
+ * first frame is `hello`, which contains the digest of its journal of tasks. The hub sends no task to an agent before the hub has answered the
+ * agent's `hello` with `welcome`.
  */
 export const JOURNAL_STATES = ["received", "started", "finished", "reported"] as const;
 export type JournalState = (typeof JOURNAL_STATES)[number];
 
 const taskRef = { task_id: TaskId, epoch: PositiveInt4 };
 
-/** The size limits fit the largest progress report of any task type: a drain's list of users who are still logged in. */
+/** The size limits of a progress report fit the largest one of any task type: a drain's list of users who are still logged in. */
 const Progress = boundedJson({ depth: 6, values: 500, characters: 16 * 1024 });
-/** The size limits fit the largest result of any task type: a residue snapshot of `MAX_SNAPSHOT_BYTES`. */
+/** The size limits of a task's result fit the largest result of any task type: a residue snapshot of `MAX_SNAPSHOT_BYTES`. */
 const Result = boundedJson({ depth: 8, values: 24_000, characters: 320 * 1024 });
 
-/** The reasons for which an agent refuses an order without running it. An agent's refusal is final for that order. */
+/** The reasons for which an agent refuses an order without running it. An agent never runs an order that it has refused. */
 const ORDER_REJECTIONS = [
   "bad_signature",
   "wrong_node",
@@ -35,8 +36,8 @@ export const OrderRejection = z.enum(ORDER_REJECTIONS);
 export type OrderRejection = z.output<typeof OrderRejection>;
 
 /**
- * The reply of a task's handler in a frame. The task catalogue has a reply schema for each task type, and the hub also checks the reply with that
- * schema.
+ * The reply of a task's handler, as a frame carries it. The hub also checks each reply with the reply schema of the task's type in the task
+ * catalogue.
  */
 export const WireReply = z.discriminatedUnion("ok", [
   z.strictObject({ ok: z.literal(true), result: Result }),

@@ -1,6 +1,6 @@
 /**
- * The version of the protocol between hub and agent. The hub supports this protocol version and the one before, so hub and agents can be upgraded in
- * any order.
+ * The version of the protocol between hub and agent. The hub supports the present protocol version and the version before, so hub and agents can be
+ * upgraded in any order.
  */
 export const PROTOCOL_VERSION = 1;
 export const OLDEST_PROTOCOL_VERSION = 1;
@@ -12,8 +12,8 @@ export const isSupportedProtocol = (version: number): boolean =>
 export const MAX_FRAME_BYTES = 512 * 1024;
 
 /**
- * The WebSocket close codes of the channel between hub and agent. The member `retry` says what the agent does after its channel closed with the close
- * code.
+ * The WebSocket close codes of the channel between hub and agent. The member `retry` of a close code says what the agent does after its channel was
+ * closed with the code.
  */
 export const CLOSE_CODES = {
   bad_frame: { code: 4000, retry: "backoff" },
@@ -33,7 +33,7 @@ export const CLOSE_CODES = {
 export type CloseReason = keyof typeof CLOSE_CODES;
 
 /**
- * The close code of an agent that reconnects at once, for example with a renewed certificate. A close with this code does not change the condition
- * `agent.connected`.
+ * The close code of an agent that reconnects at once, for example with a renewed certificate. A close with the code `AGENT_COMES_BACK` does not
+ * change the condition `agent.connected`.
  */
 export const AGENT_COMES_BACK = 4013;

@@ -18,10 +18,7 @@ const withItem = (item: ResidueItem, reading: ResidueReading | undefined): Resid
   return reading === undefined ? others : { ...others, [item]: reading };
 };
 
-/**
- * The readings of a residue item that a comparison must tell apart: missing, unreadable, without entries, with an entry, with that entry changed,
- * with another entry.
- */
+/** The readings of a residue item that a comparison must tell apart: missing, unreadable, no entry, one entry, the entry changed, another entry. */
 const READINGS = {
   missing: undefined,
   unreadable: UNREADABLE,

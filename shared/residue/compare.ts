@@ -5,8 +5,8 @@ import type { ResidueEntry, ResidueReading, ResidueSnapshot, ResidueTenant } fro
 export const MOST_FOUND = 20;
 
 /**
- * Why an entry of a residue item is a finding. Compared with the baseline, the entry is `added`, `changed` or `removed`. A `forbidden` entry may
- * never exist, and a `tenant` entry is the tenant's own account, group or password.
+ * Why an entry of a residue item is a finding. An entry is `added`, `changed` or `removed` compared with the baseline. A `forbidden` entry may never
+ * exist, and a `tenant` entry is the tenant's own account, group or password.
  */
 export type FindingKind = "added" | "changed" | "removed" | "forbidden" | "tenant";
 export interface Finding {
@@ -20,7 +20,7 @@ export type ItemJudgement =
   | { readonly state: "unreadable"; readonly reason: string };
 
 export interface ResidueJudgement {
-  /** The worst judgement of all residue items: `found` is worse than `unreadable`, and `unreadable` is worse than `clean`. */
+  /** The worst judgement of all residue items: The verdict `found` is worse than `unreadable`, and `unreadable` is worse than `clean`. */
   readonly verdict: ItemJudgement["state"];
   readonly items: Readonly<Record<ResidueItem, ItemJudgement>>;
 }
@@ -62,7 +62,7 @@ function judge(
 const CLEAN: ItemJudgement = { state: "clean" };
 const unreadable = (reason: string): ItemJudgement => ({ state: "unreadable", reason });
 
-/** The tenant's own account, group or password is a finding, even if the baseline contains that entry. */
+/** True if an entry is the tenant's own account, group or password, which is a finding even if the baseline contains the entry. */
 const isOf = (item: ResidueItem, name: string, tenant: ResidueTenant | null): boolean =>
   item === "accounts" && tenant !== null && name.split(" ")[1] === tenant.login_user;
 

@@ -1,7 +1,7 @@
 /**
- * The rule by which the hub judges an item of a residue snapshot. By the rule `same`, the item's entries must equal those of the baseline. By the
- * rule `no_more`, entries of the baseline may be gone, but no entry may be new or changed. By the rule `none`, the item must have no entry, with or
- * without a baseline. The rule `tenant` also demands an item without entries, which the agent reads only for a known tenant.
+ * The rule by which the hub judges an item of a residue snapshot. By the rule `same`, the item's entries must equal the entries of the baseline. By
+ * the rule `no_more`, entries of the baseline may be gone, but no entry may be new or changed. By the rule `none`, the item must have no entry, with
+ * or without a baseline. The rule `tenant` also demands an item without entries, which the agent reads only for a known tenant.
  */
 export type ResidueRule = "same" | "no_more" | "none" | "tenant";
 
@@ -13,7 +13,7 @@ export interface ResidueItemSpec {
   readonly reads: string;
 }
 
-/** The closed list of what a tenant can leave on a host and the task `node.validate_clean` reads. docs/residue.md explains each item. */
+/** The closed list of things that a tenant can leave on a host and that the task `node.validate_clean` reads. docs/residue.md explains each item. */
 export const RESIDUE_ITEMS = {
   accounts: {
     title: "Accounts and groups",

@@ -1,14 +1,16 @@
 import { z } from "zod";
 import { RESIDUE_ITEM_NAMES, type ResidueItem } from "./items.ts";
 
-/** The largest number of entries of one item in a residue snapshot. The item with the most entries is the list of installed packages. */
+/** The largest number of entries of one item in a residue snapshot. The residue item with the most entries is the list of installed packages. */
 export const MOST_ENTRIES = 3_000;
 /**
- * The largest length of the name of an entry in a residue snapshot, in characters. The agent escapes characters of such a name that are not printable
- * ASCII.
+ * The largest length of the name of an entry in a residue snapshot, in characters. In the name of an entry, the agent escapes characters that are not
+ * printable ASCII.
  */
 export const LONGEST_NAME = 200;
-/** The largest size of one item of a residue snapshot as JSON. The item with the list of installed packages may be larger. */
+/**
+ * The largest size of one item of a residue snapshot as JSON. The residue item with the list of installed packages may be larger than other items.
+ */
 export const MAX_ITEM_BYTES = 32 * 1024;
 export const MAX_PACKAGES_BYTES = 160 * 1024;
 /** The largest size of a whole residue snapshot as JSON, which leaves room in a frame (`MAX_FRAME_BYTES`). */
@@ -23,7 +25,10 @@ const Digest = z.string().regex(/^[A-Za-z0-9_-]{16}$/);
 export const ResidueEntry = z.strictObject({ name: z.string().min(1).max(LONGEST_NAME), digest: Digest });
 export type ResidueEntry = z.output<typeof ResidueEntry>;
 
-/** What the agent read for a residue item: all entries, or the reason why the agent does not know them. The agent never cuts a list of entries. */
+/**
+ * What the agent read for a residue item: all entries, or the reason why the agent does not know them. The agent never cuts the list of entries of a
+ * residue item.
+ */
 export const ResidueReading = z.union([
   z.strictObject({ entries: z.array(ResidueEntry).max(MOST_ENTRIES) }),
   z.strictObject({ unreadable: z.string().min(1).max(LONGEST_REASON) }),
@@ -31,8 +36,8 @@ export const ResidueReading = z.union([
 export type ResidueReading = z.output<typeof ResidueReading>;
 
 /**
- * A residue snapshot: the state of a host, item by item. A snapshot lacks an item that an older agent does not know, or that the agent reads only for
- * a known tenant.
+ * A residue snapshot: the state of a host, item by item. A residue snapshot lacks an item that an older agent does not know. A snapshot without a
+ * known tenant also lacks the items about the tenant.
  */
 export const ResidueSnapshot = z.partialRecord(
   z.enum(RESIDUE_ITEM_NAMES as [ResidueItem, ...ResidueItem[]]),

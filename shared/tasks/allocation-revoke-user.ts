@@ -33,7 +33,9 @@ export const revokeUser = defineTask({
   destructive: false,
   input: z.strictObject({ allocation_id: z.uuid(), login_user: LoginUser, plan: z.boolean() }),
   result: z.strictObject({
-    /** The uid of the removed account. The uid is null if the allocation has had no account since the host was last installed. */
+    /**
+     * The uid of the tenant's removed account. The uid in the result is null if the allocation has had no account since the host was last installed.
+     */
     uid: z.int().nullable(),
     steps: cleaningStepsNamed(REVOKE_STEPS),
   }),

@@ -4,9 +4,9 @@ import type { z } from "zod";
 export type ErrorHandling = "retry" | "fail";
 
 /**
- * The lane of a task type. Tasks in the lane `work` change the host or take long. Tasks in the lane `look` only read and take no noticeable time. A
- * node's agent runs one task of the lane `work` and one of the lane `look` at a time. With two lanes, a short task that only reads never waits behind
- * a long task.
+ * The lane of a task type: `work` or `look`. Tasks in the lane `work` change the host or take long. Tasks in the lane `look` only read and take no
+ * noticeable time. A node's agent runs one task of the lane `work` and one of the lane `look` at a time. With two lanes, a short task that only reads
+ * never waits behind a long task.
  */
 export type TaskLane = "work" | "look";
 
@@ -25,13 +25,13 @@ export interface TaskSpec<
    */
   readonly leaseSeconds: number;
   /**
-   * A destructive task starts at most once in each epoch. If the end of a destructive task is unknown, the agent reports the task as `interrupted`
-   * and never runs it again.
+   * A destructive task starts at most once for each delivery (epoch) of the task. If the end of a destructive task is unknown, the agent reports the
+   * task as `interrupted` and never runs it again.
    */
   readonly destructive: boolean;
   /**
-   * If `effectOnceAccepted` is true, the task takes effect only after the hub has accepted its result. A cancel before the hub's acceptance has
-   * priority, even over a success.
+   * If `effectOnceAccepted` is true, the task takes effect only after the hub has accepted its result. With `effectOnceAccepted`, a cancel of the
+   * task before the hub's acceptance has priority, even over a success.
    */
   readonly effectOnceAccepted?: boolean;
   /**
@@ -40,8 +40,8 @@ export interface TaskSpec<
    */
   readonly worksOutside?: boolean;
   /**
-   * A task's input is an object, so that a later release can add a field to inputs that the database stores. A task without input takes
-   * `z.strictObject({})`.
+   * A task's input is an object, so that a later release can add a field to inputs that the database stores. A task without input has the input
+   * schema `z.strictObject({})`.
    */
   readonly input: I;
   readonly result: R;

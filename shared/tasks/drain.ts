@@ -3,7 +3,7 @@ import { defineTask } from "./define-task.ts";
 
 /**
  * Drains the host: the host refuses new logins, and the task reports the login sessions that are still open (lifecycle 5.2). The drain task ends when
- * no login session is left or its deadline has passed. With `force`, the drain task ends the remaining login sessions.
+ * no login session is left or its deadline has passed. With `force`, the drain task ends the login sessions that remain at the deadline.
  */
 export const drain = defineTask({
   type: "node.drain",

@@ -8,8 +8,9 @@ const GPU_CHALLENGE_STEPS = ["gpu_challenge"] as const;
 
 /**
  * Asks the workers of a task `node.gpu_fill` about blocks of GPU memory that the hub chose at random after the workers' commitments. A worker answers
- * with an HMAC over the bytes of each block. After its answers, a worker zeroes the GPU's memory, reads the memory to check that it is zero, and
- * frees it. A worker answers only one challenge. A second delivery of a challenge returns the answers of the first delivery.
+ * with an HMAC over the bytes of each block of GPU memory that the challenge names. After its answers, a worker zeroes the GPU's memory, checks that
+ * the memory is zero, and frees the memory. A worker of the GPU memory overwrite answers only one challenge. A second delivery of a challenge returns
+ * the answers of the first delivery.
  */
 export const gpuChallenge = defineTask({
   type: "node.gpu_challenge",
@@ -19,7 +20,7 @@ export const gpuChallenge = defineTask({
   input: z.strictObject({
     plan: z.boolean(),
     fill_task_id: z.uuid(),
-    /** 16 random bytes of the hub, the key of the HMAC in each answer. */
+    /** 16 random bytes of the hub, which are the key of the HMAC in each answer to the challenge. */
     nonce: z.string().regex(/^[0-9a-f]{32}$/),
     gpus: z
       .array(z.strictObject({ uuid: GpuUuid, blocks: z.array(SampleBlock).min(1).max(MOST_SAMPLE_BLOCKS) }))

@@ -10,10 +10,10 @@ const GPU_FILL_STEPS = ["gpu_fill"] as const;
  * Overwrites the memory of the host's GPUs and keeps the memory allocated (decision C2). For each GPU, a worker allocates all memory, fills it with a
  * stream that the hub's seed determines, and compares the memory with the stream. The task's result contains each worker's commitment: what the
  * worker allocated, found and compared. The workers hold the GPU memory until the task `node.gpu_challenge` asks about it, or until `hold_seconds`
- * have passed. At the end, the workers zero and free the GPU memory.
+ * have passed. When a worker no longer has to hold the GPU memory, it zeroes and frees the memory.
  *
- * The seed of a `node.gpu_fill` is no secret: the seed protects nothing, and the host must know it. The seed stays in the task's database row, so
- * that an auditor can compute the stream. A repetition with the same seed could find the bytes of the first run, so every error of the task
+ * The seed of a `node.gpu_fill` is no secret: the seed protects nothing, and the host must know it. The task's database row keeps the seed, so that
+ * an auditor can compute the stream of bytes. A repetition with the same seed could find the bytes of the first run, so every error of the task
  * `node.gpu_fill` is final. The hub repeats a failed overwrite of GPU memory as another task with another seed.
  */
 export const gpuFill = defineTask({
@@ -24,15 +24,17 @@ export const gpuFill = defineTask({
   worksOutside: true,
   input: z.strictObject({
     plan: z.boolean(),
-    /** The seed of the stream: 32 random bytes that the hub makes for one task only. */
+    /** The seed of the stream of bytes: 32 random bytes that the hub makes for one task only. */
     seed: z.string().regex(/^[0-9a-f]{64}$/),
     /**
-     * The marker, a random word of the hub, shows whether the driver clears freed GPU memory. Before the overwrite, another worker writes the marker
-     * into all GPU memory and ends. The worker that overwrites the GPU memory first counts how often the memory from the driver still contains the
-     * marker. If the marker is null, the agent leaves the test with the marker out.
+     * The marker, a random word of the hub, shows whether the driver clears freed GPU memory. Before the overwrite of the GPU memory, another worker
+     * writes the marker into all GPU memory and ends. The worker that overwrites the GPU memory first counts how often the memory from the driver
+     * still contains the marker. If the marker is null, the agent does not test whether the driver clears freed GPU memory.
      */
     marker: z.int().min(1).max(0xffff_ffff).nullable(),
-    /** The GPUs of the host, as the inventory lists them. The position of a GPU in the list `gpus` is part of the nonces of the GPU's stream. */
+    /**
+     * The GPUs of the host, as the host's inventory lists them. The position of a GPU in the list `gpus` is part of the nonces of the GPU's stream.
+     */
     gpus: z
       .array(
         z.discriminatedUnion("vendor", [
@@ -63,8 +65,8 @@ export const gpuFill = defineTask({
       })
       .nullable(),
     /**
-     * The Debian package that owns the NVIDIA driver's library, and whether the library still has the bytes from the package. The value null means
-     * that the agent does not know the package, or whether the library is unchanged.
+     * The Debian package that owns the NVIDIA driver's library, and whether the library still has the bytes from the package. A field about the
+     * driver's library is null if the agent does not know its value.
      */
     library: z.strictObject({
       package: z.string().max(128).nullable(),

@@ -5,10 +5,10 @@ import { defineTask } from "./define-task.ts";
 export const GPU_VENDORS = ["nvidia", "amd"] as const;
 export type GpuVendor = (typeof GPU_VENDORS)[number];
 
-/** The means to free GPUs from the tenant's work that the agent itself may try, from the weakest to the strongest (decision C3). */
+/** The means by which the agent itself may free GPUs from a tenant's work, from the weakest to the strongest (decision C3). */
 const GPU_RUNGS = ["reset", "reload"] as const;
 
-/** What the host still needs after the task `node.gpu_scrub`, and only the hub can order. */
+/** What the host still needs after the task `node.gpu_scrub`, and what only the hub can order: nothing, a reboot or a power cycle. */
 export const GPU_NEEDS = ["none", "reboot", "power_cycle"] as const;
 export type GpuNeed = (typeof GPU_NEEDS)[number];
 
@@ -32,8 +32,8 @@ const MOST_GPUS = 32;
 
 /**
  * Resets the GPUs of the host and reports their state before and after the reset: the claim level `reset_only` (decision C2). The task
- * `node.gpu_scrub` is destructive, because it ends the processes that hold a GPU. A repetition after an interruption could end processes of a service
- * that was restarted meanwhile, so the hub decides whether to repeat the task.
+ * `node.gpu_scrub` is destructive, because it ends the processes that hold a GPU. After an interruption, a repetition of the task could end processes
+ * of a restarted service, so the hub decides whether to repeat the task.
  */
 export const gpuScrub = defineTask({
   type: "node.gpu_scrub",
@@ -47,7 +47,10 @@ export const gpuScrub = defineTask({
     expected_gpus: z.int().min(1).max(MOST_GPUS),
     /** The means to free GPUs that the hub allows, which the agent tries from the weakest to the strongest. */
     rungs: z.array(z.enum(GPU_RUNGS)).min(1).max(GPU_RUNGS.length),
-    /** If `kill_holders` is true, the agent may end processes that hold a GPU. If `kill_holders` is false, the agent only names such processes. */
+    /**
+     * If `kill_holders` is true, the agent may end processes that hold a GPU. If `kill_holders` is false, the agent only names the processes that
+     * hold a GPU.
+     */
     kill_holders: z.boolean(),
     /** With `plan: true`, the agent only reads the state of the GPUs. */
     plan: z.boolean(),
@@ -74,7 +77,7 @@ export const gpuScrub = defineTask({
      * hangs in the GPU driver.
      */
     driver_wedged: "fail",
-    /** The agent could not read the state of the GPUs, so it could not tell what a cleaning changes. */
+    /** The agent could not read the state of the GPUs before the cleaning, so it has changed nothing. */
     state_unreadable: "fail",
     /** The agent could not start the services that an earlier run of the task had stopped. */
     services_not_restored: "fail",

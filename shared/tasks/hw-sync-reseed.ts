@@ -18,7 +18,10 @@ export const hwSyncReseed = defineTask({
      */
     maas_url: z.url(),
     interval_seconds: z.int().min(60).max(86_400),
-    /** The hub inserts the machine's token from MAAS when it offers the task. In the database, the machine's token is null. */
+    /**
+     * The hub inserts the machine's MAAS token into the task's input when it offers the task to the agent. In the task's database row, the machine's
+     * MAAS token is null.
+     */
     machine_token: z
       .strictObject({ consumer_key: z.string(), token_key: z.string(), token_secret: z.string() })
       .nullable(),

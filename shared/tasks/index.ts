@@ -60,7 +60,7 @@ export type TaskReply<T extends TaskType = TaskType> =
 
 export interface TaskRun<T extends TaskType> {
   readonly taskId: TaskId;
-  /** The signal that is aborted when the hub cancels the task or the agent stops. */
+  /** A signal that is aborted when the hub cancels the task or the agent stops. */
   readonly signal: AbortSignal;
   progress(progress: TaskProgress<T>): void;
 }

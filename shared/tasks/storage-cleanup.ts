@@ -20,7 +20,7 @@ export const ScratchFolder = z
   .max(200)
   .refine(isScratchPath, "must be an absolute path of a folder that is not the system's");
 
-/** The mount point of a data disk. */
+/** The mount point of a data disk of the host. */
 export const DataShare = z.string().regex(/^[/]share\d{1,3}$/, "must be /share and a number");
 
 /**
@@ -45,8 +45,8 @@ export const storageCleanup = defineTask({
     /** Whether the task overwrites with zeros the free space of each file system that contains an emptied folder. */
     free_space: z.boolean(),
     /**
-     * The folders below which a tenant's Weka file systems are mounted. The task removes the lines of the tenant's Weka file systems from /etc/fstab,
-     * and no other line.
+     * The folders of the host below which a tenant's Weka file systems are mounted. The task removes the lines of the tenant's Weka file systems from
+     * /etc/fstab, and no other line.
      */
     weka_prefixes: z.array(ScratchFolder).max(16),
     /**
