@@ -3,16 +3,16 @@ import { removalLimits } from "./removal.ts";
 import { cleaningStep, namesIn } from "./step.ts";
 import { ownsUid, type Revocation, type RevokeStep } from "./tenant.ts";
 
-/** The folders in which every user makes shared memory, semaphores and message queues. */
+/** The folders in which any user can make POSIX shared memory, semaphores and message queues. */
 const FOLDERS = ["/dev/shm", "/dev/mqueue"];
 const DEEPEST_SHARED_FOLDER = 16;
 const ALIVE_EVERY = 500;
 const MOST_LEFT = 1_000;
 
-/** How much of the folders one step reads and removes. A tenant may have made millions of objects. */
+/** How many shared objects one step reads and removes, because a tenant may have made millions of objects in these folders. */
 export interface PosixBounds {
   readonly objects: number;
-  /** How many names of a folder are in memory. The folder is read again when the objects of these names are gone. */
+  /** How many names of a folder the step holds in memory. The step reads the folder once more after it has removed the objects with these names. */
   readonly namesAtOnce: number;
 }
 const BOUNDS: PosixBounds = { objects: 500_000, namesAtOnce: 20_000 };
@@ -35,12 +35,12 @@ export async function removePosixIpc(revocation: Revocation, bounds: PosixBounds
     : cleaningStep("posix_ipc", target, "failed", faults.join(" "), evidence);
 }
 
-/** The removal of the tenant's objects. All folders and all objects share one deadline and one number of objects. */
+/** The removal of the tenant's shared objects. One deadline and one limit of `objects` apply to all folders together. */
 class PosixRemoval {
-  /** The topmost paths that the tenant owns. All of a folder that the tenant owns counts as one object. */
+  /** The number of the tenant's objects. A folder that the tenant owns counts as one object with all its content. */
   found = 0;
   readonly left = new Set<string>();
-  /** Why the removal did not look at all objects, or null. */
+  /** Why the removal stopped before it had read all objects, or null. */
   stopped: string | null = null;
   #looked = 0;
   readonly #revocation: Revocation;
@@ -71,11 +71,11 @@ class PosixRemoval {
     }
   }
 
-  /** Returns true if the entry was removed. */
+  /** Removes a path if the tenant owns it, and returns true if the path was removed. */
   async #clearEntry(path: string, depth: number): Promise<boolean> {
     const { system, tenant, plan } = this.#revocation;
     const entry = await system.entry(path);
-    // A name that is not UTF-8 has no entry at its path, and its owner is unknown.
+    // `system.entry` finds no file with a name that is not UTF-8, so the owner of such a file is unknown.
     if (entry === null && path.includes("\ufffd")) this.#leave(path, "the name is not UTF-8");
     if (entry === null) return false;
     if (!ownsUid(tenant, entry.uid)) {

@@ -5,7 +5,10 @@ import { cleaningStep } from "../accounts/step.ts";
 export type GpuStep = CleaningStep & { readonly step: GpuStepName };
 type Value = string | number | boolean | null;
 
-/** Makes a cleaning step that fits its schema. A step that does not fit would make the hub refuse the whole result of the cleaning. */
+/**
+ * Makes a cleaning step of GPUs that fits the schema `CleaningStep`. If one step did not fit the schema, the hub would refuse the whole result of the
+ * GPU cleaning.
+ */
 export const gpuStep = (
   step: GpuStepName,
   target: string,

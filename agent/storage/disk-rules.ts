@@ -3,32 +3,32 @@ export interface BlockDevice {
   readonly name: string;
   /** The device number, for example `259:0`. */
   readonly number: string;
-  /** The name of the disk of which the device is a partition, or null. */
+  /** If the device is a partition, the name of its disk, otherwise null. */
   readonly partitionOf: string | null;
   readonly serial: string | null;
   readonly wwn: string | null;
   readonly model: string;
   readonly readOnly: boolean;
   readonly removable: boolean;
-  /** Whether the device has no hardware of its own, for example a loop device or memory. */
+  /** Whether the device has no hardware of its own, as a loop device or a RAM disk has none. */
   readonly isVirtual: boolean;
   /** The devices that use this device: volumes of LVM, RAID, encryption or a cache. */
   readonly holders: readonly string[];
-  /** The NVMe controllers or the subsystem that the device shares with other namespaces, or null. */
+  /** The name of the NVMe subsystem to which the device belongs, or null. Several NVMe namespaces may share one subsystem. */
   readonly subsystem: string | null;
 }
 
-/** What the host tells about its block devices at one moment. */
+/** The state of the host's block devices at one moment. */
 export interface DiskPicture {
   readonly devices: readonly BlockDevice[];
-  /** The names of devices that are mounted, by their device number or their path. */
+  /** The names of the mounted block devices. A mount names its device by device number or by path. */
   readonly mounted: ReadonlySet<string>;
   readonly swap: ReadonlySet<string>;
-  /** Whether a ZFS pool is in use. Linux does not show which disks a pool uses. */
+  /** Whether a ZFS pool is in use. Linux does not show which disks a ZFS pool uses. */
   readonly hasZfs: boolean;
 }
 
-/** A disk that an order allows to erase, by the names that its maker gave it. */
+/** A disk that the task's order allows to erase, named by the serial number and WWN that its maker gave it. */
 export interface OrderedDisk {
   readonly serial: string;
   readonly wwn: string | null;
@@ -38,7 +38,7 @@ export type DiskVerdict =
   | { readonly mayErase: true; readonly device: BlockDevice }
   | { readonly mayErase: false; readonly reason: DiskRefusal; readonly detail: string };
 
-/** Why a disk must not be erased. Each code is stable. */
+/** The codes that say why the agent must not erase a disk. The codes never change. */
 export type DiskRefusal =
   | "not_found"
   | "ambiguous"
@@ -52,10 +52,13 @@ export type DiskRefusal =
   | "in_use"
   | "zfs";
 
-/** Models of virtual media of a BMC, and of volumes that a RAID controller makes. The controller, not the host, erases the disks of such a volume. */
+/**
+ * Matches the model names of a BMC's virtual media, and of volumes that a RAID controller makes. Only the RAID controller, not the host, can erase
+ * the disks of a RAID volume.
+ */
 const NOT_ONE_DISK = /\b(virtual|boss|perc|megaraid|smart array|logical volume|raid|iscsi|lun)\b/i;
 
-/** Whether a disk may be erased. Everything that is not known to be a free data disk of the order is refused. */
+/** Decides whether the agent may erase a disk. `judgeDisk` refuses every disk that is not certainly a free data disk that the order names. */
 export function judgeDisk(picture: DiskPicture, ordered: OrderedDisk): DiskVerdict {
   const refuse = (reason: DiskRefusal, detail: string): DiskVerdict => ({ mayErase: false, reason, detail });
   const found = picture.devices.filter((one) => one.partitionOf === null && one.serial === ordered.serial);
@@ -91,7 +94,7 @@ function judgeUse(picture: DiskPicture, device: BlockDevice): DiskVerdict {
   return { mayErase: true, device };
 }
 
-/** A device with its partitions and with everything that is built on them. */
+/** Returns a block device, its partitions, and all volumes that are built on the device or its partitions. */
 function withUsers(picture: DiskPicture, device: BlockDevice): BlockDevice[] {
   const reached = new Map<string, BlockDevice>();
   const open = [device];

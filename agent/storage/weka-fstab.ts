@@ -1,14 +1,14 @@
 const WEKA_FILE_SYSTEM = "wekafs";
 
-/** What the removal of a tenant's lines from /etc/fstab leaves and removes. */
+/** The result of the removal of a tenant's Weka lines from the text of /etc/fstab. */
 export interface FstabEdit {
   readonly text: string;
   readonly removed: number;
-  /** How many lines of Weka stay, because their mount point is outside the prefixes. */
+  /** How many lines of Weka file systems stay because their mount point is outside `prefixes`. */
   readonly kept: number;
 }
 
-/** Removes the lines of Weka file systems that are mounted below one of the prefixes. All other lines stay byte by byte. */
+/** Removes the lines of /etc/fstab that mount a Weka file system below one of `prefixes`. All other lines stay byte by byte. */
 export function withoutWekaLines(fstab: string, prefixes: readonly string[]): FstabEdit {
   const isBelow = (point: string): boolean => prefixes.some((one) => point === one || point.startsWith(`${one}/`));
   const weka = (line: string): string | null => {

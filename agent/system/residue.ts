@@ -48,8 +48,8 @@ const Line = z.strictObject({
 });
 
 /**
- * Reads the residue snapshot of a host in a child process with low priority. After the deadline of the whole snapshot, `readResidue` abandons a child
- * process that hangs in the kernel. Residue items that the child process has not read count as unreadable.
+ * Reads the residue snapshot of a host, in a child process with low priority. After the deadline of the whole snapshot, `readResidue` abandons a
+ * child process that hangs in the kernel. Residue items that the child process has not read count as unreadable.
  */
 export async function readResidue(root: string, order: ResidueOrder): Promise<ResidueSnapshot> {
   const items = order.items ?? itemsFor(order.tenant);

@@ -15,7 +15,7 @@ export async function readAccounts({ root }: Reading): Promise<Account[]> {
   });
 }
 
-/** The folders in which people keep files: the homes of root and of persons, and every folder in /home, also one without an account. */
+/** The home folders of root and of people's accounts, and every folder in /home, also a folder without an account. */
 export async function readHomes(reading: Reading): Promise<string[]> {
   const accounts = await readAccounts(reading);
   const homes = accounts

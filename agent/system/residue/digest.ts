@@ -2,13 +2,16 @@ import { createHmac, randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { readText, writeAtomically } from "../files.ts";
 
-/** The key of the host's digests. Without this file an outsider could guess texts, such as a password's hash, from their digests. */
+/**
+ * The file with the key of the host's residue digests. Without a secret key, an outsider could guess texts, such as a password's hash, from their
+ * digests.
+ */
 const KEY_FILE = "var/lib/muster/agent/residue-key";
 const KEY_BYTES = 32;
 
 /**
- * Returns the function that computes the digests of this host. The host makes its key once and keeps it until it is reimaged, so the digests of two
- * snapshots of one generation are comparable.
+ * Returns the function that computes the keyed digests in this host's residue snapshots. The agent makes the key once and keeps it until the host is
+ * reimaged, so that the digests of two snapshots of one generation are comparable.
  */
 export async function keyedDigest(root: string): Promise<(text: string) => string> {
   const file = join(root, KEY_FILE);

@@ -8,10 +8,13 @@ import { presence, type Reading, Unreadable, valued } from "./reading.ts";
 import { describeFile } from "./trees.ts";
 
 const GETCAP_TIMEOUT_MS = 60_000;
-/** How many files one run of getcap reads. */
+/** How many files one run of the program `getcap` reads. */
 const AT_ONCE = 400;
 
-/** The readers of the items that need the owner or the mode of every file. All of them use one walk over the disks. */
+/**
+ * The readers of the residue items that need the owner or the mode of every file. All readers from one call of `diskReaders` share one walk over the
+ * disks.
+ */
 export function diskReaders() {
   let walking: Promise<DiskWalk> | null = null;
   const walk = (reading: Reading): Promise<DiskWalk> => {
@@ -42,7 +45,7 @@ async function describeAll(reading: Reading, files: readonly Found[]): Promise<R
   return entries;
 }
 
-/** getcap writes `path cap_net_raw=ep` for each file with capabilities, and nothing for the others. */
+/** The program `getcap` prints a line such as `path cap_net_raw=ep` for each file with capabilities, and nothing for other files. */
 async function readCapabilities(
   reading: Reading,
   files: readonly { readonly path: string }[],
@@ -61,7 +64,7 @@ async function readCapabilities(
   return entries;
 }
 
-/** The host's own getcap, also when a folder stands for the host: getcap only reads. */
+/** The path of the machine's own `getcap`, even if a folder stands for the host, because `getcap` only reads. */
 async function toolPath(reading: Reading): Promise<string> {
   for (const path of ["/usr/sbin/getcap", "/sbin/getcap", "/usr/bin/getcap"]) if (await isPresent(path)) return path;
   throw new Unreadable(
@@ -82,7 +85,8 @@ function runGetcap(tool: string, paths: readonly string[], signal: AbortSignal):
       text += chunk;
     });
     child.once("error", reject);
-    // The status is not zero if a file disappeared meanwhile. A killed run has no status, and its output is not complete.
+    // `getcap` ends with another status than 0 if a file disappeared during the run. A killed `getcap` has no exit status, and its output is not
+    // complete.
     child.once("close", (status) =>
       status === null ? reject(new Unreadable("getcap did not end in time.")) : resolve(text),
     );

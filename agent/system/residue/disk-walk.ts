@@ -5,7 +5,7 @@ import { ownMounts } from "./foreign-mounts.ts";
 import { bytesOfPath, FoundFiles, type ListBounds, textOfPath } from "./found-files.ts";
 import { linesOf, type Reading, textOf, Unreadable } from "./reading.ts";
 
-/** Folders of engines for containers and snaps, whose files belong to users that the host does not know. */
+/** Folders that the walk over the disks leaves out: engines for containers and snaps keep files there for users that the host does not know. */
 const PRUNED = new Set([
   ...[
     "docker",
@@ -22,20 +22,20 @@ const PRUNED = new Set([
   ].map((name) => `/var/lib/${name}`),
   ...["/snap", "/var/snap", "/proc", "/sys", "/dev", "/run"],
 ]);
-/** Mount points of the system. A data disk is cleaned by the cleanup of the storage. */
+/** Matches the mount points of the system's disks. The walk leaves out data disks, because the storage cleanup cleans them. */
 const SYSTEM_MOUNT = /^\/(boot|home|opt|root|srv|tmp|usr|var)(\/.*)?$/;
 const DISK_TYPES = /^(ext[234]|xfs|btrfs|f2fs|bcachefs|zfs|vfat)$/;
-/** How many files are read in one go. Between two goes the deadline of the item may end the walk. */
+/** How many files the walk reads without a pause. During a pause, the deadline of the residue item may end the walk. */
 const AT_ONCE = 1_000;
 const MEGABYTE = 1024 * 1024;
 
-/** How much a walk keeps in memory. A tenant may make millions of files of each kind. */
+/** How many paths a walk over the disks keeps in memory, because a tenant may make millions of files of each kind. */
 export interface WalkBounds {
   readonly setuid: ListBounds;
   readonly executables: ListBounds;
   readonly ownerless: ListBounds;
   readonly ofTenant: ListBounds;
-  /** The folders that the walk has found and not yet read. */
+  /** The bounds of the list of folders that the walk has found but not read yet. */
   readonly folders: ListBounds;
 }
 const FEW: ListBounds = { most: 400, maxBytes: MEGABYTE };
@@ -47,7 +47,7 @@ const BOUNDS: WalkBounds = {
   folders: { most: 300_000, maxBytes: 48 * MEGABYTE },
 };
 
-/** A file with its path as it is on the disk: one character for each byte. */
+/** A file that the walk over the disks found. Its path has one character for each byte of the path on the disk. */
 export interface Found {
   readonly path: string;
   readonly mode: number;
@@ -63,8 +63,8 @@ export interface DiskWalk {
 }
 
 /**
- * Walks once over the system's disks and collects files for several items. The walk does not enter other file systems, so it never waits for a
- * server. A file in a folder of the tenant's is reported by the folder alone.
+ * Walks once over the system's disks and collects the files of several residue items. The walk over the disks does not enter other file systems, so
+ * it never waits for a server. If a folder belongs to the tenant, the walk reports the folder but not the tenant's files in it.
  */
 export async function walkDisks(reading: Reading, bounds: WalkBounds = BOUNDS): Promise<DiskWalk> {
   const known = await knownIds(reading);
@@ -141,7 +141,10 @@ interface OpenFolder {
   readonly ownerless: boolean;
 }
 
-/** The folders that a walk has found and not yet read. Beyond its bounds the walk cannot go on, and its items are unreadable. */
+/**
+ * The folders that a walk over the disks has found but not read yet. If there are too many folders, the walk ends, and its residue items are
+ * unreadable.
+ */
 class OpenFolders {
   readonly #folders: OpenFolder[] = [];
   #bytes = 0;
@@ -176,7 +179,10 @@ function statOf(reading: Reading, path: string) {
   }
 }
 
-/** The names in a folder, one character for each byte. The names are read in portions, because a tenant may have put millions of files in one folder. */
+/**
+ * The names in a folder, each with one character for each byte of the name. `namesOf` reads the names in portions, because a tenant may have put
+ * millions of files into one folder.
+ */
 function* namesOf(reading: Reading, path: string): Generator<string> {
   const folder = openFolder(onDisk(reading, path));
   if (folder === null) return;

@@ -3,12 +3,12 @@ import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
 import type { Reading } from "./reading.ts";
 import { readTrees, type Tree } from "./trees.ts";
 
-/** Files that editors, package tools and daemons write beside the files that count. */
+/** Matches names of backup files that editors, package tools and daemons write, which the residue items leave out. */
 const BESIDE = /(~|[.]dpkg-(old|dist|new)|[.]ucf-(old|dist))$/;
-/** Folders below /usr/lib to which packages add units and rules. Each becomes one entry, because they contain hundreds of files. */
+/** The folders below /usr/lib to which packages add systemd units. Each of these folders becomes one entry, because it contains hundreds of files. */
 const PACKAGED_UNITS = ["/usr/lib/systemd/system", "/usr/lib/systemd/system-generators", "/usr/lib/systemd/user"];
 const LIBRARY_FOLDERS = ["x86_64-linux-gnu", "aarch64-linux-gnu"].map((name) => `/usr/lib/${name}`);
-/** Programs and libraries that log users in, run the checks, or run every other program. */
+/** The names of programs that log users in, that the residue check runs, or that run other programs. */
 const CRITICAL = [
   ...["bash", "dash", "login", "passwd", "su", "sudo", "ssh", "ssh-keygen", "systemctl", "loginctl", "journalctl"],
   ...[
@@ -43,7 +43,7 @@ const CRITICAL_LIBRARIES = [
 const at = (...paths: readonly string[]): readonly Tree[] => paths.map((path) => ({ path, except: BESIDE }));
 const folded = (...paths: readonly string[]): readonly Tree[] => paths.map((path) => ({ path, depth: 0 }));
 
-/** The items that consist of files whose content counts, with the files of each item. */
+/** For each residue item that compares the content of files, the files and folders of the item. */
 const TREES = {
   sshd_config: [{ path: "/etc/ssh", except: /^(ssh_host_.*|moduli|.*~|.*[.]dpkg-(old|dist|new))$/ }],
   privileges: at("/etc/sudoers", "/etc/sudoers.d", "/etc/doas.conf", "/etc/doas.d", "/etc/polkit-1"),

@@ -1,17 +1,17 @@
 import { Unreadable } from "./reading.ts";
 
-/** How many files a list keeps, and how many bytes their paths may have together. */
+/** How many files a `FoundFiles` list keeps, and how many bytes the paths of these files may have together. */
 export interface ListBounds {
   readonly most: number;
   readonly maxBytes: number;
 }
 
-/** How many examples the reason of an item with too many files names. */
+/** How many example files the message names if a residue item has too many files. */
 const EXAMPLES = 3;
 
 /**
- * Files that a walk over the disks found for one item. A tenant may make millions of them, so a list beyond its bounds keeps only the number of the
- * files and some examples. Such a list has no files to compare, and its item is unreadable.
+ * The files that a walk over the disks found for one residue item. A tenant may make millions of files. If a list exceeds its bounds, `FoundFiles`
+ * keeps only the number of files and a few examples. If a list exceeds its bounds, the residue item is unreadable.
  */
 export class FoundFiles<T extends { readonly path: string }> {
   #files: T[] = [];
@@ -30,7 +30,7 @@ export class FoundFiles<T extends { readonly path: string }> {
     else if (isWhole) this.#files = this.#files.slice(0, EXAMPLES);
   }
 
-  /** All files. Throws if the list does not have all of them. */
+  /** Returns all files of the list. Throws if the list had more files than its bounds allow. */
   all(): readonly T[] {
     if (this.#isWhole()) return this.#files;
     const examples = this.#files.slice(0, EXAMPLES).map(({ path }) => textOfPath(path));
@@ -44,6 +44,6 @@ export class FoundFiles<T extends { readonly path: string }> {
   }
 }
 
-/** The path of a file on the disk, as bytes. A name may contain bytes that are not UTF-8. */
+/** Converts a path with one character for each byte into bytes, because a file name may contain bytes that are not UTF-8. */
 export const bytesOfPath = (path: string): Buffer => Buffer.from(path, "latin1");
 export const textOfPath = (path: string): string => bytesOfPath(path).toString("utf8");

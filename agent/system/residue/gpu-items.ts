@@ -6,7 +6,7 @@ import { isGone, openFilesOf, pidsOf } from "./processes.ts";
 import { linesOf, namesIn, presences, type Reading, readText, settled, textOf, Unreadable, valued } from "./reading.ts";
 
 const NVIDIA_SMI_TIMEOUT_MS = 60_000;
-/** Settings of a GPU that outlive a process. Counters, temperatures and clocks of the moment are no settings. */
+/** The names of NVIDIA GPU settings that outlive a process. A GPU's counters, temperatures and present clocks are not settings. */
 const SETTINGS = [
   ...[
     "persistence_mode",
@@ -20,7 +20,7 @@ const SETTINGS = [
   ...["requested_power_limit", "vbios_version", "img_version", "gsp_firmware_version", "addressing_mode"],
 ];
 
-/** The settings of the GPUs. A host without a driver of a GPU has none. */
+/** Reads the settings of the host's GPUs. A host without a GPU driver has no GPU settings. */
 export async function readGpuState(reading: Reading): Promise<ResidueEntry[]> {
   const entries: ResidueEntry[] = [];
   const options = await readText(join(reading.root, "proc/driver/nvidia/params"));
@@ -57,13 +57,13 @@ async function readNvidiaSettings(reading: Reading): Promise<ResidueEntry[]> {
     });
 }
 
-/** The number of the driver of NVIDIA's devices is fixed, and the others are in /proc/devices. */
+/** The major number of NVIDIA's devices is fixed; /proc/devices lists the major numbers of other GPU drivers. */
 const NVIDIA_MAJOR = 195;
 const GPU_DRIVERS = /^(nvidia.*|kfd|drm)$/;
 
 /**
- * The processes that hold a device of a GPU. The devices are found by their number, because a program can open a device through a node of its own at
- * another path.
+ * Reads which processes hold a device of a GPU. `readGpuHolders` identifies a device by its number, because a program can open a device through a
+ * device file at another path.
  */
 export async function readGpuHolders(reading: Reading): Promise<ResidueEntry[]> {
   const majors = new Set([NVIDIA_MAJOR]);
@@ -86,7 +86,10 @@ export async function readGpuHolders(reading: Reading): Promise<ResidueEntry[]> 
   });
 }
 
-/** Looks at what an open descriptor points to. A file of another machine must not be looked at, because the answer may never come. */
+/**
+ * Whether an open descriptor points to a GPU device. The caller must leave out files of another machine, because a question about such a file may
+ * never be answered.
+ */
 async function isDeviceOf(majors: ReadonlySet<number>, descriptor: string): Promise<boolean> {
   try {
     const { rdev } = await stat(descriptor);

@@ -7,7 +7,7 @@ import { foreignMountOf, ownMounts } from "./foreign-mounts.ts";
 import { linesOf, namesIn, presence, type Reading, readText, valued } from "./reading.ts";
 import { readTrees } from "./trees.ts";
 
-/** The files of accounts, with the word for a line of each file. The first field of each line is a name. */
+/** The files in /etc that describe accounts and groups, each with the word for one line of the file. The first field of each such line is a name. */
 const ACCOUNT_FILES = {
   passwd: "account",
   group: "group",
@@ -25,7 +25,7 @@ export async function readAccountItem(reading: Reading): Promise<ResidueEntry[]>
   return entries;
 }
 
-/** Homes of the host that can be read, and the entries for homes that are on a mount of another machine. */
+/** The host's home folders that can be read, and a snapshot entry for each home folder on a mount of another machine. */
 async function localHomes(reading: Reading): Promise<{ homes: string[]; foreign: ResidueEntry[] }> {
   const mounts = await ownMounts(reading);
   const homes: string[] = [];
@@ -38,7 +38,9 @@ async function localHomes(reading: Reading): Promise<{ homes: string[]; foreign:
   return { homes, foreign };
 }
 
-/** The largest file of keys that is read. A tenant writes such files, and each line becomes an entry. */
+/**
+ * The size of the largest authorized_keys file that the agent reads. A tenant chooses this size, and each line of the file becomes a snapshot entry.
+ */
 const MAX_KEYS_BYTES = 1024 * 1024;
 
 export async function readAuthorizedKeys(reading: Reading): Promise<ResidueEntry[]> {
@@ -51,7 +53,10 @@ export async function readAuthorizedKeys(reading: Reading): Promise<ResidueEntry
   return entries;
 }
 
-/** The SHA-256 fingerprint of the key in a line of authorized_keys, as ssh-keygen shows it. Options may stand in front of the key's type. */
+/**
+ * The SHA-256 fingerprint of the SSH key in a line of authorized_keys, in the form of ssh-keygen. The line may have options in front of the key's
+ * type.
+ */
 function fingerprintOf(line: string): string {
   const key = /(?:^|\s)(?:ssh-|ecdsa-|sk-)\S+\s+([A-Za-z0-9+/]+=*)/.exec(line)?.[1];
   const bytes = key === undefined ? line : Buffer.from(key, "base64");
@@ -59,7 +64,7 @@ function fingerprintOf(line: string): string {
   return key === undefined ? "unknown key" : `SHA256:${hash}`;
 }
 
-/** Files in a home that contain what its user typed or downloaded. */
+/** The files in a home folder that contain what the home's user typed or downloaded. */
 const HISTORIES = [
   ...[".bash_history", ".zsh_history", ".python_history", ".psql_history", ".mysql_history", ".sqlite_history"],
   ...[".lesshst", ".viminfo", ".node_repl_history", ".wget-hsts", ".ipython", ".jupyter", ".local/share/jupyter"],
@@ -68,7 +73,7 @@ const CACHES = [
   ...[".cache/huggingface", ".cache/pip", ".cache/torch", ".cache/uv", ".cache/vllm", ".cache/triton", ".triton"],
   ...[".nv/ComputeCache", ".nv", ".conda", ".npm", ".cargo", ".apptainer", ".singularity", ".keras", ".vscode-server"],
 ];
-/** Files in a home that let their owner log in elsewhere. */
+/** The files in a home folder with which the home's user can log in to other systems. */
 const CREDENTIALS = [
   ...[
     ".ssh/id_rsa",
@@ -91,7 +96,7 @@ const CREDENTIALS = [
   ...[".vault-token", ".config/rclone/rclone.conf", ".wandb", ".config/wandb", ".s3cfg", ".boto", ".pgpass", ".my.cnf"],
 ];
 
-/** Root's shell history is left out, because the site's own people write it. */
+/** Reads the history and cache files in all home folders. `readHistories` leaves out root's shell history, because the site's own people write it. */
 export async function readHistories(reading: Reading): Promise<ResidueEntry[]> {
   return presentInHomes(reading, (home) => (home === "/root" ? CACHES : [...HISTORIES, ...CACHES]));
 }
@@ -99,7 +104,8 @@ export async function readHistories(reading: Reading): Promise<ResidueEntry[]> {
 export async function readCredentials(reading: Reading): Promise<ResidueEntry[]> {
   const inHomes = await presentInHomes(reading, () => CREDENTIALS);
   const tickets = (await namesIn(reading, "/tmp")).filter((name) => name.startsWith("krb5cc_"));
-  // Each line of key-users is `uid: usage nkeys/nikeys qnkeys/maxkeys qnbytes/maxbytes`. Only a user with keys of a quota has made some.
+  // Each line of /proc/key-users is `uid: usage nkeys/nikeys qnkeys/maxkeys qnbytes/maxbytes`. A user has made keys only if the user's quota counts
+  // keys.
   const keyUsers = linesOf(await readText(join(reading.root, "proc/key-users"))).flatMap((line) => {
     const [uid, , , inQuota] = line.split(/\s+/);
     return uid === undefined || inQuota === undefined || inQuota.startsWith("0/") ? [] : [Number.parseInt(uid, 10)];
@@ -138,7 +144,7 @@ export async function readUserUnits(reading: Reading): Promise<ResidueEntry[]> {
   ];
 }
 
-/** The identity of the host: machine id, name and the public halves of the SSH host keys. */
+/** Reads the identity of the host: machine id, host name and SSH host keys. */
 export async function readHostIdentity(reading: Reading): Promise<ResidueEntry[]> {
   const keys = (await namesIn(reading, "/etc/ssh")).filter((name) => /^ssh_host_.*/.test(name));
   return [
@@ -150,7 +156,7 @@ export async function readHostIdentity(reading: Reading): Promise<ResidueEntry[]
   ];
 }
 
-/** cloud-init's own state changes at each boot. The user-data, the vendor-data and the scripts do not. */
+/** Reads the user-data, the vendor-data and the scripts of cloud-init. cloud-init's other files change at each boot. */
 export async function readCloudInit(reading: Reading): Promise<ResidueEntry[]> {
   const instances = await namesIn(reading, "/var/lib/cloud/instances");
   const files = ["user-data.txt", "vendor-data.txt", "vendor-data2.txt", "scripts"];

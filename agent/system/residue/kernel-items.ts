@@ -6,7 +6,7 @@ import { linesOf, namesIn, presence, presences, type Reading, readText, settled,
 import { describeFile, readTrees } from "./trees.ts";
 
 /**
- * Marks of the kernel that come from tampering. Faults of hardware and kernel set other marks, and so does every driver from outside the kernel.
+ * The bits of the kernel's taint value that show tampering. Faults of hardware or kernel, and drivers from outside the kernel, set other taint bits.
  */
 const TAINT_BITS: Readonly<Record<number, string>> = {
   1: "module loaded by force",
@@ -16,8 +16,9 @@ const TAINT_BITS: Readonly<Record<number, string>> = {
 };
 
 /**
- * Modules from outside the kernel that no file of the host's modules explains. A driver of the host may be loaded at its first use, and the items
- * `module_config` and `package_files` compare the files of drivers. The last column of /proc/modules shows the marks of a module in parentheses.
+ * Reads which loaded kernel modules come from outside the kernel and from no module file of the host. A driver from a module file of the host may be
+ * loaded at its first use. The residue items `module_config` and `package_files` compare such files. The last column of /proc/modules shows a
+ * module's taint letters in parentheses.
  */
 export async function readKernelModules(reading: Reading): Promise<ResidueEntry[]> {
   const installed = await installedModules(reading);
@@ -33,14 +34,16 @@ export async function readKernelModules(reading: Reading): Promise<ResidueEntry[
   return presences(reading, [...modules, ...marks]);
 }
 
-/** The names of the modules that the running kernel can load, from lines such as `updates/dkms/nvidia-uvm.ko.zst: kernel/x.ko`. */
+/**
+ * The names of the kernel modules that the running kernel can load, from lines of modules.dep such as `updates/dkms/nvidia-uvm.ko.zst: kernel/x.ko`.
+ */
 async function installedModules(reading: Reading): Promise<ReadonlySet<string>> {
   const kernel = await textOf(reading, "/proc/sys/kernel/osrelease");
   const lines = linesOf(await readText(join(reading.root, "usr/lib/modules", kernel, "modules.dep")));
   return new Set(lines.map((line) => /([^/:]+)[.]ko[^/:]*:/.exec(line)?.[1]?.replaceAll("-", "_") ?? ""));
 }
 
-/** The configuration of modules, and the folders of each kernel's modules to which other packages and people add. */
+/** Reads the configuration of kernel modules, and the module folders of each kernel to which other packages and people add modules. */
 export async function readModuleConfig(reading: Reading): Promise<ResidueEntry[]> {
   const added = (await namesIn(reading, "/usr/lib/modules")).flatMap((kernel) =>
     ["updates", "extra", "weak-updates", "misc", "build-extra"].map((folder) => ({
@@ -51,7 +54,9 @@ export async function readModuleConfig(reading: Reading): Promise<ResidueEntry[]
   return [...(await readFileItem("module_config")(reading)), ...(await readTrees(reading, added))];
 }
 
-/** Kernel settings on which safety or a tenant's work depends. Settings that the kernel computes from its memory are left out. */
+/**
+ * The kernel settings on which safety or a tenant's work depends. SYSCTLS leaves out settings that the kernel computes from the size of the memory.
+ */
 const SYSCTLS: Readonly<Record<string, readonly string[]>> = {
   kernel: [
     ...[
@@ -214,7 +219,7 @@ export async function readSysctl(reading: Reading): Promise<ResidueEntry[]> {
   return [...entries, ...(await readTrees(reading, files))];
 }
 
-/** Lines of grub's variables that the boot itself writes. */
+/** Matches the lines of grub's variables that each boot writes. */
 const OF_BOOT = /^(#|recordfail=|boot_success=|boot_indeterminate=|menu_auto_hide=)/;
 
 export async function readBootConfig(reading: Reading): Promise<ResidueEntry[]> {
@@ -235,7 +240,7 @@ export async function readBinaryFormats(reading: Reading): Promise<ResidueEntry[
   return [...entries, ...(await readTrees(reading, [{ path: "/etc/binfmt.d" }, { path: "/run/binfmt.d" }]))];
 }
 
-/** Pinned programs and maps, and the processes that hold eBPF objects. */
+/** Reads the pinned eBPF programs and maps, and the names of processes that hold eBPF objects. */
 export function readEbpf(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {
     const holders: string[] = [];
@@ -259,7 +264,10 @@ async function pinsBelow(reading: Reading, folder: string, depth: number): Promi
   return entries;
 }
 
-/** Variables that decide what boots. BootOrder and BootCurrent are left out, because MAAS and the firmware change them at each deployment. */
+/**
+ * Matches the EFI variables that decide what boots, except BootOrder and BootCurrent, because MAAS and the firmware change these two at each
+ * deployment.
+ */
 const EFI =
   /^(Boot[0-9A-F]{4}|BootNext|Driver[0-9A-F]{4}|DriverOrder|SysPrep[0-9A-F]{4}|SecureBoot|SetupMode|PK|KEK|db|dbx|MokList\w*|MokSBState\w*)-/;
 

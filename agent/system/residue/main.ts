@@ -1,6 +1,6 @@
 /**
- * The program that reads the items of a residue snapshot, as a child of the agent. A read that hangs in the kernel holds this program and not the
- * agent. The first argument is the order as JSON. The program writes one line of JSON for each item.
+ * The program that reads the residue items of a snapshot, as a child process of the agent. A read that hangs in the kernel blocks only this program
+ * and not the agent. The program's first argument is the order of the snapshot as JSON. The program writes one line of JSON for each residue item.
  */
 import { z } from "zod";
 import { RESIDUE_ITEM_NAMES, type ResidueItem } from "../../../shared/residue/items.ts";
@@ -16,5 +16,5 @@ const Order = z.strictObject({
 
 const order = Order.parse(JSON.parse(process.argv[2] ?? "null"));
 for await (const one of readItems(order)) process.stdout.write(`${JSON.stringify(one)}\n`);
-// A read that hangs in the kernel would keep the program from its end.
+// The program calls `process.exit`, because a read that hangs in the kernel would otherwise prevent the program's end.
 process.stdout.write("", () => process.exit(0));

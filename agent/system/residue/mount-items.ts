@@ -8,7 +8,7 @@ import { isGone, pidsOf } from "./processes.ts";
 import { namesIn, presences, type Reading, settled, textOf, Unreadable } from "./reading.ts";
 
 const KINDS = ["mnt", "net", "pid", "user", "uts", "ipc", "cgroup", "time"] as const;
-/** File systems without files of people. Services have many of them in their own mount namespaces. */
+/** Matches the types of file systems that contain no files of people. Services have many such mounts in their own mount namespaces. */
 const OF_KERNEL =
   /^(proc|sysfs|cgroup2?|devpts|mqueue|devtmpfs|securityfs|debugfs|tracefs|pstore|efivarfs|bpf|configfs|binfmt_misc|nsfs|fusectl|ramfs)$/;
 
@@ -20,7 +20,7 @@ interface Namespace {
   readonly comm: string;
 }
 
-/** The namespaces that differ from the host's own ones. */
+/** The Linux namespaces of the host's processes that differ from the host's own namespaces. */
 async function foreignNamespaces(reading: Reading): Promise<Namespace[]> {
   const own = await hostNamespaces(reading);
   const found = new Map<string, Namespace>();
@@ -41,7 +41,10 @@ async function foreignNamespaces(reading: Reading): Promise<Namespace[]> {
   return [...found.values()];
 }
 
-/** The init process may hold a right that the agent lacks, so its namespaces may be unreadable. They are the host's own. */
+/**
+ * The id of a process's namespace, or null for an init process whose namespaces the agent may not read. The init process is always in the host's own
+ * namespaces.
+ */
 async function namespaceOf(folder: string, pid: number, kind: string): Promise<string | null> {
   try {
     return await readlink(join(folder, "ns", kind));
@@ -51,7 +54,7 @@ async function namespaceOf(folder: string, pid: number, kind: string): Promise<s
   }
 }
 
-/** The first thread of the kernel is always in the host's own namespaces. */
+/** Reads the ids of the host's own namespaces from process 2, because the kernel thread kthreadd is always in these namespaces. */
 async function hostNamespaces(reading: Reading): Promise<ReadonlyMap<string, string>> {
   const folder = join(reading.root, "proc/2");
   const comm = await textOf(reading, "/proc/2/comm");
@@ -76,8 +79,8 @@ export function readNamespaces(reading: Reading): Promise<ResidueEntry[]> {
 }
 
 /**
- * The mounts of the host's own namespace, and of each other mount namespace the file systems that the host's own namespace lacks. Reading mountinfo
- * does not touch the mounts.
+ * Reads the mounts of the host's own mount namespace. For each other mount namespace, `readMounts` adds the file systems that the host's own
+ * namespace lacks. A read of mountinfo does not touch the mounts.
  */
 export function readMounts(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {

@@ -20,7 +20,7 @@ const TOOL_TIMEOUT_MS = 30_000;
 const LISTEN = "0A";
 const DEFAULT_PORT_RANGE = [32_768, 60_999] as const;
 
-/** Sockets that wait for connections or packets. A port that the kernel chose is named by its process alone. */
+/** Reads the sockets that wait for connections or packets. If the kernel chose the port, the entry names the process but not the port's number. */
 export function readListeningSockets(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {
     const range = linesOf(await readText(join(reading.root, "proc/sys/net/ipv4/ip_local_port_range")))[0]?.split(/\s+/);
@@ -31,7 +31,7 @@ export function readListeningSockets(reading: Reading): Promise<ResidueEntry[]> 
     for (const table of ["tcp", "tcp6", "udp", "udp6", "raw", "raw6"])
       for (const socket of await socketsOf(reading, table)) {
         const holder = holders.get(socket.inode) ?? "the kernel";
-        // A program that asks other hosts has an unconnected UDP socket at a chosen port for a moment or for ever.
+        // A program that sends questions to other hosts may keep an unconnected UDP socket at a port that the kernel chose.
         if (table.startsWith("udp") && isChosen(socket.port)) continue;
         names.push(`${table} ${socket.address}:${isChosen(socket.port) ? "chosen port" : socket.port} ${holder}`);
       }
@@ -58,7 +58,9 @@ async function socketsOf(reading: Reading, table: string): Promise<Socket[]> {
   });
 }
 
-/** An address of /proc/net: words of 32 bits in the byte order of the processor, which is little-endian on all supported ones. */
+/**
+ * Converts an IP address from /proc/net, which consists of 32-bit words in the processor's byte order. All supported processors are little-endian.
+ */
 function addressOf(hex: string): string {
   const bytes = (hex.match(/.{8}/g) ?? []).flatMap((word) => (word.match(/../g) ?? []).reverse());
   if (bytes.length === 4) return bytes.map((byte) => Number.parseInt(byte, 16)).join(".");
@@ -66,7 +68,10 @@ function addressOf(hex: string): string {
   return `[${(bytes.join("").match(/.{4}/g) ?? []).join(":")}]`;
 }
 
-/** The name of the process with the lowest pid that holds each socket. A socket that systemd opened for a service has two holders. */
+/**
+ * For each socket, the name of the process with the lowest pid that holds it. For example, a socket that systemd opened for a service has two
+ * holders.
+ */
 async function socketHolders(reading: Reading): Promise<ReadonlyMap<string, string>> {
   const holders = new Map<string, string>();
   for (const pid of await pidsOf(reading)) {
@@ -83,7 +88,7 @@ async function socketHolders(reading: Reading): Promise<ReadonlyMap<string, stri
   return holders;
 }
 
-/** Runs a tool that must succeed. */
+/** Runs a tool and returns its output. Throws `Unreadable` if the tool fails. */
 async function output(reading: Reading, tool: string, ...args: readonly string[]): Promise<string> {
   const { exitCode, stdout, stderr } = await reading.run(tool, args, TOOL_TIMEOUT_MS);
   if (exitCode !== 0) throw new Unreadable(`${tool} ended with status ${exitCode}: ${stderr.slice(0, 200)}`);
@@ -96,7 +101,7 @@ const hasTool = async ({ root }: Reading, tool: string): Promise<boolean> => {
   return false;
 };
 
-/** The rules of nftables by table, and those of the older iptables. Counters are left out. */
+/** Reads the firewall rules of nftables by table, and the rules of the older iptables, both without counters. */
 export async function readFirewall(reading: Reading): Promise<ResidueEntry[]> {
   const entries: ResidueEntry[] = [];
   const modules = new Set(
@@ -137,7 +142,7 @@ interface Route {
   readonly protocol?: string;
 }
 
-/** Routes that the kernel derives from addresses, or that DHCP and router advertisements set, change with the network and not with a tenant. */
+/** The origins of routes that are no residue. The kernel, DHCP and router advertisements set such routes when the network changes. */
 const SET_BY_NETWORK = new Set(["kernel", "dhcp", "ra", "redirect"]);
 
 export async function readNetwork(reading: Reading): Promise<ResidueEntry[]> {
@@ -177,7 +182,7 @@ export async function readNetwork(reading: Reading): Promise<ResidueEntry[]> {
   return presences(reading, names.map(withoutRandomParts));
 }
 
-/** The configuration of the network, and the name servers that every program uses. */
+/** Reads the configuration files of the network, and the lines of /etc/resolv.conf about name servers. */
 export async function readNetworkConfig(reading: Reading): Promise<ResidueEntry[]> {
   const text = await textOf(reading, "/etc/resolv.conf");
   const servers = linesOf(text).filter((line) => /^(nameserver|search|domain|options)\s/.test(line));
@@ -187,7 +192,7 @@ export async function readNetworkConfig(reading: Reading): Promise<ResidueEntry[
   ];
 }
 
-/** Virtual functions, and the processes that hold RDMA verbs. */
+/** Reads the virtual functions of network devices, the RDMA devices, and the processes that hold an RDMA device. */
 export async function readRdma(reading: Reading): Promise<ResidueEntry[]> {
   const functions: string[] = [];
   for (const name of await listFolder(join(reading.root, "sys/class/net"))) {

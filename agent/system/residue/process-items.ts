@@ -6,14 +6,14 @@ import { readAccounts } from "./accounts.ts";
 import { isPersonal, type Process, readProcesses } from "./processes.ts";
 import { presences, type Reading, settled, Unreadable } from "./reading.ts";
 
-/** The folders of programs that packages install. */
+/** Matches paths in the folders into which packages install programs. */
 const SYSTEM_FOLDERS = /^\/(usr|bin|sbin|lib|lib32|lib64|snap)\//;
 const USR_LOCAL = "/usr/local/";
 const DELETED = " (deleted)";
-/** The control groups of people and of containers. Slice 0 is root's own login. */
+/** Matches the control groups of people's logins and of containers, except `user-0.slice`, which is root's own login. */
 const CONTAINED =
   /\/(user[.]slice\/user-(?!0[.]slice)|machine[.]slice|docker[-/]|kubepods|libpod|lxc[./]|machine\/|containerd[-/])/;
-/** Names of threads of the kernel, which a process in disguise takes. */
+/** Matches the names of kernel threads, which a process may take to disguise itself. */
 const KERNEL_NAME =
   /^(kworker|kthreadd|ksoftirqd|migration|cpuhp|rcu_|rcub|kswapd|kcompactd|khugepaged|khungtaskd|kdevtmpfs|kauditd|kintegrityd|kblockd|jbd2|xfsaild|scsi_|irq\/|watchdogd|oom_reaper|writeback|nvme-|md\d|ext4-)/;
 
@@ -46,7 +46,7 @@ export function readUserProcesses(reading: Reading): Promise<ResidueEntry[]> {
   });
 }
 
-/** Processes of deleted programs, of programs in memory, and of programs outside the folders of the system. */
+/** Reads the processes whose program is deleted, exists only in memory, or is outside the system's folders. */
 export function readUnpackagedProcesses(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {
     const found: string[] = [];
@@ -54,7 +54,7 @@ export function readUnpackagedProcesses(reading: Reading): Promise<ResidueEntry[
       if (exe === null) continue;
       const path = exe.endsWith(DELETED) ? exe.slice(0, -DELETED.length) : exe;
       const inSystem = SYSTEM_FOLDERS.test(path) && !path.startsWith(USR_LOCAL);
-      // An upgrade of a package replaces programs that still run. The program then exists again at its path.
+      // An upgrade of a package replaces programs that still run. A new program then exists at the path of the deleted program.
       const isDeleted = exe.endsWith(DELETED) && !(inSystem && (await exists(join(reading.root, path))));
       if (isDeleted || !inSystem) found.push(`${comm}: ${path}${isDeleted ? DELETED : ""}`);
     }
@@ -73,9 +73,9 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /**
- * Finds processes that a list of processes shows like a thread of the kernel: the name is in brackets, or there are no arguments, or the name is that
- * of a kernel thread. The kernel's own mark of its threads cannot be forged. A starting process has no arguments for a moment, so it must be seen
- * twice.
+ * Finds processes that look like kernel threads in a list of processes. Such a process has a name in brackets, no arguments, or the name of a kernel
+ * thread. No process can forge the flag with which the kernel marks its own threads. A starting process has no arguments for a moment, so only a
+ * process that both reads show becomes an entry.
  */
 export function readFakeKernelThreads(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {

@@ -8,20 +8,20 @@ export interface Process {
   readonly comm: string;
   readonly isKernelThread: boolean;
   readonly isZombie: boolean;
-  /** The start time of the process since the boot, which tells two processes with one pid apart. */
+  /** The time from the host's boot to the process's start, which distinguishes two processes with one pid. */
   readonly startedAt: string;
-  /** Real, effective, saved and file system user id. */
+  /** The process's real, effective, saved and file-system user id. */
   readonly uids: readonly number[];
   readonly tracer: number;
   /** The arguments of the process, or an empty list. */
   readonly args: readonly string[];
   readonly cgroup: string;
-  /** The program of the process, or null for a kernel thread. */
+  /** The path of the process's program, or null for a kernel thread. */
   readonly exe: string | null;
 }
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : undefined);
-/** True if the process ended while it was read. */
+/** True if a read from /proc failed because the process had ended. */
 export const isGone = (error: unknown): boolean => codeOf(error) === "ENOENT" || codeOf(error) === "ESRCH";
 
 export async function pidsOf({ root }: Reading): Promise<number[]> {
@@ -85,13 +85,14 @@ async function programOf(folder: string, pid: number): Promise<string | null> {
   try {
     return await readlink(join(folder, "exe"));
   } catch (error) {
-    // The init process may hold a right that the agent lacks. A tenant cannot replace the init process while the host runs.
+    // The agent may not read the program of an init process that holds a right which the agent lacks. A tenant cannot replace the init process while
+    // the host runs.
     if (pid === 1 && codeOf(error) === "EACCES") return null;
     throw error;
   }
 }
 
-/** The open files of a process: the number of each descriptor and what it points to. An ended process has none. */
+/** The open files of a process, each with the descriptor's number and the descriptor's target. A process that has ended has no open files. */
 export async function openFilesOf({ root }: Reading, pid: number): Promise<{ fd: string; target: string }[]> {
   const own = join(root, "proc", String(pid));
   try {
@@ -111,6 +112,6 @@ export async function openFilesOf({ root }: Reading, pid: number): Promise<{ fd:
   }
 }
 
-/** Returns true for a user id of a person: not of the system, not of a service's temporary account, not nobody. */
+/** Whether a user id may belong to a person, and not to the system, a service's temporary account or `nobody`. */
 export const isPersonal = (uid: number): boolean =>
   (uid >= 1_000 && uid < 61_184) || (uid > 65_535 && uid < 4_294_967_294);

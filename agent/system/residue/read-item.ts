@@ -21,11 +21,14 @@ export interface ReadingOptions {
   readonly pauseMs: number;
 }
 
-/** The items that a snapshot contains. An item that looks for a tenant is left out without one. */
+/** The residue items that a snapshot contains. Without a tenant, the snapshot leaves out residue items that look for a tenant's traces. */
 export const itemsFor = (tenant: ResidueTenant | null): readonly ResidueItem[] =>
   RESIDUE_ITEM_NAMES.filter((item) => tenant !== null || ruleOf(item) !== "tenant");
 
-/** Reads the given items one after the other. Each item has a deadline of its own, and an item that cannot be read leaves the others alone. */
+/**
+ * Reads residue items one after the other. Each residue item has its own deadline, and an unreadable item does not prevent the reading of other
+ * items.
+ */
 export async function* readItems(
   options: ReadingOptions,
 ): AsyncGenerator<{ item: ResidueItem; reading: ResidueReading }> {
@@ -56,7 +59,7 @@ async function readWithin(item: ResidueItem, read: Reader, base: Omit<Reading, "
   }
 }
 
-/** An item with too many entries is unreadable as a whole, because a cut list could hide an entry. */
+/** A residue item with too many entries counts as unreadable as a whole, because a cut list could hide an entry. */
 function bounded(item: ResidueItem, entries: readonly { name: string; digest: string }[]): ResidueReading {
   const maxBytes = item === "packages" ? MAX_PACKAGES_BYTES : MAX_ITEM_BYTES;
   const bytes = JSON.stringify(entries).length;

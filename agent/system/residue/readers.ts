@@ -37,9 +37,9 @@ import { readContainers, readCrashDumps, readRuntimeUnits, readTemporaryFiles } 
 
 export type Reader = (reading: Reading) => Promise<ResidueEntry[]>;
 
-/** How long the reader of an item may take, in milliseconds. */
+/** How many milliseconds the reader of one residue item may take. */
 export const DEADLINE_MS = 60_000;
-/** The items that read all disks or all packages, and the boot files of several hundred megabytes. */
+/** Longer deadlines for residue items whose readers read all disks, all packages or files of several hundred megabytes. */
 export const LONG_DEADLINES_MS: Partial<Record<ResidueItem, number>> = {
   ownerless_files: 20 * 60_000,
   setuid_files: 5 * 60_000,
@@ -50,7 +50,7 @@ export const LONG_DEADLINES_MS: Partial<Record<ResidueItem, number>> = {
   gpu_state: 90_000,
 };
 
-/** One reader for each item. The readers of a snapshot share what they read from the disks, so each snapshot gets readers of its own. */
+/** Returns one reader for each residue item. The readers of one snapshot share one walk over the disks, so each snapshot needs new readers. */
 export const readersOf = (): Readonly<Record<ResidueItem, Reader>> => ({
   accounts: readAccountItem,
   authorized_keys: readAuthorizedKeys,

@@ -6,31 +6,31 @@ import type { RunTool } from "../exec.ts";
 import { isMissing, listSome } from "../files.ts";
 import { entryName } from "./entry-name.ts";
 
-/** The reason why an item cannot be read. Its message reaches an operator. */
+/** Thrown when a residue item cannot be read. An operator sees the message of the error. */
 export class Unreadable extends Error {
   override readonly name = "Unreadable";
 }
 
-/** The largest text that the reader of an item reads. The list of installed packages has a few megabytes. */
+/** The largest text file that the reader of a residue item reads. For example, dpkg's list of packages has a few megabytes. */
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
-/** The largest number of names of one folder that the reader of an item reads. */
+/** The most names in one folder that the reader of a residue item reads. */
 const MOST_NAMES = 100_000;
 const CHUNK = 64 * 1024;
 
-/** What the reader of an item gets. Paths in the functions of the readers are the host's own (`/etc/...`), without the root. */
+/** The values and functions that the reader of a residue item gets. Readers use the host's own paths, for example `/etc/passwd`, without `root`. */
 export interface Reading {
   readonly root: string;
   readonly tenant: ResidueTenant | null;
   readonly run: RunTool;
-  /** The keyed digest of a text. */
+  /** Returns the keyed digest of a text. */
   readonly digest: (text: string) => string;
-  /** Aborted when the item's deadline has passed. */
+  /** The signal that is aborted when the deadline of the residue item has passed. */
   readonly signal: AbortSignal;
-  /** The pause between the two reads of a state that changes by itself. */
+  /** The pause between the two reads of a host state that changes by itself, for example the list of processes. */
   readonly pauseMs: number;
 }
 
-/** An entry of a thing that is only present or absent. */
+/** Returns a snapshot entry for a thing that is only present or absent. */
 export const presence = (reading: Reading, name: string): ResidueEntry => valued(reading, name, "present");
 
 export const valued = ({ digest }: Reading, name: string, value: string): ResidueEntry => ({
@@ -38,14 +38,14 @@ export const valued = ({ digest }: Reading, name: string, value: string): Residu
   digest: digest(value),
 });
 
-/** One entry for each name. Two things of one name become one entry, so that the number of equal things does not matter. */
+/** Returns one snapshot entry for each different name. The number of things with the same name does not matter. */
 export function presences(reading: Reading, names: Iterable<string>): ResidueEntry[] {
   return [...new Set(names)].sort().map((name) => presence(reading, name));
 }
 
 /**
- * Reads a state that changes by itself twice, and keeps the entries that both reads contain. Short jobs of the system, for example of cron, are
- * therefore no entries.
+ * Reads a host state twice, because it changes by itself, and keeps only the entries that both reads contain. Short jobs of the system, for example
+ * of cron, thus leave no entries.
  */
 export async function settled(reading: Reading, read: () => Promise<ResidueEntry[]>): Promise<ResidueEntry[]> {
   const first = new Set((await read()).map(({ name }) => name));
@@ -54,7 +54,7 @@ export async function settled(reading: Reading, read: () => Promise<ResidueEntry
   return (await read()).filter(({ name }) => first.has(name));
 }
 
-/** The lines of a text without empty lines and without the spaces around each line. */
+/** Returns the lines of a text, without empty lines and without the spaces around each line. */
 export const linesOf = (text: string | null): string[] =>
   (text ?? "")
     .split("\n")
@@ -64,7 +64,7 @@ export const linesOf = (text: string | null): string[] =>
 const isNoFolder = (error: unknown): boolean =>
   error instanceof Error && "code" in error && (error.code === "ENOTDIR" || error.code === "ENODEV");
 
-/** The text of a small file of /proc, /sys or /etc without spaces around it. The text of a missing file is empty. */
+/** Returns the text of a small file of /proc, /sys or /etc, without white space at both ends. For a missing file the text is empty. */
 export async function textOf({ root }: Reading, path: string): Promise<string> {
   try {
     return ((await readText(join(root, path))) ?? "").trim();
@@ -74,7 +74,7 @@ export async function textOf({ root }: Reading, path: string): Promise<string> {
   }
 }
 
-/** The sorted names in a folder. Something else than a folder has no names, because a tenant may have put a file in the place of a folder. */
+/** The sorted names in a folder. If the path is not a folder, `namesIn` returns no names, because a tenant may have replaced a folder by a file. */
 export async function namesIn({ root }: Reading, path: string): Promise<string[]> {
   try {
     return await listFolder(join(root, path));
@@ -85,8 +85,8 @@ export async function namesIn({ root }: Reading, path: string): Promise<string[]
 }
 
 /**
- * Reads a text file, and returns null when the file does not exist. A tenant chooses the size of some files, so a larger file makes the item
- * unreadable. The size is counted while the file is read, because files of /proc have no size.
+ * Reads a text file, and returns null when the file does not exist. A tenant chooses the size of some files, so a file of more than `maxBytes` makes
+ * the residue item unreadable. `readText` counts the bytes while it reads, because files of /proc do not tell their size.
  */
 export async function readText(file: string, maxBytes = MAX_TEXT_BYTES): Promise<string | null> {
   try {
@@ -110,7 +110,10 @@ export async function readText(file: string, maxBytes = MAX_TEXT_BYTES): Promise
   }
 }
 
-/** The sorted names in a folder. A folder that is gone has none. A tenant may fill a folder, so a folder with more names makes the item unreadable. */
+/**
+ * The sorted names in a folder. A missing folder has no names. A tenant may fill a folder, so a folder with more than `most` names makes the residue
+ * item unreadable.
+ */
 export async function listFolder(folder: string, most = MOST_NAMES): Promise<string[]> {
   const names = await listSome(folder, most + 1);
   if (names.length > most) throw new Unreadable(`${folder} has more than ${most} names, which is too much to read.`);

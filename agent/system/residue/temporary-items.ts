@@ -5,13 +5,16 @@ import { withoutRandomParts } from "./entry-name.ts";
 import { foreignMountOf, ownMounts } from "./foreign-mounts.ts";
 import { namesIn, presences, type Reading, readText, settled } from "./reading.ts";
 
-/** Names that services and the X server create at each start. Kerberos tickets belong to another item. */
+/**
+ * Matches names of temporary folders and files that services and the X server create at each start, and Kerberos tickets, which belong to the residue
+ * item `credentials`.
+ */
 const OF_SYSTEM = /^([.](X11|ICE|XIM|font|Test)-unix|krb5cc_.*|snap-private-tmp)$/;
 
 export function readTemporaryFiles(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {
     const names: string[] = [];
-    // Root's own run folder exists while root is logged in.
+    // The folder /run/user/0 is no residue, because it exists while root is logged in.
     for (const folder of ["/tmp", "/var/tmp", "/run/user"])
       for (const name of await namesIn(reading, folder))
         if (!OF_SYSTEM.test(name) && !(folder === "/run/user" && name === "0"))
@@ -20,7 +23,7 @@ export function readTemporaryFiles(reading: Reading): Promise<ResidueEntry[]> {
   });
 }
 
-/** Files that the tools for crash dumps keep for themselves. */
+/** Matches the names of files that the tools for crash dumps need for their own work. */
 const OF_KDUMP = /^(kdump_lock|kexec_cmd|_.*[.]lock)$/;
 
 export async function readCrashDumps(reading: Reading): Promise<ResidueEntry[]> {
@@ -36,7 +39,7 @@ export async function readCrashDumps(reading: Reading): Promise<ResidueEntry[]> 
   return presences(reading, names);
 }
 
-/** Units that logins and background commands create, which the items of processes cover. */
+/** Matches systemd units that logins and background commands create. The residue items about processes cover these units. */
 const OF_LOGINS =
   /^(session-.*[.]scope|user-0[.]slice.*|user@0[.]service.*|user-runtime-dir@0[.]service.*|run-.*|muster-.*)$/;
 
@@ -49,7 +52,7 @@ export function readRuntimeUnits(reading: Reading): Promise<ResidueEntry[]> {
   });
 }
 
-/** Folders of engines for containers, whose names are the things to find. */
+/** The state folders of engines for containers and virtual machines. Each name in such a folder is a container, image, volume or other residue. */
 const STATE_FOLDERS: readonly [folder: string, word: string][] = [
   ["/var/lib/docker/image/overlay2/imagedb/content/sha256", "docker image"],
   ["/var/lib/docker/volumes", "docker volume"],
@@ -73,10 +76,10 @@ const STATE_FOLDERS: readonly [folder: string, word: string][] = [
   ["/var/lib/machines", "machine"],
   ["/var/spool/slurmd", "slurm job"],
 ];
-/** Files that the engines keep for themselves. */
+/** Matches the names of files that the engines for containers need for their own work. */
 const OF_ENGINE =
   /^(metadata[.]db|backingFsBlockDev|local-kv[.]db|.*[.]lock|networks|autostart|cred_state.*|hwloc_topo_whole[.]xml|conf-cache|[.]last|root)$/;
-/** State of engines that run without root, in each home. */
+/** The folders in a home in which engines for containers keep their state if they run without root. */
 const IN_HOMES: readonly [folder: string, word: string][] = [
   [".local/share/docker", "docker"],
   [".local/share/containers/storage", "podman"],
@@ -96,7 +99,7 @@ export async function readContainers(reading: Reading): Promise<ResidueEntry[]> 
   return presences(reading, names);
 }
 
-/** Docker's containers by their names and images, because a container that was created again has another id. */
+/** Names Docker's containers by name and image, because a container gets another id when it is created again. */
 async function dockerContainers(reading: Reading): Promise<string[]> {
   const folder = join(reading.root, "var/lib/docker/containers");
   const names: string[] = [];
@@ -112,7 +115,7 @@ function nameOfContainer(id: string, text: string): string {
     const { Name, Config } = JSON.parse(text) as { Name?: unknown; Config?: { Image?: unknown } };
     return `docker container ${String(Name)} of ${String(Config?.Image)}`;
   } catch {
-    // The file of a container that is damaged still shows that the container exists.
+    // If the container's configuration file is damaged, the file's existence still shows that the container exists.
     return `docker container ${id}`;
   }
 }

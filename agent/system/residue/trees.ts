@@ -8,20 +8,23 @@ import type { Mount } from "../mounts.ts";
 import { foreignMountOf, ownMounts } from "./foreign-mounts.ts";
 import { listFolder, type Reading, Unreadable, valued } from "./reading.ts";
 
-/** The largest file whose content is read. An initrd of a GPU host has a few hundred megabytes. */
+/** The largest file whose content a reader of residue hashes. An initrd of a GPU host has a few hundred megabytes. */
 const MAX_FILE_BYTES = 2 * 1024 ** 3;
 const CHUNK = 1024 * 1024;
 
-/** A file or a folder whose content belongs to an item. */
+/** A file or folder that a residue item compares. */
 export interface Tree {
   readonly path: string;
-  /** How many levels of folders get an entry for each file. All that is deeper becomes one entry of its folder. Without `depth` all levels. */
+  /**
+   * How many levels of folders get one entry for each file. A folder below these levels becomes one entry with all its content. Without `depth` every
+   * file gets an entry.
+   */
   readonly depth?: number;
-  /** Names that the system itself changes. */
+  /** Matches the names of files that `readTrees` leaves out, because the system itself changes them. */
   readonly except?: RegExp;
 }
 
-/** Reads files and folders: mode, owner and content of each file, the target of each link, mode and owner of each folder. */
+/** Reads mode, owner and content of each file, the target of each symbolic link, and mode and owner of each folder. */
 export async function readTrees(reading: Reading, trees: readonly Tree[]): Promise<ResidueEntry[]> {
   const mounts = await ownMounts(reading);
   const entries: ResidueEntry[] = [];
@@ -60,7 +63,7 @@ async function* thingsOf(
   }
   const value = await describeFile(join(reading.root, path));
   if (value === null) {
-    // Node.js cannot open a file whose name is not UTF-8, but the name itself is a finding.
+    // Node.js cannot open a file whose name is not UTF-8, so only the file's name becomes an entry.
     if (path.includes("\ufffd")) yield { path, value: "a name that is not UTF-8" };
     return;
   }
@@ -80,7 +83,10 @@ async function* thingsOf(
   else yield { path: `${path}/**`, value: JSON.stringify([value, inside]) };
 }
 
-/** A text that changes with the file: kind, mode, owner, and content or target. Null if there is no such file. */
+/**
+ * Describes a file by kind, mode, owner, and content or target, so that the text changes if the file changes. Returns null if the file does not
+ * exist.
+ */
 export async function describeFile(file: string): Promise<string | null> {
   try {
     const stats = await lstat(file);
@@ -97,7 +103,7 @@ export async function describeFile(file: string): Promise<string | null> {
   }
 }
 
-/** The SHA-256 of a regular file. The flags keep the agent from waiting at a pipe that has replaced the file meanwhile. */
+/** The SHA-256 of a regular file. Because of the flags of `open`, the agent does not wait if a pipe has replaced the file. */
 async function hashFile(file: string): Promise<string> {
   const handle = await open(file, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
