@@ -21,7 +21,7 @@ export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
     return cleaningStep("home", home, "planned", `${message}${warning}`, { mounts: mounts.length });
   }
   const limits = removalLimits(revocation);
-  // A grant that was killed may have left a home that it was making.
+  // An agent that was killed while it made the account may have left an unfinished home.
   await system.removeConfined(unfinishedHome(home), limits);
   const removal = await system.removeConfined(home, limits);
   const evidence = {

@@ -101,7 +101,7 @@ export function readMounts(reading: Reading): Promise<ResidueEntry[]> {
   });
 }
 
-/** A name that is the same after the next boot: numbers of loop devices and ids of containers differ. */
+/** Returns a name for a mount that is the same after each boot, without the numbers of loop devices and the ids of containers. */
 function nameOfMount({ type, source, from, path }: Mount): string {
   const device = source.replace(/^\/dev\/loop\d+$/, "/dev/loop*");
   const part = from === "/" ? "" : ` (${from})`;

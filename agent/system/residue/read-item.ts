@@ -52,7 +52,7 @@ async function readWithin(item: ResidueItem, read: Reader, base: Omit<Reading, "
   try {
     return bounded(item, await Promise.race([read({ ...base, signal: abort.signal }), passed]));
   } catch (error) {
-    // The text of an error may contain a path that a tenant chose.
+    // `entryName` escapes the error's message, because the message may contain a path that a tenant chose.
     return unreadableBecause(entryName(messageOf(error)));
   } finally {
     clearTimeout(timer);
