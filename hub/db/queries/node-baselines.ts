@@ -69,8 +69,8 @@ const tenancyOf = sql`select 1 from allocations a where a.node_id = n.id and (a.
 
 /**
  * Returns active nodes with a connected agent that have no baseline of their generation, and whose present system never had a tenant.
- * `lockNodesWithoutBaseline` locks the rows of the nodes that it returns, and leaves out nodes that another hub has locked. With `only` it
- * looks at one node.
+ * `lockNodesWithoutBaseline` locks the rows of the nodes that it returns, and leaves out nodes that another hub has locked. With the argument `only`,
+ * `lockNodesWithoutBaseline` considers only that node.
  */
 export async function lockNodesWithoutBaseline(
   tx: Tx,

@@ -31,7 +31,7 @@ export interface NodeRow {
   readonly allocation: OpenAllocation | null;
   /** True if the hub has the residue snapshot of the node's present generation (architecture 14.4). */
   readonly hasBaseline: boolean;
-  /** How the node's profile wants the node cleaned after a tenant, or null for a node without a profile. */
+  /** What the node's profile says about the cleaning after a tenant; null for a node without a profile. */
   readonly policy: TurnoverPolicy | null;
 }
 

@@ -31,7 +31,7 @@ const CHECK_DEADLINE_SECONDS = 300;
 
 function toSummary(row: NodeRow): z.input<typeof NodeSummary> {
   const { node, session, maasSystemId, conditions, hostClosed, allocation, policy, hasBaseline } = row;
-  // A tenant with root may need a reimage instead, and then also gets a node without a baseline.
+  // The summary judges for a tenant without root; if a tenant with root needs a reimage, that tenant also gets a node without a baseline.
   const turnover = { grantsRoot: false, onboardingMode: node.onboardingMode, policy };
   const facts = {
     ...node,
