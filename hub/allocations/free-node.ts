@@ -16,8 +16,8 @@ export interface Candidate {
 }
 
 /**
- * All reasons why a node cannot be allocated now, the most important one first. An empty list means that the node is free. A tenant with root is
- * allowed only on a node that can be reimaged after the tenant, or whose profile allows a soft reset after root (decision C4).
+ * All reasons why a node cannot be allocated now, the most important one first. An empty list of reasons means that Muster can allocate the node. A
+ * tenant with root is allowed only on a node that can be reimaged after the tenant, or whose profile allows a soft reset after root (decision C4).
  */
 export function obstaclesToAllocation({ row, heldBy }: Candidate, root: boolean): Obstacle[] {
   const { node, hostClosed, allocation, conditions, policy, hasBaseline } = row;
@@ -57,9 +57,9 @@ export interface WantedNode {
 const PAGE = 200;
 
 /**
- * Finds and locks a free node of the SKU at the site. The first pass over the nodes skips nodes that another transaction has locked, so requests that
- * arrive together take different nodes. The second pass waits for each lock that the first pass skipped, because the node may still be free when the
- * lock ends. If no node is free, `takeFreeNode` throws `no_free_node` with the number of nodes for each reason.
+ * Finds and locks a free node of the SKU at the site. The first pass over the nodes skips nodes that another transaction has locked, so requests for
+ * allocations that arrive together take different nodes. The second pass over the nodes waits for the lock of each node that the first pass skipped,
+ * because this node may still be free. If no node is free, `takeFreeNode` throws `no_free_node` with the number of nodes for each reason.
  */
 export async function takeFreeNode(tx: Tx, wanted: WantedNode): Promise<Node> {
   const census = new Map<NodeId, Obstacle | null>();

@@ -30,7 +30,7 @@ export interface AllocationSweep {
   readonly atOnce?: number;
 }
 
-/** Continues one allocation. Returns 1 if this hub has changed the allocation, and 0 if another hub has already done so. */
+/** Moves one allocation to its next status. Returns 1 if this hub has changed the allocation, and 0 if another hub has already done so. */
 type Handle = (tx: Tx, id: AllocationId) => Promise<number>;
 
 /** The queries of the sweep of allocations, each with the function that continues an allocation which the query finds. */
@@ -41,10 +41,11 @@ const WORK: readonly { readonly find: (db: Db, page: IdPage) => Promise<Allocati
 ];
 
 /**
- * Continues every allocation that needs no operator. The sweep judges the finished tasks of `granting` allocations, and ends allocations whose host
- * is gone. The sweep begins the turnover of allocations whose planned end has passed. The sweep decides from stored rows alone, so any hub may run
- * the sweep at any time, also after another hub was killed. The sweep continues each allocation in its own transaction, so an allocation that cannot
- * continue delays no other allocation. Returns the number of allocations that `sweepAllocations` has handled.
+ * Moves each allocation to its next status, if the allocation needs no operator for this. The sweep judges the finished tasks of `granting`
+ * allocations, and ends allocations whose host is gone. The sweep begins the turnover of allocations whose planned end has passed. The sweep decides
+ * from stored rows alone, so any hub may run the sweep at any time, also after another hub was killed. The sweep continues each allocation in its own
+ * transaction, so an allocation that cannot continue delays no other allocation. Returns the number of allocations that `sweepAllocations` has
+ * changed.
  */
 export async function sweepAllocations(sweep: AllocationSweep): Promise<number> {
   const { db, atOnce = AT_ONCE } = sweep;
@@ -61,8 +62,8 @@ export async function sweepAllocations(sweep: AllocationSweep): Promise<number> 
 }
 
 /**
- * Continues one allocation. If the allocation cannot continue, `handleOne` stores the reason for an operator in the allocation's row, and the next
- * sweep tries again. If the hub cannot store the reason, `handleOne` throws, because the fault is in the database.
+ * Calls `handle` for one allocation in a transaction. If the allocation cannot continue, `handleOne` stores the reason for an operator in the
+ * allocation's row, and the next sweep tries again. If the hub cannot store the reason, `handleOne` throws, because the fault is in the database.
  */
 async function handleOne({ inTx, log }: AllocationSweep, id: AllocationId, handle: Handle): Promise<number> {
   try {

@@ -16,7 +16,10 @@ export const ALLOCATION_MOVES = {
 } as const satisfies Readonly<Record<AllocationStatus, readonly AllocationStatus[]>>;
 
 type Moves = typeof ALLOCATION_MOVES;
-/** A change of an allocation's status that `ALLOCATION_MOVES` allows. A change of status that `ALLOCATION_MOVES` forbids does not compile. */
+/**
+ * A change of an allocation's status that `ALLOCATION_MOVES` allows. Code that makes a change of status without an entry in `ALLOCATION_MOVES` does
+ * not compile.
+ */
 export type AllocationMove = {
   [F in AllocationStatus]: { readonly from: F; readonly to: Moves[F][number] };
 }[AllocationStatus];
@@ -59,8 +62,8 @@ export async function tellAllocation(tx: Tx, row: AllocationRow, owner: string, 
 }
 
 /**
- * Changes an allocation's status and records the change. The result is null if the allocation's status is no longer `from`. The parameter `owner` is
- * the person or the part of Muster that makes the change.
+ * Changes an allocation's status and records the change. The result is null if the allocation's stored status is no longer `move.from`. The parameter
+ * `owner` is the person or the part of Muster that makes the change.
  */
 export async function moveAllocation(
   tx: Tx,

@@ -15,7 +15,7 @@ export interface BaselineSweep {
 
 /**
  * Orders a baseline, which is a snapshot of a clean host, for each generation of a node without a baseline (architecture 14.4). Every hub runs the
- * sweep. Database rows say which baselines are missing, so a killed hub loses nothing.
+ * sweep for missing baselines. Database rows say which baselines are missing, so a killed hub loses nothing.
  */
 export function startBaselineSweep({ inTx, log, due }: BaselineSweep): { close(): Promise<void> } {
   const turn = async (): Promise<void> => {

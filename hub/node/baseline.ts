@@ -50,8 +50,8 @@ export async function orderFirstBaseline(tx: Tx, id: NodeId): Promise<void> {
 }
 
 /**
- * One turn of the sweep for baselines: orders missing baselines, orders failed baselines again after a pause, and stores snapshots. Returns how many
- * baselines it ordered, stored and refused.
+ * One turn of the sweep for baselines: orders missing baselines, orders failed baselines again after a pause, and stores snapshots. Returns the
+ * numbers of ordered, stored and refused baselines.
  */
 export async function sweepBaselines(
   tx: Tx,

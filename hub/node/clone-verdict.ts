@@ -52,8 +52,8 @@ export interface SessionFacts {
 
 /**
  * An agent opens a connection only after its last connection has ended, so two sessions of a node at once can prove a second host. Addresses of
- * sessions that were not alive at once prove nothing, because DHCP, NAT pools and second uplinks change them. A boot id that returns after another
- * boot id proves a second host (`boots_alternate`), once a host with the returned boot id sends a frame.
+ * sessions that were not alive at once do not prove a second host, because DHCP, NAT pools and second uplinks change them. A boot id that returns
+ * after another boot id proves a second host (`boots_alternate`), once a host with the returned boot id sends a frame.
  */
 export function sessionVerdict({ boot, address, displacedBefore }: SessionFacts): CloneEvidence | null {
   if (boot === "other") return "two_boots_at_once";

@@ -16,8 +16,8 @@ import { periodically } from "../timing/periodically.ts";
 
 const EVERY_MS = 5_000;
 /**
- * If no hub ran the sweep of conditions for this many seconds, no hub was running or able to write to the database. During such an outage, no hub
- * received the reports of agents.
+ * If no hub ran the sweep of conditions for this many seconds, no hub was running or able to write to the database. During an outage of all hubs, no
+ * hub receives the reports of agents.
  */
 const OUTAGE_SECONDS = 30;
 
@@ -33,8 +33,8 @@ const MOST_STEPS = 20;
  * Finds conditions that have expired, reports each of them once, and wakes the workflows that wait on their nodes. Code that reads a condition
  * compares the condition's expiry with the clock, and does not rely on the sweep. After an outage of the hubs, the sweep extends conditions that were
  * valid before by a grace period, so that agents can repeat their reports. An outage of the hubs must keep no work off a node (decision F2).
- * Conditions that were already expired before the outage stay expired. Each step of the sweep of conditions is a transaction of its own, so any hub
- * can continue where the last step ended.
+ * Conditions that were already expired before an outage of the hubs stay expired. Each step of the sweep of conditions is a transaction of its own,
+ * so any hub can continue where the last step ended.
  */
 export async function sweepConditions(inTx: InTx, graceMs: number, atOnce = AT_ONCE): Promise<number> {
   let told = 0;

@@ -55,9 +55,9 @@ export async function retire(tx: Tx, nodeId: NodeId, reason: string): Promise<St
 }
 
 /**
- * Gives up the drain of a node. The node becomes `offline`, and the next report of the node's agent makes the node `active`. A node that was
- * quarantined before the drain becomes quarantined again, because nothing has proven the node healthy. Only the operation that owns the status
- * `draining` may give up the drain; a call for another operation changes nothing.
+ * Gives up the drain of a node. A node whose drain was given up becomes `offline`, and the next report of its agent makes the node `active`. A node
+ * that was quarantined before the drain becomes quarantined again, because nothing has proven the node healthy. Only the operation that owns the
+ * status `draining` may give up the drain; a call for another operation changes nothing.
  */
 export async function leaveDraining(
   tx: Tx,
@@ -130,7 +130,7 @@ export async function returnCleanNode(
 
 /**
  * Ends a cleaning that was cancelled. If the cleaning had begun, the hub quarantines the node, because nobody knows whether the host is clean. A
- * person or a later successful cleaning ends this quarantine.
+ * person or a later successful cleaning ends the quarantine after a cancelled cleaning.
  */
 export async function leaveCleaning(tx: Tx, nodeId: NodeId, begun: boolean, reason: string): Promise<void> {
   if (begun) await quarantineUnclean(tx, nodeId, `${reason}, so it is not known whether the host is clean`);

@@ -20,8 +20,8 @@ import { moveNode } from "./move-node.ts";
 const SILENCE_MS = 30_000;
 const EVERY_MS = 5_000;
 /**
- * One transaction changes the status of at most this many nodes. While such a transaction locks the sessions of its nodes, the hub cannot store when
- * it last heard these and other agents.
+ * One transaction changes the status of at most this many nodes. While a transaction of the sweep locks the sessions of nodes, the hub cannot store
+ * when it last heard these and other agents.
  */
 const SLICE = 100;
 
@@ -38,7 +38,7 @@ export interface SweepOptions {
   readonly silenceMs?: number;
   readonly holdBack: HoldBack;
   /**
-   * True if this hub has not been running for long, or could not store when it last heard the agents. After such an outage of the hub, the silence of
+   * True if this hub has not been running for long, or could not store when it last heard the agents. After an outage of the hub, the silence of
    * agents may be the hub's own fault.
    */
   readonly afterOutage: boolean;
@@ -111,8 +111,8 @@ async function bringBack(tx: Tx): Promise<number> {
 
 /**
  * Searches the database for silent nodes every few seconds. If the database was unavailable or the process was paused, the grace period in which no
- * node becomes offline starts again. During an outage, the hub cannot store when it last heard the agents. An outage of the hub must not count as an
- * outage of its agents (decisions F1, F2).
+ * node becomes offline starts again. During an outage of the database, the hub cannot store when it last heard the agents. An outage of the hub must
+ * not count as an outage of its agents (decisions F1, F2).
  */
 export function startOfflineSweep(options: OfflineSweepOptions): { close(): Promise<void> } {
   const everyMs = options.everyMs ?? EVERY_MS;
@@ -122,8 +122,8 @@ export function startOfflineSweep(options: OfflineSweepOptions): { close(): Prom
     const now = performance.now();
     if (now - sweptAt > 3 * everyMs) upSince = now;
     const upForMs = now - upSince;
-    // During the grace period the hub's uptime counts as zero, so no node counts as silent. During the grace period the sweep runs only to prove that
-    // the hub is able to sweep.
+    // During the grace period after a start or an outage, the hub's uptime counts as zero, so no node counts as silent. During the grace period the
+    // sweep runs only to prove that the hub is able to sweep.
     const { offline } = await sweepOffline({
       ...options,
       upForMs: upForMs < options.graceMs ? 0 : upForMs,

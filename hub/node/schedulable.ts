@@ -42,7 +42,7 @@ export function schedulability(
   return { schedulable: reasons.length === 0, reasons };
 }
 
-/** All reasons that keep new work off the node. The first reason is the one that an operator has to remove first. */
+/** All reasons that keep new work off the node. Of the reasons that keep new work off a node, an operator has to remove the first reason first. */
 export function obstaclesOf(node: SchedulingFacts, conditions: readonly ConditionFacts[]): Obstacle[] {
   const found: Obstacle[] = [];
   if (node.tenant !== null) found.push({ kind: "allocated", text: `allocated to ${node.tenant}` });

@@ -16,8 +16,8 @@ export type TransitionOwner = (typeof TRANSITION_OWNERS)[number];
 
 /**
  * All allowed changes of a node's status (state model 3.2), each with its owners: the operator, or the parts of Muster that may make the change
- * (3.3). A change of status without an entry is forbidden. The owner `identity` is the check whether two hosts use one identity (decision I1). An
- * operator may quarantine a node in service (decision N4), and may retire a node whose host never enrolled.
+ * (3.3). A change of status without an entry in `NODE_TRANSITIONS` is forbidden. The owner `identity` is the check whether two hosts use one identity
+ * (decision I1). An operator may quarantine a node in service (decision N4), and may retire a node whose host never enrolled.
  */
 export const NODE_TRANSITIONS = {
   bootstrap_issued: { enrolling: ["admin_api", "onboarding"], retired: ["operator"] },
@@ -50,7 +50,10 @@ type Items<L> = L extends readonly (infer O)[] ? O : never;
 /** A node becomes `draining` or `removing` only together with the operation that owns this status (decision N3). */
 type Operation<T> = T extends "draining" | "removing" ? { readonly operationId: string } : unknown;
 
-/** A change of a node's status that `NODE_TRANSITIONS` allows. A forbidden change, or an owner that may not make the change, does not compile. */
+/**
+ * A change of a node's status that `NODE_TRANSITIONS` allows. Code with a forbidden change of status, or with an owner that may not make the change,
+ * does not compile.
+ */
 export type NodeTransition = {
   [F in NodeStatus]: {
     [T in keyof Table[F]]: { readonly from: F; readonly to: T; readonly owner: Items<Table[F][T]> } & Operation<T>;

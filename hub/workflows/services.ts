@@ -17,8 +17,8 @@ export interface FirstBoot {
    */
   readonly keys: () => { readonly caBundlePem: string; readonly taskSigningPublicKey: string };
   /**
-   * Returns the download of the agent's package for an architecture, which has its name in Debian, for example `amd64`. Null if the hub has no agent
-   * package for the architecture, so that the host's image must already contain the agent.
+   * Returns the download of the agent's package for an architecture, which has its name in Debian, for example `amd64`. `agentPackage` returns null
+   * if the hub has no agent package for the architecture; the host's image must then already contain the agent.
    */
   readonly agentPackage: (architecture: string) => Promise<{ readonly url: string; readonly sha256: string } | null>;
 }
@@ -54,8 +54,8 @@ export async function inFencedTx<T>(
 }
 
 /**
- * A MAAS call whose answer was lost may still take effect within this many seconds. Until this time is over, an unchanged machine does not prove that
- * a call without an answer had no effect.
+ * A MAAS call whose answer was lost may still take effect within this many seconds. Within `UNHEARD_CALL_SECONDS` of a call without an answer, an
+ * unchanged machine does not prove that the call had no effect.
  */
 export const UNHEARD_CALL_SECONDS = 30;
 

@@ -25,7 +25,7 @@ export interface AgentWork<T extends TaskType> {
   deadlineSeconds(context: DecommissionContext): number;
   /**
    * False if the task does not fit the operator's present request, e.g. because the operator gave the verb `force` after the hub queued the task. The
-   * stage replaces a task that does not fit.
+   * stage replaces a task that does not fit the operator's present request.
    */
   isAskedFor(context: DecommissionContext, task: Task): boolean;
   /** The failure of the stage if the task ended without success. */
@@ -157,7 +157,7 @@ export async function startWork<T extends TaskType>(
 }
 
 /**
- * Returns the operation's open task, or queues a new one. `queueWork` first cancels an open task that does not fit the operator's present request,
+ * Returns the operation's open task, or queues a new task. `queueWork` first cancels an open task that does not fit the operator's present request,
  * because an agent gets one task at a time.
  */
 export async function queueWork<T extends TaskType>(

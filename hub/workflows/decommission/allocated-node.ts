@@ -34,7 +34,7 @@ export async function mustNotTakeFromTenant(tx: Tx, node: Node, wanted: Wanted, 
 
 /**
  * If the node's allocation is `ending`, refuses an operation that does not remove all traces of the tenant (decision C4). A storage cleanup never
- * does so, and a soft reset does not if only a reimage cleans the node.
+ * removes all traces of a tenant, and a soft reset may leave traces of a tenant with root.
  */
 async function mustCleanEnough(tx: Tx, node: Node, mode: DecommissionMode, allocation: AllocationRow): Promise<void> {
   if (mode === "storage_cleanup")

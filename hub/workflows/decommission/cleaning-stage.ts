@@ -27,8 +27,8 @@ interface CleaningStage<Name extends DecommissionStage, T extends TaskType> {
 }
 
 /**
- * Makes a cleaning stage. A task that finished before the stage was entered proves nothing about the host's present state, so a stage that an operator
- * runs again queues a new task.
+ * Makes a stage that has the agent clean a part of the host. A task that finished before the stage was entered proves nothing about the host's
+ * present state, so a stage that an operator runs again queues a new task.
  */
 export function cleaningStage<Name extends DecommissionStage, T extends TaskType>(
   spec: CleaningStage<Name, T>,

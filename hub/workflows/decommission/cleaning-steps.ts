@@ -7,7 +7,7 @@ import type { DecommissionContext } from "./decommission-context.ts";
 const NAMED = 5;
 const MOST_TOLD = 20;
 
-/** The failure of a stage whose task has ended and did not clean the host. `reasons` are texts for an operator. */
+/** The failure of a stage whose task has ended and did not clean the host. `reasons` are texts that tell an operator why the host is not clean. */
 export function notCleaned(
   { node }: Pick<DecommissionContext, "node">,
   reasons: readonly string[],

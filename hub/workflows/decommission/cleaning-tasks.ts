@@ -1,6 +1,7 @@
 import type { TaskType } from "../../../shared/tasks/index.ts";
 
 /**
- * The types of a turnover's tasks that change the host. Once the hub has queued such a task, only a finished turnover shows that the host is clean.
+ * The types of a turnover's tasks that change the host. Once the hub has queued a task of a type in `CLEANING_TASKS`, only a finished turnover shows
+ * that the host is clean.
  */
 export const CLEANING_TASKS: readonly TaskType[] = ["allocation.revoke_user", "node.storage_cleanup", "node.gpu_scrub"];

@@ -2,8 +2,8 @@ import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { DecommissionMode } from "../../../shared/workflow-status.ts";
 
 /**
- * True for the modes after which the node is in service again. Such a mode cordons its node and does not make it `draining`, because the state model
- * has no way back from `draining` to `active` (decision N1).
+ * True for the modes after which the node is in service again. A mode that returns its node to service only cordons the node, because no transition
+ * leads back from `draining` to `active` (decision N1).
  */
 export const KEEPS_STATUS: Readonly<Record<DecommissionMode, boolean>> = {
   drain: false,

@@ -85,7 +85,10 @@ export function mustStillBeTheHost(context: DecommissionContext, machine: Pick<M
   throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message, evidence));
 }
 
-/** Checks the node and the fence for the last time before a call to MAAS that cannot be undone. The check holds a lock on the node's record. */
+/**
+ * Checks the node and the fence for the last time before a call to MAAS that cannot be undone. `mustStillStand` locks the node's row during this
+ * check.
+ */
 export const mustStillStand = (context: DecommissionContext): Promise<void> =>
   inFencedTx(context, async (tx) => {
     const node = await lockNode(tx, context.node.id);

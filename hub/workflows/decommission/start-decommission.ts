@@ -51,9 +51,10 @@ const CLEANED_IN_SERVICE: Readonly<Record<NodeStatus, true | string>> = {
 };
 
 /**
- * The table that says in which node status each mode of a decommission may begin. A text in the table is the reason of a refusal, with the next step.
- * A new operation may take over a node that an earlier operation left `draining` or `removing`, if no operation holds the node. A drain may also take
- * over an `enrolling` node without an onboarding (`leaveEnrolling`). A `remove` of a node whose host never enrolled is complete at once.
+ * The table that says in which node status each mode of a decommission may begin. A text in `MAY_BEGIN` says why the hub refuses a mode in this
+ * status, and what the operator does next. A new operation may take over a node that an earlier operation left `draining` or `removing`, if no
+ * operation holds the node. A drain may also take over an `enrolling` node without an onboarding (`leaveEnrolling`). A `remove` of a node whose host
+ * never enrolled is complete at once.
  */
 const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, true | string>>>> = {
   drain: {
@@ -103,7 +104,7 @@ export async function mustLockNode(tx: Tx, nodeId: NodeId): Promise<Node> {
   return node;
 }
 
-/** Accepts an operation on a node (lifecycle 5.7). A refused request for an operation throws ApiError and writes nothing. */
+/** Accepts an operation on a node (lifecycle 5.7). If `startDecommission` refuses the request, it throws ApiError and writes nothing. */
 export async function startDecommission(
   tx: Tx,
   nodeId: NodeId,
@@ -201,7 +202,7 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
   node_id: nodeId,
   ...(request.mode === "release" ? {} : { agent_wait_seconds: request.agent_wait_seconds }),
   ...(request.mode === "drain" ? { deadline_seconds: request.deadline_seconds, force: request.force } : {}),
-  // In these modes no tenant uses the node any more, so the drain ends all user sessions at once.
+  // When a cleaning of the node begins, no tenant uses the node any more, so the drain ends all user sessions at once.
   ...(KEEPS_STATUS[request.mode] ? { force: true } : {}),
   ...(request.mode === "soft_reset" ? { storage_cleanup: request.storage_cleanup } : {}),
   ...(request.mode === "storage_cleanup" ? { storage_cleanup: request.scope } : {}),

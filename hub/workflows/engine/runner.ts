@@ -52,8 +52,8 @@ export interface WorkflowRunner {
 /** After a run that did not count as an attempt, for example because the database was unavailable, the workflow waits this many seconds. */
 const UNCOUNTED_PAUSE_SECONDS = 1;
 /**
- * The runner calls admission every this many milliseconds even without a notification. A workflow of another hub may have ended and made room for a
- * pending workflow.
+ * Even without a notification, the runner calls admission once in this many milliseconds. A workflow of another hub may have ended and made room for
+ * a pending workflow.
  */
 const ADMIT_EVERY_MS = 500;
 

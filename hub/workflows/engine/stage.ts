@@ -6,7 +6,7 @@ import type { Tx } from "../../db/tx.ts";
 /**
  * A stage is a small function of the workflow's record and an observation, and returns a verdict. A stage never sleeps, loops or retries, because the
  * engine runs it again whenever its row is due. The engine merges `patch` into the workflow's state. `commit` runs in the transaction that stores the
- * verdict, so a stage's writes and its verdict cannot disagree (architecture 1). `commit` must make no network call.
+ * verdict, so a stage's writes and its verdict cannot disagree (architecture 1). A stage's `commit` must make no network call.
  */
 interface Verdict<State> {
   readonly patch?: Partial<State>;

@@ -34,8 +34,8 @@ export interface WorkflowDefinition<Context extends StageRun<Input, State>, Inpu
   readonly stages: readonly Stage<Context, State>[];
   readonly input: z.ZodType<Input>;
   /**
-   * The schema of the workflow's state, which the row stores as JSON. All facts of the state are optional. A row with a fact that a newer version
-   * dropped must still parse (decision W3).
+   * The schema of the workflow's state, which the row stores as JSON. All facts of a workflow's state are optional. A row with a fact that a newer
+   * version dropped must still parse (decision W3).
    */
   readonly state: z.ZodType<Partial<State>>;
   /** Maps a stage's old name to the stage that replaced it (decision W3). */

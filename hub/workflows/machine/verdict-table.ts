@@ -225,7 +225,7 @@ type Seen = Pick<
   | "locked"
 >;
 
-/** The facts about a machine that each failure shows to the operator (lifecycle 4.12). Long texts and lists in these facts are cut. */
+/** The facts about a machine that each failure shows to the operator (lifecycle 4.12). `machineEvidence` cuts long texts and lists. */
 export function machineEvidence(machine: Seen): Record<string, string | number | boolean | null | string[]> {
   return {
     maas_system_id: machine.systemId,

@@ -35,7 +35,7 @@ export interface MachineWatch {
 /**
  * Reads the machine from MAAS only if there is a reason. A stage reads its machine if the watcher's observation would end the wait (`concludes`), or
  * if no observation exists. A stage also reads its machine if the watcher is silent or refused, or if the stage's deadline has passed. Returns null
- * without a reason to read the machine. By this rule a waiting stage sends no regular requests to MAAS, and no verdict relies on an old observation.
+ * without a reason to read the machine. A waiting stage sends no regular requests to MAAS, and its verdict never relies on an old observation.
  */
 export async function watchMachine(
   watch: MachineWatch,

@@ -98,8 +98,8 @@ async function listMeant(
 
 /**
  * Applies the verb to some hosts of a batch, under the site lock that admission also takes. The transaction locks the rows of all its hosts before
- * its first write. The locks prevent a deadlock between two calls, and the admission of a host during its cancel. All waits for locks come before the
- * first write, so these waits delay no events. The verb for each host depends on the host's locked row.
+ * its first write. The locks on the hosts' rows prevent a deadlock between two batch calls, and the admission of a host during its cancel. All waits
+ * for locks come before the first write, so these waits delay no events. The verb for each host depends on the host's locked row.
  */
 async function applyToSome(
   tx: Tx,

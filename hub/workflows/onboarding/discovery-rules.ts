@@ -2,7 +2,10 @@ import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import type { MaasErrorCode } from "../../maas/port.ts";
 import { isAddress } from "../../maas/power-address.ts";
 
-/** The facts about a request to create a machine, to which MAAS returned no machine. These facts decide the next step of the onboarding. */
+/**
+ * The facts about a request to create a machine, to which MAAS returned no machine. By the facts in `CreateFault`, `afterCreate` decides the
+ * onboarding's next step.
+ */
 export interface CreateFault {
   readonly code: MaasErrorCode;
   /** The HTTP status of MAAS's error; null if MAAS accepted the create request but its answer contained no machine. */
@@ -92,8 +95,8 @@ export type PowerStep = "wait" | "switch_off" | "note_off" | "boot" | "booted";
 
 /**
  * Decides the next step of a power cycle from an observation of the host's power. The hub switches off only a host that is on and was not yet seen
- * off. The hub boots only a host that is off and was recorded as off. By these rules the hub never repeats a power cycle, even if a hub dies between
- * two steps or an answer is lost.
+ * off. The hub boots only a host that is off and was recorded as off. The hub never repeats a power cycle, even if a hub dies between two steps or an
+ * answer is lost.
  */
 export function nextPowerStep({ offSeen, power }: PowerCycle): PowerStep {
   if (power === "changing") return "wait";

@@ -7,7 +7,9 @@ import type { Workflow } from "../engine/workflow.ts";
 import { ONBOARD } from "./onboard.ts";
 
 const EVERY_MS = 5_000;
-/** One transaction handles at most this many onboardings whose agents enrolled late. The next check handles further onboardings. */
+/**
+ * One transaction handles at most this many onboardings whose agents enrolled late. The next check for late enrollments handles further onboardings.
+ */
 const AT_ONCE = 50;
 
 interface LateSuccessOptions {

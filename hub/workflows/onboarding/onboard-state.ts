@@ -9,13 +9,13 @@ export const Discovery = z.object({
   why: z.string(),
   triggered_at: z.iso.datetime(),
   /**
-   * The system ids of all machines that MAAS had before the host was powered off. None of these machines can be the machine that MAAS creates at the
+   * The system ids of all machines that MAAS had before the host was powered off. A machine in `known` cannot be the machine that MAAS creates at the
    * host's network boot.
    */
   known: z.array(z.string()),
-  /** The time when the hub first saw the host powered off for this discovery. `known` does not change after this time. */
+  /** The time when the hub first saw the host powered off for this discovery. After the time `off_at`, the hub does not change `known`. */
   off_at: fact(z.iso.datetime()),
-  /** The time when the hub first saw the host powered on again. Before this time, the hub takes no new machine for the host. */
+  /** The time when the hub first saw the host powered on again. Before the time `booted_at`, the hub takes no new machine of MAAS for the host. */
   booted_at: fact(z.iso.datetime()),
   /** For each machine that appeared in MAAS after the host was off, the time when the hub first saw the machine. */
   seen: z.record(z.string(), z.iso.datetime()),

@@ -39,7 +39,7 @@ const RETRY_AT: Readonly<Partial<Record<OnboardingStage, OnboardingStage>>> = {
 
 /**
  * For a failed stage, the stage at which `resume` begins again: the last stage after which every later stage observes before it acts (lifecycle 4.9).
- * If a stage has no entry, the list does not compile.
+ * If a stage has no entry in `RESUME_AT`, the code does not compile.
  */
 const RESUME_AT: Readonly<Record<OnboardingStage, OnboardingStage>> = {
   load_site_config: "load_site_config",

@@ -25,7 +25,7 @@ type Host = Pick<OnboardingCreate, "hostname" | "ipmi_ip" | "pxe_mac">;
 /** The JSON pointer of a host's fields in the request: empty for a single host, `/nodes/<n>` in a batch. */
 type Placed = Host & { readonly pointer: string };
 
-/** Accepts a request for one onboarding (lifecycle 4.1). A refused request for an onboarding throws ApiError and writes nothing. */
+/** Accepts a request for one onboarding (lifecycle 4.1). If `startOnboarding` refuses the request, it throws ApiError and writes nothing. */
 export async function startOnboarding(
   tx: Tx,
   { request, requestedBy }: { request: OnboardingCreate; requestedBy: string },

@@ -23,7 +23,7 @@ const meantToDeploy = ({ state }: ProvisionContext): boolean =>
 
 /**
  * Compares the machine's owner with the name that Muster's MAAS user had when the deploy was requested. `now` is the present name of Muster's MAAS
- * user. If `now` is given, a machine whose owner has this name is also Muster's.
+ * user. If `now` is given, a machine whose owner is named `now` is also Muster's.
  */
 const isOursAs = (context: ProvisionContext, { owner }: Pick<MaasMachine, "owner">, now: string | null): boolean => {
   const name = context.state.maas_username;

@@ -8,7 +8,7 @@ export interface StaticLink extends RoceLink {
 }
 
 export interface LinkPlan {
-  /** Links that Muster made and that no RoCE row names any more. Muster removes these stale links. */
+  /** Links that Muster made and that no RoCE row names any more. Muster removes stale links. */
   readonly stale: readonly StaticLink[];
   /**
    * Links that Muster did not make and no RoCE row names, on an interface that a RoCE row names. Muster reports foreign links and does not change

@@ -9,7 +9,7 @@ const EMPTY_SECONDS = 6 * 3_600;
 /** The agent has this many seconds to overwrite the free space of one file system. For a disk of 30 TB, the agent needs half a day. */
 const FILL_SECONDS = 24 * 3_600;
 
-/** Each folder that the agent empties may be on a file system of its own. `/tmp` and `/var/tmp` are two of these folders. */
+/** Each folder that the agent empties may be on a file system of its own. Two of the folders that the agent empties are `/tmp` and `/var/tmp`. */
 function cleanupSeconds({ profile }: DecommissionContext): number {
   if (profile?.clearFreeSpace !== true) return EMPTY_SECONDS;
   return EMPTY_SECONDS + FILL_SECONDS * (2 + profile.scratchFolders.length + profile.dataShares.length);

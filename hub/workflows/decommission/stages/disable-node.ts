@@ -65,8 +65,8 @@ export const disableNode: DecommissionStageOf<"disable_node"> = {
       ? "The end of the operation decides about the cordon"
       : "The node is no longer draining; it becomes active again when its agent reports",
     commit: async (tx) => {
-      // A drain that an operator restarts needs the status `draining` again, so its compensation keeps the node `draining`. Another status would let
-      // new work onto the node.
+      // A drain that an operator restarts needs the status `draining` again, so its compensation keeps the node `draining`. With another status than
+      // `draining`, the node could get new work.
       if (cause !== "cancel") return;
       const { node, workflowId, decommission } = context;
       await leaveDraining(tx, node.id, workflowId, decommission.priorStatus, "The drain was given up");

@@ -38,7 +38,8 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
 }
 
 /**
- * The agent closes the host to new sessions and ends the open ones (lifecycle 5.2). The stage `drain_node` waits for the agent's result of the drain.
+ * The agent closes the host to new user sessions and ends the open sessions (lifecycle 5.2). The stage `drain_node` waits for the agent's result of
+ * the drain.
  */
 export const drainNode: DecommissionStageOf<"drain_node"> = {
   name: "drain_node",

@@ -43,7 +43,7 @@ const seconds = (context: DecommissionContext): number =>
 
 /**
  * Lets users log in to the host again and lifts the operation's cordon (lifecycle 5.2). A node that a cleanup quarantined becomes `active`, because
- * the host has been found clean (decision N4). A person's cordon or quarantine stays.
+ * the host has been found clean (decision N4). The stage `enable_node` does not lift a person's cordon or quarantine.
  */
 export const enableNode: DecommissionStageOf<"enable_node"> = {
   name: "enable_node",

@@ -17,7 +17,7 @@ function vendorOf({ node, gpuVendor }: DecommissionContext): GpuVendor {
   throw new StageFailure(failure("input_config_error", "sku_unknown", message, { sku_id: node.sku }));
 }
 
-/** Texts that tell an operator what the host needs for its GPUs, because the agent cannot do it. */
+/** Texts that tell an operator what the GPUs still need, such as a reboot of the host, which the agent cannot do. */
 const NEEDED: Readonly<Record<Exclude<GpuNeed, "none">, string>> = {
   reboot: "the GPUs need a reboot of the host; reboot it in MAAS, then resume",
   power_cycle: "the GPUs need a power cycle of the host; power it off and on in MAAS, then resume",

@@ -51,8 +51,9 @@ function residueFound({ node }: DecommissionContext, taskId: string, findings: r
 }
 
 /**
- * Compares the host's state with the baseline, a snapshot from before the first tenant (architecture 14.4). If the host differs, or an item cannot be
- * read, the hub quarantines the node. The stage's failure names each difference and each unreadable item.
+ * Compares the host's state with the baseline, a snapshot from before the first tenant (architecture 14.4). If the host's state differs from the
+ * baseline, or the agent cannot read an item of the state, the hub quarantines the node. The stage's failure names each difference and each
+ * unreadable item.
  */
 export const validateCleanNode: DecommissionStageOf<"validate_clean_node"> = cleaningStage({
   name: "validate_clean_node",

@@ -54,8 +54,8 @@ export const commissionNode: OnboardStage<"commission_node"> = {
         patch: AGAIN_DONE,
       };
     } catch (error) {
-      // On a conflict, the machine's status has changed since the observation, for example by an earlier call whose answer was lost. A new
-      // observation decides what the stage does.
+      // On a conflict, the machine's status has changed since the observation, for example by an earlier call whose answer was lost. After a
+      // conflict, a new observation of the machine decides what the stage does.
       if (!(error instanceof MaasError) || error.code !== "state_conflict") throw error;
       const now = await observe(context);
       if (now.kind === "not_started") throw error;
