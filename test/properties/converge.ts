@@ -57,6 +57,43 @@ export async function runWithTrouble(
   return { subject, driver, met, end };
 }
 
+export interface ToldOfEach extends Told {
+  /** The stages at which the fault happened. */
+  readonly metAt: readonly string[];
+}
+
+/**
+ * Starts a workflow and lets it end, with the fault once at each of the given stages. The function serves only faults after which every workflow goes
+ * on by itself, because a failed workflow would not reach its later stages.
+ */
+export async function runWithTroubleAtEach(
+  craft: Stagecraft,
+  scenario: Scenario,
+  stages: readonly string[],
+  trouble: Trouble,
+): Promise<ToldOfEach> {
+  const { subject, driver } = await craft.start(scenario);
+  const entered = new Set<string>();
+  const metAt: string[] = [];
+  let armedAt: string | null = null;
+  const look = (row: WorkflowRow): void => {
+    if (armedAt !== null && (row.stage !== armedAt || isEnded(row.status))) {
+      if (trouble.lift(craft, row)) metAt.push(armedAt);
+      armedAt = null;
+    }
+    if (armedAt !== null || entered.has(row.stage) || row.status !== "running" || !stages.includes(row.stage)) return;
+    entered.add(row.stage);
+    if (trouble.arm(craft, row)) armedAt = row.stage;
+  };
+  const end = await driver.drive(subject.id, (row) => {
+    look(row);
+    return plainly;
+  });
+  look(end);
+  expect([...entered].toSorted(), "every stage was reached").toEqual([...stages].toSorted());
+  return { subject, driver, end, met: metAt.length > 0, metAt };
+}
+
 /** Marks the workflow as cancelled and frees its subjects, so that no hub runs the workflow and no other workflow waits for a subject. */
 async function leave(craft: Stagecraft, { id, status, failureMessage }: WorkflowRow): Promise<void> {
   expect(status, failureMessage ?? "").toMatch(/^(running|completed)$/);

@@ -8,6 +8,7 @@ import {
   nextVerbOf,
   recover,
   runWithTrouble,
+  runWithTroubleAtEach,
   Tally,
   type Told,
   type Trouble,
@@ -16,7 +17,9 @@ import { plainly } from "./drive.ts";
 import {
   countedOf,
   FAULT_CASES,
+  FAULT_SCENARIOS,
   machineOf,
+  OF_THE_AGENT_ALONE,
   type Outside,
   type Scenario,
   type Stagecraft,
@@ -166,10 +169,29 @@ async function expectTroubleOver(scenario: Scenario, told: Told, trouble: Troubl
   await expectConverged(craft, scenario, told, await recover(told), "by others too");
 }
 
+describe.each(FAULT_SCENARIOS)("$name", ({ scenario, stages }) => {
+  it("converges when the secret store is away once at each stage", async () => {
+    const told = await runWithTroubleAtEach(craft, scenario, stages, sealed(1));
+    for (const stage of stages) tally.count(told.metAt.includes(stage));
+    await expectConverged(craft, scenario, told, told.end);
+  });
+});
+
+describe.each(OF_THE_AGENT_ALONE)("$name", (scenario) => {
+  it("completes while MAAS and the secret store are away, because it asks nothing of them", async () => {
+    const troubles = [away(), sealed(1e9)];
+    const { subject, driver } = await craft.start(scenario);
+    const row = await driver.drive(subject.id, () => null);
+    for (const trouble of troubles) expect(trouble.arm(craft, row)).toBe(true);
+    const end = await driver.drive(subject.id);
+    for (const trouble of troubles) expect(trouble.lift(craft, end), "a request was made").toBe(false);
+    await expectConverged(craft, scenario, { subject, driver, met: false, end }, end);
+  });
+});
+
 describe.each(FAULT_CASES)("$stage of $scenario.name", ({ scenario, stage }) => {
   it.each([
     ["MAAS is away", away],
-    ["the secret store is away once", () => sealed(1)],
     ["the secret store is away", () => sealed(1e9)],
     ["somebody marks the machine broken and mends it", () => jump(STATUS.broken, (now) => now)],
     ["somebody puts the machine into rescue mode and back", () => jump(STATUS.rescue_mode, (now) => now)],

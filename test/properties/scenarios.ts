@@ -58,6 +58,8 @@ export interface Scenario {
   expectEnd(rig: OnboardingRig, subject: Subject): Promise<void>;
   /** True if the workflow needs its own machine: no other machine can replace a machine that was deleted from MAAS. */
   readonly cannotReplaceMachine?: true;
+  /** True if the stages work with the agent only, and ask nothing of MAAS and of the secret store. */
+  readonly agentAlone?: true;
   expectCancelled(rig: OnboardingRig, subject: Subject, end: WorkflowRow): Promise<void>;
 }
 
@@ -162,6 +164,7 @@ async function expectNode(rig: OnboardingRig, { nodeId }: Subject, status: NodeS
 const draining: Scenario = {
   kind: "drain",
   name: "a drain",
+  agentAlone: true,
   stages: stagesOf("drain"),
   outside: NOTHING,
   start: (rig, n) => decommission(rig, "drain", `drained-${n}`),
@@ -345,21 +348,27 @@ export const SCENARIOS: readonly Scenario[] = [
 /** Pairs every stage of every workflow kind with the scenario that exercises the stage. */
 export const STAGE_CASES = SCENARIOS.flatMap((scenario) => scenario.stages.map((stage) => ({ scenario, stage })));
 
+/** The scenarios whose stages make no request to MAAS and none to the secret store. `every-stage-changes.test.ts` proves that they make none. */
+export const OF_THE_AGENT_ALONE = SCENARIOS.filter((scenario) => scenario.agentAlone === true);
+
 /**
  * The last stage of a reimage makes no request to MAAS. At the last stage of a reimage the node is in service, and the reconciler judges its machine.
  */
 const LEFT_OUT_OF_REIMAGE: readonly string[] = [...PROVISIONING_STAGES, "enable_node"];
-/** For each workflow kind, the stages that have the same code as stages of another workflow kind. */
-const LEFT_OUT: Readonly<Record<string, readonly string[]>> = {
-  reimage: LEFT_OUT_OF_REIMAGE,
-  storage_cleanup: stagesOf("storage_cleanup"),
-};
 /**
- * The stages at which the suites try each fault of MAAS. The provisioning stages of reimages and of onboardings have the same code, and so have the
- * stages of a storage cleanup and of a soft reset. The suites of MAAS faults leave out the stages of the reimage and of the storage cleanup. The suite
- * `every-stage.test.ts` kills, cancels and repeats the stages of all kinds.
+ * The scenarios with the stages at which the suites try each fault of MAAS. The provisioning stages of reimages and of onboardings have the same code,
+ * so the suites of MAAS faults leave out these stages of a reimage. The suite `every-stage.test.ts` kills, cancels and repeats the stages of all kinds.
  */
-export const FAULT_CASES = STAGE_CASES.filter(({ scenario, stage }) => !LEFT_OUT[scenario.kind]?.includes(stage));
+export const FAULT_SCENARIOS = SCENARIOS.filter((scenario) => !OF_THE_AGENT_ALONE.includes(scenario))
+  .map((scenario) => ({
+    scenario,
+    name: scenario.name,
+    stages: scenario.stages.filter((stage) => scenario.kind !== "reimage" || !LEFT_OUT_OF_REIMAGE.includes(stage)),
+  }))
+  .filter(({ stages }) => stages.length > 0);
+export const FAULT_CASES = FAULT_SCENARIOS.flatMap(({ scenario, stages }) =>
+  stages.map((stage) => ({ scenario, stage })),
+);
 
 /** Holds a database and a simulated region, and starts workflows of scenarios. The workflows of all scenarios are numbered together. */
 export interface Stagecraft {

@@ -108,7 +108,9 @@ export class TenantWorld {
   }
 
   #env(): Record<string, string> {
-    return { PATH, LC_ALL: "C", W: this.folder, REPOSITORY, NODE: realpathSync(process.execPath) };
+    const compiled = join(this.folder, "compiled");
+    const node = realpathSync(process.execPath);
+    return { PATH, LC_ALL: "C", W: this.folder, REPOSITORY, NODE: node, NODE_COMPILE_CACHE: compiled };
   }
   #findInit(): number {
     const pid = this.#holder.pid;
