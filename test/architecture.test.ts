@@ -20,8 +20,8 @@ afterAll(async () => {
 
 /**
  * Only one file of `hub/db/queries` may write a table, so that all rules about the table's rows are in one place. The rule of one writing file per
- * table does not hold for the retention, which deletes old rows of many tables. `MORE_WRITERS` lists the tables that several files write, and why.
- * Tables may be removed from `MORE_WRITERS`, but not added.
+ * table does not hold for the retention, which deletes old rows of many tables. `MORE_WRITERS` lists the tables that several files write, and why. An
+ * engineer may remove tables from `MORE_WRITERS`, but not add any.
  */
 const MORE_WRITERS: Readonly<Record<string, { readonly why: string; readonly files: readonly string[] }>> = {
   nodes: {
@@ -119,7 +119,7 @@ describe("every source file", async () => {
       const known = MORE_WRITERS[table]?.files;
       const whole = writers.length <= 1 && writers.every((file) => file.startsWith("hub/db/queries/"));
       if (known === undefined) return whole ? [] : writers.map((file) => `${table}: ${file}`);
-      // A file of `MORE_WRITERS` that no longer writes the table is an offence too, so that somebody removes it from the list.
+      // A file of `MORE_WRITERS` that no longer writes the table is an offence too, so that somebody removes the file from the list.
       const differ = [...writers, ...known].filter((file) => writers.includes(file) !== known.includes(file));
       return differ.map((file) => `${table}: ${file}`);
     });
@@ -239,7 +239,7 @@ async function plant(): Promise<string> {
   return root;
 }
 
-/** Expands the groups and alternatives of a pattern into separate patterns. The function does not expand lookaheads and character classes. */
+/** Expands the groups and alternatives of a regular expression into separate expressions, but not its lookaheads and character classes. */
 function alternativesOf(pattern: string): string[] {
   const open = /(?<!\\)[(](?![?])/.exec(pattern);
   if (open === null) return [pattern];

@@ -1,6 +1,6 @@
 /**
- * Tests that all citations and links in the repository lead to existing headings and files. Planted offences prove that each form of citation is
- * checked.
+ * Tests that all citations and links in the repository lead to existing headings and files. Planted wrong citations prove that the check covers each
+ * form of citation.
  */
 import { describe, expect, it } from "vitest";
 import { citationOffences, decisionOffences, FORMS, linkOffences, type Text } from "./citations/citations.ts";

@@ -1,6 +1,6 @@
 /**
- * Production code must write and read each column of the hub's database. The test searches the code for the column's name, so it misses an unused
- * column whose name occurs elsewhere.
+ * Production code must write and read each column of the hub's database. The test searches the code for each column's name, so the test misses an
+ * unused column whose name occurs elsewhere.
  */
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -25,9 +25,9 @@ const CODE = globSync("hub/**/*.ts", { cwd: ROOT })
   .join("\n");
 
 interface Column {
-  /** The column's name in a TypeScript row, for example `leaseUntil`. */
+  /** The name of a database column in a TypeScript row, for example `leaseUntil`. */
   readonly property: string;
-  /** The column's name in SQL, for example `lease_until`. */
+  /** The name of a database column in SQL, for example `lease_until`. */
   readonly name: string;
   readonly hasDefault: boolean;
 }

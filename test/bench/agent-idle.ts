@@ -11,7 +11,7 @@ import type { Figure } from "./figure.ts";
 import { type MemoryHub, startMemoryHub } from "./memory-hub.ts";
 import { cpuMs } from "./processor-time.ts";
 
-/** Time for the agent to send its inventory and finish its start. */
+/** The time in which the agent sends its inventory and finishes its start, before the measurement begins. */
 const SETTLE_MS = 10_000;
 const IDLE_MS = 60_000;
 

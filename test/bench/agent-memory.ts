@@ -6,7 +6,10 @@ import { connectAgents, enrollAgents } from "./simulated-agents.ts";
 const AGENTS = 1_000;
 const SETTLE_MS = 5_000;
 
-/** Resident memory of a hub process without agents and with a thousand agents. Each agent sends heartbeats over a WebSocket with mutual TLS. */
+/**
+ * Measures the resident memory of a hub process without agents and with a thousand agents. Each of the thousand agents sends heartbeats over a
+ * WebSocket with mutual TLS.
+ */
 export async function measureAgentMemory(stateDir: string, port: number): Promise<Figure[]> {
   const hub = await startMemoryHub(stateDir, port);
   try {

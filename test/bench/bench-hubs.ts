@@ -16,7 +16,10 @@ export interface Bench {
   readonly stateDir: string;
 }
 
-/** Starts a PostgreSQL with fsync on, as a hub does. The engine hubs write their counters to the table `bench_hubs`. */
+/**
+ * Starts a PostgreSQL server with the setting fsync on, as a hub does. The hub processes of the benchmark write their counters to the table
+ * `bench_hubs`.
+ */
 export async function withDatabase<T>(stateDir: string, measure: (bench: Bench) => Promise<T>): Promise<T> {
   const postgres = await startEmbeddedPostgres({ stateDir: join(stateDir, "postgres-home"), log: quietLog });
   await migrate(postgres.url);

@@ -5,7 +5,7 @@ import { failure } from "../../shared/failures.ts";
 
 /** The number of stages that a workflow of the benchmark runs after `HOLD`, including the stage `TIMED`. */
 export const STAGES = 16;
-/** A stage that does not end by itself, for workflows whose leases a hub only has to renew. */
+/** The name of a stage that does not end by itself, for workflows whose leases a hub only has to renew. */
 export const HOLD = "hold";
 /**
  * The name of the stage that measures how late the hub runs a workflow. `input.due` is the workflow's due time in milliseconds since 1970, by the
@@ -29,7 +29,7 @@ const stage = (name: string, run: Stage<Run, State>["run"]): Stage<Run, State> =
   run,
 });
 
-/** A workflow whose stages call nothing outside, so that only the engine's own cost is measured. */
+/** Defines a workflow whose stages call no other system, so that the benchmark measures only the workflow engine's own cost. */
 export function benchWorkflow(on: { ran(): void; hold(signal: AbortSignal): Promise<unknown> }): Workflow {
   return defineWorkflow<Run, z.output<typeof Input>, State>({
     kind: "bench",

@@ -15,8 +15,8 @@ const ON_EXT4_IN_MEMORY = `mount -t tmpfs -o size=4g none "$0"; truncate -s 3G "
 mkdir "$0/disk"; mount -o loop "$0/image" "$0/disk"; exec "$1" "$2" "$0/disk"`;
 
 /**
- * Measures how long the agent's worker needs to empty a folder, compared with `rm -rf` of the same tree. The figures are medians of several pairs of
- * runs.
+ * Measures how long the agent's worker needs to empty a folder, compared with `rm -rf` of the same tree. Each figure about emptying a folder is the
+ * median of several runs.
  */
 export async function measureEmptyFolder(stateDir: string): Promise<Figure[]> {
   mkdirSync(stateDir, { recursive: true });
@@ -61,7 +61,7 @@ function secondsOf(work: () => void): number {
   return (performance.now() - began) / 1000;
 }
 
-/** Measures the worker's program and `rm -rf` in turns, each on a new tree of files in the given folder. */
+/** Measures the agent's program for emptying a folder and `rm -rf` in turns, each on a new tree of files in the given folder. */
 function measurePairs(folder: string): void {
   const tree = join(folder, "tree");
   const remove = (command: string, args: readonly string[]): number => {

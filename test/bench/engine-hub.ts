@@ -1,6 +1,7 @@
 /**
- * A hub without its listeners: engine, site watcher and pool as in hub/main.ts, with a workflow that calls nothing outside. The process reads
- * DATABASE_URL. To watch sites the process also reads MAAS_URL and MAAS_KEY. At SIGTERM the process writes its counters to `bench_hubs`.
+ * A hub process for benchmarks, without a hub's listeners: engine, site watcher and connection pool are as in hub/main.ts. Its workflow calls no
+ * other system. The benchmark's hub process reads the environment variable DATABASE_URL. To watch sites, it also reads MAAS_URL and MAAS_KEY. At
+ * SIGTERM, the benchmark's hub process writes its counters to the table `bench_hubs`.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,7 +21,7 @@ const maasUrl = process.env["MAAS_URL"];
 const hubId = randomUUID();
 const log = createLog("error");
 
-/** Counts every statement of this process, including BEGIN and COMMIT. */
+/** Counts every SQL statement of the benchmark's hub process, including BEGIN and COMMIT. */
 let statements = 0;
 const query = Client.prototype.query;
 Client.prototype.query = function counted(this: Client, ...args: unknown[]) {

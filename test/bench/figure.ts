@@ -3,7 +3,7 @@ export interface Figure {
   readonly value: number;
   readonly unit: string;
   readonly note: string;
-  /** The upper bound of the figure. Figures without a promised bound leave `atMost` out. */
+  /** The upper bound of a measured figure. A figure without a promised bound has no `atMost`. */
   readonly atMost?: number;
 }
 

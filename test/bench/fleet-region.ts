@@ -1,6 +1,7 @@
 /**
- * A simulated region with FLEET_MACHINES deployed machines. To save memory, all simulated machines share the interface and disk objects of one
- * machine, because the benchmark changes no machine. The answers of the simulated region contain every machine in full.
+ * A simulated MAAS region with as many deployed machines as the environment variable FLEET_MACHINES says. To save memory, all simulated machines
+ * share the interface and disk objects of one machine, because the benchmark changes no machine. The answers of the simulated region contain every
+ * machine in full.
  */
 import { learnHardware } from "../fakes/maas/engine/inventory.ts";
 import { blankMachine } from "../fakes/maas/http/operations/machine-form.ts";

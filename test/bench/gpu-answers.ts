@@ -14,7 +14,8 @@ const MOST_CPU_MS = 1_000;
 
 /**
  * Measures how long a hub needs to check the answers of a host with eight GPUs of 139 GiB to a GPU memory challenge. For each answer, the hub
- * computes the sample block and compares. The first check also starts the hub's thread, so the benchmark does not measure it.
+ * computes the bytes of the sample block and the expected answer. The first check of answers also starts the hub's thread, so the benchmark does not
+ * measure the first check.
  */
 export async function measureGpuAnswers(): Promise<Figure[]> {
   const host = answeringHost();

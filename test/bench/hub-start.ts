@@ -14,7 +14,7 @@ const AS_COMMON_JS = PARTS.map((part) => `require(${JSON.stringify(part)});`).jo
 export async function measureHubStart(stateDir: string): Promise<Figure[]> {
   const starts = await withDatabase(stateDir, async ({ url }) => {
     const measured: { wall: number; cpu: number }[] = [];
-    // The hub's first start also makes certificates and keys, so the benchmark does not count it.
+    // A hub's first start also makes certificates and keys, so the benchmark does not count the first start.
     for (let start = 0; start <= STARTS; start += 1) measured.push(await startOnce(url, stateDir));
     return measured.slice(1);
   });

@@ -30,7 +30,7 @@ for (const measure of [
   () => measureHubStart(join(stateDir, "start")),
   () => measureGpuAnswers(),
   () => measureStageMoves(join(stateDir, "moves")),
-  // The measurements of takeover and MAAS requests mostly wait, so both run at the same time.
+  // The measurements of a takeover and of MAAS requests mostly wait, so both measurements run at the same time.
   async () =>
     (
       await Promise.all([measureTakeover(join(stateDir, "takeover")), measureMaasRequests(join(stateDir, "maas"))])

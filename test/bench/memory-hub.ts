@@ -13,15 +13,15 @@ import { startChild } from "../support/child.ts";
 import { quietLog } from "../support/log.ts";
 import { insertSite } from "../support/site.ts";
 
-/** A real hub process, with the data that agents need to enroll. */
+/** A real hub process for benchmarks, with the data that agents need to enroll. */
 export interface MemoryHub {
   readonly pid: number;
   readonly port: number;
   readonly ca: string;
   readonly taskSigningPublicKey: string;
-  /** Creates a node and the one-time token with which its agent enrolls. */
+  /** Creates a node and the one-time token with which the node's agent enrolls. */
   addNode(hostname: string): Promise<{ nodeId: NodeId; token: string }>;
-  /** The number of rows in the tables to which the requests of hosts can add rows. */
+  /** Returns the number of rows in the database tables to which the requests of hosts can add rows. */
   rows(): Promise<number>;
   stop(): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * Sweeps all machines of one site twice as a hub's watcher does, and prints the cost of each sweep. The process reads DATABASE_URL, MAAS_URL and
- * MAAS_KEY.
+ * Sweeps all machines of one site twice as a hub's watcher does, and prints the cost of each sweep. The program reads the environment variables
+ * DATABASE_URL, MAAS_URL and MAAS_KEY.
  */
 import { randomUUID } from "node:crypto";
 import { Client } from "pg";

@@ -8,7 +8,7 @@ export const startBootRun = (): Promise<string> => startRun(join(bootCache(), "r
 
 /**
  * Cleans up a run of the boot suite. The function deletes the run's network before the run's folder, because the network's name is computed from the
- * folder's name. A run without containers has no network.
+ * folder's name. A run of the boot suite without containers has no network.
  */
 export async function endBootRun(folder: string): Promise<void> {
   await execa("ip", ["link", "delete", bridgeOf(folder)], { reject: false });

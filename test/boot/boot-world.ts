@@ -17,8 +17,8 @@ import type { Lane } from "./lane.ts";
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 
 /**
- * A hub process, a simulated region and the hosts of its machines. The hosts of the boot suite reach only the hub and the simulated region over the
- * network.
+ * A hub process, a simulated MAAS region, and real hosts for the machines of the region. The hosts of the boot suite reach only the hub and the
+ * simulated region over the network.
  */
 export interface BootWorld<L extends Lane = ContainerHosts> {
   readonly api: HubApi;
@@ -27,7 +27,7 @@ export interface BootWorld<L extends Lane = ContainerHosts> {
   readonly site: SeededSite;
   readonly boxes: readonly DemoHost[];
   readonly agentPort: number;
-  /** The folder for the files of the present run. The boot suite removes the folder at the end of the run. */
+  /** The folder for the files of the present run of the boot suite. The boot suite removes the folder at the end of the run. */
   readonly folder: string;
   /**
    * Onboards the n-th host of the simulated region, counted from 1. If `profile` is given, the method creates a new profile with the settings of
@@ -106,7 +106,7 @@ function operations({
   };
 }
 
-/** Builds the agent's package as a site gets it, but with fast compression. */
+/** Builds the agent's Debian package as a site gets the package, but with fast compression. */
 async function buildAgent(out: string): Promise<void> {
   const key = join(out, "..", "key.pem");
   const words = [

@@ -82,7 +82,7 @@ const statusOf = async (host: ContainerHost, part: string) =>
     exit_code: number | null;
     message: string;
   } | null;
-/** Expects that the onboarding ended in an active node with one deploy. */
+/** Expects that the onboarding ended with an active node, after only one deploy. */
 async function expectActive(id: string): Promise<void> {
   const end = await world.ended(id);
   // If a repaired host connects before an operator resumes its onboarding, the hub adopts the host automatically.

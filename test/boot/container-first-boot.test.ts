@@ -57,7 +57,7 @@ describe("the agent", () => {
     expect(await host.shell("systemctl is-active muster-agent; systemctl is-enabled muster-agent")).toBe(
       "active\nenabled",
     );
-    // The image contains no documentation of any package.
+    // The hosts' image contains no documentation of any Debian package.
     expect(await host.shell("dpkg --verify muster-agent | grep -v ' /usr/share/doc' || true")).toBe("");
   });
 
@@ -160,7 +160,7 @@ describe("a removal", () => {
     );
     expect(left).toBe("");
     expect(await host.shell("getent passwd hpcadmin")).toContain("hpcadmin");
-    // At the next boot, cloud-init runs again and must not reinstall anything of Muster.
+    // At a host's second boot, cloud-init runs once more and must not reinstall anything of Muster.
     await host.reboot();
     await host.bootEnded();
     expect(await host.shell("systemctl list-units 'muster*' --all --no-legend")).toBe("");

@@ -27,7 +27,7 @@ export class ContainerHost {
     this.name = name;
   }
 
-  /** Replaces the host's operating system by a new one. */
+  /** Installs a new operating system on the host. */
   async install(nics: readonly ContainerNic[], files: readonly HostFile[]): Promise<void> {
     await this.remove();
     const config = ["security.privileged=true", "security.nesting=true"].flatMap((one) => ["-c", one]);
@@ -40,7 +40,7 @@ export class ContainerHost {
     for (const file of files) await this.put(file);
   }
 
-  /** Copies a file of this machine into the container unchanged. */
+  /** Copies a file of the machine that runs the tests into the container, unchanged. */
   copy = (local: string, path: string): Promise<string> => this.#lxd.lxc("file", "push", local, `${this.name}/${path}`);
 
   async put({ path, mode, content }: HostFile): Promise<void> {
@@ -49,7 +49,7 @@ export class ContainerHost {
     await this.#lxd.lxc("file", "push", "-p", `--mode=0${mode.toString(8)}`, local, `${this.name}/${path}`);
   }
 
-  /** Sets environment variables for the parts of the first boot, in both units that can run them. */
+  /** Sets environment variables for the parts of the first boot, in both systemd units that can run the parts. */
   async setEnvironment(variables: Readonly<Record<string, string>>): Promise<void> {
     const lines = Object.entries(variables).map(([name, value]) => `Environment="${name}=${value}"\n`);
     for (const unit of ["cloud-final", "muster-bootstrap"])
@@ -60,7 +60,7 @@ export class ContainerHost {
       });
   }
 
-  /** Adds a block device of this machine to the container, under the same path. */
+  /** Adds a block device of the machine that runs the tests to the container, with an unchanged path. */
   async addDisk(device: string): Promise<void> {
     const name = device.split("/").at(-1) ?? device;
     await this.#lxd.lxc("config", "device", "add", this.name, name, "unix-block", `source=${device}`, `path=${device}`);
@@ -107,7 +107,7 @@ export class ContainerHost {
     return stdout;
   }
 
-  /** Waits until cloud-init reports the end of the boot. Returns cloud-init's status. */
+  /** Waits until cloud-init reports the end of the container's boot, and returns cloud-init's status. */
   bootEnded(): Promise<string> {
     return until(
       `cloud-init of ${this.name} to end`,

@@ -19,7 +19,10 @@ export class ContainerHosts implements Lane {
   readonly listen: string;
   readonly reach: string;
   readonly #hosts = new Map<string, ContainerHost>();
-  /** The last piece of work on the containers. Each piece of work, such as an installation or a power call, starts after the piece before. */
+  /**
+   * The newest piece of work on the containers. Each piece of work on the containers, such as an installation or a power call, starts after the end
+   * of the piece before.
+   */
   #last: Promise<void> = Promise.resolve();
   readonly #failing = new AbortController();
   readonly failed = this.#failing.signal;
@@ -88,7 +91,10 @@ export class ContainerHosts implements Lane {
     return known;
   }
 
-  /** Makes a host without a MAAS region, for example for manual mode. The network of such a host works, and cloud-init finds no datasource. */
+  /**
+   * Makes a host without a MAAS region, for example for manual mode. The network of a host without a MAAS region works, and its cloud-init finds no
+   * datasource.
+   */
   async bare(name: string): Promise<ContainerHost> {
     const host = this.of(name);
     const nic = { name: PXE_NIC, mac: "02:00:00:00:00:01", onBridge: true };

@@ -3,9 +3,9 @@ import { createServer } from "node:http";
 
 /** A web server with the site's own files, which hosts fetch at first boot. */
 export interface FileServer {
-  /** The paths that hosts have requested, in order. */
+  /** The paths that hosts have requested from the web server, in order. */
   readonly asked: string[];
-  /** Serves a text as a file. Returns the reference by which a profile names the file. */
+  /** Serves a text as a file, and returns the reference by which a profile names the file. */
   serve(name: string, text: string): string;
   stop(): Promise<void>;
 }

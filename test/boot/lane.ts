@@ -6,7 +6,7 @@ export interface Lane {
   readonly listen: string;
   /** The address by which hosts reach the address `listen`. */
   readonly reach: string;
-  /** Connects the region with the hosts: after `attach`, the power calls of the region switch the real hosts on and off. */
+  /** Connects the simulated region with the real hosts: after `attach`, the power calls of the region switch the hosts on and off. */
   attach(region: Region, maasUrl: string): void;
   /** The signal `failed` is aborted, with the reason, when a host could not be switched on or off. */
   readonly failed: AbortSignal;

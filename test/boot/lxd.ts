@@ -15,7 +15,7 @@ export class Lxd {
   /** The address on the bridge of the machine that runs the tests. */
   readonly gateway: string;
   readonly network: string;
-  /** The range of addresses for DHCP. The simulated region can assign all other addresses of the bridge's network. */
+  /** The range of addresses that DHCP gives to containers. The simulated region can assign all other addresses of the bridge's network. */
   readonly dhcp: { readonly first: string; readonly last: string };
   readonly bridge: string;
 
@@ -57,14 +57,14 @@ export class Lxd {
     return { LXD_DIR: this.#folder, LXD_CONF: join(this.#folder, "client") };
   }
 
-  /** Runs `lxc` and returns its output. Throws an error with the text of `lxc` when `lxc` fails. */
+  /** Runs the program `lxc` and returns its output. If `lxc` fails, the method throws an error with the output of `lxc`. */
   async lxc(...words: string[]): Promise<string> {
     return (await execa("lxc", words, { env: this.#env(), timeout: 120_000, stdin: "ignore" })).stdout;
   }
 
   /**
-   * Runs a command in a container and returns its status. The returned status is 1 when the container does not run. The command enters the
-   * container's namespaces directly, because on a busy machine `lxc exec` sometimes loses the output of a short command.
+   * Runs a command in a container and returns the command's exit status. The returned exit status is 1 when the container does not run. The command
+   * is started by `nsenter`, because on a busy machine `lxc exec` sometimes loses the output of a short command.
    */
   async run(container: string, command: readonly string[], input = "") {
     const state = JSON.parse(await this.lxc("query", `/1.0/instances/${container}/state`)) as { pid: number };

@@ -52,11 +52,11 @@ it("the manual command brings a host into service, and explains each failure", a
   );
   expect(node).toMatchObject({ onboarding_mode: "manual", site_id: null, unschedulable_reasons: [] });
 
-  // A second run of the manual bootstrap command reports that its token is used.
+  // A second run of the manual bootstrap command reports that the command's token has been used.
   const again = await host.run("bash", "-c", made.bootstrap_command);
   expect(again.exitCode).not.toBe(0);
   expect(again.stderr).toContain("token_used");
-  // The manual bootstrap command of another node is refused on a host that already belongs to a node.
+  // On a host that already belongs to a node, the manual bootstrap command of another node refuses to run.
   const second = await create("by-hand-2");
   const taken = await host.run("bash", "-c", second.bootstrap_command);
   expect(taken.exitCode).not.toBe(0);

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 /**
- * The programs that the boot suite runs on this machine, each with its Debian package. LXD needs `ip`, `iptables` and `dnsmasq`, but the package of
- * LXD only recommends the packages of these programs.
+ * The programs that the boot suite runs on this machine, each with its Debian package. LXD needs the programs `ip`, `iptables` and `dnsmasq`, but
+ * LXD's Debian package only recommends the packages of the three programs.
  */
 export const TOOLS: Readonly<Record<string, string>> = {
   mmdebstrap: "mmdebstrap",
@@ -16,7 +16,7 @@ export const TOOLS: Readonly<Record<string, string>> = {
   dnsmasq: "dnsmasq-base",
 };
 
-/** Throws with the missing packages, before the suite spends minutes on a boot that would fail. */
+/** Throws an error that names the missing packages, before the boot suite spends minutes on a boot that would fail. */
 export function requireTools(path = process.env["PATH"] ?? ""): void {
   const folders = path.split(delimiter).filter((folder) => folder !== "");
   const missing = Object.keys(TOOLS).filter((tool) => !folders.some((folder) => existsSync(join(folder, tool))));

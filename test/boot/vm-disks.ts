@@ -10,13 +10,14 @@ const DISK_MIB = 1024;
 export const LEDGER = "what nobody may erase";
 const UUID = (last: number): string => `6d757374-6572-4000-8000-0000000000${last}`;
 const [MOUNTED, SWAP, PRIVATE, SIGNED] = [UUID(11), UUID(12), UUID(13), UUID(14)];
-/** Partitions of the disk `private`, in MiB. */
+/** The partitions of the virtual machine's disk `private`, in MiB. */
 const FIRST = { start: 1, size: 400 };
 const SECOND = { start: 401, size: 400 };
 
 /**
  * Creates disks with foreign data on a virtual machine. The disks `mounted` and `swap` are in use by fstab, and `private` by a process in its own
- * mount namespace. The second partition of `private` is unused. The disks `signed`, `table` and `luks` are not in use. The disk `blank` is empty.
+ * mount namespace. The second partition of the disk `private` is unused. The disks `signed`, `table` and `luks` contain data and are not in use. The
+ * disk `blank` is empty.
  */
 export async function layDisks(host: VmHost): Promise<void> {
   const serials = ["mounted", "swap", "private", "signed", "table", "luks", "blank"];
@@ -49,7 +50,7 @@ export async function layDisks(host: VmHost): Promise<void> {
 }
 
 export const MOUNTS = `UUID=${MOUNTED} /data ext4 defaults,nofail 0 0\nUUID=${SWAP} none swap sw,nofail 0 0\n`;
-/** A service that mounts the disk `private` before the parts of the user-data run, as a service of the site would. */
+/** A systemd service that mounts the disk `private` before the parts of the user-data run, as a site's own service would. */
 export const PRIVATE_MOUNT: readonly HostFile[] = [
   {
     path: "etc/systemd/system/private-data.service",

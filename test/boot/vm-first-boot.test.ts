@@ -8,8 +8,8 @@ import { GUEST_GATEWAY, ROOT_MOUNT, type VmHost } from "./vm-host.ts";
 import { VmHosts } from "./vm-hosts.ts";
 
 /**
- * The inputs of the test contain text that a shell, YAML or a systemd unit could execute. If a host executed such text, the file PWNED would exist on
- * the host.
+ * The inputs of the test contain text that a shell, YAML or a systemd unit could execute. If a host executed a text from the test's inputs, the file
+ * `PWNED` would exist on the host.
  */
 const PWNED = "/run/pwned";
 /** A host name that YAML could read as a hexadecimal number. The test's host name has the maximum length of a DNS label. */
@@ -18,8 +18,8 @@ const DEPLOY_USER = `_-0${"-_".repeat(14)}-`;
 const PASSWORD = ` '"$(touch ${PWNED})\`touch ${PWNED}\`$HOME\\ : # & ! | ; < > * ? [ ] { } % ~ ä€😀 - `;
 const BUNDLE = `it's;$(touch$\{IFS}${PWNED})\`touch$\{IFS}${PWNED}\`|&"<>*[]{}!~^,:%5c\\?x=$HOME&y='"\\`;
 
-/** Tests what a container cannot test: a kernel of its own, discovered disks, a power cut and a wrong clock. */
-/** A long time-out, for busy machines without hardware virtualisation. */
+/** Tests what a test in a container cannot: a host with its own kernel, discovered disks, a power cut and a wrong clock. */
+/** A long time-out for the boot of a virtual machine, for busy machines without hardware virtualisation. */
 const BOOT_MS = 3_600_000;
 let files: FileServer;
 let world: BootWorld<VmHosts>;
@@ -109,7 +109,7 @@ describe("a machine with disks of its own", () => {
     const given = (text: string) => `"$(printf %s ${Buffer.from(text).toString("base64")} | base64 -d)"`;
     expect(await host.shell("hostname")).toBe(HOSTNAME);
     expect((await node()).hostname).toBe(HOSTNAME);
-    // Logs in as a person does: through PAM, with su and sudo.
+    // The test logs in to the host as a person does: through PAM, with su and sudo.
     const asked = `printf '%s\\n' ${given(PASSWORD)}`;
     const user = given(DEPLOY_USER);
     expect(await host.shell(`${asked} | runuser -u nobody -- su -c 'id -un' -- ${user} 2>/dev/null`)).toBe(DEPLOY_USER);

@@ -7,9 +7,9 @@ import type { HostFile } from "./container-host.ts";
 import type { BootImage } from "./image/boot-image.ts";
 import { shellIn } from "./vm-shell.ts";
 
-/** The address by which a guest in QEMU's user network reaches this machine's loopback. */
+/** The address by which a guest in QEMU's user network reaches the loopback address of the machine that runs the tests. */
 export const GUEST_GATEWAY = "10.0.2.2";
-/** The smallest disk that the disk discovery accepts. */
+/** The size of the smallest disk that the first boot's disk discovery accepts. */
 const DATA_DISK_BYTES = 2 ** 30;
 const MIB = 2 ** 20;
 /** The system disk of a virtual machine has the partitions that an installer makes: a boot partition, then the root partition. */
@@ -19,7 +19,7 @@ const ROOT_PARTUUID = "6d757374-6572-4000-8000-000000000002";
 /** The line of /etc/fstab names the root file system by its partition UUID, because device names may change from boot to boot. */
 export const ROOT_MOUNT = `PARTUUID=${ROOT_PARTUUID} / ext4 defaults,noatime 0 0\n`;
 
-/** The accelerator that QEMU uses. Some machines have a /dev/kvm on which a guest with a stock kernel hangs. */
+/** Returns the accelerator with which QEMU runs virtual machines. Some machines have a /dev/kvm on which a guest with a stock kernel hangs. */
 function accelerator(): "kvm" | "tcg" {
   const cpu = readFileSync("/proc/cpuinfo", "utf8");
   return /\b(vmx|svm)\b/.test(cpu) && existsSync("/dev/kvm") && !existsSync("/sys/module/kvm_pvm") ? "kvm" : "tcg";
@@ -31,7 +31,9 @@ export class VmHost {
   readonly #image: BootImage;
   readonly name: string;
   readonly mac: string;
-  /** The serial numbers of the virtual machine's data disks. The content of the data disks survives the installation of a new system. */
+  /**
+   * The serial numbers of the virtual machine's data disks. The content of a virtual machine's data disks survives the installation of a new system.
+   */
   dataDisks: readonly string[] = ["data1", "data2"];
   #process: ChildProcess | null = null;
   /** The time when the virtual machine was last switched on. */
@@ -113,7 +115,7 @@ export class VmHost {
       ["-cpu", accelerator() === "kvm" ? "host" : "Nehalem", "-m", "1024", "-smp", "2"],
       ["-nographic", "-nodefaults", "-no-user-config", "-no-reboot"],
       ["-serial", `file:${this.#file("console.log")}`],
-      // The suite's root shell in the guest, which needs no network service in the guest.
+      // The boot suite's root shell in the guest is on a serial port, and needs no network service in the guest.
       ["-chardev", `socket,id=shell,path=${this.#file("shell.sock")},server=on,wait=off`, "-serial", "chardev:shell"],
       ["-kernel", this.#image.kernel, "-append"],
       [`root=PARTUUID=${ROOT_PARTUUID} rw console=ttyS0 quiet mitigations=off systemd.show_status=0`],

@@ -7,8 +7,10 @@ import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import type { VmHost } from "./vm-host.ts";
 import { VmHosts } from "./vm-hosts.ts";
 
-/** Tests two power cuts during the first boot, on a real file system. Each power cut loses the data that the guest has not synced. */
-/** A long time-out, for busy machines without hardware virtualisation. */
+/**
+ * Tests two power cuts during the first boot, on a real file system. Each power cut loses the data that the virtual machine has not synced to disk.
+ */
+/** A long time-out for the boot of a virtual machine, for busy machines without hardware virtualisation. */
 const BOOT_MS = 3_600_000;
 let world: BootWorld<VmHosts>;
 let host: VmHost;

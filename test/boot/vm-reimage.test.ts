@@ -12,7 +12,7 @@ import { VmHosts } from "./vm-hosts.ts";
  */
 const BOOT_MS = 3_600_000;
 const SIGNED = ["signed", "table", "luks"];
-/** Disks whose bytes show whether anything was written to them. */
+/** Disks of the virtual machine whose bytes show whether a program has written to the disk. */
 const QUIET_DISKS = [...SIGNED, "private"];
 let world: BootWorld<VmHosts>;
 let host: VmHost;

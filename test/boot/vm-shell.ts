@@ -30,7 +30,7 @@ export const SHELL_WANTED: HostFile = {
   content: "[Unit]\nWants=boot-suite-shell.service\n",
 };
 
-/** Runs a command in the guest's root shell and returns its output. Throws when the command fails or the guest does not answer. */
+/** Runs a command in the guest's root shell and returns the command's output. Throws an error when the command fails or the guest does not answer. */
 export async function shellIn(socketPath: string, line: string, timeoutMs = 60_000): Promise<string> {
   const marker = randomUUID();
   const socket = connect(socketPath);

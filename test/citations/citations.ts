@@ -4,7 +4,7 @@
  */
 
 export interface Text {
-  /** The file's path, relative to the root of the repository and with slashes. */
+  /** The path of a text file, relative to the root of the repository and with slashes. */
   readonly path: string;
   readonly text: string;
 }
@@ -41,7 +41,7 @@ const RETIRED: Readonly<Record<string, string>> = {
   "maas-observed": "cite `maas 12` of docs/maas.md",
 };
 
-/** Matches the gap between two words: a blank, or a line end with the marks that begin the next line of a comment. */
+/** Matches the gap between two words of a citation: a blank, or a line end with the marks that begin the next line of a comment. */
 const GAP = String.raw`(?: |[ \t]*\r?\n[ \t]*(?:[*]|//|#|--|>)?[ \t]*)`;
 const NUMBER = String.raw`\d+(?:[.]\d+)*`;
 const ID = String.raw`[A-Z]\d+`;
@@ -108,7 +108,7 @@ function citedIn(source: Text, word: string, item: string): { readonly cited: st
   );
 }
 
-/** Matches an id of a decision without the word "decision". An id in quotes, in a link, in a path or in a heading is no citation. */
+/** Matches an id of a decision without the word "decision". The id of a decision in quotes, in a link, in a path or in a heading is no citation. */
 const BARE = /(?<![\w./"'`[-]|# )[A-Z]\d{1,2}(?![\w"'`\]-])/g;
 
 /** Finds decisions that a text cites by their id alone: ids of existing decisions, and any id alone in brackets. */
@@ -159,8 +159,8 @@ function resolved(from: string, to: string): string {
 }
 
 /**
- * Matches paths and path patterns of the repository's pages and sources. The pattern ignores a path in quotes, which need not be a file of the
- * repository. The pattern also ignores built files, which end in `.js`.
+ * Matches paths and path patterns of the repository's pages and sources. The pattern for paths ignores a path in quotes, which need not be a file of
+ * the repository. The pattern for paths also ignores built files, which end in `.js`.
  */
 const NAMED =
   /(?<![\w./"'{-])((?:docs|agent|hub|shared|cloud-init|packaging|test)[/][\w/.*-]+[.](?:md|json|ts|mjs|sh|service))(?![\w*])(?:#([\w-]+))?/g;

@@ -1,8 +1,8 @@
 import { defineConfig } from "vitest/config";
 
 /**
- * The vitest configuration of `npm run test:boot`, which boots real hosts. The test files run in sequence, because each uses all cores of the
- * machine.
+ * The vitest configuration of `npm run test:boot`, which boots real hosts. The test files of the boot suite run in sequence, because each uses all
+ * cores of the machine.
  */
 export default defineConfig({
   test: {

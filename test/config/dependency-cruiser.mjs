@@ -1,7 +1,7 @@
 /**
  * The allowed imports between folders. Each rule on imports states its reason. `npm run check:boundaries` applies the rules on imports. The test
- * test/architecture.test.ts plants a violation of each rule and checks that the rule finds it. Tests (`*.test.ts`, their `*.fixture.ts`, and
- * everything in test/) may import anything. In the names of import rules, `production` means all code but the tests.
+ * test/architecture.test.ts plants a violation of each import rule and checks that the rule finds the violation. Tests (`*.test.ts`, their
+ * `*.fixture.ts`, and everything in test/) may import anything. In the names of import rules, `production` means all code but the tests.
  */
 const TESTS = "(^test/|[.](test|fixture)[.]ts$)";
 
@@ -197,7 +197,7 @@ export default {
       "^hub/workflows/(onboarding|provisioning|decommission|reimage)/stages/",
       [
         "^hub/workflows/(engine|machine)/",
-        "^hub/workflows/provisioning/[^/]+[.]ts$", // Code that all workflows which deploy a machine share.
+        "^hub/workflows/provisioning/[^/]+[.]ts$", // Code that is shared by all workflows which deploy a machine.
         "^hub/workflows/$1/", // Code that the stages of one workflow share. No stage may import the list of stages, as the list imports the stage.
         "^hub/workflows/(?!registry)[^/]+[.]ts$",
         "^hub/maas/(port|boot-images|power-address|host-address|same-owner|schemas)[.]ts$",

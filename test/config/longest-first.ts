@@ -1,15 +1,15 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * Test suites that use the processor for most of their time, in the order in which vitest starts their files. The suites with the longest files come
- * first, so that the workers share the short files at the end of the run.
+ * Test suites that use the processor for most of their time, in the order in which vitest starts their files. The suites with the longest test files
+ * come first, so that vitest's workers share the short test files at the end of the run.
  */
 const WORKING = ["properties", "integration", "fidelity", "unit"];
 /** Test suites that wait for other processes for most of their time. */
 const WAITING = ["e2e", "db", "packages"];
 /**
- * After each file of a waiting suite, vitest starts this number of files of working suites. Working and waiting files side by side keep the processor
- * busy, while three waiting files would leave the processor idle.
+ * The number of test files of working suites that vitest starts after each test file of a waiting suite. Working and waiting test files side by side
+ * keep the processor busy, while three waiting test files would leave the processor idle.
  */
 const WORKING_PER_WAITING = 2;
 

@@ -1,4 +1,4 @@
-/** Tests the pool, transactions, migrations and notifications of the hub's database layer against a real PostgreSQL. */
+/** Tests the connection pool, transactions, migrations and notifications of the hub's database layer with a real PostgreSQL. */
 
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
@@ -70,7 +70,7 @@ describe("a transaction", () => {
     const refused = test.database.inTx((tx) => tx.execute(sql`insert into child values (999)`));
     await expect(refused).rejects.toMatchObject({ code: "23503" });
 
-    // A deferred trigger that sleeps keeps COMMIT open, so that the test can cut the connection during COMMIT.
+    // A deferred trigger sleeps in the database during COMMIT, so that the test can cut the connection during COMMIT.
     await admin.query(`
       create function slow() returns trigger language plpgsql as $$ begin perform pg_sleep(60); return null; end $$;
       create constraint trigger slow after insert on note deferrable initially deferred for each row

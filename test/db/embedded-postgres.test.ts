@@ -1,4 +1,7 @@
-/** Tests the embedded database with real servers (decision P7): start, adoption, kill, restart, choice of programs, and user. */
+/**
+ * Tests the embedded database with real PostgreSQL servers (decision P7): start, adoption, kill, restart, choice of programs, and operating system
+ * user.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
@@ -114,7 +117,8 @@ describe.each(sources)("with the %s programs", (source) => {
     expect(await readPostmaster(dataOf(stateDir))).toBeUndefined();
     const again = await start({ stateDir, source });
     expect(again).toMatchObject({ adopted: false, url: server.url });
-    // The PostgreSQL log has two starts: one with a new cluster, and one after a clean shutdown. Neither start of the database needed a recovery.
+    // The PostgreSQL log shows two starts: one with a new cluster, and one after a clean shutdown. Neither of the two starts of PostgreSQL needed a
+    // recovery.
     const told = await readFile(join(stateDir, "postgres", "server.log"), "utf8");
     expect(told.match(/database system was .*/g)?.map((line) => line.split(" at ")[0])).toEqual([
       "database system was shut down",

@@ -1,4 +1,7 @@
-/** Each transaction that writes events holds an advisory lock. Readers of events conclude from the lock which events are final (decision P5). */
+/**
+ * Each database transaction that writes events holds an advisory lock. Readers of events conclude from the advisory lock which events are final
+ * (decision P5).
+ */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { EVENT_LOCK_SPACE } from "../../hub/db/advisory-locks.ts";

@@ -88,7 +88,8 @@ describe("a lease on a workflow", () => {
       return row?.status === "completed" ? row : undefined;
     });
     first.kill("SIGCONT");
-    // When the paused hub has completed the workflow `next`, its run from before the pause has ended, and the engine has dropped the run's result.
+    // Once the paused hub has completed the workflow `next`, the stage that it ran before the pause has ended, and the engine has dropped that
+    // result.
     const next = await insertToy(test.database.db, "hold");
     await second.stop();
     await until("the paused hub works again", async () =>
@@ -129,8 +130,8 @@ describe("a run that has lost its lease without notice", () => {
       workflows: [toyWorkflow([stage])],
       classifyError: () => null,
       log: createLog("info", (line) => logged.push(line)),
-      // The workflow's lease is so long that the hub neither renews nor checks the lease during the test. The stage's run does not learn that the hub
-      // has lost the lease.
+      // The workflow's lease is so long that the hub neither renews nor checks the lease during the test. The running stage does not learn that the
+      // hub has lost the workflow's lease.
       leaseSeconds: 3_600,
       drainMs: 10_000,
     });

@@ -40,7 +40,7 @@ describe("two hubs on a database that loses connections", () => {
     await test?.drop();
   });
 
-  /** Each stage of the test's workflow writes one row in its commit, so each stage that ended must have exactly one row. */
+  /** Each stage of the test's workflow writes one row to the table `effects` in its commit, so each ended stage must have exactly one row. */
   const workflow = toyWorkflow(
     STAGES.map((name) =>
       toyStage(name, async ({ workflowId, stage }) => ({
@@ -57,7 +57,7 @@ describe("two hubs on a database that loses connections", () => {
         ...database,
         hubId: randomUUID(),
         workflows: [workflow],
-        // As in a hub, the engine does not count a database error as an error of the stage.
+        // As in a hub, the workflow engine does not treat a database error as an error of the stage.
         classifyError: () => null,
         log: quietLog,
         databaseUrl: proxy.url,

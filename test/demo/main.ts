@@ -65,7 +65,10 @@ function readArguments(): Arguments {
   };
 }
 
-/** Onboards the first host alone and the others as one batch. Hosts that an earlier run has onboarded or is onboarding stay as they are. */
+/**
+ * Onboards the first host of the demo alone and all other hosts as one batch. The demo does not onboard hosts that an earlier run has onboarded or
+ * has begun to onboard.
+ */
 async function onboard(rig: DemoWorld, site: SeededSite, hosts: readonly DemoHost[]): Promise<void> {
   const known = new Set((await rig.api.onboardings()).map((onboarding) => onboarding.hostname));
   const selectors = { site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId };
@@ -77,7 +80,10 @@ async function onboard(rig: DemoWorld, site: SeededSite, hosts: readonly DemoHos
 
 const isOver = (onboarding: Onboarding): boolean => !["pending", "running", "compensating"].includes(onboarding.status);
 
-/** Shows the progress until every onboarding has ended or needs a person. While the demo shows the progress, the hub may restart. */
+/**
+ * Shows the progress of the demo's onboardings until every onboarding has ended or needs a person. While the demo shows the progress, the hub may
+ * restart.
+ */
 async function watch(
   rig: DemoWorld,
   hosts: readonly DemoHost[],

@@ -4,8 +4,8 @@ import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
 const stageNumber = (stage: Onboarding["current_stage"]): number => ONBOARDING_STAGES.indexOf(stage) + 1;
 
 /**
- * Returns one line about a host's onboarding: its stage, its attempt, and what it waits for. The line of a failed host has failure class, error code
- * and next action.
+ * Returns one line about a host's onboarding: its stage, its attempt, and what it waits for. The line about a failed onboarding has the failure
+ * class, the error code and the next action.
  */
 function describe(onboarding: Onboarding): string {
   const done = onboarding.status === "completed" || onboarding.status === "reconciled";

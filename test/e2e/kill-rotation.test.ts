@@ -22,8 +22,8 @@ import { until } from "../support/until.ts";
 
 /**
  * The test kills a hub at each step of a rotation of the hub's keys, and starts another hub with the same database and state folder. A key rotation
- * is a sequence of statements in the table `authority_statements`. The test holds the lock for new statements, so that the hub waits at a known place
- * when the test kills it.
+ * is a sequence of statements in the table `authority_statements`. The test holds the lock for new statements about keys, so that the hub waits at a
+ * known place when the test kills the hub.
  */
 const AUTHORITY = "/api/v1/admin/authority";
 const folder = mkdtempSync(join(tmpdir(), "muster-kill-rotation-"));
@@ -150,7 +150,7 @@ const statements = async (): Promise<string[]> => {
   return rows.map(({ kind }) => kind);
 };
 
-/** Sends the request, waits until the hub waits for the lock of `authority_statements`, kills the hub, and starts another hub. */
+/** Sends a request to the hub, waits until the hub waits for the lock of `authority_statements`, kills the hub, and starts another hub. */
 async function killedInside(request: () => Promise<Answer>): Promise<void> {
   const holder = new Client({ connectionString: database.url });
   await holder.connect();
@@ -177,7 +177,7 @@ async function killedInside(request: () => Promise<Answer>): Promise<void> {
   await startHub();
 }
 /**
- * Sends the request, kills the hub as soon as the database has the new statement about the hub's keys, and starts another hub. At the time of the
+ * Sends a request to the hub, kills the hub as soon as the database has the new statement about keys, and starts another hub. At the time of the
  * kill, the hub may or may not have answered the request.
  */
 async function killedAfter(request: () => Promise<Answer>, count: number): Promise<void> {
@@ -190,7 +190,7 @@ async function killedAfter(request: () => Promise<Answer>, count: number): Promi
   await startHub();
 }
 /**
- * A hub sends the end of a key rotation to its hosts only half a minute after it has written the end. To skip the half minute, the function moves the
+ * A hub sends the end of a key rotation to its hosts only half a minute after it has written the end. To skip half a minute, the function moves the
  * times of all statements of key rotations back by 31 seconds.
  */
 const halfMinuteLater = () =>
@@ -236,8 +236,8 @@ describe("kill -9 of the hub during a rotation of its keys", () => {
 
   it("leaves half of the next keys when it comes between the two keys, and the next attempt makes the other half", async () => {
     await killedInside(() => rotate("", "begin-3"));
-    // A rotation of the hub's keys stores two new keys, one after the other. The test removes the second key, which leaves the state of a kill
-    // between the two keys.
+    // A rotation of the hub's keys stores two new keys, one after the other. The test removes the second new key of the rotation, as if the hub had
+    // been killed between the two keys.
     await secrets.remove(SECRET_PATHS.laterTaskSigningKey(3));
     await kill();
     await startHub();

@@ -17,7 +17,7 @@ import { until } from "../support/until.ts";
 import { newSecret } from "../support/webhook-receiver.ts";
 
 const CLI = new URL("../../hub/cli/main.ts", import.meta.url).pathname;
-/** The name of the diagnostics file. The command line writes the file below the folder in which the test searches for secrets. */
+/** The name of the diagnostics file, which the command line writes below the folder in which the test searches for secrets. */
 const DIAGNOSTICS = "diagnostics.json";
 const Status = z.looseObject({ status: z.string() });
 const ManualNode = z.looseObject({ node_id: z.string(), bootstrap_command: z.string() });
@@ -58,18 +58,19 @@ describe("every secret of a site, its hosts and its hub", () => {
   it("is used by onboardings that fail in each way that repeats it, and that succeed in the end", async () => {
     await Promise.all([world.setBmcPassword(0, world.keys.bmc), world.setBmcPassword(1, world.keys.override)]);
     await world.setBmcPassword(2, "another");
-    // MAAS refuses to create the machine, and repeats the BMC's login in its answer.
+    // The simulated MAAS refuses to create the machine, and repeats the BMC's login in its answer.
     await world.maas.fault({ match: { method: "POST", path: "machines/", op: "" }, kind: "echo_form" });
     const first = await world.onboard(0);
     expect((await world.ends(first.id, "failed")).error_code).toBe("maas_rejected_input");
-    // MAAS answers 401 with a text that contains the true secret of the API token.
+    // The simulated MAAS answers 401 with a text that contains the true secret of the hub's MAAS token.
     const secret = world.keys.apiKey.split(":")[2];
     const body = `Authorization Error: 'Invalid signature. Expected signature base string: &${secret}'`;
     await world.maas.fault({ match: { path: "machines/" }, kind: "status", code: 401, body, times: 1000 });
     await verb(first.id, "rerun");
     expect((await world.ends(first.id, "failed")).error_code).toBe("maas_token_rejected");
     await world.maas.clearFaults();
-    // The third host's BMC refuses its login. MAAS refuses the deploys of the first two hosts and repeats the user-data in its answer.
+    // The BMC of the third host refuses the site's login. The simulated MAAS refuses the deploys of the first two hosts and repeats the user-data in
+    // its answer.
     await world.maas.fault({ match: { op: "deploy" }, kind: "echo_form" });
     const [second, third] = [await world.onboard(1), await world.onboard(2)];
     await verb(first.id, "rerun");
@@ -85,7 +86,10 @@ describe("every secret of a site, its hosts and its hub", () => {
     for (const { id } of [first, second, third]) await world.ends(id, "completed");
   });
 
-  /** Fails a deploy with a message that contains the host's secrets. MAAS stores the message as the machine's error and as an event. */
+  /**
+   * Fails a deploy with a message that contains the host's secrets. MAAS stores the message of a failed deploy as the machine's error and as an
+   * event.
+   */
   async function failDeployAloud(onboardingId: string, hostname: string): Promise<void> {
     const machine = (await world.maas.machines()).find((one) => one.hostname === hostname);
     const plan = (deploy: string[]) => world.maas.call("POST", `machines/${machine?.system_id}/outcomes`, { deploy });

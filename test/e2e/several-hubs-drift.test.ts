@@ -13,8 +13,8 @@ import { until } from "../support/until.ts";
 
 const NODES = 60;
 /**
- * After `BEFORE_THE_GATE` changes, a reconciler pass waits for the gate, an advisory lock that the test holds. While the pass waits at the gate, the
- * test can kill the hub.
+ * After `BEFORE_THE_GATE` changes, a reconciler pass waits for the gate, an advisory lock that the test holds. While the reconciler pass waits for
+ * the advisory lock, the test can kill the hub.
  */
 const BEFORE_THE_GATE = 20;
 const GATE = "1, 1";

@@ -7,7 +7,10 @@ import { STATUS } from "../fakes/maas/state/statuses.ts";
 
 const GB = 1000 ** 3;
 
-/** Creates in the simulator the networks and hosts of the recorded MAAS region. A person entered the inventory of one host by hand. */
+/**
+ * Creates in the simulator the networks and hosts of the recorded MAAS region. In the recorded MAAS region, a person entered the inventory of one
+ * host by hand.
+ */
 export function seedRecordedSite(region: Region): void {
   const { state } = region;
   state.fabrics.push({ id: 1, name: "fabric-data" });

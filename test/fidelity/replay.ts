@@ -29,7 +29,7 @@ function authorization(key: Key): string {
     .join(", ")}`;
 }
 
-/** Translates ids and names of the recorded region to those of the simulator. */
+/** Translates the ids of the recorded MAAS region to the ids of the MAAS simulator. */
 export class Translation {
   readonly #systemIds = new Map<string, string>();
   readonly #numbers = new Map<string, string>();

@@ -1,8 +1,8 @@
 /** Compares the recorded answers of a real MAAS region with the answers of the MAAS simulator. */
 
 /**
- * The shape of a value: its keys and value types at every level. The shape of a list consists of the different shapes of its elements, so that lists
- * of different lengths can be compared.
+ * Returns the shape of a value: its keys and value types at every level. The shape of a list consists of the different shapes of its elements, so
+ * that lists of different lengths can be compared.
  */
 function shapeOf(value: unknown): string {
   if (value === null) return "null";
@@ -17,7 +17,10 @@ function shapeOf(value: unknown): string {
 /** The fields of MAAS objects whose value is an object with keys that a user chooses. The comparison treats user-chosen keys as values. */
 const OPEN_MAPS: readonly string[] = ["owner_data", "workload_annotations"];
 
-/** Fields of a real region's answers that the recorder may have dropped. If a recording lacks a droppable field, the comparison ignores the field. */
+/**
+ * Fields of a real region's answers that the recorder may have dropped. If a recording lacks a field of `DROPPED_BY_RECORDINGS`, the comparison
+ * ignores the field.
+ */
 const DROPPED_BY_RECORDINGS: readonly string[] = ["ip_addresses"];
 
 /** Returns the simulated answer without the fields that the recorder dropped. */
@@ -93,8 +96,8 @@ export function decisionDifferences(recorded: unknown, simulated: unknown): stri
 }
 
 /**
- * Returns an error text with its list of choices sorted. A real MAAS region lists the choices in a different order in each run, because the choices
- * are a set there.
+ * Returns an error text with its list of choices sorted. A real MAAS region lists the choices in an error text in a different order in each run,
+ * because MAAS has them in a set.
  */
 export function comparableError(text: string): string {
   return text.replace(

@@ -8,7 +8,7 @@ const lacks = TenantWorld.lacks();
 const V1_FREEZER = "/sys/fs/cgroup/freezer";
 const hasFreezer = existsSync(`${V1_FREEZER}/cgroup.procs`);
 
-/** Returns a Python program that becomes the tenant's user and then runs the lines of `then`. */
+/** Returns a Python program that changes its user to the tenant's uid and then runs the lines of `then`. */
 const asTenant = (uid: number, then: string): string => `
 import os, signal, time, ctypes, threading
 os.setgroups([]); os.setgid(${uid}); os.setuid(${uid})

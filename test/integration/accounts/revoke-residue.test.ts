@@ -33,7 +33,7 @@ describe.skipIf(lacks !== null)(
       reply.ok
         ? Object.fromEntries(reply.result.steps.map(({ step, outcome }) => [step, outcome]))
         : { error: reply.error };
-    /** Returns everything of an account that the test host still contains. */
+    /** Returns all traces of an account that the test host still contains. */
     const traces = ({ login_user, allocation_id }: GrantOrder, uid: number): Promise<string> =>
       world.sh(`
       grep -h -e '^${login_user}:' -e '^${uid}:' /etc/passwd /etc/group /etc/shadow /etc/gshadow /etc/subuid /etc/subgid || true

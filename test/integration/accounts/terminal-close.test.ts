@@ -21,7 +21,7 @@ if pid == 0:
   os.setuid(${uid}); os.write(1, b"up"); time.sleep(1000)
 os.read(terminal, 2); print("ready", flush=True)
 while True: time.sleep(1000)`);
-  /** True if a process of the uid runs. State Z means that a process has ended and its parent process has not collected it. */
+  /** True if a process of the uid runs. A process in state Z has ended, and its parent process has not read the exit status yet. */
   const running = async (uid: number): Promise<boolean> =>
     (await world.sh(`for status in /proc/[0-9]*/status; do
       grep -q -E '^Uid:[[:space:]]+${uid}[[:space:]]' $status 2>/dev/null && grep -E '^State:[[:space:]]+[^Z]' $status
@@ -69,7 +69,7 @@ while True: time.sleep(1000)`);
     const drain = (force: boolean, deadline_seconds: number) =>
       world.task("node.drain", { reason: "repair", deadline_seconds, force });
     beforeAll(async () => {
-      // No login manager runs on the test host. The script replaces `loginctl` and answers as a login manager without any session does.
+      // No login manager runs on the test host. The test's script replaces `loginctl` and answers as a login manager without any session does.
       await world.sh(
         `printf '#!/bin/sh\nexit 0\n' > $W/loginctl; chmod 755 $W/loginctl; mount --bind $W/loginctl $(command -v loginctl)`,
       );

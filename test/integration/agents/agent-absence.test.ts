@@ -10,7 +10,7 @@ import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding
 import { startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
-/** When an agent does not connect, the onboarding fails with an error code and evidence for the cause that the hub can see (lifecycle 4.7). */
+/** Tests that an onboarding whose agent does not connect fails with an error code and evidence for the cause that the hub can see (lifecycle 4.7). */
 let rig: OnboardingRig;
 let runner: WorkflowRunner;
 let boxes = 0;

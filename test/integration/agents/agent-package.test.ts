@@ -27,7 +27,7 @@ const member = (name: string, bytes: Buffer): Buffer =>
     bytes,
     Buffer.alloc(bytes.length % 2, "\n"),
   ]);
-/** Builds the parts of a Debian package that the hub checks. */
+/** Builds a Debian package with only the parts that the hub checks. */
 const packageOf = (bytes: number): Buffer =>
   Buffer.concat([
     Buffer.from("!<arch>\n"),
@@ -162,7 +162,7 @@ it("accepts a package that dpkg-deb built", async () => {
   }
 });
 
-/** Lists the files of the package folder that this process holds open. The hub of the test runs in the test's own process. */
+/** Lists the files of the folder with agent packages that the test's process holds open. The hub of the test runs in the test's own process. */
 const openFiles = (): string[] =>
   readdirSync("/proc/self/fd").flatMap((fd) => {
     try {

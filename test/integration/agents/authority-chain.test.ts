@@ -32,7 +32,7 @@ async function state(hub: HubAuthority, kind: TrustKind) {
   await hub.refresh();
   return statement;
 }
-/** Copies the secret store without the paths that end with `without`, as a restore from an older backup would. */
+/** Copies the secret store without the paths that end with the text `without`, as a restore from an older backup would. */
 function restored(without: string): MemorySecrets {
   const store = new MemorySecrets();
   for (const [path, data] of secrets.entries) if (!path.endsWith(without)) store.entries.set(path, data);
@@ -68,7 +68,7 @@ describe("the chain of the hub's keys", () => {
         secrets.entries.get("kv/muster/certificate-authority-2") ?? {},
       );
     }
-    // The hub refuses to finish a rotation whose keys its secret store does not have.
+    // The hub refuses to finish a rotation of its keys if its secret store does not have the announced keys.
     const waiting = await open({ secrets: others });
     await expect(waiting.haveNext()).rejects.toMatchObject({ code: "secret_corrupt" });
     expect((await waiting.lookAtNext()).keys?.generation).toBe(2);

@@ -19,7 +19,7 @@ import { until } from "../../support/until.ts";
 const PATH = "/api/v1/admin/authority";
 const SETTLE_MS = 500;
 let api: ApiHarness;
-/** Two hubs share a database and a secret store. Each hub polls the database and the secret store for the current keys. */
+/** Two hubs share a database and a secret store. Each of the test's two hubs polls the database and the secret store for the current keys. */
 let hubs: readonly [HubAuthority, HubAuthority];
 let rig: GatewayRig;
 let secondPort: number;
@@ -52,7 +52,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** Makes a host with the files that a first boot at the time of the call would write. The function does not start the host's agent. */
+/** Makes a host with the files that a first boot at present would write, and does not start the host's agent. */
 async function host() {
   const nodeId = await rig.addNode("active");
   const folder = hosts.add();
@@ -82,7 +82,7 @@ async function obeys(nodeId: NodeId): Promise<void> {
   });
   expect(ended).toMatchObject({ state: "succeeded", errorCode: null });
 }
-/** Tells whether a client that trusts only the given CA accepts the hub's certificate. */
+/** Returns true if a client that trusts only the given CA accepts the hub's certificate. */
 const isShown = (caPem: string, port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connectTls({ host: "127.0.0.1", port, ca: caPem, servername: "localhost" }, () => end(true));
@@ -130,8 +130,8 @@ describe("a rotation of CA and order key", () => {
     await knows(running.nodeId, 2);
     await obeys(running.nodeId);
 
-    // The host `off` was off during the key rotation. It has only a certificate of the old CA, and trusts only the old CA and order key. The host
-    // `late` boots for the first time after the key rotation.
+    // The host `off` was off during the key rotation. The host `off` has only a certificate of the old CA, and trusts only the old CA and order key.
+    // The host `late` boots for the first time after the key rotation.
     off.start();
     late.start();
     for (const one of [off, late]) {

@@ -27,7 +27,7 @@ afterAll(async () => {
 async function boot(offset: string): Promise<{ nodeId: NodeId; log(): string; setClock(): void }> {
   const nodeId = await rig.addNode();
   const host = hosts.add();
-  // While a part of the first boot runs, the agent reads the host's state again every two seconds.
+  // While a part of the first boot runs, the agent reads the host's state every two seconds.
   const part = { part: "50-roce-routing", owner: "muster", started_at: new Date().toISOString(), ended_at: null };
   host.write(
     "var/lib/muster/bootstrap/50-roce-routing.status",

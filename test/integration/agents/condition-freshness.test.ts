@@ -131,7 +131,7 @@ describe("a reported condition", () => {
 
 describe("the sweep of stale conditions", () => {
   const GRACE_MS = 300_000;
-  // All conditions are deleted before each test, because each test counts only the conditions of its own nodes.
+  // Before each test, the conditions of earlier tests are deleted, because each test counts only the conditions of its own nodes.
   beforeEach(() => rig.db.delete(nodeConditions));
   const sweep = () => sweepConditions(rig.inTx, GRACE_MS);
   const ago = (seconds: number) => sql`now() - make_interval(secs => ${seconds})`;
@@ -183,7 +183,7 @@ describe("the sweep of stale conditions", () => {
     const [good, hung] = [await healthy(), await healthy()];
     await sweep();
     await lookedAgo(3_600);
-    // The agent of the node `good` fell silent together with the hubs. The agent of the node `hung` fell silent long before the hubs.
+    // The agent of the node `good` fell silent when the hubs stopped. The agent of the node `hung` fell silent long before the hubs stopped.
     await age(good, LIFE + 1_800);
     await age(hung, LIFE + 7_200);
     expect(await sweep()).toBe(0);
@@ -224,7 +224,7 @@ describe("the sweep of stale conditions", () => {
     await sweep();
     await fleet(230);
     const atOnce = 10;
-    // A week passes without any hub.
+    // The test simulates that a week passes without any hub.
     await lookedAgo(604_800);
     await later(604_800 - 300);
     const before = await newest();
@@ -241,7 +241,7 @@ describe("the sweep of stale conditions", () => {
       .from(nodeConditions)
       .where(lt(nodeConditions.expiresAt, sql`now() + interval '250 seconds'`));
     expect(left).toEqual({ n: 0 });
-    // At the end of the grace period, no agent has repeated its condition, although the hubs have swept for stale conditions all the time.
+    // At the end of the grace period, no agent has repeated its condition, although the hubs have looked for stale conditions all the time.
     await later(GRACE_MS / 1000 + 5);
     await rig.db.update(conditionWatch).set({ lookedUntil: ago(60) });
     let told = 0;
@@ -302,7 +302,7 @@ describe("an agent that hangs while its connection stays", () => {
     const nodeId = await beating.addNode();
     const hosts = new AgentHosts();
     const host = hosts.add();
-    // While a part of the first boot runs, the agent reads the host's state again every two seconds.
+    // While a part of the first boot runs, the agent reads the host's state every two seconds.
     host.write(PART, status(null));
     prepareHost(host, hubOf(beating), { nodeId, token: await beating.issueToken(nodeId) });
     hosts.start(host);

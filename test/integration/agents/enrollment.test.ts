@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig.stop());
 
-/** Expects that the hub answers with the given problem code, and that no row changes. */
+/** Expects that the hub answers with the given error code, and that no database row changes. */
 async function expectRefused(code: ApiErrorCode, ask: () => Promise<Answer>): Promise<Problem> {
   const before = await rig.snapshot();
   const answer = await ask();

@@ -20,8 +20,9 @@ import { helloOf, SocketAgent } from "../../support/socket-agent.ts";
 import { until } from "../../support/until.ts";
 
 /**
- * Hostile hosts attack a hub to which good agents are connected. The hub's limits are smaller than in production, so that the tests are fast. A rate
- * limit that a test uses up with one request after another refills so slowly that the speed of the test's machine does not matter.
+ * In the tests, hostile hosts attack a hub to which good agents are connected. The hub's rate limits are smaller than in production, so that the
+ * tests are fast. A rate limit that a test uses up with one request after another refills so slowly that the speed of the test's machine does not
+ * matter.
  */
 const RATES = {
   ...NODE_RATES,
@@ -48,7 +49,7 @@ beforeAll(async () => {
     },
   });
   while (good.length < GOOD) {
-    // The agents connect in small groups, because the hub limits the connections of one address that have not yet authenticated.
+    // The agents connect in small groups, because the hub limits the number of unauthenticated connections from one address.
     const next = Array.from({ length: UNPROVEN / 2 }, async () => SocketAgent.connect(rig, await rig.enrolled()));
     good.push(...(await Promise.all(next)));
   }

@@ -128,7 +128,7 @@ describe("a fleet that falls silent", () => {
   const TTL_MS = 120_000;
   const SITE = "00000000-0000-4000-8000-000000000001" as SiteId;
   const idOf = (n: number): NodeId => `00000000-0000-4000-8000-${n.toString().padStart(12, "0")}` as NodeId;
-  /** Creates nodes whose agents last sent a frame an hour ago. */
+  /** Creates nodes whose agents sent their last frame an hour ago. */
   const seed = async (siteId: SiteId | null): Promise<void> => {
     await rig.db.execute(sql`truncate nodes, agent_sessions cascade`);
     await rig.db.execute(sql`

@@ -43,7 +43,7 @@ const live = (id: NodeId) =>
     .where(
       and(eq(nodeCertificates.nodeId, id), isNull(nodeCertificates.revokedAt), isNull(nodeCertificates.replacedAt)),
     );
-/** Moves the first use of a replaced certificate into the past. */
+/** Moves the time at which a replaced certificate was first used into the past. */
 const seenBefore = (id: NodeId, seconds: number) =>
   rig.db
     .update(nodeCertificates)
