@@ -61,7 +61,7 @@ describe("the script of manual mode", () => {
     const { code, output } = await run();
     expect(code).toBe(1);
     expect(output).toContain("has not enrolled yet; its log says why: journalctl -u muster-agent");
-    // An agent that has not enrolled yet may still enroll later, so the part's status is a success: a failed status would keep the node out of
+    // An agent that has not enrolled yet may enroll later, so the status of the agent part is a success. A failed status would keep the node out of
     // service.
     expect(JSON.parse(host.read("var/lib/muster/bootstrap/20-agent-bootstrap.status"))).toMatchObject({ exit_code: 0 });
   });

@@ -4,7 +4,7 @@ import { AGENT_BODY, agentValues } from "./parts/agent-bootstrap.ts";
 import { partFile, shellScript } from "./parts/part.ts";
 
 const BootstrapInput = UserDataInput.pick({ nodeId: true, generation: true, hub: true, enrollmentToken: true }).extend({
-  /** The agent's packages for manual mode, in which a person installs the host, by Debian's name of the architecture. */
+  /** The agent's Debian packages for hosts that a person installs in manual mode, by Debian's name of the architecture. */
   packages: z.record(
     z.string().regex(/^[a-z0-9]+$/),
     z.strictObject({ url: z.url({ protocol: /^https$/ }), sha256: z.string().regex(/^[0-9a-f]{64}$/) }),

@@ -12,7 +12,9 @@ export type UserData = {
   readonly base64: string;
   /** The size of the user-data's `mime` text in bytes. */
   readonly bytes: number;
-  /** The parts of the user-data, in the order in which cloud-init runs them. The number `bytes` of a part is its size before MIME encoding. */
+  /**
+   * The parts of the user-data, in the order in which cloud-init runs them. The number `bytes` of a part is the part's size before MIME encoding.
+   */
   readonly parts: readonly { readonly name: string; readonly contentType: string; readonly bytes: number }[];
 };
 
@@ -20,7 +22,10 @@ export type UserDataError =
   | {
       readonly code: "invalid_input";
       readonly message: string;
-      /** The path of each invalid field of the input, with the reason. `issues` leaves out the invalid values, because a value may be a secret. */
+      /**
+       * The path of each invalid field of the input, with the reason why the field is invalid. `issues` leaves out the invalid values, because a
+       * value may be a secret.
+       */
       readonly issues: readonly { readonly path: string; readonly message: string }[];
     }
   | {

@@ -3,15 +3,15 @@ import { Hostname, InterfaceName, Ipv4Cidr, LinuxUserName, MacAddress } from "..
 import { NodeId } from "../shared/ids.ts";
 
 /**
- * A text of the input that becomes a line of a systemd unit, a table or a header. A line break in a one-line text would add a line to the file that
- * contains the text.
+ * A text of the input that becomes one line of a systemd unit, of a table or of a header. A line break in a one-line text would add a line to the
+ * file that contains the text.
  */
 const OneLine = z
   .string()
   .min(1)
   .max(2048)
   .regex(/^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}]+$/u, "must be one line without control characters");
-/** The input's URLs appear in status messages, so they must not contain a password. */
+/** The input's URLs appear in status messages of the first boot, so the URLs must not contain a password. */
 const lineUrl = (protocol: RegExp) =>
   OneLine.pipe(z.url({ protocol })).refine((text) => {
     const url = URL.parse(text);
@@ -48,13 +48,13 @@ const SiteBootstrap = z.strictObject({
   url: lineUrl(/^https?$/),
   sha256: Sha256,
   version: OneLine.optional(),
-  /** The time limit for the site's bundle, so that a hanging bundle does not block the agent. */
+  /** The time limit for the run of the site's bundle, so that a hanging bundle does not block the agent's installation. */
   timeoutSeconds: z.int().min(1).max(7200).default(1800),
 });
 
 const DeployUser = z.strictObject({
   name: LinuxUserName,
-  /** The deploy user's password as a crypt(3) SHA-512 hash. The password's clear text never leaves the hub. */
+  /** The deploy user's password as a crypt(3) SHA-512 hash. The clear text of the deploy user's password never leaves the hub. */
   passwordHash: z
     .string()
     .regex(
@@ -77,8 +77,8 @@ const DeployUser = z.strictObject({
 });
 
 /**
- * The complete input from which a host's first boot is rendered (lifecycle 9). The input of the first boot has no MAAS machine token, because MAAS
- * makes that token only at the deploy (decision M3).
+ * The complete input from which the hub renders a host's first boot (lifecycle 9). The input of the first boot has no MAAS machine token, because
+ * MAAS makes that token only at the deploy (decision M3).
  */
 export const UserDataInput = z.strictObject({
   hostname: Hostname,
@@ -103,7 +103,7 @@ export const UserDataInput = z.strictObject({
     maasUrl: lineUrl(/^https?$/).optional(),
     intervalSeconds: z.int().min(60).max(86_400),
   }),
-  /** Formatting or erasing extra disks destroys data, so the profile has explicit flags without a default (lifecycle 4.3). */
+  /** Formatting or erasing extra disks destroys data, so both flags for it must be set explicitly and have no default (lifecycle 4.3). */
   extraDisks: z.strictObject({ enabled: z.boolean(), eraseSignatures: z.boolean() }),
   roce: z.strictObject({
     assignments: z

@@ -1,8 +1,8 @@
 export type MimePart = { readonly name: string; readonly contentType: string; readonly content: string };
 
 /**
- * The MIME boundary is fixed, so that the same input gives the same bytes. The MIME boundary cannot occur in a body: every body is base64, which
- * contains no hyphen, and each delimiter begins with hyphens.
+ * The MIME boundary is a constant, so that the same parts always give the same bytes. The MIME boundary cannot occur in a body: every body is base64,
+ * which contains no hyphen, and each delimiter begins with hyphens.
  */
 const BOUNDARY = "=_muster-first-boot";
 
@@ -25,8 +25,8 @@ const mimePart = (part: MimePart): string =>
   ].join("\n");
 
 /**
- * Writes the parts as MIME multipart/mixed, as cloud-init reads it. The names of the MIME parts are constants of this folder, so they need no
- * quoting.
+ * Writes the parts of the user-data as a MIME multipart/mixed document, which cloud-init reads. The names of the MIME parts are constants of this
+ * folder, so the names need no quoting.
  */
 export const mimeMultipart = (parts: readonly MimePart[]): string =>
   [

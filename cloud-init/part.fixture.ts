@@ -42,7 +42,7 @@ export const renderPart = (name: string, input: UserDataInput): string => {
 
 export const hasCommand = (command: string): boolean => spawnSync(command, ["--version"]).error === undefined;
 
-/** Whether a tool that a test needs is missing. When the tool is missing, `skipWithout` prints that the test was skipped, and why. */
+/** True if a tool that a test needs is missing. When the tool is missing, `skipWithout` prints that the test was skipped because of this tool. */
 export const skipWithout = (command: string, debianPackage: string): boolean => {
   const there = hasCommand(command);
   if (!there) process.stderr.write(`SKIPPED: ${command} is not installed (Debian package ${debianPackage})\n`);
@@ -68,7 +68,7 @@ export class HostFolder {
     writeFileSync(this.path(name), content);
     chmodSync(this.path(name), mode);
   }
-  /** Installs a tool in the test's folder. The shell text `script` runs after the tool has logged its arguments. */
+  /** Installs a simulated tool in the test's folder. The tool runs the shell text `script` after it has logged its arguments. */
   tool(name: string, script = ""): void {
     this.write(
       `usr/bin/${name}`,

@@ -15,7 +15,7 @@ const assignment = (name: string, value: ShellValue): string =>
     ? `readonly -a ${name}=(${value.map(shellQuote).join(" ")})`
     : `readonly ${name}=${shellQuote(String(value))}`;
 
-/** Values reach the static body of a part only as read-only variables. No value is pasted into a part's shell text. */
+/** Values reach the static body of a shell part only as read-only variables, so no value becomes shell text of the body. */
 export const shellHeader = (values: ShellValues): string =>
   Object.entries(values)
     .map(([name, value]) => `${assignment(name, value)}\n`)

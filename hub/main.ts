@@ -56,7 +56,7 @@ interface Parts {
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
 }
 
-/** Starts the hub. The callback `fail` ends the hub for an error that shows only after the start. */
+/** Starts the hub. The callback `fail` ends the hub after an error that happens only after the start. */
 async function start(
   config: Config,
   { log, ring }: KeptLog,
@@ -193,7 +193,7 @@ function agentUrlOf({ agent: { url, port } }: Config): string {
   );
 }
 
-/** Starts the background work: watching sites, finding silent nodes, running workflows. */
+/** Starts the hub's background work: watching sites, finding silent nodes, running workflows. */
 function startLoops(parts: Parts, workflows: readonly Workflow[], closers: Closer[]): void {
   const { config, log, hubId, maas } = parts;
   const { db, inTx } = parts.database;
@@ -260,7 +260,7 @@ async function closeAll(closers: Closer[], log: Log): Promise<void> {
 const isWrongSetting = (error: unknown): boolean =>
   error instanceof ConfigError || error instanceof TlsFilesError || (error instanceof SecretError && error.isRefusal);
 
-/** The hub's settings with the given kind of secret store, so that the command `copy-secrets` opens both secret stores in the way of the hub. */
+/** The hub's settings with the given kind of secret store, so that the command `copy-secrets` opens both secret stores in the same way as a hub. */
 const settingsWith: SettingsWith = (secrets) => loadConfig({ ...process.env, MUSTER_SECRETS: secrets });
 
 async function command(words: readonly string[]): Promise<never> {

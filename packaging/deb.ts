@@ -13,7 +13,7 @@ export type Compression = keyof typeof COMPRESSIONS;
 
 interface Deb {
   readonly repository: string;
-  /** The folder with the files that go into the package. `packDeb` adds the folder `DEBIAN/` to the package's files. */
+  /** The folder with the files that go into the Debian package. `packDeb` adds the folder `DEBIAN/` to the package's files. */
   readonly root: string;
   readonly spec: PackageSpec;
   readonly architecture: Architecture;
@@ -26,7 +26,8 @@ interface Deb {
 const SCRIPTS = ["postinst", "prerm", "postrm"] as const;
 
 /**
- * Packs the staged files into a Debian package. The same files always give the same package, because owners, times, order and compression are fixed.
+ * Packs the staged files into a Debian package. The same files always give the same package, because `packDeb` uses fixed owners, times, order and
+ * compression.
  */
 export async function packDeb(deb: Deb, out: string): Promise<string> {
   const { repository, root, spec, architecture, version } = deb;
@@ -50,7 +51,7 @@ export async function packDeb(deb: Deb, out: string): Promise<string> {
   return target;
 }
 
-/** Lists files and links below the root without `DEBIAN/`, sorted by path. */
+/** Lists the files and links of a package below its root folder, sorted by path, without the folder `DEBIAN/`. */
 async function listFiles(root: string, folder = root): Promise<string[]> {
   const found: string[] = [];
   for (const entry of await readdir(folder, { withFileTypes: true })) {

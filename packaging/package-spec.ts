@@ -1,9 +1,9 @@
-/** What one Debian package of this repository contains. `packages.ts` lists all Debian packages of the repository. */
+/** The description of the contents of one Debian package of this repository. `packages.ts` lists all Debian packages of the repository. */
 export interface PackageSpec {
   readonly name: string;
-  /** The package's description. The first line of a package's description is the synopsis. */
+  /** The description of the Debian package, whose first line is the synopsis. */
   readonly description: readonly string[];
-  /** The folder below /usr/lib/muster with the package's program and its runtime. */
+  /** The folder below /usr/lib/muster into which the package installs its program and its own Node.js. */
   readonly home: string;
   /** The folders of the repository with the sources of the package's program. */
   readonly sources: readonly string[];
@@ -19,7 +19,10 @@ export interface PackageSpec {
   readonly files: Readonly<Record<string, string>>;
   /** Files in `docs/` that the package installs into /usr/share/doc/<name>. */
   readonly docs: readonly string[];
-  /** Other packages of this repository that this package contains, in /usr/share/muster/packages. The build makes contained packages first. */
+  /**
+   * Other packages of this repository that this package contains, in /usr/share/muster/packages. The build makes contained packages before the
+   * packages that contain them.
+   */
   readonly carries: readonly string[];
   /** The package's configuration files below /etc. An upgrade of the package keeps the operator's changes to its configuration files. */
   readonly conffiles: readonly string[];

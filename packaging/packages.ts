@@ -1,6 +1,6 @@
 import type { PackageSpec } from "./package-spec.ts";
 
-/** The system packages that the Node.js runtime needs. Debian 12, Ubuntu 22.04 and newer systems have the system packages of the runtime. */
+/** The system packages that the Node.js in Muster's packages needs, all of which Debian 12, Ubuntu 22.04 and newer systems have. */
 const RUNTIME = ["libc6 (>= 2.28)", "libstdc++6", "init-system-helpers"];
 
 export const AGENT: PackageSpec = {

@@ -21,7 +21,7 @@ export interface SbomOf {
   readonly spec: PackageSpec;
   readonly architecture: Architecture;
   readonly version: string;
-  /** The time of the last commit, so that the same commit gives the same bytes. */
+  /** The time of the repository's last commit, so that the same commit always gives the same bytes. */
   readonly sourceDateEpoch: number;
 }
 
@@ -36,7 +36,7 @@ const debOf = (name: string, { version, architecture }: SbomOf) => ({
   purl: `pkg:deb/muster/${name}@${version}?arch=${architecture}`,
 });
 
-/** The bill of materials: the third-party components of a package, from the lock file, as CycloneDX 1.6. */
+/** Returns a package's bill of materials, which lists the package's third-party components from the lock file as CycloneDX 1.6. */
 export function sbomOf(about: SbomOf): object {
   const { repository, spec, architecture, sourceDateEpoch } = about;
   const { packages } = Lockfile.parse(JSON.parse(readFileSync(join(repository, "package-lock.json"), "utf8")));

@@ -37,8 +37,8 @@ export async function signPackages(out: string, keyFile: string): Promise<{ fing
 }
 
 /**
- * Reads the private key for signing packages. When the signing key's file is missing, `signingKey` creates a key that only the owner can read. A
- * release needs an existing signing key.
+ * Reads the private key for signing packages. When the signing key's file is missing, `signingKey` creates a key that only the owner can read. For a
+ * release, the file of the signing key must exist already.
  */
 async function signingKey(file: string): Promise<KeyObject> {
   const kept = await readFile(file, "utf8").catch((error: unknown) => {

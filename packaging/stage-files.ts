@@ -6,7 +6,10 @@ import { RELEASE_KEYS } from "./sign.ts";
 import { strippedName, stripTypes } from "./strip-types.ts";
 
 const NOT_SHIPPED = /[.](test|fixture)[.]ts$/;
-/** Extensions of files in npm packages that Node.js does not load. The package contains licence files whatever their extension. */
+/**
+ * Extensions of files in npm packages that Node.js does not load. Muster's package contains the licence files of npm packages, whatever their
+ * extension.
+ */
 const NPM_NOT_SHIPPED = new Set([".md", ".map", ".ts", ".cts", ".mts", ".flow", ".cc", ".hh", ".h", ".inc", ".def"]);
 /** Folders of npm packages with binaries for the C library musl. The Node.js in Muster's Debian packages needs glibc. */
 const FOR_MUSL = /[/]musl_[a-z0-9]+([/]|$)/;
@@ -36,7 +39,8 @@ export async function stageFiles(stage: Stage, built: readonly string[]): Promis
   for (const folder of spec.sources) await copySources(join(repository, folder), join(home, folder));
   await copyNodeModules(stage, home);
   await copyRuntime(stage, home);
-  // The written package.json tells Node.js that the package's sources are ES modules. The package.json also shows the version to a reader.
+  // The written package.json tells Node.js that the package's sources are ES modules. The written package.json also tells a person the version of the
+  // package.
   const manifest = { name: spec.name, version: stage.version, private: true, type: "module" };
   await writeFile(join(home, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   for (const [command, program] of Object.entries(spec.commands)) await writeCommand(stage, command, program);

@@ -6,8 +6,8 @@ export const strippedName = (file: string): string => file.replace(/[.]ts$/, ".j
 
 /**
  * Strips the TypeScript types from a source file once, at build time. Without the build's stripping, Node.js would strip the types at each start, and
- * its compiler would stay in each process's memory. Types become blanks and an import's extension keeps its length, so a stack trace shows the
- * source's lines and columns.
+ * the compiler of Node.js would stay in the memory of each process. Blanks replace the types, and an import's extension keeps its length, so a stack
+ * trace shows the source's lines and columns.
  */
 export function stripTypes(source: string): string {
   const script = stripTypeScriptTypes(source);

@@ -1,4 +1,5 @@
-# Other users must not read the agent's configuration and token. The function put_file sets a wider mode where needed.
+# The umask keeps users other than root from reading the agent's configuration and token. The function put_file sets a wider mode for files that
+# others may read.
 umask 077
 readonly CONFIG_DIR="$ROOT/etc/muster"
 readonly IDENTITY="$ROOT/var/lib/muster/agent/identity.json"
@@ -35,7 +36,7 @@ write_config() {
 }
 
 # dpkg installs the agent's command before the files that the command needs, so only dpkg's status shows that the package is complete. If dpkg does
-# not know the agent, the agent is part of the host's image.
+# not know the agent's package, the agent is part of the host's image.
 agent_is_whole() {
   local state
   [ -x "$BINARY" ] || return 1

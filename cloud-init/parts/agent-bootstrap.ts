@@ -15,13 +15,13 @@ const agentConfig = (input: Agent) => ({
 });
 
 /**
- * Whether the URL of the agent's package points to the hub's own listener. Only the hub's own origin gets the enrollment token, because another port
+ * True if the URL of the agent's package points to the hub's own listener. Only the hub's own origin gets the enrollment token, because another port
  * may belong to another server.
  */
 const isHubsPackage = ({ agent, hub }: UserDataInput): boolean =>
   agent.packageUrl !== undefined && new URL(agent.packageUrl).origin === new URL(hub.agentUrl).origin;
 
-/** The values that the agent part needs wherever the agent's package comes from. */
+/** The values that the agent part needs, whether the host downloads the agent's package or not. */
 export const agentValues = (input: Agent) => ({
   NODE_ID: input.nodeId,
   GENERATION: input.generation,

@@ -5,7 +5,7 @@
 set -eu
 instance=/var/lib/cloud/instance
 marker="$instance/sem/muster_bootstrap_unit"
-# An agent that removed itself also removed muster-bootstrap.service, which must not come back.
+# An agent that removed itself also removed muster-bootstrap.service, and the boothook must not install this service a second time.
 [ ! -e "$marker" ] || exit 0
 
 cat >/usr/local/sbin/muster-bootstrap.new <<'SCRIPT'
@@ -49,8 +49,8 @@ UNIT
 systemctl daemon-reload
 systemctl enable --quiet muster-bootstrap.service
 mkdir -p "$instance/sem"
-# sync comes first: after a power cut the marker file must not exist without muster-bootstrap.service.
+# sync runs before the marker file is made, because after a power cut the marker must not exist without muster-bootstrap.service.
 sync
 : >"$marker"
-# muster-bootstrap.service waits for cloud-init's own run of the parts, which is due in this boot.
+# The start of muster-bootstrap.service waits for cloud-init's own run of the first boot's parts, which is due in this boot.
 systemctl start --no-block muster-bootstrap.service

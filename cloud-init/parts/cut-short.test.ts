@@ -7,7 +7,7 @@ import { until } from "../../test/support/until.ts";
 import { NO_ANSWER, packageHub } from "../package-hub.fixture.ts";
 import { HostFolder, renderPart, sampleInput, skipWithout } from "../part.fixture.ts";
 
-/** Tests how the next run of a part handles what a kill, a power cut or a full disk left behind. */
+/** Tests how the next run of a part handles the files that a kill, a power cut or a full disk left behind. */
 vi.setConfig({ testTimeout: 120_000 });
 
 const PART = "20-agent-bootstrap.sh";
@@ -28,14 +28,14 @@ afterEach(() => {
 });
 
 const namesIn = (name: string): string[] => (existsSync(folder.path(name)) ? readdirSync(folder.path(name)) : []);
-/** The files of the test's host that contain the text, without the part itself. */
+/** Returns the files of the test's host that contain the text, except the file of the part itself. */
 const holding = (text: string): string[] =>
   readdirSync(folder.root, { recursive: true, encoding: "utf8" })
     .filter((name) => !name.startsWith("tmp") && statSync(folder.path(name)).isFile())
     .filter((name) => readFileSync(folder.path(name)).includes(text));
 
 describe("a full disk", () => {
-  /** Simulates a full disk for a script: a limit of zero bytes for every file that is written. */
+  /** Runs the part with a limit of zero bytes for each file that it writes, which simulates a full disk. */
   const runFull = (): Promise<{ code: unknown; output: string }> => {
     folder.write(`tmp/${PART}`, renderPart(PART, input), 0o755);
     const command = ["-c", `trap '' XFSZ; ulimit -f 0; exec bash "$1"`, "-", folder.path(`tmp/${PART}`)];
@@ -152,7 +152,7 @@ const stateOfPackage = (): string =>
 
 /**
  * Kills dpkg as soon as dpkg has installed the agent's command. If dpkg has already installed all other files, `cutInstall` repeats the installation.
- * The low priority of dpkg keeps it from always finishing first on a busy machine.
+ * dpkg runs with low priority, because otherwise it would finish before the kill on a busy machine.
  */
 function cutInstall(): void {
   const script = `

@@ -8,7 +8,7 @@ user_exists() {
   if [ -n "$ROOT" ]; then grep -qs "^$USER_NAME:" "$ROOT/etc/passwd"; else getent passwd "$USER_NAME" >/dev/null; fi
 }
 
-# The sudo rule is installed only after visudo accepts it: a broken file in sudoers.d would disable sudo for everybody.
+# write_sudoers installs the sudo rule only if visudo accepts the rule, because a broken file in sudoers.d would disable sudo for everybody.
 write_sudoers() {
   local candidate
   make_work_dir
@@ -21,7 +21,8 @@ write_sudoers() {
   put_file 0440 "$SUDOERS" <"$candidate"
 }
 
-# The deploy user's existing SSH keys stay. The .ssh folder belongs to the user, who could replace it by a link, so root writes through no link.
+# The deploy user's existing SSH keys stay. The .ssh folder belongs to the deploy user, who could replace the folder by a link, so root writes through
+# no link.
 add_keys() {
   local home=$1 file key
   file="$home/.ssh/authorized_keys"

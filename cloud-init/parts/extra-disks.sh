@@ -1,8 +1,8 @@
-# DESTRUCTIVE. A disk becomes a share, a file system at /shareN, only if it is certainly free. A free disk is not below the root file system, and no
-# part of it is mounted, used as swap, or held by another device. A disk that becomes a share must also be blank, unless the profile allows erasing.
-# The extra-disks part treats a disk whose state it cannot read as a disk in use. MUSTER_DISKS is a fixed list of devices, used instead of discovery.
-# Without MUSTER_DISKS the extra-disks part discovers the host's disks. The extra-disks part refuses to discover disks in a folder or a container,
-# because both show the disks of the machine around them.
+# DESTRUCTIVE. The extra-disks part makes a disk a share, which is a file system at /shareN, only if the disk is certainly free. A free disk is not
+# below the root file system, and no part of it is mounted, used as swap, or held by another device. A disk that becomes a share must also be blank,
+# unless the profile allows erasing. The extra-disks part treats a disk whose state it cannot read as a disk in use. MUSTER_DISKS is a fixed list of
+# devices, used instead of discovery. Without MUSTER_DISKS the extra-disks part discovers the host's disks. The extra-disks part refuses to discover
+# disks in a folder or a container, because both show the disks of the machine around them.
 readonly FSTAB="$ROOT/etc/fstab"
 readonly LABEL=muster-share
 made='' kept='' in_use='' refused=''
@@ -137,7 +137,7 @@ share_of() {
   printf '%s %s' "$number" "$device"
 }
 
-# wipefs and mkfs run without force: each opens the device exclusively and fails if the kernel reports that the device is in use.
+# wipefs and mkfs run without their option for force, so each opens the device exclusively and fails if the device is in use.
 erase() {
   local device devices
   devices=$(os lsblk -nrpo NAME "$1" | sort -rV)
@@ -145,7 +145,7 @@ erase() {
 }
 
 # A share's file system takes the whole disk, without a partition table. With a partition table, a power cut could leave a table without a file
-# system, which a later run could not distinguish from another owner's table.
+# system. A later run could not distinguish this table from another owner's table.
 make_share() {
   local disk=$1 number
   number=$(free_number)

@@ -1,6 +1,6 @@
 # Shared by every part of the first boot: the host's root, the status file, and functions that write a file completely or not at all. MUSTER_ROOT
-# names a folder that stands for the host's root. With MUSTER_ROOT, tools that change a system come from its folder only, so that a part never changes
-# the machine around the folder.
+# names a folder that stands for the host's root. With MUSTER_ROOT, a part takes tools that change a system only from the folder of MUSTER_ROOT, so
+# that a part never changes the machine around the folder.
 set -euo pipefail
 # With inherit_errexit, which needs bash 4.4 or newer, a failure inside $(...) ends the whole part. Only a Mac, on which a folder stands for a host,
 # has an older bash.

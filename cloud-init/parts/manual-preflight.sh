@@ -2,7 +2,7 @@
 # changes anything on the host.
 readonly MOST_SKEW_SECONDS=300
 
-# PACKAGES contains "architecture address sha256", one package of the agent per line.
+# PACKAGES contains one line "architecture address sha256" for each package of the agent.
 choose_package() {
   local architecture name url sha256
   architecture=$(os dpkg --print-architecture)

@@ -2,12 +2,13 @@ import { readFileSync } from "node:fs";
 import type { UserDataInput } from "../input.ts";
 import { type ShellValues, shellHeader } from "../shell-quote.ts";
 
-/** The owner of a bootstrap part has to act when the part fails: the site for its bundle, otherwise Muster (lifecycle 9). */
+/** The owner of a part of the first boot has to act when the part fails: the site for its bundle, Muster for all other parts (lifecycle 9). */
 export type PartOwner = "site" | "muster";
 
 export type Part = {
   /**
-   * The part's file name in its MIME part. A shell part's name begins with a number, because cloud-init runs shell parts in the order of their names.
+   * The file name of the part in the MIME document. A shell part's name begins with a number, because cloud-init runs shell parts in the order of
+   * their names.
    */
   readonly name: string;
   readonly contentType: "text/x-shellscript" | "text/cloud-boothook" | "text/cloud-config";
@@ -20,7 +21,9 @@ export const partFile = (name: string): string => readFileSync(new URL(name, imp
 
 const LIBRARY = partFile("library.sh");
 
-/** Renders a complete script from its values, the shared library and its body. The shell text `before` runs before the script writes anything. */
+/**
+ * Renders a complete shell script from its values, the shared library and its body. The shell text `before` runs before the script writes anything.
+ */
 export const shellScript = (script: {
   readonly name: string;
   readonly owner: PartOwner;

@@ -16,7 +16,10 @@ const check = (command: string, args: string[], text: string) => {
 };
 const CLEAN = { status: 0, output: "" };
 
-/** Replaces every text of the input by a hostile one. The test skips the input's schema, so that only the quoting protects the script. */
+/**
+ * Replaces every text of the input by a hostile text. The test skips the input's schema, so that only the quoting protects the shell script from
+ * hostile texts.
+ */
 const poison = (value: unknown, text: string): unknown => {
   if (typeof value === "string") return value.startsWith("https://") ? `https://hub.test/${text}` : text;
   if (Array.isArray(value)) return value.map((item) => poison(item, text));

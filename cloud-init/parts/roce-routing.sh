@@ -3,7 +3,7 @@ readonly SERVICE=muster-roce-routing.service
 step 'writing the routing table, script and unit'
 printf '# table interface mac cidr address network peer\n%s\n' "$ROCE_TABLE" | put_file 0644 "$ROOT/etc/muster/roce-routing.conf"
 printf '%s\n' "$APPLY_SCRIPT" | put_file 0755 "$ROOT/usr/local/sbin/muster-roce-routing"
-# A restart of systemd-networkd removes rules and routes of other programs, so Muster's RoCE unit restarts with systemd-networkd.
+# A restart of systemd-networkd removes the routing rules and routes of other programs, so Muster's RoCE unit restarts together with systemd-networkd.
 put_file 0644 "$ROOT/etc/systemd/system/$SERVICE" <<'UNIT'
 [Unit]
 Description=Muster RoCE policy routing

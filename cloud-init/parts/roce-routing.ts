@@ -2,8 +2,8 @@ import type { UserDataInput } from "../input.ts";
 import { partFile, shellPart } from "./part.ts";
 
 /**
- * The number of the first routing table, and of the first rule priority, that Muster uses. The installed RoCE script clears Muster's range of tables
- * and rules before it adds rules.
+ * The number of the first routing table, and of the first rule priority, that Muster uses. The RoCE script on the host clears Muster's range of
+ * routing tables and rules before it adds rules.
  */
 const FIRST_TABLE = 4200;
 

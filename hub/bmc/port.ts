@@ -12,7 +12,7 @@ export interface BmcLogin {
   readonly pass: Secret;
 }
 
-/** The power state `changing` means that the BMC is just switching the power. */
+/** The power state `changing` means that the BMC switches the host's power on or off at this moment. */
 export type BmcPower = "on" | "off" | "changing";
 
 /**
@@ -23,8 +23,8 @@ export type BmcPower = "on" | "off" | "changing";
 export interface BmcPort {
   power(): Promise<BmcPower>;
   /**
-   * Makes the host boot from the network once, at its next boot. Some BMCs forget the boot device after a minute, so the hub sets it right before it
-   * switches the power on.
+   * Makes the host boot from the network once, at its next boot. Some BMCs forget the boot device after a minute, so the hub sets the boot device
+   * right before it switches the power on.
    */
   bootFromNetworkOnce(): Promise<void>;
   /** Switches the host's power off at once, without asking the operating system. */

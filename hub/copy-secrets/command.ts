@@ -69,7 +69,7 @@ function noDatabase(error: unknown): never {
   );
 }
 
-/** Returns the secret store that the command's arguments name; null if the arguments are not understood. */
+/** Returns the secret store that the command's arguments name; null if `copy-secrets` does not know the arguments. */
 function targetOf(words: readonly string[]): StoreKind | "help" | null {
   try {
     const options = { to: { type: "string" }, help: { type: "boolean" } } as const;
@@ -86,7 +86,7 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 interface Copying {
   readonly db: Db;
-  /** The id of the secret store that belongs to this database. */
+  /** The id of the secret store that belongs to the hub's database. */
   readonly id: string;
   readonly from: SecretsSettings;
   readonly source: SecretStore;
@@ -136,8 +136,8 @@ const NONE: Readonly<Record<Outcome, number>> = {
 };
 
 /**
- * Refuses to copy secrets while a hub runs. A running hub could write a secret to the old store after the copy of this secret, and the new value
- * would be lost.
+ * Refuses to copy secrets while a hub runs. A running hub could write a secret to the old store after the secret was copied, and the new store would
+ * lack the new value.
  */
 async function refuseWhileHubsRun(db: Db): Promise<void> {
   const hubs = await connectedHubs(db);
@@ -147,7 +147,7 @@ async function refuseWhileHubsRun(db: Db): Promise<void> {
     );
 }
 
-/** Refuses to copy from a store that does not belong to this database, or to a store that belongs to another installation. */
+/** Refuses to copy from a secret store that does not belong to the hub's database, or to a secret store that belongs to another installation. */
 async function refuseOthersStores({ id, from, source, to, target }: Copying): Promise<void> {
   for (const store of [source, target]) await store.check();
   if ((await readStoreId(source)) !== id)

@@ -121,7 +121,7 @@ describe.each(Object.entries(VAULTS))("secrets that are copied into and out of %
     expect(await outcomes(wanted, source, target)).toEqual(told);
     expect(await target.read("kv/large")).toEqual(document);
     await source.write("kv/b/c", { token: "2" });
-    // An operator removes the secret by hand, which leaves an empty version of the secret in the target store.
+    // The test removes the secret as an operator would, which leaves an empty version of the secret in the target store.
     await target.remove("kv/large");
     expect(await outcomes(wanted, source, target)).toEqual([
       "kv/a there_already",

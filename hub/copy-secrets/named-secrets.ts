@@ -37,8 +37,8 @@ const ofSites =
   };
 
 /**
- * All kinds of secrets, each with the query that finds its paths. A new kind in SECRET_PATHS does not compile without its line in this list. The
- * secret store's own id is not copied with the other secrets, because this id marks a complete store.
+ * All kinds of secrets, each with the query that finds its paths. A new kind of secret in SECRET_PATHS does not compile without a line in this list.
+ * This list does not contain the secret store's own id, because the id marks a complete store and is copied last.
  */
 const KINDS: Readonly<Record<Exclude<Kind, "storeId">, Find>> = {
   certificateAuthority: always(SECRET_PATHS.certificateAuthority),
@@ -65,7 +65,7 @@ const KINDS: Readonly<Record<Exclude<Kind, "storeId">, Find>> = {
   },
 };
 
-/** All secrets of this database, in a fixed order. */
+/** Returns all secrets that the hub's database names, in a fixed order. */
 export async function namedSecrets(db: Db): Promise<NamedSecret[]> {
   const found: NamedSecret[] = [];
   for (const find of Object.values(KINDS)) {

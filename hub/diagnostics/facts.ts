@@ -7,11 +7,11 @@ export interface Setting {
   readonly name: string;
   /** The setting's value; for a secret setting only the statement that it has a value. Null if the setting has neither a value nor a default. */
   readonly value: string | number | null;
-  /** False if the setting has its default value. */
+  /** False if the setting has its default value, because nobody has set it. */
   readonly given: boolean;
 }
 
-/** The facts that a hub knows without a query; the hub's main collects them. */
+/** The facts that a hub knows without a database query; the hub's `main.ts` collects these facts. */
 export interface HubFacts {
   readonly hubId: string;
   readonly version: string;

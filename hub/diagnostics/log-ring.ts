@@ -41,7 +41,10 @@ export interface KeptLog {
   readonly ring: LogRing;
 }
 
-/** Creates a log whose lines of `level` and above go to `sink`. The ring in memory keeps lines of info and above, even if `level` is higher. */
+/**
+ * Creates a log whose lines of `level` and above go to `sink`. The ring in memory keeps log lines of the level info and above, even if `level` is
+ * higher.
+ */
 export function createKeptLog(level: LogLevel, sink: LogSink): KeptLog {
   const ring = new LogRing();
   const log = createLog(isAtLeast("info", level) ? level : "info", (line, at) => {

@@ -1,11 +1,13 @@
 import { type SQL, sql } from "../db/orm.ts";
 import type { LeftOut } from "./section.ts";
 
-/** SQL for a timestamp in the API's format. Without this expression, a raw statement would return a timestamp in PostgreSQL's own format. */
+/**
+ * SQL for a timestamp in the API's format. Without the expression of `iso`, a raw SQL statement would return a timestamp in PostgreSQL's own format.
+ */
 export const iso = (column: string): SQL =>
   sql.raw(`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`);
 
-/** SQL for the number of rows before a LIMIT, as a column of each row. */
+/** SQL that adds the number of rows before a LIMIT as the column `of` to each row. */
 export const OF = sql.raw(`(count(*) over ())::int as "of"`);
 
 /** Removes the column `of` from the rows, and adds an entry about the rows that the LIMIT cut off. */

@@ -15,7 +15,9 @@ interface About<S extends z.ZodType> {
   readonly name: string;
   /** A description of the section for the API document. */
   readonly about: string;
-  /** The schema of all data of the section. A field that the schema does not describe makes the section fail, so that nothing else leaves the hub. */
+  /**
+   * The schema of all data of the section. A field that the schema does not describe makes the section fail, so that no other data leaves the hub.
+   */
   readonly data: S;
 }
 
@@ -31,7 +33,7 @@ interface DatabaseSection<S extends z.ZodType> extends About<S> {
   read(tx: Tx): Promise<Reading<z.input<S>>>;
 }
 
-/** A section without its type parameters; its types were checked where it was defined. */
+/** A section of the diagnostics without its type parameters, because the compiler has checked the section's types at its definition. */
 export type Section =
   | ({ readonly of: "hub" } & HubSection<z.ZodType>)
   | ({ readonly of: "database" } & DatabaseSection<z.ZodType>);

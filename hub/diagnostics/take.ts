@@ -11,8 +11,8 @@ import { LeftOut, type Reading, type Section } from "./section.ts";
 import { SECTIONS } from "./sections/index.ts";
 
 /**
- * The errors of a section of the diagnostics. `database_away`: the database does not answer, and later sections do not query it. `too_slow`: the
- * database answers, but the section was not ready in time. `section_failed`: the section failed with another error.
+ * The errors of a section of the diagnostics. `database_away`: the database does not answer, so the hub does not query it for the later sections.
+ * `too_slow`: the database answers, but the section was not ready in time. `section_failed`: the section failed with another error.
  */
 const SECTION_ERRORS = ["database_away", "too_slow", "section_failed"] as const;
 const SectionError = z.strictObject({ code: z.enum(SECTION_ERRORS), detail: z.string() });
@@ -131,14 +131,14 @@ function errorOf(error: unknown): SectionError {
   return { code: isDatabaseAway(error) ? "database_away" : "section_failed", detail };
 }
 
-/** If the name of a field matches this pattern, its value is a secret, whatever the value looks like. */
+/** If the name of a field in the diagnostics matches this pattern, the field's value is a secret, whatever the value looks like. */
 const SECRET_NAME =
   /(^|[_-])(secret|secret_id|password|passwd|pass|token|authorization|(consumer|access|api|private)_key)$/i;
 
 /**
- * Removes every value from the diagnostics that looks like a credential or has the name of one. The hub has removed credentials from texts of MAAS
- * and hosts when they arrived, but a library's logged error may still contain a credential. The diagnostics must contain no credentials, because
- * operators give the diagnostics to other people.
+ * Removes every value from the diagnostics that looks like a credential, or whose field has the name of a credential. The hub has removed credentials
+ * from texts of MAAS and hosts when they arrived, but a library's logged error may still contain a credential. The diagnostics must contain no
+ * credentials, because operators give the diagnostics to other people.
  */
 function presentable<T>(value: T, name = ""): T {
   if (typeof value === "string")

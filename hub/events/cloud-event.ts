@@ -3,7 +3,10 @@ import { Json } from "../../shared/json.ts";
 import { writeCursor } from "../db/cursor.ts";
 import type { DomainEventRow } from "../db/schema/index.ts";
 
-/** A domain event as a CloudEvent 1.0 (decision P5). The extension attribute `cursor` of an event lets a client continue after this event later. */
+/**
+ * A domain event as a CloudEvent 1.0 (decision P5). The extension attribute `cursor` of an event lets a client that connects later continue after
+ * this event.
+ */
 export const CloudEvent = z.strictObject({
   specversion: z.literal("1.0"),
   id: z.string(),

@@ -17,7 +17,7 @@ export type Verdict =
   /** The hub repeats the delivery of the event `inSeconds` seconds from now. */
   | { readonly kind: "retry"; readonly inSeconds: number }
   | { readonly kind: "dead" }
-  /** The receiver answered 410: it wants no further events (Standard Webhooks). */
+  /** The webhook's receiver answered 410, which means that it wants no further events (Standard Webhooks). */
   | { readonly kind: "gone" };
 
 /** The seconds that a `Retry-After` requests, as a number or as an HTTP date. Null if the header `Retry-After` is missing or cannot be parsed. */
@@ -29,8 +29,8 @@ export function retryAfterSeconds(header: string | undefined, now: Date): number
 }
 
 /**
- * Decides what follows from an attempt to deliver an event. `attempt` is the number of this attempt, beginning with 1. `random` is a random number in
- * [0, 1) that varies the delay.
+ * Decides whether an event is delivered, and when the hub repeats a failed delivery. `attempt` is the number of the attempt, beginning with 1.
+ * `random` is a random number in [0, 1) that varies the delay.
  */
 export function judgeAttempt(attempted: Attempted, attempt: number, random: number): Verdict {
   if (attempted.answered && attempted.status >= 200 && attempted.status < 300) return { kind: "delivered" };

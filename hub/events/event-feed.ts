@@ -34,7 +34,7 @@ export class EventFeed {
     return [...this.#listeners.values()].filter((one) => one === holder).length;
   }
 
-  /** Adds a listener, and returns a signal that is raised when there are new events. The returned function `leave` removes the listener. */
+  /** Adds a listener, and returns a signal that the feed raises when there are new events. The returned function `leave` removes the listener. */
   listen(holder: string): { wake: WakeSignal; leave(): void } {
     const wake = new WakeSignal();
     this.#listeners.set(wake, holder);

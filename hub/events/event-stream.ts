@@ -11,7 +11,7 @@ const AT_ONCE = 200;
 export interface StreamRequest {
   /** The position of the last event that the stream's client already has. */
   readonly after: bigint;
-  /** The event types, or patterns of types, that the client wants. An empty list means events of all types. */
+  /** The event types, or patterns of types, that the client wants. An empty list of event types means that the client wants events of all types. */
   readonly types: readonly string[];
   readonly subject: string | undefined;
   /** The name of the token of the stream's client. */
@@ -55,7 +55,8 @@ export function eventStream(
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        // The stream's end does not wait for the client to take more data, because a client that stopped reading would keep the stream open for ever.
+        // The end of an event stream does not wait until the client takes more data, because a client that stopped reading would keep the stream open
+        // for ever.
         const end = (): void => {
           if (!open) return;
           close();
@@ -81,8 +82,8 @@ export function eventStream(
 }
 
 /**
- * Returns a function that waits for the next text of the stream. If there was no event during the heartbeat interval, the stream's next text is a
- * comment.
+ * Returns a function that waits for the next text of the event stream. If there was no event during the heartbeat interval, the next text of the
+ * event stream is a comment.
  */
 function messages(
   db: Db,
@@ -90,7 +91,10 @@ function messages(
   { wake, ends, heartbeatMs }: { wake: WakeSignal; ends: AbortSignal; heartbeatMs: number },
 ): () => Promise<string> {
   let after = request.after;
-  /** `read` is the last event that was read from the database, sent or not. `told` is the last event whose cursor the client has. */
+  /**
+   * `read` is the last event that the hub has read from the database, whether the stream has sent it or not. `told` is the last event whose cursor
+   * the client has.
+   */
   let read: DomainEventRow | undefined;
   let told: DomainEventRow | undefined;
   const heartbeat = (): string => {

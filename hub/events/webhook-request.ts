@@ -15,7 +15,7 @@ export class WebhookClient {
   readonly #https: HttpsAgent;
   readonly #resolve: typeof lookup;
 
-  /** `resolve` resolves the host names of receivers; by default it is the system's resolver. */
+  /** The argument `resolve` resolves the host names of webhook receivers; by default it is the system's resolver. */
   constructor(resolve: typeof lookup = lookup) {
     this.#resolve = resolve;
     this.#http = new HttpAgent({ keepAlive: true });

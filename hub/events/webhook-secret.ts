@@ -3,7 +3,8 @@ import { Secret } from "../../shared/secret.ts";
 import { type SecretData, SecretError, type SecretStore } from "../secrets/port.ts";
 
 /**
- * The present and the previous secret of a webhook, as the secret store holds them. `previous_until` is the end of the previous secret, in ISO 8601.
+ * The present and the previous secret of a webhook, as the secret store holds them. `previous_until` is the time at which the previous secret ends,
+ * in ISO 8601.
  */
 const Kept = z.object({ secret: z.string(), previous: z.string().optional(), previous_until: z.string().optional() });
 
@@ -17,8 +18,8 @@ export function signingKeys(data: SecretData, now: Date): Secret[] {
 
 /**
  * Returns the stored value after a rotation to a new webhook secret. If an operator sends the present secret as the new secret, it does not become
- * its own predecessor, so a repeated request changes nothing. A repeated rotation with a shorter overlap takes effect at once: the previous secret
- * ends at the earlier of the two end times.
+ * its own predecessor, so a repeated request changes nothing. A repeated rotation with a shorter overlap of the two secrets takes effect at once: the
+ * previous secret ends at the earlier of the two end times.
  */
 export function rotated(data: SecretData, secret: Secret, overlapSeconds: number, now: Date): SecretData {
   const kept = Kept.parse(data);
@@ -29,7 +30,7 @@ export function rotated(data: SecretData, secret: Secret, overlapSeconds: number
   return { secret: kept.secret, previous: kept.previous, previous_until: until };
 }
 
-/** The limit of attempts to store a rotated secret; more simultaneous rotations are not expected. */
+/** The limit of attempts to store a rotated secret; there should never be more simultaneous rotations of one webhook's secret. */
 const TRIES = 5;
 
 /**

@@ -3,12 +3,12 @@ import { plainAddress } from "../outbound/addresses.ts";
 import { ADDRESS_RATES, type AddressKind, ask, type Bucket, isFull, type Rate } from "./budgets.ts";
 
 /**
- * If the hub keeps budgets for more addresses than this number, it forgets the least recently used addresses. A budget for each address cannot limit
- * a client with so many addresses anyway.
+ * The number of addresses for which the hub keeps budgets. If there are more addresses, the hub forgets the least recently used addresses. A budget
+ * for each address could not limit a client that uses still more addresses anyway.
  */
 const MOST_ADDRESSES = 20_000;
 
-/** The budgets of the addresses that this hub hears from. */
+/** The budgets of all addresses from which clients send requests to this hub. */
 export class AddressBudgets {
   readonly #rates: Readonly<Record<AddressKind, Rate>>;
   readonly #buckets = new Map<string, Bucket>();
@@ -44,7 +44,7 @@ export class AddressBudgets {
   }
 }
 
-/** The key under which the budgets of an address are kept. An IPv6 client owns a whole /64, so the /64 is its key. */
+/** The key under which the budgets of an address are kept. An IPv6 client owns a whole /64, so the client's key is the /64. */
 export function addressKey(address: string): string {
   const [plain = ""] = plainAddress(address).split("%");
   if (!isIPv6(plain)) return plain;

@@ -71,7 +71,7 @@ export interface AgentListener {
  */
 const MAX_CONNECTIONS = 20_000;
 const HANDSHAKE_WITHIN_MS = 10_000;
-/** The time limit for the download of the agent package: the same time that the script of a host's first boot allows. */
+/** The time limit for the download of the agent package, which is the time that a host's first boot waits for the package. */
 const PACKAGE_WITHIN_MS = 900_000;
 /**
  * The time that a stopping hub waits for its connections to end. After this time the hub waits as long once more until the ends of all sessions are
@@ -89,7 +89,7 @@ const CERTIFICATE_CHECK_MS = 1_000;
 
 /**
  * Serves agents over TLS with the hub's own CA. The listener itself checks the clients' certificates, because TLS would refuse two kinds of
- * legitimate clients. A client that enrolls has no certificate, and a client that renews may have an expired one.
+ * legitimate clients. A client that enrolls has no certificate, and a client that renews its certificate may have an expired certificate.
  */
 export async function startAgentListener(options: AgentListenerOptions): Promise<AgentListener> {
   const { log } = options;
@@ -157,7 +157,7 @@ export async function startAgentListener(options: AgentListenerOptions): Promise
   };
 }
 
-/** Sends a close message to every agent, including agents whose hello is under way, and cuts off agents that do not answer. */
+/** Sends a close message to every agent, including agents whose session is just being opened, and cuts off agents that do not answer. */
 async function closeAll(server: Server, sockets: WebSocketServer, sessions: Sessions): Promise<void> {
   const { code } = CLOSE_CODES.hub_stopping;
   let open = true;
@@ -176,10 +176,10 @@ async function closeAll(server: Server, sockets: WebSocketServer, sessions: Sess
   await closed;
 }
 
-/** Waits until the ends of all sessions are written. The close event of each session writes that session's end. */
+/** Waits until the ends of all sessions are written to the database. The handler of a session's close event writes the session's end. */
 async function drained(gateway: Gateway): Promise<void> {
   const deadline = performance.now() + CLOSE_WITHIN_MS;
-  // The close event of a session comes one turn of the event loop after its socket has closed.
+  // A session's close event happens one turn of the event loop after the session's socket has closed.
   do await sleep(20);
   while (gateway.ending > 0 && performance.now() < deadline);
 }
@@ -230,8 +230,8 @@ async function identifyUpgrade(
 }
 
 /**
- * Lets the handshake queue start TLS for a connection when it is the connection's turn. Without the queue, the server would start TLS for each
- * connection at once.
+ * Lets the handshake queue start TLS for a connection when it is the connection's turn. Without the handshake queue, the server would start TLS for
+ * each connection at once.
  */
 function paced(server: Server, attempts: ConnectionAttempts): HandshakeQueue {
   const [begin] = server.listeners("connection");
@@ -332,14 +332,14 @@ function every(ms: number, log: Log, step: () => Promise<void>): () => Promise<v
   };
 }
 
-/** Refuses an upgrade with a problem document, as for any other request. */
+/** Refuses a WebSocket upgrade with a problem document, like any other request. */
 function refuse(socket: Duplex, error: ApiError): void {
   const problem = problemBody(error);
   const later = error.retryAfterSeconds === undefined ? "" : `retry-after: ${error.retryAfterSeconds}\r\n`;
   const text = JSON.stringify(problem);
   socket.end(
     `HTTP/1.1 ${problem.status} ${problem.title}\r\ncontent-type: ${PROBLEM_TYPE}\r\n${later}content-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
-    // After a refused upgrade, the hub closes the connection even if the client does not close its half.
+    // After a refused WebSocket upgrade, the hub closes the connection even if the client does not close its half.
     () => socket.destroy(),
   );
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Log } from "../../shared/log.ts";
 
-/** One agent package in the hub's folder. */
+/** One agent package in the hub's folder of agent packages. */
 export interface AgentPackage {
   readonly file: string;
   readonly version: string;
@@ -101,8 +101,8 @@ const AR_HEADER_BYTES = 60;
 const MOST_MEMBERS = 16;
 
 /**
- * A Debian package is an ar archive that ends where its last member, `data.tar`, ends (deb(5)). A package file that is still being copied is shorter
- * than its headers say.
+ * A Debian package is an ar archive that ends where its last member, `data.tar`, ends (deb(5)). A Debian package that is still being copied is
+ * shorter than the headers of its members say.
  */
 async function isWholePackage(path: string): Promise<boolean> {
   const file = await open(path);
@@ -134,8 +134,8 @@ async function sumOf(file: string): Promise<string> {
 }
 
 /**
- * Compares two versions of a Debian package; the result is negative if `a` is older. Numbers within a version compare as numbers, and a part with `~`
- * is older than the same part without it (Debian policy 5.6.12).
+ * Compares two versions of a Debian package; the result is negative if `a` is older. Numbers within a version compare as numbers, and a version with
+ * the suffix `~...` is older than the version without the suffix (Debian policy 5.6.12).
  */
 export function compareVersions(a: string, b: string): number {
   const parts = (version: string): string[] => version.match(/[0-9]+|~|[^0-9~]+/g) ?? [];

@@ -22,8 +22,8 @@ export interface AuthenticatedNode {
   readonly serial: string;
   readonly address: string | null;
   /**
-   * True only for a renewal with a replaced certificate. The hub refuses a renewal with a replaced certificate, but still checks whether the
-   * renewal's request proves that a second host uses the node's identity.
+   * `replaced` is true only for a renewal request with a replaced certificate. The hub refuses a renewal with a replaced certificate, but still
+   * checks whether the renewal's request proves that a second host uses the node's identity.
    */
   readonly replaced: boolean;
 }
@@ -36,7 +36,7 @@ export interface IdentityDependencies {
 }
 
 /**
- * Only the holder of a certificate of the node, however old, gets the refusal `node_deleted`. An agent that waits for the hub's answer to its
+ * Only the holder of a certificate of the node, which may be old, gets the refusal `node_deleted`. An agent that waits for the hub's answer to its
  * uninstall relies on `node_deleted` and on no other error code.
  */
 export const nodeDeleted = (): ApiError =>
@@ -44,8 +44,9 @@ export const nodeDeleted = (): ApiError =>
 
 /**
  * Identifies the client of a request by its certificate. TLS has already proven that the client holds the key of its certificate. `authenticate`
- * checks that the hub's CA issued the certificate, and that the certificate names this node and its present generation. `authenticate` also checks
- * that the certificate is neither expired nor revoked nor replaced. The first use of a certificate replaces the node's earlier certificates.
+ * checks that the hub's CA issued the certificate, and that the certificate names the node of the request and its present generation. `authenticate`
+ * also checks that the certificate is neither expired nor revoked nor replaced. The first use of a certificate replaces the node's earlier
+ * certificates.
  */
 export async function authenticate(
   deps: IdentityDependencies,
@@ -106,8 +107,8 @@ async function refusalOfRevoked({ db }: IdentityDependencies, { nodeId, generati
 }
 
 /**
- * Judges a replaced certificate. If a replaced certificate proves that two hosts use one node's identity, the hub refuses both hosts from now on
- * (decision I1). Returns the error with which the hub refuses the request of the certificate's holder.
+ * Judges a request with a replaced certificate. If a replaced certificate proves that two hosts use one node's identity, the hub refuses both hosts
+ * from now on (decision I1). Returns the error with which the hub refuses the request of the certificate's holder.
  */
 export async function judgeReplaced(
   deps: IdentityDependencies,

@@ -5,7 +5,7 @@ import type { Db } from "../db/tx.ts";
 import { tokenHash } from "../node/enrollment-tokens.ts";
 import { unknownToken } from "./enroll.ts";
 
-/** The bearer token of the Authorization header; null if there is none. */
+/** The bearer token of a request's Authorization header; null for a request without a bearer token. */
 export const bearerToken = (authorization: string | undefined): string | null =>
   /^Bearer ([!-~]{1,200})$/.exec(authorization ?? "")?.[1] ?? null;
 

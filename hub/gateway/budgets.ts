@@ -8,8 +8,8 @@ import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 
 /**
  * The largest body that each route of the agent listener accepts, in bytes. A real enrollment request has 1.3 KB, or 6.4 KB with 256 NICs. An
- * enrollment request with every field at its limit has 14.5 KB. A hello with a full journal has 93 KB. Routes of the agent listener that `BODY_BYTES`
- * does not list accept no body.
+ * enrollment request with every field at its limit has 14.5 KB. An agent's hello message with a full journal of tasks has 93 KB. Routes of the agent
+ * listener that `BODY_BYTES` does not list accept no body.
  */
 export const BODY_BYTES = {
   enroll: 16 * 1024,
@@ -123,7 +123,10 @@ export const LIMITS = {
 } as const;
 
 export interface Bucket {
-  /** The tokens in the bucket. A negative number of tokens means that the sender took more tokens than the bucket had, so the sender must wait. */
+  /**
+   * The number of tokens in the bucket. A negative number of tokens means that the sender took more tokens than the bucket had, so the sender must
+   * wait.
+   */
   readonly tokens: number;
   /** The time when `tokens` was computed, in milliseconds of a monotonic clock. */
   readonly at: number;

@@ -15,7 +15,10 @@ const AUTHORITY_LIFE_MS = 3650 * 24 * HOUR;
  * the hub's certificates and enroll, so that its agent can report the wrong clock.
  */
 const HUB_BACKDATE_MS = 24 * HOUR;
-/** A host's certificate is valid from a few minutes before its issue. Only hubs check a host's certificate, so a small backdate is enough. */
+/**
+ * A host's certificate is valid from a few minutes before its issue. Only hubs check a host's certificate, so it is enough to backdate the
+ * certificate by a few minutes.
+ */
 const NODE_LIFE = { life: 24 * HOUR, backdate: 5 * 60_000 };
 const SERVER_LIFE = { life: 30 * 24 * HOUR, backdate: HUB_BACKDATE_MS };
 
@@ -61,7 +64,8 @@ export function authorityOf(caPem: string): (certificate: X509Certificate) => bo
 export type MissingKey = "make" | "refuse";
 
 /**
- * Opens the CA of a generation from the secret store. If the CA does not exist yet and may be created, the first hub that opens the CA creates it.
+ * Opens the hub's CA of a key generation from the secret store. If the CA does not exist yet and may be created, the first hub that opens the CA
+ * creates it.
  */
 export async function openCertificateAuthority(
   secrets: SecretStore,

@@ -22,7 +22,7 @@ const SOURCE = "cloud-init";
 
 /**
  * The routes to which cloud-init's `phone_home` and `reporting` post. Neither `phone_home` nor `reporting` can send a header, so the report token is
- * in the path. A report token is valid for its node in the generation for which it was issued.
+ * in the path. A report token is valid only for its node, in the generation for which the hub issued the token.
  */
 export function cloudInitRoutes(deps: CloudInitDependencies): Hono {
   const app = new Hono();

@@ -36,7 +36,7 @@ export class ConnectionAttempts {
     if (address !== null) this.note({ address, kind: "handshake_failed", detail: "ECONNRESET" });
   }
 
-  /** Writes the noted connection attempts to the database. If the write fails, the connection attempts stay noted in memory. */
+  /** Writes the noted connection attempts to the database. If this write fails, the connection attempts stay noted in memory. */
   async flush(db: Db): Promise<void> {
     const noted = [...this.#noted.values()];
     this.#noted = new Map();
@@ -49,8 +49,8 @@ export class ConnectionAttempts {
   }
 
   /**
-   * Notes an answered request, which proves that its client trusts the hub. The hub does not note requests of agents with a certificate, because it
-   * records the sessions of these agents anyway.
+   * Notes a request that the hub has answered, because the request proves that its client trusts the hub. The hub does not note requests of agents
+   * with a certificate, because it records the sessions of these agents anyway.
    */
   watchRequest(request: IncomingMessage, response: ServerResponse): void {
     const socket = request.socket as TLSSocket;

@@ -23,8 +23,8 @@ import type { Session, Sessions } from "./session.ts";
 import type { TaskSigner } from "./task-signer.ts";
 
 /**
- * Adds secret inputs, for example a token, to a task when the hub offers it, because the task's row must not hold them. A resolver of secret inputs
- * throws if its secret is not available now.
+ * Adds secret inputs, for example a token, to a task when the hub offers the task, because the task's row must not hold secrets. A resolver of secret
+ * inputs throws if its secret is not available now.
  */
 export type InputResolvers = { readonly [T in TaskType]?: (input: TaskInput<T>, task: Task) => Promise<TaskInput<T>> };
 
@@ -57,8 +57,8 @@ export class Dispatcher {
   }
 
   /**
-   * Offers the queued tasks of the given nodes to their agents. The hub calls `offer` on NOTIFY, on a welcome, after a result, and every second for
-   * all nodes.
+   * Offers the queued tasks of the given nodes to their agents. The hub calls `offer` after PostgreSQL's NOTIFY, after an agent's welcome, after a
+   * task's result, and every second for all nodes.
    */
   async offer(nodeIds: readonly NodeId[]): Promise<void> {
     const connected = nodeIds.filter((nodeId) => this.#deps.sessions.get(nodeId)?.settled === true);
@@ -69,8 +69,8 @@ export class Dispatcher {
   }
 
   /**
-   * Compares the node's tasks with the journal in which its agent notes received tasks. `welcomed` corrects the states of the tasks, and offers
-   * queued tasks afterwards.
+   * Compares the node's tasks with the journal in which its agent notes received tasks. `welcomed` corrects the states of the node's tasks, and then
+   * offers the queued tasks.
    */
   async welcomed(session: Session, journal: readonly JournalledDelivery[]): Promise<void> {
     const { nodeId } = session;
@@ -173,7 +173,7 @@ export class Dispatcher {
 
   /**
    * Ends the delivery of a task to an agent. Each delivery of a task has a new epoch, which is a number. A reply with an old epoch changes nothing,
-   * because its delivery is over.
+   * because the delivery with this epoch is over.
    */
   async #end(task: Task, epoch: number, ending: TaskEnding): Promise<Task | null> {
     const ended = await this.#deps.inTx(async (tx) => {

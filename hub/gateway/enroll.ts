@@ -43,9 +43,10 @@ export const unknownToken = (): ApiError =>
   );
 
 /**
- * Exchanges a one-time token for a client certificate. The exchange of a token is atomic, so only one of two simultaneous clients succeeds. A host
- * with the same key may send the same token a second time, because the hub's first answer may have been lost. A host with a different key may not use
- * a used token. A refused enrollment changes nothing in the database. An enrollment does not make the node active; only its onboarding does.
+ * Exchanges a one-time enrollment token for a client certificate. The exchange is atomic, so only one of two simultaneous clients with a token
+ * succeeds. A host with the same key may send the same token a second time, because the hub's first answer may have been lost. A host with a
+ * different key cannot use a token that was used before. A refused enrollment changes nothing in the database. An enrollment does not make the node
+ * active; only the node's onboarding makes it active.
  */
 export async function enroll(deps: EnrollDependencies, request: EnrollRequest): Promise<EnrollResponse> {
   refuseOldProtocol(request.protocol_version);
@@ -86,7 +87,7 @@ async function usableToken(
   request: EnrollRequest,
   checked: CheckedRequest,
 ): Promise<{ token: EnrollmentToken; node: Node }> {
-  // Lock the node first, like the workflow that replaces tokens: two different lock orders can deadlock.
+  // The hub locks the node before the token, like the workflow that replaces tokens, because two different lock orders can deadlock.
   const node = await lockNode(tx, request.node_id);
   const found = await lockToken(tx, tokenHash(request.token));
   if (found === null || found.token.revokedAt !== null) throw unknownToken();
@@ -140,8 +141,8 @@ function refuseOtherHost(token: EnrollmentToken, request: EnrollRequest): void {
 /**
  * Issues a new certificate in the same generation, for a caller whose certificate was just accepted (see `authenticate`). `renew` checks the caller's
  * certificate a second time while the node's row is locked. A revocation takes the same lock as a renewal, so no renewed certificate survives a
- * revocation. A renewed certificate replaces the node's present certificate when the renewed one is first used. Until then a repeated renewal with
- * the same key gets the same certificate, because the hub's answer may have been lost (decision I1).
+ * revocation. A renewed certificate replaces the node's present certificate when the renewed one is first used. Before the first use of a renewed
+ * certificate, a repeated renewal with the same key gets the same certificate, because the hub's answer may have been lost (decision I1).
  */
 export async function renew(
   deps: EnrollDependencies,

@@ -27,7 +27,7 @@ import type { AuthenticatedNode } from "./authenticate.ts";
 import type { Dispatcher } from "./dispatch.ts";
 import type { Channel, Session, Sessions } from "./session.ts";
 
-/** Close codes after which a healthy agent opens the next session at once. */
+/** The WebSocket close codes after which a healthy agent opens its next session at once. */
 const COMES_BACK: ReadonlySet<number> = new Set([
   AGENT_COMES_BACK,
   CLOSE_CODES.certificate_expired.code,
@@ -46,7 +46,7 @@ export interface GatewayDependencies {
   readonly log: Log;
 }
 
-/** Processes the events of an agent's channel, whether it is a WebSocket or the long-poll fallback. */
+/** Processes the events of an agent's channel, which is a WebSocket or the long-poll fallback. */
 export class Gateway {
   readonly #deps: GatewayDependencies;
   #ending = 0;
@@ -55,8 +55,9 @@ export class Gateway {
   }
 
   /**
-   * Opens a session for an agent's hello. The epoch of a session is a number, which is one higher than the epoch of the node's last session. Only the
-   * newest session of a node is valid. An offline node becomes active again, because the hello proves that its host is alive.
+   * Opens a session for an agent that has sent its hello message. The epoch of a session is a number, which is one higher than the epoch of the
+   * node's last session. Only the newest session of a node is valid. An offline node returns to `active`, because the hello message of its agent
+   * proves that the host is alive.
    */
   async open(
     hello: Hello,
@@ -115,7 +116,7 @@ export class Gateway {
     return { session, welcome };
   }
 
-  /** True if the node had the boot id of this hello earlier in its present generation, and a different boot id afterwards (decision I1). */
+  /** True if the node had the boot id of this hello message earlier in its generation, and a different boot id after that (decision I1). */
   async #noticeBoot(tx: Tx, hello: Hello): Promise<boolean> {
     const { node_id: nodeId, generation, boot_id: bootId } = hello;
     if (await knowsBoot(tx, nodeId, generation, bootId)) return true;
@@ -130,7 +131,7 @@ export class Gateway {
   }
 
   /**
-   * The hub calls `welcomed` after it has sent the welcome message to an agent. The hub may offer tasks to an agent only after this welcome message.
+   * The hub calls `welcomed` after it has sent the welcome message to an agent. The hub may offer tasks to an agent only after the welcome message.
    */
   async welcomed(session: Session, hello: Hello): Promise<void> {
     this.tellTrust([session]);
@@ -147,7 +148,7 @@ export class Gateway {
     }
   }
 
-  /** The hub drops frames of an ended session. The host repeats unacknowledged frames on its newest session. */
+  /** The hub drops frames of an ended session. The agent repeats the frames that the hub has not acknowledged on its newest session. */
   async take(session: Session, frame: AgentFrame): Promise<void> {
     const { sessions, inTx, db } = this.#deps;
     if (!sessions.isCurrent(session)) return;
@@ -215,8 +216,8 @@ export class Gateway {
   }
 
   /**
-   * An agent may have sent its hello before its host went down. A frame after the hub's welcome proves that the host now runs with the hello's boot
-   * id.
+   * An agent may have sent its hello message before its host went down. A frame after the hub's welcome message proves that the host now runs with
+   * the boot id of the hello message.
    */
   async #judgeReturn(session: Session): Promise<void> {
     session.bootReturned = false;
@@ -249,7 +250,10 @@ export class Gateway {
     tell?.();
   }
 
-  /** Makes the identity of a node invalid, because two hosts use it. Returns a function that logs the warning after the transaction has committed. */
+  /**
+   * Makes the identity of a node invalid, because two hosts use it. Returns a function that logs a warning about the two hosts after the transaction
+   * has committed.
+   */
   async #block(tx: Tx, { nodeId, generation }: Session, found: CloneFound): Promise<(() => void) | null> {
     if (!(await blockIdentity(tx, nodeId, generation, found))) return null;
     return () => this.#deps.log.warn("two hosts use one identity", { node_id: nodeId, evidence: found.evidence });
@@ -263,7 +267,7 @@ export class Gateway {
   async closeVoid(sessions: readonly Session[]): Promise<void> {
     for (const { nodeId, why } of await findVoidSessions(this.#deps.db, sessions)) {
       const session = this.#deps.sessions.get(nodeId);
-      // Sessions that were opened after the query are skipped, because each session is checked when it is opened.
+      // `closeVoid` skips sessions that were opened after its query, because the hub checks each session when it opens the session.
       if (session === undefined || !sessions.includes(session)) continue;
       this.#deps.log.info("agent session closed", { node_id: nodeId, reason: why });
       session.channel.close(why);

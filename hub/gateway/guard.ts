@@ -11,8 +11,8 @@ import { NodeBudgets, type NodeLimits } from "./node-budgets.ts";
 import { UnprovenConnections, type UnprovenLimits } from "./unproven-connections.ts";
 
 /**
- * Refusals that no healthy agent causes: a request for another node, or for a node that does not exist. All other refused requests of a host are
- * limited by the host's own budgets.
+ * The error codes of refusals that no healthy agent causes: a request for another node, or for a node that does not exist. The host's own budgets
+ * limit all other refused requests of a host.
  */
 const NOT_OF_A_HOST: ReadonlySet<ApiError["code"]> = new Set(["certificate_rejected", "not_found"]);
 
@@ -55,7 +55,7 @@ export class Guard {
     return waitMs === 0 ? error : tooMany(`Too many requests from ${address} were refused`, waitMs);
   }
 
-  /** Throws if the address has sent too many requests that need neither a token nor a certificate. */
+  /** Throws if the client's address has sent too many requests that need neither a token nor a certificate. */
   opens(socket: Peer): void {
     const address = plainAddress(socket.remoteAddress);
     const waitMs = address === null ? 0 : this.#addresses.ask(address, "open");

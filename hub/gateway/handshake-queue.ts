@@ -19,7 +19,7 @@ const HANDSHAKE_RECORD = 22;
 /** The largest length of a TLS record (RFC 8446, 5.1); TLS itself refuses a record that claims a larger length. */
 const MOST_RECORD_BYTES = 16_384;
 
-/** True if TLS can start: the client's first record is complete, or the data is not a TLS record. */
+/** True if TLS can start, because the client's first TLS record is complete, or because the client's data is not a TLS record. */
 export function isWhole(first: Buffer): boolean {
   if (first.length > 0 && first[0] !== HANDSHAKE_RECORD) return true;
   if (first.length < HEADER_BYTES) return false;
@@ -42,11 +42,11 @@ export class HandshakeQueue {
   readonly #cutShort: (remoteAddress: string | undefined) => void;
   readonly #withinMs: number;
   readonly #limits: HandshakeLimits;
-  /** Connections that wait for their first TLS record, or for their turn. */
+  /** Connections that wait for their first TLS record, or for their turn to start TLS. */
   readonly #open = new Set<Socket>();
   /** For each address, the connections whose first TLS record has arrived, in the order of arrival. */
   readonly #waiting = new Map<string, Set<Turn>>();
-  /** The number of handshakes that were started since the last tick of the timer, by address. */
+  /** The number of TLS handshakes that have started since the last tick of the timer, by address. */
   #begun = new Map<string, number>();
   #begunInAll = 0;
   #timer: NodeJS.Timeout | null = null;
@@ -111,8 +111,8 @@ export class HandshakeQueue {
   }
 
   /**
-   * Starts one connection of each address after the other, up to the limits between two ticks of the timer. Connections above the limits wait for the
-   * next tick.
+   * Starts TLS for one connection of each address after the other, up to the limits between two ticks of the timer. Connections above the limits wait
+   * for the timer's next tick.
    */
   #work(): void {
     for (let some = true; some && this.#begunInAll < this.#limits.inAll; ) {

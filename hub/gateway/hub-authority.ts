@@ -18,8 +18,8 @@ import { openTaskSigner, type TaskSigner } from "./task-signer.ts";
  */
 const SETTLE_MS = 30_000;
 /**
- * A hub that could not read the chain of statements about its keys for this long signs no task. A task without a signature waits, while a task with
- * an outdated signature would fail for good.
+ * The time after which a hub signs no task any more if it could not read the chain of statements about its keys. A task without a signature waits,
+ * while a task with an outdated signature would fail for good.
  */
 const STALE_MS = 15_000;
 
@@ -37,13 +37,13 @@ interface InForce {
   readonly chain: readonly KeptStatement[];
   readonly ca: CertificateAuthority;
   readonly signer: TaskSigner;
-  /** The CAs of every generation, including past ones, because a host that was off has a certificate of an older CA. */
+  /** The CAs of every key generation, including past generations, because a host that was off has a certificate of an older CA. */
   readonly issuers: readonly ((certificate: X509Certificate) => boolean)[];
 }
 
 /**
- * The CA and the task-signing key that are valid now. After a rotation, the objects `ca` and `signer` use the new keys without being replaced.
- * `refresh` checks whether any hub has performed a rotation of the hub's keys.
+ * The CA and the task-signing key that are valid now. After a rotation of the hub's keys, the objects `ca` and `signer` stay in use and use the new
+ * keys. `refresh` checks whether any hub has performed a rotation of the hub's keys.
  */
 export class HubAuthority {
   readonly #db: Db;
@@ -93,7 +93,7 @@ export class HubAuthority {
     return this.#now.trust;
   }
 
-  /** The statements about the hub's keys that agents may know. A statement that became valid less than `SETTLE_MS` ago is left out. */
+  /** The statements about the hub's keys that agents may know. The list leaves out a statement that became valid less than `SETTLE_MS` ago. */
   get chain(): readonly TrustStatement[] {
     const since = performance.now() - this.#answeredAt;
     const hidden = this.#now.chain.findIndex(
@@ -173,8 +173,8 @@ export class HubAuthority {
   }
 
   /**
-   * The announced keys, which are about to become valid. The announced keys must be in the secret store; otherwise no hub could sign after the
-   * rotation.
+   * Returns the hub's announced keys, which are about to become valid. The announced keys must be in the secret store, because otherwise no hub could
+   * sign after the rotation.
    */
   async haveNext(): Promise<NextKeys> {
     const next = await this.lookAtNext();
@@ -183,8 +183,8 @@ export class HubAuthority {
   }
 
   /**
-   * Adds a signed statement about the hub's next keys to the chain of key statements, in the caller's transaction. The new statement names only the
-   * keys that the caller has read before. If the hub's keys have changed since the caller read them, `state` refuses the statement.
+   * Adds a signed statement about the hub's next keys to the chain of key statements, in the transaction `tx`. The new statement names only the keys
+   * that the caller has read before. If the hub's keys have changed since the caller read them, `state` refuses the statement.
    */
   async state(tx: Tx, kind: TrustKind, { sequence, keys }: NextKeys): Promise<TrustStatement> {
     const kept = await lockStatements(tx);
@@ -217,7 +217,7 @@ export interface AuthorityOptions {
   readonly secrets: SecretStore;
   readonly settleMs?: number;
 }
-/** The keys that the next key statement will name, and the number of key statements when these keys were read. */
+/** The keys that the next key statement will name, and the number of key statements at the time when the hub read these keys. */
 export interface NextKeys {
   readonly sequence: number;
   /** The next keys of the hub; null if no keys are announced. */
@@ -243,8 +243,8 @@ async function load(secrets: SecretStore, first: Pair, chain: readonly KeptState
 }
 
 /**
- * Opens the keys that a key statement names. Throws if the keys in the secret store are missing or different, for example after the store was
- * restored to an earlier state. Hosts would refuse keys that were not announced to them.
+ * Opens the keys that a key statement names. Throws if the keys that the statement names are missing in the secret store or differ, for example after
+ * somebody restored the store to an earlier state. Hosts would refuse keys that the hub has not announced to them.
  */
 async function openNamed(secrets: SecretStore, { generation, ca_pem, order_key }: Keys): Promise<Pair> {
   const ca = await openCertificateAuthority(secrets, generation, "refuse");

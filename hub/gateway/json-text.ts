@@ -4,9 +4,9 @@ import type { z } from "zod";
 const SUSPICIOUS = /\\u(0000|d[89a-f])/i;
 
 /**
- * Parses JSON from a host by its schema. `parseJson` repairs text that PostgreSQL would refuse. If PostgreSQL refused an agent's text, the agent
- * would resend its message for ever. `parseJson` repairs only text that the schema accepted, because the schema limits the size of a text. A repair
- * does not change the length of a text. Throws SyntaxError for text that is not JSON.
+ * Parses JSON from a host by the given schema. `parseJson` repairs text that PostgreSQL would refuse. If PostgreSQL refused an agent's text, the
+ * agent would resend its message for ever. `parseJson` repairs only text that the schema accepted, because the schema limits the size of a text. The
+ * repair of a text does not change its length. `parseJson` throws SyntaxError for text that is not JSON.
  */
 export function parseJson<T>(schema: z.ZodType<T>, text: string): z.ZodSafeParseResult<T> {
   const parsed = schema.safeParse(JSON.parse(text));

@@ -12,7 +12,10 @@ interface Account {
   readonly buckets: Map<NodeKind, Bucket>;
   /** The time since which the node has been over a budget without a pause; null while the node keeps to all budgets. */
   overSince: number | null;
-  /** The time when the node was last over a budget. If a frame over the budget was accepted with a wait, `overAt` is the end of this wait. */
+  /**
+   * The time when the node was last over a budget. If the hub accepted a frame over the budget and made its sender wait, `overAt` is the end of this
+   * wait.
+   */
   overAt: number;
   /** The kind of the budget that the node last exceeded. */
   over: NodeKind | null;
@@ -36,7 +39,7 @@ const TELL_EVERY_MS = 600_000;
 /** If a node exceeds a budget twice within this time, the hub treats the node as over the budget without a pause. */
 const PAUSE_MS = 5_000;
 
-/** The budgets of the nodes that are connected to this hub. */
+/** The budgets of the nodes whose agents are connected to this hub. */
 export class NodeBudgets {
   readonly #limits: NodeLimits;
   readonly #accounts = new Map<NodeId, Account>();
@@ -53,22 +56,22 @@ export class NodeBudgets {
   }
 
   /**
-   * Charges a request to the node's budget. Returns zero if the request is within the budget, otherwise the milliseconds until the next request is
-   * allowed.
+   * Charges a request to the node's budget. Returns zero if the request is within the node's budget, otherwise the milliseconds until the budget
+   * allows the next request.
    */
   ask(nodeId: NodeId, kind: NodeKind): number {
     return this.#spend(nodeId, kind, "refused", ask);
   }
 
   /**
-   * Charges a frame to the node's budget; the hub accepts the frame in any case. Returns for how many milliseconds the hub must not accept a further
-   * frame.
+   * Charges a frame to the node's budget; the hub accepts the frame in any case. Returns the number of milliseconds for which the hub must not accept
+   * a further frame of the node.
    */
   charge(nodeId: NodeId, kind: NodeKind, cost = 1): number {
     return this.#spend(nodeId, kind, "delayed", (rate, bucket, now) => charge(rate, bucket, now, cost));
   }
 
-  /** True if the node has been over a budget for so long that its connection must be closed. */
+  /** True if the node has been over a budget for so long that the hub must close its connection. */
   isNoisy(nodeId: NodeId): boolean {
     const account = this.#accounts.get(nodeId);
     const now = this.#now();

@@ -13,8 +13,8 @@ import type { Channel, Session } from "./session.ts";
 const MAX_WAIT_MS = 30_000;
 
 /**
- * The long poll is for hosts that cannot open a WebSocket, for example behind a proxy. The frames of the WebSocket travel in the answers to long-poll
- * requests.
+ * Agents use the long poll on hosts that cannot open a WebSocket, for example behind a proxy. The answers to long-poll requests contain the same
+ * frames that a WebSocket would carry.
  */
 export class PollChannels {
   readonly #gateway: Gateway;
@@ -41,15 +41,15 @@ export class PollChannels {
     return channel.take(Math.min(waitMs, MAX_WAIT_MS), signal);
   }
 
-  /** Processes the frames in an agent's request in order, and returns the hub's frames for the agent. */
+  /** Processes the frames in an agent's long-poll request in their order, and returns the hub's frames for the agent. */
   async deliver(nodeId: NodeId, epoch: number, frames: readonly AgentFrame[]): Promise<HubFrame[]> {
     const { session, channel } = this.#live(nodeId, epoch);
     for (const frame of frames) {
       const kind = kindOf(frame);
       if (kind !== null) this.#guard.asks(nodeId, kind);
       await this.#gateway.take(session, frame);
-      // After the channel has ended, the hub does not process the remaining frames of the request, because the agent repeats these frames on its next
-      // session.
+      // After a long-poll channel has ended, the hub does not process the remaining frames of the request, because the agent repeats these frames on
+      // its next session.
       if (channel.closed !== null) break;
     }
     return channel.take(0);
@@ -82,7 +82,7 @@ class PollChannel implements Channel {
   #endWait: (() => void) | null = null;
   #closed: string | null = null;
 
-  /** The reason why the channel has ended; null while the channel is open. */
+  /** The reason why the long-poll channel has ended; null while the channel is open. */
   get closed(): string | null {
     return this.#closed;
   }

@@ -7,8 +7,8 @@ import type { TaskEnding } from "../db/queries/tasks.ts";
 export const retryDelaySeconds = (attempts: number): number => Math.min(300, 2 ** Math.min(attempts, 9));
 
 /**
- * Derives the ending of a task from an agent's reply. Every reply leads to an ending. A result that does not match the result schema of the task's
- * type, or an error that the task type does not know, is a failure and never a success.
+ * Derives the ending of a task from an agent's reply; every possible reply leads to an ending of the task. The task fails if its result does not
+ * match the schema of its type, or if the agent reports an error that its type does not define.
  */
 export function endingOf(type: string, attempts: number, reply: WireReply): TaskEnding {
   if (!isTaskType(type))

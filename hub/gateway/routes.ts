@@ -59,8 +59,8 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
     deps.guard.opens(c.env.incoming.socket);
     return c.json({ status: "ok" });
   });
-  // The route serves the statements about the hub's keys to hosts that were off while the hub's CA was rotated. A host trusts only the signatures of
-  // the statements, not the connection.
+  // This route sends the chain of statements about the hub's keys to hosts that were off while the hub's CA was rotated. A host trusts only the
+  // signatures of the statements about the hub's keys, not the connection to the hub.
   app.get(TRUST_PATH, (c) => {
     deps.guard.opens(c.env.incoming.socket);
     return c.json({ statements: deps.trustChain() });
@@ -148,7 +148,7 @@ export async function identify(
   return known;
 }
 
-/** Reads and parses the body of a request. The callback `taken` gets the body's size before the body is parsed. */
+/** Reads and parses the body of a request. The callback `taken` gets the size of the request's body before the parser runs. */
 async function body<T>(
   c: Context<Env>,
   schema: z.ZodType<T>,
@@ -165,7 +165,7 @@ async function body<T>(
   }
 }
 
-/** Limits how much of a faulty body the hub's answer repeats, because a stranger chooses the names of the body's members. */
+/** Limits how much of a request's faulty body the hub's answer repeats, because an unknown client chooses the names of the body's members. */
 const LIMITS = { errors: 20, characters: 300 };
 
 function valid<T>(parsed: z.ZodSafeParseResult<T>): T {

@@ -3,14 +3,14 @@ import type { CertificateAuthority } from "./certificate-authority.ts";
 
 const DAY_MS = 24 * 3_600_000;
 /**
- * The hub renews its server certificate when a third of the certificate's life is left. Because the renewal begins so early, the secret store may be
- * unavailable for days before the certificate expires.
+ * The hub renews its server certificate when a third of the certificate's life is left. Because the hub begins the renewal so early, the secret store
+ * may be unavailable for days before the server certificate expires.
  */
 const RENEW_BEFORE_MS = 10 * DAY_MS;
 
 /**
- * The certificate of the agent listener, renewed while the process runs. Open connections keep the old certificate, and new connections get the new
- * one.
+ * The certificate of the agent listener, which the hub renews while its process runs. Open connections keep the old certificate, and new connections
+ * get the renewed certificate.
  */
 export class ServerCertificate {
   readonly #ca: CertificateAuthority;

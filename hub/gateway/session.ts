@@ -2,7 +2,7 @@ import type { NodeId } from "../../shared/ids.ts";
 import type { HubFrame } from "../../shared/protocol/frames.ts";
 import type { CloseReason } from "../../shared/protocol/version.ts";
 
-/** The way in which frames reach the agent: a WebSocket, or a queue that a long poll empties. */
+/** The channel by which the hub's frames reach the agent: a WebSocket, or a queue that a long poll empties. */
 export interface Channel {
   send(frame: HubFrame): void;
   close(reason: CloseReason): void;
@@ -24,26 +24,26 @@ export interface Session {
   /** The time when the hub last heard from the agent, in milliseconds of `performance.now()`. */
   heardAt: number;
   /**
-   * True after the hub has compared the agent's journal of received tasks with the deliveries of former sessions. A task that the hub offers before
-   * this comparison would look like a lost delivery.
+   * True after the hub has compared the agent's journal of received tasks with the deliveries of former sessions. If the hub offered a task before it
+   * compared the journal, the task would look like a lost delivery.
    */
   settled: boolean;
-  /** The number of statements about the hub's keys that were sent to this agent. */
+  /** The number of statements about the hub's keys that the hub has sent to the session's agent. */
   trustTold: number;
   /**
-   * True if the agent's boot id is not that of the node's previous session, but that of a session before the previous one. The first frame of a
-   * session with `bootReturned` proves that a second host is alive.
+   * True if the agent's boot id differs from the boot id of the node's previous session, but equals the boot id of an earlier session. The first
+   * frame of a session with `bootReturned` proves that a second host is alive.
    */
   bootReturned: boolean;
 }
 
 /**
  * The hub drops a session after a silence of twice the heartbeat interval plus this time. An agent with a long poll may be silent for this time while
- * its poll waits.
+ * its long-poll request waits.
  */
 const SILENCE_MS = 45_000;
 
-/** The sessions of this hub: for each node only the newest one. */
+/** The agents' sessions with this hub: for each node only the newest session. */
 export class Sessions {
   readonly #byNode = new Map<NodeId, Session>();
   readonly #contacts = new Set<Session>();
@@ -91,7 +91,7 @@ export class Sessions {
     for (const session of this.all()) session.channel.close(reason);
   }
 
-  /** Drops connections that were silent for too long although TCP considers them open, e.g. after a power cut. */
+  /** Drops agents' connections that were silent for too long although TCP considers them open, e.g. after a host's power cut. */
   dropSilent(now: number): Session[] {
     const silent = this.all().filter((session) => now - session.heardAt > 2 * session.heartbeatTtlMs + SILENCE_MS);
     for (const session of silent) session.channel.drop();

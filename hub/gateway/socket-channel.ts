@@ -14,8 +14,8 @@ import type { Channel, Session } from "./session.ts";
 const HELLO_WITHIN_MS = 10_000;
 const CLOSE_WITHIN_MS = 2_000;
 /**
- * If an agent leaves this many bytes unread, the hub closes its connection. After the close the agent will reconnect, and its tasks wait in the
- * database.
+ * If an agent leaves this many bytes unread, the hub closes its connection. After the close of its connection the agent reconnects, and its tasks
+ * wait in the database.
  */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
@@ -34,8 +34,8 @@ export class SocketChannel implements Channel {
    */
   #waiting = { frames: 0, bytes: 0 };
   /**
-   * True after the hub has closed the session. The hub drops frames that arrive after the close, and the agent repeats these frames on its next
-   * session.
+   * True after the hub has closed the agent's session. The hub drops frames that arrive after the close, and the agent repeats these frames on its
+   * next session.
    */
   #ended = false;
   readonly #gone = new AbortController();
@@ -63,8 +63,8 @@ export class SocketChannel implements Channel {
       this.#gone.abort();
       this.#queue(async () => {
         if (this.#session === null) return;
-        // A running agent answers the hub's close with the hub's own code. A connection that is dead or was already closed ends with another close
-        // code.
+        // A running agent answers the hub's close message with the hub's own close code. A connection that is dead or was already closed ends with
+        // another close code.
         const answered = this.#ended && code === CLOSE_CODES.superseded.code;
         await gateway.closed(this.#session, `${code} ${reason.toString()}`.trim(), answered);
       });
@@ -87,7 +87,7 @@ export class SocketChannel implements Channel {
   close(reason: CloseReason): void {
     this.#ended = true;
     this.#socket.close(CLOSE_CODES[reason].code, reason);
-    // The hub does not wait for an agent that does not answer the close.
+    // The hub does not wait for an agent that does not answer the hub's close message.
     setTimeout(() => this.#socket.terminate(), CLOSE_WITHIN_MS).unref();
   }
 

@@ -7,12 +7,12 @@ import { readMade, readOrCreate } from "../secrets/read-or-create.ts";
 import type { MissingKey } from "./certificate-authority.ts";
 
 export interface TaskSigner {
-  /** The public key as base64url of its raw 32 bytes. Hosts get the hub's public order key with their user-data. */
+  /** The hub's public order key, as base64url of the key's raw 32 bytes. Hosts get the hub's public order key with their user-data. */
   readonly publicKey: string;
   sign(order: UnsignedOrder): SignedOrder;
   /** Signs a key statement, by which hosts learn to trust the hub's next keys (decision I6). */
   signStatement(statement: UnsignedStatement): TrustStatement;
-  /** Signs what the hub states about a sanitization record (architecture 14.5). */
+  /** Signs the hub's statement about a sanitization record (architecture 14.5). */
   countersign(facts: Countersigned): SignedText;
 }
 
@@ -23,7 +23,10 @@ export interface SignedText {
   readonly orderKey: string;
 }
 
-/** Opens the key of a generation that signs tasks. If the key may be created, the first hub that opens the key creates it. */
+/**
+ * Opens the hub's key of a key generation that signs tasks. If this key does not exist yet and may be created, the first hub that opens it creates
+ * it.
+ */
 export async function openTaskSigner(
   secrets: SecretStore,
   generation = 1,

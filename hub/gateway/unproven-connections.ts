@@ -10,8 +10,8 @@ const IN_FORCE: UnprovenLimits = { perAddress: LIMITS.unprovenPerAddress, inAll:
 
 /**
  * Connections that have not proven to come from a host of this hub, e.g. an incomplete TLS handshake, or a connection without a request. If there are
- * too many unproven connections, the hub closes the oldest one. Because of this limit, a client that holds many idle connections loses them, and does
- * not keep a host from connecting.
+ * too many unproven connections, the hub closes the oldest unproven connection. Because of this limit, a client that holds many idle connections
+ * loses them, and does not keep a host from connecting.
  */
 export class UnprovenConnections {
   readonly #limits: UnprovenLimits;
@@ -68,8 +68,8 @@ export class UnprovenConnections {
 }
 
 /**
- * The key of a connection: the client's address and port; null if the socket is closed. No two connections of a listener share address and port. A
- * TLS socket has the address and port of the TCP socket below it.
+ * The key of a connection: the client's address and port; null if the socket is closed. No two connections of a listener have the same client address
+ * and client port. A TLS socket has the address and port of the TCP socket below it.
  */
 const peerOf = ({ remoteAddress, remotePort }: Pick<Socket, "remoteAddress" | "remotePort">): string | null =>
   remoteAddress === undefined || remotePort === undefined ? null : `${remoteAddress} ${remotePort}`;

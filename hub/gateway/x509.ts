@@ -13,5 +13,5 @@ export { x509 };
 export const KEY_ALGORITHM = { name: "ECDSA", namedCurve: "P-256" } as const;
 export const SIGNING_ALGORITHM = { name: "ECDSA", hash: "SHA-256" } as const;
 
-/** One spelling for each serial number: lower-case hex without leading zeros. */
+/** Returns the one spelling of a certificate's serial number: lower-case hex without leading zeros. */
 export const serialOf = (hex: string): string => hex.toLowerCase().replace(/^0+(?=.)/, "");

@@ -11,7 +11,7 @@ export interface ClaimingHost {
 
 export interface GpuClaim {
   readonly text: string;
-  /** The kinds of memory about which the claim says nothing. */
+  /** The kinds of memory about which the claim about a GPU says nothing. */
   readonly not_covered: readonly string[];
 }
 

@@ -40,7 +40,7 @@ export interface CheckedAnswers {
 
 const ZEROS = Buffer.alloc(SAMPLE_BLOCK_BYTES);
 
-/** The bytes that a sample block of a GPU has after the fill. */
+/** Returns the bytes that a sample block of a GPU's memory has after the fill task has overwritten it. */
 export function sampleBlockBytes(seed: string, gpu: number, block: number): Buffer {
   const offset = block * SAMPLE_BLOCK_BYTES;
   const counter = Buffer.alloc(4);
@@ -49,7 +49,7 @@ export function sampleBlockBytes(seed: string, gpu: number, block: number): Buff
   return createCipheriv("chacha20", Buffer.from(seed, "hex"), Buffer.concat([counter, nonce])).update(ZEROS);
 }
 
-/** Compares each answer with the answer of a host whose GPU memory has the right bytes. A missing answer is not correct. */
+/** Compares each answer with the answer of a host whose GPU memory has the right bytes. A missing answer of a host is not correct. */
 export const checkAnswers = ({ fill_task_id, seed, nonce, gpus }: AnswersToCheck): CheckedAnswers[] =>
   gpus.map(({ gpu, uuid, blocks, answers }) => ({
     uuid,

@@ -15,7 +15,7 @@ export interface Challenged {
   readonly input: TaskInput<"node.gpu_challenge">;
   readonly result: TaskResult<"node.gpu_challenge">;
 }
-/** A GPU of the inventory, and whether its reset succeeded. */
+/** A GPU that the host's inventory contains, and whether the reset of this GPU succeeded. */
 export interface ExpectedGpu {
   readonly uuid: string;
   readonly bytes: number | null;
@@ -86,7 +86,10 @@ export const answersToCheck = (filled: Filled, challenged: Challenged): AnswersT
   }),
 });
 
-/** Collects the evidence of the fill and of the challenge for each expected GPU. A GPU that a task did not name has no evidence from this task. */
+/**
+ * Collects for each expected GPU the evidence of the fill task and of the challenge task. If a task did not name a GPU, the GPU has no evidence from
+ * this task.
+ */
 export const evidenceOf = (
   expected: readonly ExpectedGpu[],
   filled: Filled | null,

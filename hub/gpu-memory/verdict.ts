@@ -34,7 +34,7 @@ export interface GpuRequirement {
   readonly share: number;
 }
 
-/** If 10 % of a GPU's memory was not overwritten, 64 questions miss the fault with a probability of 0.1 %. */
+/** If a host has not overwritten 10 % of a GPU's memory, 64 questions miss the fault with a probability of 0.1 %. */
 export const LEAST_QUESTIONS = 64;
 
 export function gpuVerdict(evidence: GpuEvidence): GpuVerdict {

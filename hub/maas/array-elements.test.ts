@@ -2,7 +2,9 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ArrayElements, BrokenArray } from "./array-elements.ts";
 
-/** The elements that the parser finds in a text which arrives in pieces of these lengths, repeated, or null if the parser refuses the text. */
+/**
+ * Returns the elements that the parser finds in a text which arrives in pieces of the given lengths. Returns null if the parser refuses the text.
+ */
 function elementsOf(text: Buffer, lengths: readonly number[] = [text.length + 1], maxBytes = 1e6): unknown[] | null {
   const elements: unknown[] = [];
   const array = new ArrayElements((element) => elements.push(element), maxBytes);

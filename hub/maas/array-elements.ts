@@ -12,14 +12,14 @@ const isBlank = (text: string): boolean => /^[ \t\n\r]*$/.test(text);
 
 /**
  * Cuts a JSON array into its elements while its bytes arrive, so that memory holds only one element at a time. The class `ArrayElements` only finds
- * the end of each element; JSON.parse then reads and checks each element. Together with JSON.parse, the class `ArrayElements` accepts exactly the
- * arrays that JSON.parse alone would accept.
+ * the end of each element of the array; JSON.parse reads and checks each element. Together with JSON.parse, the class `ArrayElements` accepts exactly
+ * the arrays that JSON.parse alone would accept.
  */
 export class ArrayElements {
   readonly #take: (element: unknown) => void;
   readonly #maxBytes: number;
   #where: "before" | "inside" | "behind" = "before";
-  /** The number of open brackets within the present element. */
+  /** The number of open brackets within the array element that the parser reads now. */
   #depth = 0;
   #inString = false;
   #escaped = false;
@@ -36,7 +36,7 @@ export class ArrayElements {
     this.#maxBytes = maxBytes;
   }
 
-  /** Takes the text's next bytes. `push` throws BrokenArray as soon as the received bytes cannot be the beginning of a JSON array. */
+  /** Takes the next bytes of the JSON text. `push` throws BrokenArray as soon as the received bytes cannot be the beginning of a JSON array. */
   push(chunk: Buffer): void {
     let from = this.#where === "before" ? this.#open(chunk) : 0;
     let at = from;
@@ -117,7 +117,7 @@ export class ArrayElements {
     try {
       return JSON.parse(text);
     } catch {
-      // JSON.parse's own error message would repeat a piece of the text.
+      // JSON.parse's own error message would repeat a piece of MAAS's text, so the parser does not use this message.
       throw new BrokenArray(`element ${this.#count} is not JSON`);
     }
   }

@@ -9,8 +9,8 @@ import { storage } from "./storage.ts";
 import { system } from "./system.ts";
 
 /**
- * Makes a client for one site's MAAS region. The caller reads the site's token and makes a new client for each use, because the client keeps no state
- * (decision P3).
+ * Makes a client for one site's MAAS region. The caller of `createMaasClient` reads the site's token and makes a new client for each use, because the
+ * client keeps no state (decision P3).
  */
 export function createMaasClient(options: TransportOptions): MaasPort {
   const http = createTransport(options);

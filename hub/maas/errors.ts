@@ -19,7 +19,7 @@ export interface BadAnswer {
 
 const SNIPPET_LENGTH = 300;
 const FieldErrors = z.record(z.string(), z.union([z.array(z.coerce.string()), z.string().transform((text) => [text])]));
-/** The hub searches only this many characters of a page for credentials, because a page may have megabytes. */
+/** The number of characters of MAAS's answer that the hub searches for credentials, because an answer may have megabytes. */
 const LOOKED_AT = 10_000;
 const FIELD_LIMIT = 20;
 const BMC_TEXT = /\bBMC\b|power action|power.*(query|fail)|ipmi/i;
@@ -33,8 +33,8 @@ const BMC_LOGIN_TEXT =
 const RACK_TEXT = /rack controller|BMC task queue/i;
 
 /**
- * Maps an unsuccessful answer of MAAS to an error (maas 1.3, 1.5, 2.13). Every HTTP status and body of an answer maps to exactly one MaasError. The
- * error drops the body of a 401, because MAAS writes the token's real secret into it (decision M12).
+ * Maps an unsuccessful answer of MAAS to an error (maas 1.3, 1.5, 2.13). Every HTTP status and body of an answer maps to exactly one MaasError. For
+ * an answer 401, the error drops the answer's body, because MAAS writes the token's real secret into it (decision M12).
  */
 export function errorOf(answer: BadAnswer): MaasError {
   const code = codeOf(answer);
@@ -89,8 +89,8 @@ function codeOf(answer: BadAnswer): MaasErrorCode {
 }
 
 /**
- * MAAS's own 403 is empty or plain text, so an HTML page with 403 comes from a proxy. MAAS also answers 403 for an address outside its range (maas
- * 1.5).
+ * MAAS's own 403 is empty or plain text, so an HTML page with 403 comes from a proxy. MAAS also answers 403 to a request with an IP address outside
+ * the allowed range (maas 1.5).
  */
 function codeOf403(answer: BadAnswer): MaasErrorCode {
   if (isHtml(answer)) return "bad_answer";
@@ -125,7 +125,7 @@ function fieldErrorsIn(body: string): [string, string[]][] {
     const fields = Object.entries(parsed.data).slice(0, FIELD_LIMIT);
     return fields.map(([field, texts]) => [field, texts.slice(0, FIELD_LIMIT)]);
   } catch {
-    // The answer's body is plain text, so it contains no field errors.
+    // The body of MAAS's answer is plain text, so it contains no field errors.
     return [];
   }
 }

@@ -48,7 +48,7 @@ export interface Transport {
   text(request: MaasRequest): Promise<string>;
   /**
    * Passes on the elements of MAAS's array as they arrive, with `undefined` for an element that is too large. If the answer's body is not an array,
-   * or is cut off, the error is `bad_answer`. After a cut-off array, the caller must not conclude anything from elements that did not arrive.
+   * or is cut off, the error is `bad_answer`. If MAAS's array was cut off, the caller must not conclude anything from elements that did not arrive.
    */
   elements(request: MaasRequest, take: (element: unknown) => void): Promise<void>;
   clockAheadSeconds(request: MaasRequest): Promise<number | null>;
@@ -147,8 +147,8 @@ export function createTransport(options: TransportOptions): Transport {
 }
 
 /**
- * Each request to MAAS carries the token, so it must not reach another server. The check of addresses refuses a host name that now resolves to a
- * forbidden address.
+ * Each request to MAAS carries the token, so it must not reach another server. `refusing` refuses a MAAS host name that now resolves to a forbidden
+ * address.
  */
 const placeOf = (base: URL, request: MaasRequest, resolve = lookup) => ({
   url: urlOf(base, request),
@@ -231,8 +231,8 @@ function noAnswer(error: unknown, { operation, request: { method }, base, timedO
 }
 
 /**
- * The request's name in metrics and errors, for example `POST machines/{id}/?op=deploy`. The request's name is a label from a closed set, so `{id}`
- * replaces numbers and system ids.
+ * The name of a request to MAAS in metrics and errors, for example `POST machines/{id}/?op=deploy`. The request's name is a label from a closed set,
+ * so `{id}` replaces numbers and system ids.
  */
 function nameOf(request: MaasRequest): string {
   const path = request.path.replace(

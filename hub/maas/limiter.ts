@@ -11,8 +11,8 @@ interface Waiting {
 }
 
 /**
- * The limiter serves requests to a site in the order of their arrival. A slow request that waits for its turn does not block the quick requests
- * behind it.
+ * The limiter serves requests to a site in the order of their arrival. A slow request that waits for its turn does not block the quick requests that
+ * arrived after it.
  */
 export class RequestLimiter {
   readonly #limits: Limits;

@@ -4,7 +4,7 @@ import { Machine, MachineIdentity } from "./schemas.ts";
 
 /**
  * Reads the machines of MAAS's answer one by one as they arrive. A region with ten thousand machines answers with hundreds of megabytes, of which
- * Muster uses less than a tenth. The result lists machines that do not match the schema separately.
+ * Muster uses less than a tenth. The result lists machines whose data does not match the schema separately.
  */
 export async function readMachineList(
   http: Transport,
@@ -21,8 +21,8 @@ export async function readMachineList(
 }
 
 /**
- * A large MAAS region may need a quarter of an hour until it sends the first byte of its list of machines. The region's web server waits that long
- * (maas 1.1).
+ * A large MAAS region may need a quarter of an hour until it sends the first byte of its list of machines. The region's own web server waits a
+ * quarter of an hour for the first byte (maas 1.1).
  */
 const FLEET = { slow: true, machines: 3_000 };
 

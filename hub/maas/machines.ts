@@ -22,7 +22,7 @@ type Machines = Pick<
 const List = z.array(Machine);
 /** The request for machines' power parameters, whose answer is MAAS's only short list of machines. */
 const POWERS = { method: "GET", path: "machines/", op: "power_parameters" } as const;
-/** How many system ids one request names, so that the request line stays below the limit of web servers. */
+/** The number of system ids that one request to MAAS names, so that the request line stays below the limit of web servers. */
 const IDS_PER_REQUEST = 500;
 
 export const machinePath = (systemId: string): string => `machines/${encodeURIComponent(systemId)}/`;

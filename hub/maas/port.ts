@@ -9,7 +9,7 @@ import type { InterfaceAddress } from "./host-address.ts";
 export interface MaasPort {
   version(): Promise<{ version: string; capabilities: readonly string[] }>;
   /**
-   * How far MAAS's clock is ahead of the hub's, in whole seconds. `clockAheadSeconds` is null if MAAS's answer has no date. The call
+   * Returns how many whole seconds MAAS's clock is ahead of the hub's clock. `clockAheadSeconds` is null if MAAS's answer has no date. The call
    * `clockAheadSeconds` needs no valid token.
    */
   clockAheadSeconds(): Promise<number | null>;
@@ -24,18 +24,19 @@ export interface MaasPort {
 
   /** Reads one machine, and returns null if MAAS answers 404. */
   readMachine(systemId: string): Promise<MaasMachine | null>;
-  /** Reads many machines in one request to MAAS. Ids of machines that MAAS does not know are missing in its answer. */
+  /** Reads many machines in one request to MAAS. MAAS's answer leaves out the ids of machines that MAAS does not know. */
   readMachines(systemIds: readonly string[]): Promise<MachineList>;
   /** Reads all machines of the region, which takes minutes in a large region. If no machine of the list can be parsed, the error is `bad_answer`. */
   listMachines(): Promise<MachineList>;
   /**
-   * Finds machines whose hostname in MAAS is exactly this name. The hub compares the answer with the filter, because MAAS ignores unknown filters.
+   * Finds machines whose hostname in MAAS is exactly `hostname`. The hub checks the hostnames in MAAS's answer, because MAAS ignores filters that it
+   * does not know.
    */
   findByHostname(hostname: string): Promise<readonly MaasMachine[]>;
   findByMac(mac: string): Promise<readonly MaasMachine[]>;
   /**
-   * BMC addresses by system id, as MAAS spells them; an address is "" if MAAS knows none (decision M6). The parser drops the BMC passwords that
-   * MAAS's answer contains.
+   * Returns the BMC addresses by system id, in MAAS's spelling; an address is "" if MAAS does not know the BMC's address (decision M6). The parser
+   * drops the BMC passwords that MAAS's answer contains.
    */
   powerAddresses(only?: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /** The system ids of all machines of the region. The answer with all system ids has a hundredth of the size of `listMachines`. */
@@ -47,7 +48,10 @@ export interface MaasPort {
     systemId: string,
     input: { hostname?: string; power?: PowerLogin; enableHwSync?: boolean },
   ): Promise<MaasMachine>;
-  /** The argument `scripts` names the commissioning scripts by name or tag. If the list of scripts is empty or missing, MAAS chooses the scripts. */
+  /**
+   * The argument `scripts` names the commissioning scripts by name or tag. If the list of commissioning scripts is empty or missing, MAAS chooses the
+   * scripts.
+   */
   commission(systemId: string, scripts?: MaasScripts): Promise<MaasMachine>;
   abort(systemId: string, comment: string): Promise<MaasMachine>;
   deploy(
@@ -114,8 +118,8 @@ export interface MaasMachine {
   readonly systemId: string;
   readonly hostname: string;
   /**
-   * The machine's integer status code in MAAS, see `status.ts`. An unknown status code stays a number and becomes `unknown_maas_status` where it
-   * matters.
+   * The machine's integer status code in MAAS, see `status.ts`. The parser accepts an unknown status code, and the parts of the hub that need the
+   * status report `unknown_maas_status`.
    */
   readonly status: number;
   readonly statusName: string;
@@ -140,15 +144,15 @@ export interface MaasMachine {
   readonly hardwareUuid: string | null;
 }
 
-/** MAAS's answer about many machines. A machine that cannot be parsed does not hide the other machines. */
+/** MAAS's answer about many machines. If the hub cannot parse one machine, the list still contains the other machines. */
 export interface MachineList {
-  /** The machines that could be parsed, each once. */
+  /** The machines that the hub could parse, each machine once. */
   readonly machines: readonly MaasMachine[];
-  /** Machines that exist in MAAS but could not be parsed. */
+  /** Machines that exist in MAAS, but whose data the hub could not parse. */
   readonly unreadable: readonly UnreadableMachine[];
 }
 export interface UnreadableMachine {
-  /** The machine's system id, or null if the id could not be read either. */
+  /** The machine's system id; null if the hub could not read the id. */
   readonly systemId: string | null;
   readonly problem: string;
 }
@@ -224,13 +228,13 @@ export class MaasError extends Error {
   /** The name of the failed call, for example `POST machines/{id}/?op=deploy`. */
   readonly operation: string;
   readonly httpStatus: number | null;
-  /** True if the call may have taken effect in MAAS although it failed here. */
+  /** True if the failed call to MAAS may have taken effect in MAAS. */
   readonly outcomeUnknown: boolean;
   /** The seconds in MAAS's header Retry-After, or null if MAAS sent none. */
   readonly retryAfterSeconds: number | null;
   /** A short, sanitized piece of MAAS's answer. The piece of MAAS's answer is always empty for a 401 (decision M12). */
   readonly snippet: string;
-  /** The field errors in MAAS's answer 400, if it contained any. */
+  /** The field errors in MAAS's answer 400, if the answer contained field errors. */
   readonly fieldErrors: Readonly<Record<string, readonly string[]>>;
   constructor(init: {
     code: MaasErrorCode;

@@ -1,6 +1,9 @@
 import { isIP } from "node:net";
 
-/** Makes one spelling of an address: without the scheme of a Redfish address, IPv6 as the URL parser writes it, and all in lower case. */
+/**
+ * Returns the one spelling of a BMC's address that the hub compares: in lower case, without a Redfish address's scheme, and IPv6 as the URL parser
+ * writes it.
+ */
 export function normalAddress(address: string): string {
   const given = address.trim().toLowerCase();
   const host = /^https?:/.test(given) && URL.canParse(given) ? new URL(given).hostname : given;
@@ -10,5 +13,5 @@ export function normalAddress(address: string): string {
 
 export const sameAddress = (a: string, b: string): boolean => normalAddress(a) === normalAddress(b);
 
-/** True for an IP address, false for a host name and for an empty text. */
+/** True if the text is an IP address; false for a host name and for an empty text. */
 export const isAddress = (address: string): boolean => isIP(normalAddress(address).replace(/^\[(.*)\]$/, "$1")) !== 0;

@@ -6,7 +6,7 @@ import { secondsOf } from "./sync-interval.ts";
 
 type Check = SiteProbe["checks"][number];
 
-/** What a profile of the site requires of the site's MAAS. */
+/** The features that a profile of a site requires of the site's MAAS. */
 export interface ProbedProfile {
   readonly name: string;
   /** The image's series in the form that MAAS's deploy call takes, for example `ubuntu/noble`. */
@@ -29,14 +29,14 @@ interface ProbedSite {
 const REFUSED_BEHIND_SECONDS = 300;
 /** Network delay cannot explain a larger difference than this number of seconds between the clocks of hub and MAAS, so one clock is wrong. */
 const SKEW_SECONDS = 30;
-/** A system id that no machine has. For an unknown id, MAAS gives an administrator an empty answer, and any other user 403. */
+/** A system id that no machine has. For an unknown system id, MAAS gives an administrator an empty answer, and answers 403 to any other user. */
 const NO_MACHINE = "none";
 
 /**
- * Checks whether the hub can work with a site's MAAS region and its token. `version/` answers anybody, so the probe proves the token by whoami and by
- * a read for administrators only (decision M1). After the check of the token, the probe checks racks, images, scripts and settings, whose faults
- * would otherwise show up only during workflows. For the probe, a refused token or an unreachable region is a failed check with its reason, not an
- * exception.
+ * Checks whether the hub can work with a site's MAAS region and its token. `version/` answers anybody, so the probe proves the token by the call
+ * `whoami`, and by a read that only administrators may do (decision M1). After the check of the token, the probe checks racks, images, scripts and
+ * settings, whose faults would otherwise show up only during workflows. For the probe, a refused token or an unreachable region is a failed check
+ * with its reason, not an exception.
  */
 export async function probeMaas(maas: MaasPort, { profiles, upstreamDnsServers }: ProbedSite): Promise<SiteProbe> {
   const probe: Probe = {
@@ -174,7 +174,7 @@ async function scriptChecks(maas: MaasPort, profiles: readonly ProbedProfile[]):
   });
 }
 
-/** Checks a setting of the region that makes every release erase disks, whether the hub asked for it or not (maas 2.9). */
+/** Checks a setting of the MAAS region that makes every release erase disks, whether the hub requests the erasing or not (maas 2.9). */
 async function eraseCheck(maas: MaasPort): Promise<Check> {
   const erases = (await maas.getConfig("enable_disk_erasing_on_release")) === true;
   return erases
@@ -209,8 +209,8 @@ async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Pr
 
 /**
  * Hosts ask MAAS's DNS for every name. MAAS forwards names that MAAS does not know only to the servers in the setting `upstream_dns`. The value of
- * `upstream_dns` is one string with blanks, or null if it was never set (maas 2.14). Further servers in `upstream_dns`, which the profile does not
- * name, are no fault.
+ * `upstream_dns` is one string with blanks, or null if nobody has set it (maas 2.14). Servers in `upstream_dns` that the site does not require are no
+ * fault.
  */
 export function dnsCheck(setting: unknown, wanted: readonly string[]): Check {
   const set = typeof setting === "string" ? setting.split(/[\s,]+/).filter((server) => server !== "") : [];

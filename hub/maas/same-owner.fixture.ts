@@ -10,7 +10,7 @@ export const OWNERS: readonly (readonly [
   user: MaasUser | null,
   same: boolean,
 ])[] = [
-  // Test cases in which the owner's name did not change, or there was no owner before and now.
+  // Test cases in which the name of the machine's owner did not change, or the machine had no owner before and has none now.
   ["bob", "bob", null, true],
   ["bob", "bob", muster, true],
   ["muster", "muster", muster, true],
@@ -27,7 +27,7 @@ export const OWNERS: readonly (readonly [
   // A user who now has a former name of the hub's user is a different user.
   ["muster", "hub", muster, false],
   ["hub", "admin", muster, false],
-  // Test cases in which the former names of the hub's user are not known.
+  // Test cases in which the hub does not know the former names of its own user.
   ["hub", "muster", null, false],
   ["hub", "muster", { name: "muster", formerNames: [] }, false],
 ];

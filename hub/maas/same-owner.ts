@@ -1,4 +1,4 @@
-/** The user of the hub's MAAS token: the present name, and the former names that were seen with this token. */
+/** The user of the hub's MAAS token: the user's present name, and the former names that the hub has seen with this token. */
 export interface MaasUser {
   readonly name: string;
   readonly formerNames: readonly string[];

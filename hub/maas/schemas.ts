@@ -4,8 +4,8 @@ import type { InterfaceAddress } from "./host-address.ts";
 import type { MaasBlockDevice, MaasEvent, MaasInterface, MaasMachine, MaasRack, MaasSubnet } from "./port.ts";
 
 /**
- * The schemas contain only the fields that Muster uses, because versions of MAAS add and drop other fields (maas 7). A field that a version of MAAS
- * lacks gets the value for "not known".
+ * The schemas contain only the fields that Muster uses, because versions of MAAS add and drop other fields (maas 7). If a version of MAAS lacks a
+ * field, the schema gives the field the value for "not known".
  */
 const text = z
   .string()
@@ -235,7 +235,7 @@ export const Scripts = z.array(z.object({ name: z.string(), tags: z.array(z.stri
 export const BootResources = z.array(z.object({ name: z.string(), architecture: text, type: text }));
 /** This schema reads only the BMC's address, and drops the passwords in MAAS's answer (decision M6). */
 export const PowerAddresses = z.record(z.string(), z.object({ power_address: z.string().nullish() }));
-/** The keys of MAAS's answer with power parameters, i.e. the system ids. */
+/** This schema reads the keys of MAAS's answer with power parameters, which are the machines' system ids. */
 export const MachineIds = z.record(
   systemId,
   z.unknown().transform(() => null),

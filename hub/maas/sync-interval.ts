@@ -3,8 +3,8 @@ import type { MaasPort } from "./port.ts";
 const UNIT_SECONDS = { d: 86_400, h: 3600, m: 60, s: 1 } as const;
 
 /**
- * The seconds of a duration as MAAS stores it: systemd's units, largest first, for example `1h 30m`. `secondsOf` returns null for any other text than
- * a duration.
+ * Returns the seconds of a duration in MAAS's form, which has systemd's units, largest first, for example `1h 30m`. `secondsOf` returns null for any
+ * other text than a duration.
  */
 export function secondsOf(text: string): number | null {
   if (!/^\s*(\d+\s*[dhms]\s*)+$/.test(text)) return null;
@@ -14,7 +14,7 @@ export function secondsOf(text: string): number | null {
   );
 }
 
-/** The duration, as MAAS stores it, for a number of seconds, for example `1h30m`. */
+/** Returns the duration in MAAS's form for a number of seconds, for example `1h30m`. */
 export function durationOf(seconds: number): string {
   const parts = [
     [Math.floor(seconds / 3600), "h"],

@@ -6,7 +6,7 @@ import { ownPlaces } from "./own-places.ts";
 /**
  * Addresses that no webhook receiver and no MAAS region can have, but where services of a cloud, a switch or a kernel may answer. For example, the
  * forbidden address 169.254.169.254 gives out a machine's credentials. The list of forbidden addresses includes IPv6 forms that a gateway translates
- * to a forbidden IPv4 address. Loopback addresses are allowed, because the hub and MAAS may run on one machine.
+ * to a forbidden IPv4 address. The list does not forbid loopback addresses, because the hub and MAAS may run on one machine.
  */
 const FORBIDDEN = new BlockList();
 for (const [network, prefix] of [
@@ -44,7 +44,7 @@ const isForbidden = (address: string): boolean => {
   return family !== 0 && FORBIDDEN.check(address, family === 4 ? "ipv4" : "ipv6");
 };
 
-/** True if the URL's host is written as a forbidden address, or is an address of the hub itself. */
+/** True if the URL contains a forbidden address as its host, or an address of the hub itself. */
 export const isForbiddenHost = (url: URL): boolean => isForbidden(hostOf(url)) || ownPlaces.isOwnUrl(url);
 
 /** The reason why Muster must not store a URL; null if Muster may store the URL. */
@@ -58,7 +58,10 @@ export class ForbiddenAddressError extends Error {
   readonly code = "forbidden_address";
 }
 
-/** Checks the addresses of a host name at each connection. The addresses of a host name may change, and may now be link-local or the hub's own. */
+/**
+ * Checks the addresses of a host name at each connection. The addresses of a host name may change, and may now be link-local addresses or the hub's
+ * own addresses.
+ */
 export const refusing =
   (resolve: typeof lookup, url: URL): LookupFunction =>
   (hostname, options, done) => {

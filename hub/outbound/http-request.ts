@@ -9,17 +9,17 @@ export interface Call {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | null;
   readonly signal: AbortSignal;
-  /** The CAs in PEM that are trusted in place of the system's CAs. */
+  /** The CAs in PEM that the hub trusts in place of the system's CAs. */
   readonly ca?: string | undefined;
   /** If `anyCertificate` is true, the connection is encrypted, but the hub accepts any certificate of the other side. */
   readonly anyCertificate?: true;
   /** The size limit of the answer's body. */
   readonly maxBytes?: number;
-  /** The function that resolves the host's name. If `lookup` is given, `httpCall` also refuses a URL with a forbidden address. */
+  /** The function that resolves the host name of the URL. If `lookup` is given, `httpCall` also refuses a URL with a forbidden address. */
   readonly lookup?: LookupFunction;
   /**
-   * The function that gets the parts of a successful answer's body as they arrive, so that the answer itself has no body. Errors that `consume`
-   * throws are rethrown.
+   * The function that gets the parts of a successful answer's body as they arrive, so that the answer itself has no body. `httpCall` rethrows the
+   * errors that `consume` throws.
    */
   readonly consume?: (part: Buffer) => void;
 }
@@ -32,11 +32,11 @@ export interface Answer {
   readonly body: string;
 }
 
-/** The other side sent no answer, or an incomplete one. */
+/** The error of a request to which the other side sent no answer or an incomplete answer. */
 export class NoAnswer extends Error {
-  /** An error code of the operating system or of TLS, or `too_large`. */
+  /** The reason is an error code of the operating system or of TLS, or `too_large`. */
   readonly reason: string;
-  /** False if no byte of the request can have reached the other side, so that nothing happened there. */
+  /** False if no byte of the request can have reached the other side, so that the request had no effect. */
   readonly sent: boolean;
   constructor(reason: string, sent: boolean) {
     super(`no answer (${reason})`);
@@ -62,7 +62,7 @@ const MAX_ANSWER_BYTES = 400 * 1024 * 1024;
  */
 export function httpCall(call: Call): Promise<Answer> {
   const secure = call.url.protocol === "https:";
-  // Node.js does not call `lookup` for an IP address, so the hub checks the address here.
+  // Node.js does not call `lookup` for an IP address, so `httpCall` checks the URL's own IP address.
   if (call.lookup !== undefined && isForbiddenHost(call.url))
     return Promise.reject(new NoAnswer("forbidden_address", false));
   return new Promise((resolve, reject) => {

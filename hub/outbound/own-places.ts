@@ -18,8 +18,8 @@ const isMachines = (address: string): boolean =>
   Object.values(networkInterfaces()).some((all) => all?.some((one) => plainAddress(one.address) === address));
 
 /**
- * The addresses at which the hub's process listens, kept once for the process. No webhook and no MAAS region may use the hub's own addresses. At one
- * of its own addresses, the hub would send itself every event in a loop, or call its own API with a MAAS token.
+ * The one list of the addresses at which the hub's process listens. No webhook and no MAAS region may use the hub's own addresses. At one of its own
+ * addresses, the hub would send itself every event in a loop, or call its own API with a MAAS token.
  */
 class OwnPlaces {
   readonly #places = new Set<Place>();
@@ -34,7 +34,7 @@ class OwnPlaces {
     return () => void this.#places.delete(place);
   }
 
-  /** True if a connection to this address would reach the hub itself. */
+  /** True if a connection to the given address would reach the hub itself. */
   isOwn(address: string, port: number): boolean {
     const to = plainAddress(address);
     if (isIP(to) === 0) return false;
@@ -43,7 +43,7 @@ class OwnPlaces {
     );
   }
 
-  /** True if the URL's host, as written, is the hub itself: an address, or a name that is known without a DNS query. */
+  /** True if the host in the URL is the hub itself, by an address or by a name that the hub knows without a DNS query. */
   isOwnUrl(url: URL): boolean {
     const port = portOf(url);
     const host = hostOf(url).toLowerCase();

@@ -15,8 +15,8 @@ import { driftStatusOf, type Judged } from "./judged.ts";
 import type { Finding } from "./rules.ts";
 
 /**
- * The remaining limits of one pass of the reconciler. `reseeds` is the number of hosts that may still get a task that rewrites the files of MAAS's
- * hardware sync. `enablings` is the number of machines whose hardware sync the reconciler may still enable.
+ * The numbers of actions that one pass of the reconciler may still take. `reseeds` is the number of hosts that may still get a task that rewrites the
+ * files of MAAS's hardware sync. `enablings` is the number of machines whose hardware sync the reconciler may still enable.
  */
 export interface SyncBudget {
   reseeds: number;
@@ -90,7 +90,8 @@ async function act(tx: Tx, judged: Judged, finding: Finding, options: ApplyOptio
     case "update_host": {
       const [address] = hostAddresses(row.machine?.interfaceAddresses ?? [], row.hostInterface);
       if (address !== undefined) await setNodeHost(tx, node.id, address);
-      // Updating the stored address of the node's host ends the drift. If the node also has another drift, the other drift stays visible.
+      // Updating the stored address of the node's host ends the drift of this address. If the node also has another drift, the other drift stays
+      // visible.
       if (judged.judgement.findings[0] === finding) await resolve(tx, judged, null, null);
       return [];
     }

@@ -17,8 +17,9 @@ export const ACCEPT_SECONDS = 900;
 export const moveLimit = (inService: number): number => Math.max(LEAST, Math.floor(SHARE * inService));
 
 /**
- * True if the breaker must open. `wouldMove` is the number of nodes whose status would change now, and `moved` the number whose status changed within
- * `BREAKER_WINDOW_SECONDS`. `inService` is the number of nodes in service before the changes of status.
+ * True if the breaker must open, because too many nodes would change their status. `wouldMove` is the number of nodes whose status would change now,
+ * and `moved` the number whose status changed within `BREAKER_WINDOW_SECONDS`. `inService` is the number of nodes in service before these nodes
+ * change their status.
  */
 export const breakerTrips = (counts: { wouldMove: number; moved: number; inService: number }): boolean =>
   counts.wouldMove > 0 && counts.wouldMove + counts.moved > moveLimit(counts.inService);

@@ -7,8 +7,8 @@ import { MaasError, type MaasPort } from "../maas/port.ts";
 import { startDecommission } from "../workflows/decommission/start-decommission.ts";
 
 /**
- * A call to MAAS that a drift requires after the drift is recorded. If the call to MAAS was not made or failed, and is still needed, the reconciler
- * requests the call once more when it next judges the node.
+ * A call to MAAS that a drift requires, and that the reconciler makes after it has recorded the drift. If the call to MAAS was not made or failed,
+ * and is still needed, the reconciler requests the call once more when it next judges the node.
  */
 export type FollowUp =
   | {
@@ -29,7 +29,8 @@ interface FollowUpServices {
 const RECONCILER = "reconciler";
 
 /**
- * Makes a call that a drift requires. If MAAS refuses the call, `followUp` only logs the refusal, and the drift that caused the call stays visible.
+ * Makes a call to MAAS that a drift requires. If MAAS refuses the call, `followUp` only logs the refusal, and the drift that caused the call stays
+ * visible.
  */
 export async function followUp(services: FollowUpServices, asked: FollowUp): Promise<void> {
   const { log } = services;

@@ -16,7 +16,7 @@ export const driftStatusOf = ({ machine }: Pick<DriftRow, "machine">): DriftStat
     ? { name: "absent", code: null }
     : { name: machine.statusName, code: machine.status };
 
-/** Judges a node by the facts of its row. */
+/** Judges a node's drift by the facts of the node's row in the database. */
 export function judge(row: DriftRow, retirement: Retirement | undefined, maasUser: MaasUser | null): Judgement {
   const { node, state, machine, session, policy, lastSweepAt } = row;
   const facts: NodeFacts = {

@@ -127,8 +127,8 @@ export class Reconciler {
   }
 
   /**
-   * Sets the sync interval that a site's MAAS gives to hosts at a deploy (lifecycle 9.1). The hub checks this sync interval in MAAS as often as it
-   * judges all nodes.
+   * Sets the interval of hardware sync that a site's MAAS gives to hosts at a deploy (lifecycle 9.1). The hub checks this interval in MAAS every five
+   * minutes.
    */
   async #assertSetting({ siteId, maas }: SitePoll): Promise<void> {
     const { db, log } = this.#services;
@@ -169,8 +169,8 @@ export class Reconciler {
         windowSeconds: BREAKER_WINDOW_SECONDS,
         besides,
       });
-      // Confirming that machines are gone takes several polls. The number of changes includes machines whose absence is not confirmed yet, so that
-      // the breaker sees all machines that vanish together.
+      // The watcher needs several polls to confirm that machines are gone. The number of changes includes machines whose absence is not confirmed
+      // yet, so that the breaker sees all machines that vanish together.
       const unconfirmed = await countUnconfirmed(tx, poll.siteId, poll.unconfirmed);
       const counts = { wouldMove: moves.length + unconfirmed, moved, inService };
       if (!breakerTrips(counts)) return state;
@@ -218,7 +218,7 @@ function* slices<T>(all: readonly T[]): Generator<readonly T[]> {
 const hasOtherOwner = ({ state, machine }: DriftRow): boolean =>
   state.maasOwner !== null && machine !== null && machine.owner !== null && machine.owner !== state.maasOwner;
 
-/** False for a node without drift, now and before, because the reconciler writes nothing about such a node. */
+/** False if the node has no drift and had none before, because the reconciler writes nothing about such a node. */
 const mayChange = ({ row: { state, node }, judgement }: Judged): boolean =>
   judgement.findings.length > 0 ||
   judgement.heal ||

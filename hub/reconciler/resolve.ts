@@ -61,7 +61,7 @@ async function acknowledge(
   await tellResolved(tx, node, record, rule, "acknowledged");
 }
 
-/** Advice for a node that is not quarantined and so cannot be returned to service. */
+/** The advice for an operator who tries to return a node to service although the node is not quarantined. */
 const INSTEAD: Readonly<Record<Exclude<NodeStatus, "quarantined">, string>> = {
   bootstrap_issued: "wait until its host has enrolled",
   enrolling: "wait until its onboarding is over",
@@ -74,8 +74,8 @@ const INSTEAD: Readonly<Record<Exclude<NodeStatus, "quarantined">, string>> = {
 };
 
 /**
- * Returns a quarantined node to service, only if its machine is deployed. A person can vouch for a host, but not for a machine that is not deployed
- * in MAAS.
+ * Returns a quarantined node to service, but only if its machine is deployed in MAAS. A person can vouch for a host, but not for a machine that is
+ * not deployed in MAAS.
  */
 async function returnToService(tx: Tx, node: Node, record: NodeMaasState, reason: string): Promise<void> {
   if (node.status !== "quarantined")

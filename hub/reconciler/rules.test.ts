@@ -46,7 +46,7 @@ const policy = (facts: Partial<PolicyFacts> = {}): PolicyFacts => ({
 });
 const judge = (n: Partial<NodeFacts>, m: Partial<MachineFacts> | null = {}, p: Partial<PolicyFacts> = {}) =>
   judgeDrift(node(n), m === null ? null : machine(m), policy(p));
-/** Returns the rule, severity and action of each drift of the node, or the reason why the node is not judged. */
+/** Returns the rule, severity and action of each drift of the node, or the reason why `judgeDrift` does not judge the node. */
 const said = (...facts: Parameters<typeof judge>): string[] | string => {
   const judgement = judge(...facts);
   if (judgement.kind === "not_judged") return judgement.why;
@@ -172,7 +172,7 @@ describe("hardware sync", () => {
     expect(said({ syncSeed: { asked: 900, set: null } })).toEqual([]);
     expect(said({}, { syncIntervalSeconds: null }, often)).toEqual([]);
     expect(said({}, {}, { ...often, requireHwSync: false })).toEqual([]);
-    // If the profile requires a longer sync interval than MAAS has, a host is not late before the profile's interval is over.
+    // If the profile requires a longer sync interval than MAAS has, a host's sync is not late before the profile's interval is over.
     const seldom = { syncIntervalSeconds: 3_600 };
     expect(said({ syncSeed: { asked: 3_600, set: 3_600 } }, { lastSync: ago(2_000) }, seldom)).toEqual([]);
     expect(said({ syncSeed: { asked: 3_600, set: 3_600 } }, { lastSync: ago(5_401) }, seldom)).toEqual([
@@ -314,7 +314,7 @@ describe("the table", () => {
       { numRuns: 3_000 },
     );
   });
-  /** Matches each advice of a message, at the beginning of a sentence or of a part of a sentence. */
+  /** Matches the advice in a drift's message, which stands at the beginning of a sentence or of a part of a sentence. */
   const NEXT =
     /[.;:,?] (and )?(activate|bring|drain|find out|look at|nothing is to be done|read|release|remove|unlock|wait) ?/i;
   it("property: each finding says in a sentence what to do next", () => {

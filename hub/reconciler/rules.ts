@@ -18,7 +18,7 @@ export type Meaning =
   | "recommissioned_outside"
   | "rescue_mode";
 
-/** All 23 statuses of MAAS by code (decision M2). */
+/** The meanings of all 23 statuses of MAAS, by status code (decision M2). */
 export const MEANINGS = {
   [S.new]: "released_outside",
   [S.commissioning]: "recommissioned_outside",
@@ -47,8 +47,8 @@ export const MEANINGS = {
 const MEANING_OF: Readonly<Record<number, Meaning>> = MEANINGS;
 
 /**
- * The phase of a node's life for which a rule applies. In the phase `not_ours_to_judge`, an operation is responsible for the node, or the node is not
- * in service yet.
+ * The phase of a node's life in which a rule of drift applies. In the phase `not_ours_to_judge`, an operation is responsible for the node, or the
+ * node is not in service yet.
  */
 export type Phase = "in_service" | "quarantined" | "retired" | "not_ours_to_judge";
 export const PHASES = {
@@ -94,7 +94,7 @@ export interface MachineFacts {
   readonly powerState: string;
   readonly owner: string | null;
   readonly locked: boolean;
-  /** The host's addresses; empty if they are not known. */
+  /** The host's addresses; the list is empty if the hub does not know them. */
   readonly hostAddresses: readonly string[];
   readonly enableHwSync: boolean | null;
   readonly lastSync: Date | null;
@@ -269,9 +269,9 @@ function otherOwner(node: NodeFacts, machine: MachineFacts, { maasUser }: Policy
 }
 
 /**
- * The reconciler's own quarantine ends when its cause is proven to be gone (decision N4). The reconciler ends its own quarantine only if the machine
- * is deployed again and the agent of the node's own installation has reported since the last change. The agent of a newly deployed host cannot pass
- * as the agent of the node's own installation.
+ * The reconciler ends its own quarantine of a node when the cause of the quarantine is proven to be gone (decision N4). The cause is gone if the
+ * machine is deployed again and the node's own agent has reported since the machine's last change. The agent of a newly deployed host cannot pass as
+ * the node's own agent.
  */
 function quarantined(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Judgement {
   const finding = notDeployed(node, machine, policy);
@@ -291,8 +291,8 @@ function quarantined(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
 }
 
 /**
- * A retired node's machine uses power for nothing (lifecycle 6.4). A release is destructive, so a retired node's machine is released only if the
- * system on it is surely the node's own.
+ * A retired node's machine uses power for nothing (lifecycle 6.4). A release is destructive, so the reconciler releases a retired node's machine only
+ * if the system on the machine is surely the node's own.
  */
 function retired(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding[] {
   if (machine.absent || MEANING_OF[machine.status] !== "deployed") return [];

@@ -19,7 +19,7 @@ export type SecretsSettings =
       readonly credentials: VaultCredentials;
     };
 
-/** Opens the secret store but sends nothing to Vault yet, because Vault may be unreachable. */
+/** Opens the secret store, but sends nothing to Vault, because Vault may be unreachable at the hub's start. */
 export async function openSecrets(
   settings: SecretsSettings,
   log: Log,

@@ -14,7 +14,8 @@ export const SECRET_ERRORS = [
 export type SecretErrorCode = (typeof SECRET_ERRORS)[number];
 
 /**
- * The error codes for a secret store that is unreachable and may recover by itself. Every other error of the secret store stays until somebody acts.
+ * The error codes for a secret store that is unreachable and may recover by itself. Every error of the secret store with another code stays until an
+ * operator acts.
  */
 const AWAY: ReadonlySet<SecretErrorCode> = new Set([
   "secret_store_unavailable",
@@ -57,13 +58,14 @@ export interface SecretStore {
   /** Reads a secret like `read`, and also returns the secret's version, which a later write can name as the version to replace. */
   readVersion(path: string): Promise<{ readonly data: SecretData; readonly version: SecretVersion }>;
   /**
-   * Replaces all fields of the secret at the path, durably when the call returns. With `replaces`, the write fails with `secret_conflict` and writes
-   * nothing if the path holds another version. If one writer of a path uses `replaces`, all writers of that path must use it.
+   * Replaces all fields of the secret at the path; when `write` returns, the secret is stored durably. With `replaces`, `write` throws
+   * `secret_conflict` and writes nothing if the path holds another version of the secret. If one writer of a path uses `replaces`, all writers of
+   * that path must use it.
    */
   write(path: string, data: SecretData, replaces?: Replaces): Promise<void>;
   /** Deletes every version of a secret. Removing a secret at a path that does not exist is no error. */
   remove(path: string): Promise<void>;
-  /** Throws the reason why the secret store cannot be used now, whatever the path. */
+  /** Throws the reason why the hub cannot use the secret store now, for any path. */
   check(): Promise<void>;
 }
 

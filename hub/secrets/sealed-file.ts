@@ -13,9 +13,9 @@ const hasCode = (error: unknown, code: string): boolean =>
   error instanceof Error && "code" in error && error.code === code;
 
 /**
- * The embedded secret store (decision P3) has one AES-256-GCM file for each path, and its key in a file of mode 0600. Each secret's file is bound to
- * its secret's path, so nobody can exchange the files of two secrets. Operators must keep the key of the secret store and the secrets' files apart in
- * backups.
+ * The embedded secret store (decision P3) has one AES-256-GCM file for each path, and the encryption key in a file of mode 0600. Each secret's file
+ * is bound to its secret's path, so nobody can exchange the files of two secrets. Operators must keep the key of the secret store and the secrets'
+ * files apart in backups.
  */
 export async function openSealedFileStore(options: { directory: string }): Promise<SecretStore> {
   const { directory } = options;
@@ -118,7 +118,7 @@ const unusableKey =
   (detail: string, cause?: unknown): SecretError =>
     new SecretError("secret_store_unavailable", file, detail, cause);
 
-/** Reads the key of the embedded secret store, or null if there is no key. */
+/** Reads the key of the embedded secret store; null if the store has no key yet. */
 async function readKey(file: string): Promise<Buffer | null> {
   const unusable = unusableKey(file);
   try {
@@ -154,7 +154,7 @@ async function readOrMakeKey(directory: string): Promise<Buffer> {
       if (!hasCode(error, "EEXIST"))
         throw unusable("The key of the secret store could not be made; check the disk and the folder's owner", error);
     } finally {
-      // The temporary file of a new key may not exist, e.g. after the disk was full. A temporary key file that stays does no harm.
+      // The temporary file of a new key may not exist, e.g. after the disk was full. If the temporary file of a new key stays, it does no harm.
       await unlink(fresh).catch(() => undefined);
     }
   }
@@ -162,8 +162,8 @@ async function readOrMakeKey(directory: string): Promise<Buffer> {
 }
 
 /**
- * Writes a secret's file, whose bytes are on disk when the call returns. If the write throws, the secret's file has its old content or does not
- * exist.
+ * Writes a secret's file, whose bytes are on the disk when `writeDurably` returns. If the write throws, the secret's file has its old content or does
+ * not exist.
  */
 async function writeDurably(directory: string, file: string, bytes: Buffer): Promise<void> {
   await withTemporary(file, bytes, (temporary) => rename(temporary, file));
@@ -174,8 +174,9 @@ async function writeDurably(directory: string, file: string, bytes: Buffer): Pro
 const CLAIM_LAPSES_MS = 10_000;
 
 /**
- * Replaces a secret's file only if the file holds the expected version (check-and-set). The check is also safe between hubs that share one folder.
- * The writer first links the new version's file to a name that only one writer can take, and then renames this file over the old version's file.
+ * Replaces a secret's file only if the file holds the expected version (check-and-set). The check of the version also works between hubs that share
+ * one folder. The writer first links the new version's file to a name that only one writer can take, and then renames this file over the old
+ * version's file.
  */
 const replaceDurably =
   (path: string, replaces: Replaces) =>

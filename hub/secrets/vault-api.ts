@@ -24,7 +24,7 @@ export type VaultAnswer =
 
 export interface VaultRequest {
   readonly method: "GET" | "POST" | "DELETE";
-  /** The path of the call to Vault, below `/v1/`. `createVaultApi` encodes each segment of the path. */
+  /** The path of the call to Vault, relative to `/v1/`. `createVaultApi` encodes each segment of the path. */
   readonly path: string;
   /** The Vault token of the call; null for a login, which has no token yet. */
   readonly token: Secret | null;
@@ -42,7 +42,7 @@ const TLS_FAULT =
 /**
  * Makes calls to Vault through the library node-vault, each with one attempt, a deadline, and a closed set of errors. A call throws if Vault is
  * unreachable, sealed or not trusted, and returns any other answer. The library node-vault would take its settings from the environment, and would
- * log requests when DEBUG is set. For this reason the hub sets all settings of node-vault explicitly. The hub's own transport replaces node-vault's
+ * log requests when DEBUG is set. To prevent both, the hub sets all settings of node-vault explicitly. The hub's own transport replaces node-vault's
  * transport, which would follow redirects with the Vault token.
  */
 export function createVaultApi(address: VaultAddress): VaultApi {

@@ -12,15 +12,16 @@ export type NextStep = { readonly afterMs: number; readonly how: "renew" | "log_
 
 const SHORTEST_MS = 1_000;
 /**
- * The hub repeats a failed step for its Vault token after the lease divided by this number. Several repetitions of a failed step fit into the lease,
- * and a long lease causes few requests.
+ * The divisor of the Vault token's lease that gives the time after which the hub repeats a failed step for the token. Several repetitions of a failed
+ * step fit into the lease, and a long lease causes few requests.
  */
 const RETRIES = 20;
 
 /**
- * The hub renews its Vault token at about half of the lease, so that an outage of Vault does not cost the token. The time of the renewal varies by a
- * fifth of the lease, so that several hubs do not ask Vault at once. The argument `granted` is the lease that Vault granted at the login. If Vault
- * grants a shorter lease at a renewal than at the login, the token has reached its maximum life, and the hub needs a new login.
+ * The hub renews its Vault token at about half of the lease, so that the hub keeps its token during an outage of Vault. The time of the renewal
+ * varies by a fifth of the lease, so that several hubs do not send their renewals to Vault at once. The argument `granted` is the lease that Vault
+ * granted at the login. If Vault grants a shorter lease at a renewal than at the login, the token has reached its maximum life, and the hub needs a
+ * new login.
  */
 export function nextStep(lease: Lease, granted: Lease, canLogIn: boolean, random: number): NextStep {
   if (granted.seconds <= 0) return null;
@@ -31,5 +32,5 @@ export function nextStep(lease: Lease, granted: Lease, canLogIn: boolean, random
   return lease.renewable && lease.seconds > 0 ? { afterMs, how: "renew" } : null;
 }
 
-/** How long after a failed step for the Vault token the hub repeats the step. */
+/** Returns the time after which the hub repeats a failed step for its Vault token. */
 export const retryMs = (granted: Lease): number => Math.max(SHORTEST_MS, (granted.seconds * 1000) / RETRIES);

@@ -340,7 +340,7 @@ describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
     const role = await vault.addRole([]);
     const file = join(folder, "secret-id");
     writeFileSync(file, await role.newSecretId({ uses: 4 }));
-    // The test changes only the hub's clock, because the clock of the test's Vault server cannot be set.
+    // The test changes only the hub's clock, because the test cannot set the clock of its Vault server.
     let now = 0;
     const store = openVaultStore({
       address: { ...address, deadlineMs: 10_000 },

@@ -35,7 +35,7 @@ export const systemClock: LeaseClock = {
 interface Session {
   readonly token: Secret;
   readonly lease: Lease;
-  /** True if the Vault token's policies let it look itself up, so that a look-up tells whether the token is still valid. */
+  /** True if the Vault token's policies allow the token to look itself up, so that a look-up tells whether the token is still valid. */
   readonly looksItselfUp: boolean;
 }
 
@@ -50,7 +50,7 @@ interface Credential {
 /** A login that Vault refused. */
 interface Refusal {
   readonly credential: Credential;
-  /** How many times in a row Vault has refused the credential. */
+  /** The number of times in a row that Vault has refused the credential. */
   readonly times: number;
   readonly at: number;
   readonly error: SecretError;
@@ -73,7 +73,7 @@ const LOOKUP = "auth/token/lookup-self";
 const RENEW = "auth/token/renew-self";
 const REVOKE = "auth/token/revoke-self";
 
-/** Keeps one Vault token valid, and gets a new Vault token if the hub loses the present one. */
+/** Keeps one Vault token valid, and gets a new Vault token if the present token is lost. */
 export class VaultLogin {
   readonly #api: VaultApi;
   readonly #credentials: VaultCredentials;
@@ -100,9 +100,9 @@ export class VaultLogin {
   }
 
   /**
-   * Called when Vault answers 403, which has two reasons: the token is no longer valid, or its policies forbid the path. A Vault token has the
-   * policies that its role had at the login, so a new token may help. `another` returns a new token for one more call, or null if the path is
-   * forbidden.
+   * The secret store calls `another` when Vault answers 403, which has two reasons: the token is no longer valid, or its policies forbid the path. A
+   * Vault token has the policies that its role had at the login, so a new token may help. `another` returns a new token for one more call, or null if
+   * the path is forbidden.
    */
   async another(forbidden: Secret): Promise<Secret | null> {
     const session = this.#session;
@@ -126,8 +126,8 @@ export class VaultLogin {
   }
 
   /**
-   * Called if Vault also forbids the new token that `another` returned. `yetAnother` returns the token that has since replaced the forbidden token,
-   * or null.
+   * The secret store calls `yetAnother` if Vault also forbids the call with the new token that `another` returned. `yetAnother` returns the token
+   * that has replaced the forbidden token in the meantime, or null.
    */
   yetAnother(forbidden: Secret): Secret | null {
     if (this.#session !== null && this.#session.token !== forbidden) return this.#session.token;
@@ -172,8 +172,8 @@ export class VaultLogin {
   }
 
   /**
-   * Revokes the previous Vault token, because replaced tokens of a role with long leases would accumulate in Vault. A call to Vault that still uses
-   * the revoked token continues with the next token.
+   * Revokes the previous Vault token, because replaced tokens of a role with long leases would accumulate in Vault. If Vault refuses a call that
+   * still uses the revoked token, the hub repeats the call with the next token.
    */
   #retire(): void {
     if (this.#session === null || this.#credentials.kind === "token") return;
@@ -244,8 +244,8 @@ export class VaultLogin {
       const done = step.how === "renew" ? this.#renew(granted) : this.#logIn();
       done.catch((error: unknown) => {
         this.#log.warn("the lease of the Vault token could not be renewed", { error });
-        // The Vault token is valid for the rest of its lease. When the lease of a Vault token has ended, Vault's first answer 403 makes the hub get
-        // another token. If another Vault token has replaced a token, the new token has its own schedule.
+        // If a renewal has failed, the Vault token stays valid for the rest of its lease. When the lease of a Vault token has ended, Vault's first
+        // answer 403 makes the hub get another token. If another Vault token has replaced a token, the new token has its own schedule.
         if (session !== null && this.#session === session)
           this.#schedule({ ...step, afterMs: retryMs(granted) }, granted);
       });

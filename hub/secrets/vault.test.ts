@@ -148,7 +148,7 @@ describe("a Vault that refuses or fails", () => {
 
   it("reports that a request is too large", async () => {
     byToken();
-    // On a busy machine, this call to Vault needs a deadline of two minutes.
+    // On a busy machine, the test's call to Vault needs a deadline of two minutes.
     const patient = open({ deadlineMs: 120_000 });
     const error = await errorOf(patient.write("kv/a", { v: "x".repeat(33 * 1024 * 1024) }));
     expect([error.code, error.message]).toEqual(["secret_store_misconfigured", expect.stringMatching(/of this size/)]);

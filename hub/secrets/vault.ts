@@ -8,7 +8,7 @@ import { type LeaseClock, systemClock, type VaultCredentials, VaultLogin } from 
 export interface VaultOptions {
   readonly address: VaultAddress;
   readonly credentials: VaultCredentials;
-  /** The mount path of Vault's KV version 2. The mount path replaces `kv` at the beginning of a secret's path. */
+  /** The mount path of Vault's KV version 2. In Vault, this mount path replaces `kv` at the beginning of a secret's path. */
   readonly mount: string;
   readonly log: Log;
   /** The clock of the token's lease, by default the system's clock. */
@@ -19,7 +19,9 @@ export interface VaultStore extends SecretStore {
   close(): void;
 }
 
-/** Vault's answer with a version of a secret. For a deleted or destroyed version of a secret, Vault answers 404 but names the version. */
+/**
+ * Vault's answer with a version of a secret. For a deleted or destroyed version of a secret, Vault answers 404, but its answer names the version.
+ */
 const Versioned = z.object({ data: z.object({ data: z.unknown(), metadata: z.object({ version: z.int() }) }) });
 /**
  * Vault's answer if nothing was ever written at the path, or if the secret was removed. Any other answer 404 does not come from Vault's KV engine,
@@ -91,8 +93,8 @@ class KvStore {
   }
 
   /**
-   * Every write to Vault is check-and-set, because a mount of Vault may require check-and-set. If the caller names no version, the write replaces the
-   * newest version of the secret.
+   * Every write to Vault is check-and-set, because a mount of Vault may require check-and-set. If the caller of `write` names no version, the write
+   * replaces the newest version of the secret.
    */
   async write(path: string, data: SecretData, replaces?: Replaces): Promise<void> {
     const cas = await this.#expected(path, replaces);
@@ -110,7 +112,10 @@ class KvStore {
     throw this.#refused(answer.status, path, "create and update");
   }
 
-  /** Removes the secret's metadata in Vault, and with them every version. A version of a secret that is only deleted could be restored. */
+  /**
+   * Removes the secret's metadata in Vault, and with them every version. If the hub only deleted the versions of a secret, somebody could restore
+   * them.
+   */
   async remove(path: string): Promise<void> {
     const answer = await this.#ask("DELETE", this.#place("metadata", path));
     if (answer.ok) return;
@@ -147,8 +152,8 @@ class KvStore {
   }
 
   /**
-   * A secret in Vault that was deleted but not removed still has versions. The path of a deleted secret is empty, but its next version is not the
-   * first.
+   * A secret in Vault that was deleted but not removed still has versions. The path of a deleted secret is empty, but the next version at this path
+   * is not version 1.
    */
   async #expected(path: string, replaces: Replaces | undefined): Promise<number> {
     if (replaces !== undefined && replaces !== "nothing") return Number(replaces);

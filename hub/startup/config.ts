@@ -35,19 +35,22 @@ const Env = z.object({
    */
   DATABASE_URL: secret(z.url({ protocol: /^postgres(ql)?$/ })).optional(),
   /**
-   * The folder of the PostgreSQL programs for the embedded server. Without this setting the hub uses the system's PostgreSQL, or else the PostgreSQL
-   * from npm.
+   * The folder of the PostgreSQL programs for the embedded server. Without MUSTER_POSTGRES_BIN the hub uses the system's PostgreSQL, or the
+   * PostgreSQL from npm if the system has none.
    */
   MUSTER_POSTGRES_BIN: z.string().min(1).optional(),
   /**
-   * An existing user that runs the embedded server if the hub runs as root. Without this setting the hub creates a user that runs the embedded
-   * server.
+   * An existing user that runs the embedded server if the hub runs as root. Without MUSTER_POSTGRES_USER the hub creates a user that runs the
+   * embedded server.
    */
   MUSTER_POSTGRES_USER: z.string().min(1).optional(),
   MUSTER_DATABASE_POOL_SIZE: z.coerce.number().int().min(3).max(200).default(12),
   /** The folder of the embedded database. The state folder also holds the sealed secrets and the admin token, unless MUSTER_SHARED_DIR is set. */
   MUSTER_STATE_DIR: z.string().min(1).default(".muster/hub"),
-  /** The folder of the sealed secrets and the admin token. All hubs of one database share this folder; by default it is the state folder. */
+  /**
+   * The folder of the sealed secrets and the admin token. All hubs of one database share the folder MUSTER_SHARED_DIR; by default it is the state
+   * folder.
+   */
   MUSTER_SHARED_DIR: z.string().min(1).optional(),
   /** The kind of the secret store: sealed files or Vault. VAULT_ADDR alone never selects Vault, because other programs also set it. */
   MUSTER_SECRETS: z.enum(["sealed_file", "vault"]).default("sealed_file"),
@@ -68,25 +71,27 @@ const Env = z.object({
   VAULT_TOKEN_FILE: z.string().min(1).optional(),
   VAULT_ROLE_ID: secret(z.string().min(1)).optional(),
   VAULT_SECRET_ID_FILE: z.string().min(1).optional(),
-  /** The CA of the BMCs' certificates, in PEM. Without this setting the hub accepts any certificate of a BMC. */
+  /** The CA of the BMCs' certificates, in PEM. Without MUSTER_BMC_CACERT the hub accepts any certificate of a BMC. */
   MUSTER_BMC_CACERT: z.string().min(1).optional(),
   /**
-   * The folder with the agent's Debian packages that hosts fetch at their first boot. Without this setting, the agent packages are in the folder
-   * `agent-packages` in the shared folder.
+   * The folder with the agent's Debian packages that hosts fetch at their first boot. Without MUSTER_AGENT_PACKAGE_DIR, the agent packages are in the
+   * folder `agent-packages` of the shared folder.
    */
   MUSTER_AGENT_PACKAGE_DIR: z.string().min(1).optional(),
-  /** The address of the admin API and page. Without TLS the admin listener must be on loopback, unless a proxy does TLS. */
+  /**
+   * The address at which the hub serves the admin API and the web page. Without TLS the admin listener must be on loopback, unless a proxy does TLS.
+   */
   MUSTER_HTTP_HOST: z.string().min(1).default("127.0.0.1"),
   MUSTER_HTTP_PORT: port(8480),
   /**
-   * The files with the certificate and the private key of the admin API's listener, in PEM. When one of these files changes, the hub reads the
-   * certificate and the key once more.
+   * The files with the certificate and the private key of the admin API's listener, in PEM. When the file of the certificate or of the key changes,
+   * the hub reads both files.
    */
   MUSTER_HTTP_TLS_CERT: z.string().min(1).optional(),
   MUSTER_HTTP_TLS_KEY: z.string().min(1).optional(),
   /**
-   * Set MUSTER_HTTP_TLS_BY_PROXY to `true` if only a proxy that does TLS can reach the admin listener. With `true`, the admin listener may use clear
-   * text on an address that is not loopback.
+   * Set MUSTER_HTTP_TLS_BY_PROXY to `true` if only a proxy that does TLS can reach the admin listener. With MUSTER_HTTP_TLS_BY_PROXY `true`, the
+   * admin listener may use clear text on an address that is not loopback.
    */
   MUSTER_HTTP_TLS_BY_PROXY: z.enum(["true", "false"]).default("false"),
   /** The address of the listener for agents. The agent listener uses TLS with the hub's own CA, and client certificates after enrollment. */
@@ -135,13 +140,13 @@ export interface Config {
   readonly offlineGraceMs: number;
   readonly retentionDays: number;
   readonly historyDays: number;
-  /** All settings by name, for display. */
+  /** All settings of the hub by name, for display. */
   readonly inForce: readonly Setting[];
 }
 
 /**
- * The error that names all invalid settings at once. The message of a ConfigError never contains a setting's value, because the value may be a
- * password.
+ * The error that names all invalid settings of the hub at once. The message of a ConfigError never contains a setting's value, because the value may
+ * be a password.
  */
 export class ConfigError extends Error {
   override readonly name = "ConfigError";
@@ -183,7 +188,7 @@ export function loadConfig(env: Readonly<Record<string, string | undefined>>): C
   };
 }
 
-/** Returns the settings for display. A secret setting only shows whether it is set. */
+/** Returns the hub's settings for display. For a secret setting, the display only shows whether the setting has a value. */
 const settingsOf = (values: z.output<typeof Env>, given: Readonly<Record<string, unknown>>): Setting[] =>
   Object.keys(Env.shape).map((name) => {
     const value = values[name as keyof typeof values] ?? null;

@@ -7,12 +7,12 @@ import { periodically } from "../timing/periodically.ts";
 import { ensureSameStore } from "./same-store.ts";
 
 export interface HubIdentity {
-  /** The keys by which hosts recognize this hub. Throws the `SecretError` of a secret store that cannot be used. */
+  /** The keys by which hosts recognize this hub. Throws a `SecretError` if the hub cannot use its secret store. */
   keys(): HubAuthority;
   readonly isOpen: boolean;
   /**
-   * Resolves with the hub's keys when the secret store has returned them, or with null if the hub stops first. Rejects with any other error than the
-   * unavailability of the secret store, e.g. if the store belongs to another database.
+   * Resolves with the hub's keys when the secret store has returned them, or with null if the hub stops first. Rejects if the secret store reports
+   * another error than its unavailability, e.g. that the store belongs to another database.
    */
   readonly opened: Promise<HubAuthority | null>;
   close(): Promise<void>;

@@ -27,7 +27,7 @@ interface HostServerOptions {
   readonly maas: (siteId: SiteId) => Promise<MaasPort>;
   readonly onTaskEnded: () => void;
   readonly log: Log;
-  /** Ends the hub if the agent listener cannot start. The agent listener may fail after the hub has started. */
+  /** Ends the hub if the agent listener cannot start. The agent listener may fail to start when the rest of the hub has started. */
   readonly fail: (error: unknown) => void;
 }
 

@@ -41,7 +41,7 @@ export const siteClient =
     return clients.client({ siteId, baseUrl: site.baseUrl }, new Secret(token), signal);
   };
 
-/** Checks a site's MAAS with a token that may not be stored yet, so the check creates a client of its own. */
+/** Checks a site's MAAS with a token that may not be stored yet, so `probeSite` creates a client of its own. */
 export const probeSite: ProbeMaas = ({ site, token, profiles }) =>
   probeMaas(createMaasClient({ baseUrl: site.apiBaseUrl, apiKey: token }), {
     upstreamDnsServers: site.upstreamDnsServers,
@@ -57,8 +57,8 @@ export const probeSite: ProbeMaas = ({ site, token, profiles }) =>
   });
 
 /**
- * Compares the MAAS region at an address with the region that Muster has read for the site so far. The comparison creates a MAAS client of its own,
- * because the token may not be stored yet.
+ * Compares the MAAS region at an address with the MAAS region from which Muster has read the site's machines until now. The comparison creates a MAAS
+ * client of its own, because the token may not be stored yet.
  */
 export const compareRegion: CompareRegion = ({ address, token, known }) =>
   differencesFrom(known, createMaasClient({ baseUrl: address, apiKey: token })).catch((error: unknown) => {

@@ -12,8 +12,8 @@ export interface DatabaseSettings {
 }
 
 /**
- * Opens the database of the settings and migrates it to this version's schema. Without a `databaseUrl`, `startDatabase` uses the embedded PostgreSQL
- * server. `startDatabase` adds to `closers` the functions that close what it opened.
+ * Opens the database that the settings name, and migrates it to the schema of this version of Muster. Without a `databaseUrl`, `startDatabase` uses
+ * the embedded PostgreSQL server. `startDatabase` adds to `closers` the functions that close what it opened.
  */
 export async function startDatabase(
   settings: DatabaseSettings,

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Sleeps for `ms`, or until the signal is aborted. The abort of a pause is not an error. */
+/** Waits for `ms` milliseconds, or until the signal is aborted. The abort of a pause is not an error. */
 export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   sleep(ms, undefined, { signal }).catch(() => undefined);
 
 /**
- * Returns the result of the work, or null if the work takes longer than `ms`. Work that takes longer than `ms` continues, and its result is ignored.
+ * Returns the result of the work, or null if the work takes longer than `ms` milliseconds. Work that takes longer than `ms` continues, and its result
+ * is ignored.
  */
 export async function within<T>(ms: number, work: Promise<T>): Promise<T | null> {
   const patience = new AbortController();

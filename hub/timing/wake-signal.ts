@@ -1,6 +1,6 @@
 import { pause } from "./pause.ts";
 
-/** A wake-up signal that may be raised before anything waits for it. A wake-up signal serves one waiter at a time. */
+/** A wake-up signal, which other code may raise before anything waits for the signal. A wake-up signal serves one waiter at a time. */
 export class WakeSignal {
   #raised = false;
   #asleep: AbortController | null = null;
@@ -10,7 +10,7 @@ export class WakeSignal {
     this.#asleep?.abort();
   }
 
-  /** Resolves if the signal was raised since the last call of `wait`, or after `timeoutMs`. */
+  /** Resolves when the wake-up signal has been raised since the last call of `wait`, or after `timeoutMs` milliseconds. */
   async wait(timeoutMs: number): Promise<void> {
     if (!this.#raised) {
       this.#asleep = new AbortController();

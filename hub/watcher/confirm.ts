@@ -16,9 +16,9 @@ export interface Confirmed {
 const NOTHING: Confirmed = { gone: [], present: [], left: [] };
 
 /**
- * A machine that is missing in a list is not proven to be gone, because a permission may have changed. A missing machine is gone if a direct read
- * answers 404 while the hub's user is an administrator (decision M14). The hub does not read missing machines that are known to be gone, or that it
- * has never seen.
+ * A machine that is missing in a list is not proven to be gone, because a permission may have changed. A missing machine is gone if MAAS answers 404
+ * to a direct read of the machine while the hub's user is an administrator (decision M14). The hub does not read missing machines that are known to
+ * be gone, or that it has never seen.
  */
 export async function confirmGone(
   db: Db,

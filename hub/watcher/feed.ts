@@ -13,7 +13,7 @@ export interface Feed {
   readonly error: MaasError | null;
 }
 
-/** The limit of requests for events in one poll. The next poll reads the remaining events. */
+/** The limit of requests for events in one poll. The next poll reads the events above this limit. */
 const MAX_FEED_REQUESTS = 20;
 
 /** If the events feed fails with an error of this list, MAAS will not answer a request for machines either. */
@@ -54,8 +54,8 @@ async function goOn(maas: MaasPort, place: FeedPlace, seen: ReadonlyMap<number, 
     after = Math.max(after, ...page.map((event) => event.id));
     if (page.length < EVENTS_PER_REQUEST) break;
   }
-  // An empty answer to the request for events has two possible reasons: MAAS has had no event yet (cursor 0), or MAAS's event ids went back. MAAS's
-  // newest event shows whether MAAS's event ids went back.
+  // An empty answer to the request for events has two possible reasons: MAAS has had no event yet (the cursor is 0), or MAAS's event ids went back.
+  // MAAS's newest event shows whether MAAS's event ids went back.
   const [newest = null] =
     events.length > 0
       ? events.toSorted((a, b) => b.id - a.id)

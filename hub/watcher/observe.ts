@@ -26,14 +26,14 @@ const asObserved = (machine: MaasMachine): ObservedMachine => ({
 /** The machines of one reading of a site from MAAS. */
 export interface Seen {
   readonly machines: readonly MaasMachine[];
-  /** The time when the reading of the machines began, by the database's clock; null means the present time. */
+  /** The time when the reading of the machines began, by the database's clock; null means that the reading began at the present time. */
   readonly readSince: string | null;
 }
 
 /**
  * Stores readings of machines and wakes the workflows that wait on a changed machine. `keepObserved` works in the caller's transaction, with a fixed
  * number of statements. The transaction locks the rows of machines first, then the bindings of nodes to machines, and workflows last. Each machine
- * must be in at most one of the readings.
+ * may be in only one of the given readings.
  */
 export async function keepObserved(
   tx: Tx,

@@ -19,7 +19,7 @@ export interface FeedPlace {
 }
 export interface FeedPoll extends FeedPlace {
   /**
-   * True if the event ids went back, because MAAS was restored or its events were deleted. If MAAS's event ids went back, the hub must read all
+   * True if MAAS's event ids went back, because somebody restored MAAS or deleted its events. If MAAS's event ids went back, the hub must read all
    * machines of the site.
    */
   readonly reset: boolean;
@@ -41,7 +41,7 @@ export const wordOf = ({ node, type, created }: FeedEvent): string => `${node} $
  * Evaluates MAAS's answer to a request for events. `seen` holds the content of processed events that the request reads a second time, by id. Each
  * request also asks for the event at the cursor, which is the newest processed event. An answer without any event at or above the cursor means that
  * the event ids went back. If MAAS's event ids went back and have passed the cursor since, an event with a known id has other content than before. A
- * hub that remembers no events detects that the ids went back if the event at the cursor is missing or has other content.
+ * hub that remembers no events detects that MAAS's event ids went back if the event at the cursor is missing or has other content than before.
  */
 export function readFeed(
   { cursor, mark }: FeedPlace,
@@ -68,8 +68,8 @@ export const toRead = (changed: readonly string[], waitedOn: readonly string[]):
   [...new Set([...waitedOn, ...changed])].sort();
 
 /**
- * The pause after a failed poll: the poll interval and a random part of a window that doubles with each failure, up to a minute. `random` is a random
- * number in [0, 1) that chooses the random part of the pause.
+ * Returns the pause after a failed poll of a site. The pause is the poll interval and a random part of a window that doubles with each failure, up to
+ * a minute. `random` is a random number in [0, 1) that chooses the random part of the pause.
  */
 export const failurePauseMs = (failures: number, intervalMs: number, random: number): number =>
   Math.round(intervalMs + random * Math.min(60_000, intervalMs * 2 ** Math.min(failures, 10)));

@@ -20,7 +20,7 @@ export interface PollDependencies {
   readonly sweepIntervalMs: number;
   /** The time in milliseconds for which a poll waits for the end of a sweep that it has begun. */
   readonly sweepPatienceMs?: number;
-  /** The time in milliseconds between a list of machines or ids and the request for the next list of ids. */
+  /** The time in milliseconds between MAAS's last list of machines or machine ids and the hub's request for the next list of ids. */
   readonly rollCallMs?: number;
   /**
    * The watcher calls `onSweepEnded` at the end of a sweep that ran in parallel with the polls. The poll after the end of a sweep stores the sweep's
@@ -56,7 +56,7 @@ export interface PollMemory {
   rollCall: RollCall | null;
   /** The time when the hub last requested the list of all machines or the list of all machine ids from MAAS. */
   calledAt: number;
-  /** The machines that are missing from MAAS's last list of ids and must still be read directly. */
+  /** The machines that are missing from MAAS's last list of ids and that the hub must still read directly. */
   unanswered: readonly string[];
 }
 export const emptyMemory = (): PollMemory => ({
@@ -80,10 +80,10 @@ const SWEEP_PATIENCE_MS = 2_000;
 class SiteLost extends Error {}
 
 /**
- * Polls a site once: it reads the new events, and with one more request the machines that changed or that a stage newly waits on. If a sweep is due,
- * the poll reads all machines. A long sweep continues in parallel with the polls, and the first poll after the sweep's end stores its result.
- * `pollSite` throws MaasError if the poll could read nothing. Otherwise `pollSite` returns what the poll could read and what it could not. The result
- * `lost` means that another hub watches the site now, and that the poll stored nothing.
+ * Polls a site once: it reads the new events, and with one more request the machines that changed or that a stage newly waits on. If a sweep of the
+ * site is due, the poll reads all machines. A long sweep continues in parallel with the polls, and the first poll after the sweep's end stores its
+ * result. `pollSite` throws MaasError if the poll could read nothing. Otherwise `pollSite` returns what the poll could read and what it could not.
+ * The result `lost` means that another hub watches the site now, and that the poll stored nothing.
  */
 export async function pollSite(
   deps: PollDependencies,
@@ -122,7 +122,7 @@ export async function pollSite(
   };
 }
 
-/** The results of a stored poll. */
+/** The results of a poll that the hub has stored. */
 export interface PollResult {
   /** `all` means that the poll read every machine of the site. */
   readonly read: "some" | "all";
@@ -283,8 +283,8 @@ function onceEach(readings: readonly Seen[]): Seen[] {
 }
 
 /**
- * Updates the hub's memory about the site after a poll was stored. If a poll failed, or another hub took its site over, the memory stays unchanged,
- * so that the next poll processes the same events.
+ * Updates the hub's memory about the site after a poll was stored. If a poll failed, or another hub took its site over, the hub does not change its
+ * memory about the site, so that the next poll processes the same events.
  */
 function remember(memory: PollMemory, feed: Feed, some: ReadSome, swept: SweptList | null): void {
   const { seen } = memory;
@@ -319,7 +319,8 @@ function settleSweep(memory: PollMemory, list: SweptList | null, confirmed: Conf
 const MACHINES_NAMED = 20;
 
 /**
- * Logs each machine whose data from MAAS cannot be parsed, once for each machine. After a sweep, the log also names machines that are readable again.
+ * Logs each machine whose data from MAAS the hub cannot parse, once for each machine. After a sweep, the hub also logs the machines whose data it can
+ * parse again.
  */
 function tellUnreadable(
   log: Log,

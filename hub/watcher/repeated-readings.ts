@@ -15,7 +15,7 @@ export interface MachineToReread {
 }
 /** A series of readings of one machine whose last reading may be outdated. */
 interface Series {
-  /** The power state of the machine that ends the series of readings; null if the series ends only when its reason is gone. */
+  /** The power state of the machine that ends the series of readings; null if the series of readings ends only when its reason is gone. */
   readonly wanted: string | null;
   readonly key: string;
   /** The time of the first reading of the machine in this series; null if the series has no reading yet. */
@@ -30,8 +30,8 @@ export const SERIES_MS = 1_800_000;
 const LONGEST_PAUSE_MS = 240_000;
 
 /**
- * Returns the pause before the next reading in a series of readings of one machine. The pause is as long as the series has lasted, and at most four
- * minutes. With such growing pauses, a series of readings has about a dozen readings.
+ * Returns the pause before the next reading in a series of readings of one machine. The pause is as long as the series of readings has lasted, and at
+ * most four minutes. With such growing pauses, a series of readings has about a dozen readings.
  */
 const pauseMs = (seriesLastedMs: number): number => Math.min(seriesLastedMs, LONGEST_PAUSE_MS);
 
@@ -40,8 +40,8 @@ const WANTED: Readonly<Record<string, string>> = { "User powering up node": "on"
 
 export class RepeatedReadings {
   /**
-   * The series of readings, by machine: `#told` holds each series that began with an event of MAAS, and `#recorded` each series that follows from the
-   * database.
+   * The series of repeated readings, by machine: `#told` holds each series that began with an event of MAAS, and `#recorded` each series that follows
+   * from the database.
    */
   readonly #told = new Map<string, Series>();
   readonly #recorded = new Map<string, Series>();

@@ -5,9 +5,9 @@ import type { MaasPort } from "../maas/port.ts";
 import { within } from "../timing/pause.ts";
 
 /**
- * Finds machines that were deleted in MAAS, by a list of all ids every four minutes. MAAS deletes a machine's events together with the machine, so no
- * event reports the deletion (lifecycle 6.4). A list of machine ids costs MAAS a hundredth of a list of machines, and needs one request for any
- * number of machines.
+ * Finds machines that somebody has deleted in MAAS, by a list of all machine ids every four minutes. MAAS deletes a machine's events together with
+ * the machine, so no event reports the deletion (lifecycle 6.4). A list of machine ids costs MAAS a hundredth of a list of machines, and needs one
+ * request for any number of machines.
  */
 export const ROLL_CALL_MS = 240_000;
 /** The time in milliseconds that a poll waits for MAAS's list of machine ids. If the list of machine ids comes later, a later poll uses it. */
@@ -36,14 +36,15 @@ export class RollCall {
     return call;
   }
 
-  /** The result of the request for the list of ids; null while the request is under way. */
+  /** The result of the request to MAAS for the list of machine ids; null while the request is under way. */
   get end(): End | null {
     return this.#end;
   }
 }
 
 /**
- * Returns the machines that were known before the request for ids and that MAAS does not list. The hub must still read each missing machine directly.
+ * Returns the machines that the hub knew before the request for machine ids and that MAAS does not list. The hub must still read each missing machine
+ * directly.
  */
 async function missingNow(db: Db, siteId: SiteId, maas: MaasPort): Promise<readonly string[]> {
   const known = await knownSystemIds(db, siteId);

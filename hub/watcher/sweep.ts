@@ -8,7 +8,7 @@ import { within } from "../timing/pause.ts";
 export interface SweptList {
   readonly machines: MachineList["machines"];
   readonly unreadable: MachineList["unreadable"];
-  /** The time when the sweep began to read, by the database's clock. */
+  /** The time when the sweep began to read machines, by the database's clock. */
   readonly readSince: string;
   /** Machines that were known before the sweep and that are missing in MAAS's list of machines. */
   readonly missing: readonly string[];
@@ -52,7 +52,7 @@ export class Sweep {
     return sweep;
   }
 
-  /** The result of the sweep; null while the sweep is under way, and after its list has been stored. */
+  /** The result of the sweep; null while the sweep is under way, and after the hub has stored the sweep's list of machines. */
   get end(): SweepEnd | null {
     return this.toConfirm === null ? this.#end : null;
   }

@@ -19,13 +19,16 @@ export interface WatcherOptions {
   readonly inTx: InTx;
   readonly hubId: string;
   /**
-   * Creates a client for a site's MAAS, with the site's token from the secret store. The signal ends the client's requests when the watcher closes.
+   * Creates a client for a site's MAAS, with the site's token from the secret store. The argument `signal` ends the client's requests to MAAS when
+   * the watcher closes.
    */
   readonly clientFor: (siteId: SiteId, signal: AbortSignal) => Promise<MaasPort>;
   readonly log: Log;
   readonly pollIntervalMs: number;
   readonly sweepIntervalMs: number;
-  /** The time in milliseconds between a list of machines and the request for the next list of ids; four minutes by default. */
+  /**
+   * The time in milliseconds between MAAS's last list of machines and the hub's request for the next list of machine ids; four minutes by default.
+   */
   readonly rollCallMs?: number;
   /** The watcher calls `onPolled` after each stored poll, while this hub watches the site. */
   readonly onPolled?: (poll: SitePollResult) => Promise<void>;
@@ -42,7 +45,7 @@ export interface Watcher {
 }
 
 /**
- * The length in seconds of the lease under which one hub watches a site. After a hub's death, another hub watches its sites after about this time.
+ * The length in seconds of the lease under which one hub watches a site. If a hub dies, another hub begins to watch its sites after about this time.
  */
 const LEASE_SECONDS = 3;
 /** The watcher renews its leases, and searches the database for new sites and for requested polls, three times during the length of a lease. */
@@ -63,8 +66,8 @@ export function startWatcher(options: WatcherOptions): Watcher {
   const closing = new Set<Promise<void>>();
   const drop = (siteId: SiteId, loop: SiteLoop): void => {
     loops.delete(siteId);
-    // Closing a site's loop also ends a poll of the site that hangs. The watcher does not wait for the loop's end before it renews the leases of the
-    // other sites.
+    // Closing a site's loop also ends a poll of the site that hangs. The watcher does not wait for the end of a site's loop before it renews the
+    // leases of the other sites.
     const closed = loop.close().finally(() => closing.delete(closed));
     closing.add(closed);
   };
@@ -143,7 +146,7 @@ class SiteLoop {
     while (!this.#stop.signal.aborted) {
       let pauseMs = pollIntervalMs;
       try {
-        // `watch` is the state that the site's last poll stored; it is null if another hub has the lease now.
+        // `watch` is the state that the site's last poll stored; `watch` is null if another hub has the site's lease now.
         const watch = await holdWatch(db, this.#siteId, hubId, LEASE_SECONDS);
         if (watch !== null) pauseMs = await this.#poll(watch);
       } catch (error) {

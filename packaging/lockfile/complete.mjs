@@ -1,7 +1,7 @@
 /**
- * Adds the optional packages of other platforms to package-lock.json. `npm install` leaves out packages that it cannot resolve on its own machine,
- * and `npm ci` on another machine then refuses the lock file. Run `npm run lockfile:complete` after each `npm install`. `lockfile:complete` changes
- * nothing if no package is missing in package-lock.json.
+ * Adds the optional packages of other platforms to package-lock.json. `npm install` leaves out packages for other platforms, and then `npm ci` on a
+ * machine of another platform refuses the lock file. Run `npm run lockfile:complete` after each `npm install`. `lockfile:complete` changes nothing if
+ * no package is missing in package-lock.json.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 

@@ -5,17 +5,14 @@ import { bounded, iso, OF } from "../rows.ts";
 import { databaseSection } from "../section.ts";
 
 const MOST_HUBS = 100;
-/**
- * The section searches this many of the latest workflow events for hubs. The latest 1,000 workflow events are enough to find every hub that runs
- * workflows.
- */
+/** The section finds hubs by the latest 1,000 workflow events, which are enough to find every hub that runs workflows. */
 const LATEST_EVENTS = 1_000;
 
 const Hub = z.strictObject({
   hub_id: z.uuid(),
   workflow_leases: z.int(),
   site_leases: z.int(),
-  /** The number of expired leases of workflows and sites, which their hub should have renewed. */
+  /** The number of expired leases of workflows and sites, which the hub with these leases should have renewed. */
   lapsed_leases: z.int(),
   leases_until: Timestamp.nullable(),
   agent_sessions: z.int(),

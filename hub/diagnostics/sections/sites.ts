@@ -36,7 +36,7 @@ const Site = z.strictObject({
 });
 const Machines = z.strictObject({
   site_id: z.uuid(),
-  /** The name of the machines' status in MAAS, or `absent` for machines that are gone. */
+  /** The name of a status that machines have in MAAS, or `absent` for machines that are gone. */
   status: z.string(),
   power_state: z.string(),
   count: z.int(),

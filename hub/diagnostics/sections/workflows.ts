@@ -44,7 +44,7 @@ const Workflow = z.strictObject({
   hostname: z.string().nullable(),
   maas_system_id: z.string().nullable(),
   ...workflowProgress,
-  // A workflow's row that another version of the hub wrote may have a failure class that this version does not know.
+  // A workflow's row that another version of the hub wrote may have a failure class that this version of the hub does not know.
   failure_class: z.string().nullable(),
   stage_runs: z.int(),
   stage_entered_at: Timestamp.nullable(),
