@@ -37,7 +37,7 @@ const READINESS_EVERY_MS = AGENT_REPEATS_WITHIN_SECONDS * 1000 - HEALTH_EVERY_MS
  */
 const SETTLING_EVERY_MS = 2_000;
 const RENEW_CHECK_MS = 60_000;
-/** How often the agent connects again with an identity that the hub refused, because an operator may have removed the reason. */
+/** How often the agent retries a connection with an identity that the hub refused, because an operator may have removed the reason. */
 const REFUSED_PAUSE_MS = 60_000;
 /** After a channel ended for a reason in `AT_ONCE`, the agent reconnects at once, because each reason ends the channel of one host only. */
 const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
@@ -64,7 +64,7 @@ export class Agent {
   readonly #transports = new Transports();
   #runner: Runner | null = null;
   #channel: Channel | null = null;
-  /** The agent's newest identity. A renewal changes the identity while a channel is open. */
+  /** The agent's newest identity, which a certificate renewal may change while a channel to the hub is open. */
   #identity: Identity | null = null;
   /**
    * The earliest time of the next certificate renewal, by a monotonic clock. Without a minimum pause between certificate renewals, a very short
@@ -191,8 +191,8 @@ export class Agent {
       const code = error instanceof HubRefusal ? error.code : null;
       log.warn("enrollment was refused or did not get through", { code, error });
       await this.#askForTrust(error);
-      // The hub extends an expired enrollment token while the onboarding waits, so the agent soon enrolls again. Most other refusals of an enrollment
-      // need a person, so the agent enrolls again only rarely.
+      // The hub extends an expired enrollment token while the onboarding waits, so the agent soon retries the enrollment. Most other refusals of an
+      // enrollment need a person, so the agent retries the enrollment only rarely.
       if (code === "token_expired" || code === "unavailable" || code === "internal_error") await this.#pause(5_000);
       else if (code !== null) await this.#pauseLong();
       return null;

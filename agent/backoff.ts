@@ -20,9 +20,9 @@ export function attemptPlan(failures: number, random: number): { beforeMs: numbe
 }
 
 /**
- * The agent's pause after a good connection has ended, before the window of the first reconnect attempt. A hub that restarts loses all its hosts at
- * once. Without a random pause, the hosts' reconnect windows would start together. The pause before a reconnect is at most half of the heartbeat's
- * time to live, so no host counts as offline because of the pause.
+ * The agent's pause after a good connection has ended, before the window of the first reconnect attempt. A hub that restarts loses the connections of
+ * all its hosts at once. Without a random pause, the hosts' reconnect windows would start together. The pause before a reconnect is at most half of
+ * the heartbeat's time to live, so no host counts as offline because of the pause.
  */
 export const edgeJitterMs = (ttlMs: number, random: number): number =>
   Math.floor(Math.min(LONGEST_WINDOW_MS, ttlMs / 2) * random);

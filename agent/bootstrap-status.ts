@@ -65,9 +65,9 @@ async function notBegun(system: System, statuses: readonly string[]): Promise<Pa
 const hasFailed = (part: PartStatus): boolean => part.exit_code !== null && part.exit_code !== 0;
 
 /**
- * Whether the unit `muster-bootstrap` runs or is due in this boot, so that a bootstrap part's failure is not final. If systemd does not answer, it is
- * unknown whether the unit is due, and no bootstrap failure counts as final. Without systemd, for example when a folder stands for the host, nothing
- * retries a failed bootstrap part.
+ * Whether the unit `muster-bootstrap` runs or is due in this boot: until the unit has run, a bootstrap part's failure is not final. If systemd does
+ * not answer, it is unknown whether the unit is due, and no bootstrap failure counts as final. Without systemd, for example when a folder stands for
+ * the host, nothing retries a failed bootstrap part.
  */
 async function isTriedAgain(system: System): Promise<boolean> {
   if (system.root !== "/" && !(await system.isPresent("/usr/bin/systemctl"))) return false;

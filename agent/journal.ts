@@ -19,7 +19,7 @@ const Entry = z.strictObject({
 });
 export type JournalEntry = z.output<typeof Entry>;
 
-/** How many reported deliveries of tasks the journal keeps. The deliveries that a hub may still offer again are fewer than that number. */
+/** How many reported deliveries of tasks the journal keeps, which is more than the number of deliveries that a hub may still offer a second time. */
 const KEEP_REPORTED = 500;
 /** The size above which the agent rewrites the journal's file without outdated records. */
 const COMPACT_BYTES = 1024 * 1024;
@@ -27,8 +27,8 @@ const COMPACT_BYTES = 1024 * 1024;
 /**
  * The journal stores the state of each delivery (`received -> started -> finished -> reported`) on disk before the agent acts on the delivery. The
  * journal keeps the highest epoch of each task, so that a replayed order has no effect. The journal keeps a task's reply until the hub has
- * acknowledged the reply, and the SHA-256 of the task's result for longer, so that the agent can vouch for the result (architecture 14.5). The
- * journal never contains a task's input, which may include a secret.
+ * acknowledged the reply. The journal keeps the SHA-256 of the task's result for longer, so that the agent can vouch for the result (architecture
+ * 14.5). The journal never contains a task's input, which may include a secret.
  */
 export class Journal {
   readonly #file: string;

@@ -10,12 +10,12 @@ const WAIT_MS = 25_000;
 /** The time after which the agent ends a long poll and tries the WebSocket again. */
 const RETRY_SOCKET_MS = 10 * 60_000;
 /**
- * How many outgoing frames the agent keeps while the hub does not answer. The agent needs no longer queue of outgoing frames, because it repeats the
- * important frames.
+ * How many outgoing frames the agent keeps while the hub does not answer. A larger number of outgoing frames is not needed, because the agent repeats
+ * the important frames.
  */
 const MAX_WAITING = 100;
 const Welcomed = z.object({ welcome: Welcome });
-/** The agent parses the frames of an answer one by one, so that an unknown frame does not affect the others. */
+/** The agent parses the frames of an answer one by one, so that an unknown frame does not affect the answer's other frames. */
 const Frames = z.object({ frames: z.array(z.unknown()) });
 
 /**

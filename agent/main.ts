@@ -40,7 +40,7 @@ async function uninstallIfMarked(system: System): Promise<void> {
   process.exit(UNINSTALLED_STATUS);
 }
 
-// The same program also runs as a worker (decision C6). Only a worker loads the code of its work.
+// The agent's program also runs as a worker process (decision C6). Only a worker process loads the code of its kind of work.
 if (process.argv[2] === WORKER_ARGUMENT) {
   const { runWorker } = await import("./worker.ts");
   process.exit(await runWorker(process.argv.slice(3)));

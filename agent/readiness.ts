@@ -54,7 +54,7 @@ export async function readinessSignal(system: System, facts: AgentFacts): Promis
   return { signal_id: randomUUID(), generation: facts.identity.generation, boot_id: bootId, conditions };
 }
 
-/** Whether two readiness signals say the same, apart from ids, times and messages. */
+/** Whether two readiness signals have the same content, apart from ids, times and messages. */
 export function saysTheSame(a: ReadinessSignal, b: ReadinessSignal): boolean {
   const told = (signal: ReadinessSignal) =>
     JSON.stringify(signal.conditions.map(({ type, status, reason }) => [type, status, reason]));

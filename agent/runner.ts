@@ -35,7 +35,7 @@ export interface RunnerOptions {
    * `onAccepted` resolves, the agent has stored on disk that the effect must happen.
    */
   readonly onAccepted: (taskId: TaskId, type: TaskType) => Promise<void>;
-  /** The works of tasks that run outside the agent's process (decision C6). */
+  /** The worker processes, which do work of tasks outside the agent's process (decision C6). */
   readonly works: Pick<Workers, "inputToContinue" | "forget" | "forgetAllBut">;
   readonly log: Log;
 }
@@ -59,15 +59,16 @@ const STOP_WITHIN_MS = 5_000;
 
 /**
  * The runner carries out orders: it verifies, records and runs each order once, and reports the reply until the hub acknowledges it. Orders of task
- * types that change the host (lane `work`) run one after the other, and so do orders of task types that only read (lane `look`). A task that had
- * started before a restart of the agent and has no recorded end is reported as `interrupted`, and the hub decides whether to run it again.
- * A task whose work runs outside the agent's process is continued instead.
+ * types that change the host (lane `work`) run one after the other, and so do orders of task types that only read (lane `look`). The runner reports a
+ * task as `interrupted` if the task started before a restart of the agent and has no recorded end. The hub decides whether an interrupted task runs a
+ * second time. The runner does not interrupt but continues a task whose work runs outside the agent's process.
  */
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #jobs = new Map<TaskId, Job>();
   /**
-   * Replies of tasks that the journal could not store. After a restart of the agent, a task whose reply was not stored is reported as `interrupted`.
+   * Replies of tasks that the journal could not store. After a restart of the agent, the runner reports a task whose reply was not stored as
+   * `interrupted`.
    */
   readonly #unjournalled = new Map<TaskId, Ref & { type: string; reply: WireReply }>();
   #taking: Promise<void> = Promise.resolve();
@@ -80,8 +81,8 @@ export class Runner {
   }
 
   /**
-   * The agent calls `recover` once, before it sends its first hello frame. The hub may safely offer a task again that never started, whatever its
-   * type.
+   * The agent calls `recover` once, before it sends its first hello frame. The hub may safely offer a task a second time if the task never started,
+   * whatever the task's type.
    */
   async recover(): Promise<void> {
     const { journal, works } = this.#options;
@@ -93,7 +94,9 @@ export class Runner {
     await works.forgetAllBut(continued);
   }
 
-  /** Calls the handler of a started task again, if the task's work continued without the agent. Returns false if it did not. */
+  /**
+   * Calls the handler of a started task once more, if the task's work continued without the agent. Returns false if no work of the task continued.
+   */
   #continue({ task_id, epoch, type }: Ref & { type: string }): boolean {
     if (!isTaskType(type) || TASKS[type].worksOutside !== true) return false;
     const input = this.#options.works.inputToContinue(task_id);
@@ -161,7 +164,7 @@ export class Runner {
     this.#atWork.add(work);
   }
 
-  /** If the hub offers an order again, answers with the task's present state. The runner never runs a task twice. */
+  /** Answers an order that the hub offers a second time with the task's present state. The runner never runs a task twice. */
   #offeredAgain(ref: Ref): void {
     const state = this.#options.journal.entries.find((entry) => entry.task_id === ref.task_id)?.state;
     if (state === "received" || state === "started") this.#options.send({ type: "task.ack", ...ref, state });
@@ -175,7 +178,10 @@ export class Runner {
       });
   }
 
-  /** Cancels a task's delivery. A cancelled delivery that has not arrived yet is recorded as cancelled, because its order may still be on its way. */
+  /**
+   * Cancels a task's delivery. The runner also records the cancel of a delivery that has not arrived, because the delivery's order may still be on
+   * its way.
+   */
   async cancel(taskId: TaskId, epoch: number): Promise<void> {
     await this.#taking;
     const ref = { task_id: taskId, epoch };

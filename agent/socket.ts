@@ -94,7 +94,7 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
       if (socket.readyState !== WebSocket.OPEN) return;
       socket.send(JSON.stringify(frame));
       if (socket.bufferedAmount > MAX_BUFFERED_BYTES) socket.terminate();
-      // The agent has received nothing for two times to live: the connection is dead, and TCP has not noticed it.
+      // The agent has received nothing from the hub for two times to live: the connection is dead, and TCP has not noticed it.
       if (performance.now() - lastHeard > 2 * ttlMs) socket.terminate();
     },
     close: (why) => {

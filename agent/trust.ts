@@ -32,7 +32,8 @@ const verifyText: VerifyText = (key, text, signature) =>
 
 /**
  * The CAs and order keys of the hub that this host trusts. The host first trusts the keys of its bootstrap. Signed statements of the hub later change
- * the trusted keys (decision I6). A change of the trusted keys is stored on disk before it is used, and older statements never revert it.
+ * the trusted keys (decision I6). The agent stores a change of the trusted keys on disk before it uses the new keys. Older statements never revert
+ * such a change.
  */
 export class TrustStore {
   readonly #config: Config;

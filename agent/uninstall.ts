@@ -89,7 +89,7 @@ export const isUninstalling = async (system: System): Promise<boolean> => (await
 /**
  * Removes Muster from the host. An interrupted removal continues at the agent's next start: the marker file is removed last, and the agent's unit
  * just before it. If the agent was installed as a package, the purge of the package removes the marker file and the unit. The agent requests the
- * purge of its package at each boot until the purge succeeds. A file that cannot be removed is logged and skipped.
+ * purge of its package at each boot until the purge succeeds. The agent logs and skips a file that it cannot remove.
  */
 export async function removeFootprint(system: System, log: Log): Promise<void> {
   const attempt = async (what: string, act: () => Promise<unknown>): Promise<void> => {

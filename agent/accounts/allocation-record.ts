@@ -4,8 +4,8 @@ import { parseAccounts, parseGroups } from "./account-files.ts";
 
 const FOLDER = "/var/lib/muster/agent/allocations";
 /**
- * The file with the next uid that the agent gives to a tenant's account. The file disappears with the host's image. Until the next image, no two
- * tenants get the same uid, so no tenant owns files that an earlier tenant left.
+ * The file with the next uid that the agent gives to a tenant's account. The file NEXT_UID disappears with the host's image. Until the next image, no
+ * two tenants get the same uid, so no tenant owns files that an earlier tenant left.
  */
 const NEXT_UID = "/var/lib/muster/agent/next-uid.json";
 /**

@@ -43,7 +43,7 @@ export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
   });
 }
 
-/** Removes a tenant's account and its group. A second read of /etc/passwd and /etc/group must show that both are gone. */
+/** Removes a tenant's account and its group. A second read of /etc/passwd and /etc/group must show that account and group are gone. */
 export async function removeAccount({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const { loginUser, uid } = tenant;
   const hasAccount = async (): Promise<boolean> =>

@@ -36,7 +36,7 @@ export async function removeSudo({ system, tenant, plan }: Revocation): Promise<
 }
 
 /**
- * Ends a user's lingering. systemd runs the service manager of a lingering user even while the user has no login session. A user lingers as long as
+ * Ends a user's lingering: for a lingering user, systemd runs a service manager even while the user has no login session. A user lingers as long as
  * /var/lib/systemd/linger contains a file with the user's name.
  */
 export async function endLinger({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
@@ -55,8 +55,8 @@ export async function endLinger({ system, tenant, plan }: Revocation): Promise<R
 }
 
 /**
- * Ends the login sessions and the service manager of the tenant's user on a host with systemd. The step `processes` ends the processes of these
- * sessions that remain.
+ * Ends the login sessions and the service manager of the tenant's user on a host with systemd. The step `processes` ends the processes that remain
+ * after their login session has ended.
  */
 export async function endSessions({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const target = `user-${tenant.uid}.slice`;
@@ -86,8 +86,8 @@ export async function endSessions({ system, tenant, plan }: Revocation): Promise
 }
 
 /**
- * Tells whether a process belongs to the tenant: by any of the process's uids, by its login uid, or by the cgroup of the tenant's logins. The login
- * uid stays the tenant's even if the process runs as root.
+ * Tells whether a process belongs to the tenant: by any of the process's uids, by its login uid, or by the cgroup of the tenant's logins. A process
+ * of the tenant keeps the tenant's login uid even if it runs as root.
  */
 export const isProcessOf =
   (tenant: Tenant) =>

@@ -9,10 +9,10 @@ const DEEPEST_SHARED_FOLDER = 16;
 const ALIVE_EVERY = 500;
 const MOST_LEFT = 1_000;
 
-/** How many shared objects one step reads and removes, because a tenant may have made millions of objects in these folders. */
+/** The limits of one removal, because a tenant may have made millions of objects in /dev/shm and /dev/mqueue. */
 export interface PosixBounds {
   readonly objects: number;
-  /** How many names of a folder the step holds in memory. The step reads the folder once more after it has removed the objects with these names. */
+  /** How many names of a folder the step holds in memory. The step reads a folder once more after it has removed `namesAtOnce` objects. */
   readonly namesAtOnce: number;
 }
 const BOUNDS: PosixBounds = { objects: 500_000, namesAtOnce: 20_000 };

@@ -19,7 +19,7 @@ export interface GpuDevice {
   read(address: bigint, bytes: number): Buffer;
 }
 
-/** What the driver says about the opened GPU. */
+/** The facts that NVIDIA's driver tells about the opened GPU. */
 export interface GpuFacts {
   readonly uuid: string;
   readonly pciAddress: string;

@@ -3,9 +3,9 @@ import { EXCHANGE_FOLDER } from "./exchange.ts";
 import { aliveWorker, type EndTiming, endWorker, workerAfter } from "./exchange-reader.ts";
 
 /**
- * Ends the worker processes of earlier tasks, because those processes hold GPU memory. For example, the hub or the agent was killed during the
- * earlier task. Returns the first worker process that does not end, with its task, or null if all have ended. `endEarlierWorkers` removes the files
- * of an earlier task when all worker processes of the task have ended.
+ * Ends the worker processes of earlier tasks, because those processes hold GPU memory. An earlier task may have left worker processes behind, for
+ * example because the hub or the agent was killed. Returns the first worker process that does not end, with its task, or null if all such processes
+ * have ended. `endEarlierWorkers` removes the files of an earlier task when all worker processes of the task have ended.
  */
 export async function endEarlierWorkers(
   system: System,

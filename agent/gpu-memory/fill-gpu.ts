@@ -42,7 +42,7 @@ const FAULT_OF_FAILURE: Readonly<Record<WorkFailure, GpuFault>> = {
 
 /**
  * Why the agent stops following a worker process. A worker process that has written its commitment continues its work. The agent ends a worker
- * process that is too late.
+ * process that has not written its commitment by the deadline.
  */
 class Followed extends Error {
   override readonly name = "Followed";

@@ -35,7 +35,10 @@ export type AmdFiles = Readonly<Partial<Record<AmdFile, string>>>;
 const Text = z.union([z.string(), z.number()]).transform(String);
 const Gpu = z.looseObject({ gpu: z.int().min(0) });
 const Rows = z.array(Gpu).max(64);
-/** amd-smi of ROCm 7 prints an object with the list of GPUs in the member `gpu_data`. Older releases of amd-smi print the list itself. */
+/**
+ * The program amd-smi of ROCm 7 prints an object with the list of GPUs in the member `gpu_data`. Older releases of amd-smi print the list of GPUs
+ * itself.
+ */
 const Output = z.union([Rows, z.looseObject({ gpu_data: Rows }).transform(({ gpu_data }) => gpu_data)]);
 
 const Static = z.looseObject({
@@ -56,7 +59,7 @@ const Processes = z.looseObject({ process_list: z.array(z.looseObject({ process_
 const ProcessInfo = z.looseObject({ pid: z.int(), name: Text.optional() });
 
 function rowsOf(command: string, output: string): z.output<typeof Rows> {
-  // amd-smi may print warnings before the JSON, for example about the user's groups.
+  // The program amd-smi may print warnings before the JSON, for example about the user's groups.
   const start = output.search(/^[[{]/m);
   try {
     return Output.parse(JSON.parse(start < 0 ? output : output.slice(start)));
@@ -82,7 +85,7 @@ function eccFaults(metric: z.output<typeof Metric>, ras: z.output<typeof Static>
   const hasEcc = typeof blocks === "object" && blocks !== null;
   return (["total_uncorrectable_count", "total_deferred_count"] as const).flatMap((name) => {
     const value = metric.ecc[name] ?? "N/A";
-    // amd-smi before ROCm 6.3 does not count deferred errors.
+    // The program amd-smi before ROCm 6.3 does not count deferred errors.
     const mayBeAbsent = !hasEcc || name === "total_deferred_count";
     return value === "0" || (value === "N/A" && mayBeAbsent) ? [] : [`${name} is ${value}`];
   });

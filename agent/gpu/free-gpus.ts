@@ -45,7 +45,10 @@ export async function stopService(scrub: Scrub, unit: string): Promise<string | 
   return systemctl(scrub.system, scrub.timing, "stop", unit);
 }
 
-/** Ends an MPS daemon that runs outside any service. The cleaning does not start such a daemon again, because a tenant left it behind. */
+/**
+ * Ends an MPS daemon that runs outside any service. The GPU cleaning does not restart an MPS daemon that runs outside any service, because a tenant
+ * left it behind.
+ */
 async function quitMps({ system, timing }: Scrub): Promise<string | null> {
   if (!(await system.isPresent(MPS_CONTROL))) return null;
   const options = { timeoutMs: timing.serviceMs, graceMs: timing.graceMs, input: "quit\n" };
@@ -56,7 +59,7 @@ async function quitMps({ system, timing }: Scrub): Promise<string | null> {
 
 /**
  * Names the processes that hold a GPU, and ends these processes if the order allows it. Returns false if a process still holds a GPU, or may hold one
- * because its open files could not be read. A reset would fail or harm such a process.
+ * because its open files could not be read. A GPU reset would fail or harm a process that holds the GPU.
  */
 export async function freeFromProcesses(scrub: Scrub): Promise<boolean> {
   const { system, timing, input, run } = scrub;
@@ -120,7 +123,7 @@ export async function endPersistence(scrub: Scrub): Promise<void> {
   if (scrub.input.vendor !== "nvidia" || persistent.length === 0) return;
   scrub.journal = { ...scrub.journal, persistent: persistent.map(({ pci }) => pci) };
   await writeJournal(system, scrub.journal);
-  // nvidia-smi may refuse to turn persistence mode off: if persistence mode prevents the reset, the reset's own message says so.
+  // The exit status of nvidia-smi does not matter here: if persistence mode prevents the reset, the reset's own message says so.
   for (const { pci } of persistent)
     await callDriver(system, "nvidia-smi", ["-i", pci, "-pm", "0"], {
       timeoutMs: timing.readMs,

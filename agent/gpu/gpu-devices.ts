@@ -7,7 +7,7 @@ export interface DeviceRange {
 }
 
 /**
- * The major number that NVIDIA's driver always requests from the kernel for its first character devices. /proc/devices lists this number as `nvidia`.
+ * The major number that NVIDIA's driver always requests from the kernel for its first character devices, and that /proc/devices lists as `nvidia`.
  */
 const NVIDIA_MAJOR = 195;
 /** The major number of the DRM devices (`/dev/dri/card*`, `/dev/dri/renderD*`) of every vendor. */

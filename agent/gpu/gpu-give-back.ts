@@ -86,8 +86,8 @@ async function keepPersistent(system: System, timing: ScrubTiming, journal: Scru
 
 /**
  * Restores everything that a GPU cleaning stopped: kernel modules, services and persistence mode. Modules and services that already run stay as they
- * are. `giveBack` removes the cleaning's journal when everything is restored. Throws `DriverWedged` if the GPU driver hangs. In that case the journal
- * stays, and the agent restores everything after the next boot.
+ * are. `giveBack` removes the cleaning's journal when everything is restored. Throws `DriverWedged` if the GPU driver hangs. While the driver hangs,
+ * the cleaning's journal stays, and the agent restores everything after the next boot.
  */
 export async function giveBack(system: System, timing: ScrubTiming, journal: ScrubJournal): Promise<GivenBack> {
   const modules = await loadModules(system, timing, journal.modules);

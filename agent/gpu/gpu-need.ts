@@ -1,7 +1,7 @@
 import type { GpuNeed } from "../../shared/tasks/gpu-scrub.ts";
 import type { GpuAction } from "./gpu-state.ts";
 
-/** What is known about one GPU at the end of a cleaning. */
+/** The facts about one GPU at the end of a GPU cleaning. */
 export interface GpuEnd {
   readonly isClean: boolean;
   /** Whether the kernel sees the GPU on the PCI bus. */

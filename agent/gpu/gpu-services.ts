@@ -35,8 +35,8 @@ export interface GpuService {
 }
 
 /**
- * Returns the running services that hold GPUs, in the order in which they are stopped, from the output of `systemctl list-units --type=service
- * --plain --no-legend`. In the output of `systemctl list-units`, the first column is the unit and the third column the unit's state.
+ * Reads the running services that hold GPUs from the output of `systemctl list-units --type=service --plain --no-legend`. Returns the services in the
+ * order in which the agent stops them. In the output of `systemctl list-units`, the first column is the unit and the third column the unit's state.
  */
 export function runningServices(vendor: GpuVendor, listUnits: string): readonly GpuService[] {
   const running = listUnits.split("\n").flatMap((line) => {

@@ -1,5 +1,6 @@
 /**
- * The facts about one GPU that the GPU cleaning needs, as the tool of NVIDIA or AMD tells them. A fact is null if the vendor's tool did not tell it.
+ * The facts about one GPU that the GPU cleaning needs, as the tool of NVIDIA or AMD tells them. A member of `GpuState` is null if the vendor's tool
+ * did not tell the fact.
  */
 export interface GpuState {
   /** The PCI address in Linux's form, for example `0000:3b:00.0`. */
@@ -12,11 +13,11 @@ export interface GpuState {
   readonly memoryUsedMib: number | null;
   /** The processes that use the GPU, or null if the vendor's tool did not tell them. */
   readonly processes: readonly GpuProcess[] | null;
-  /** The settings of the GPU that a tenant may change. The cleaning checks the values of these settings at its end. */
+  /** The settings of the GPU that a tenant may change. The GPU cleaning checks the GPU's settings at its end. */
   readonly settings: Readonly<Record<string, string | null>>;
   /**
    * The reasons why the GPU does not count as healthy, from the output of the vendor's tool. A value that the vendor's tool does not tell is also a
-   * fault. The list of a healthy GPU is empty.
+   * fault. For a healthy GPU, `faults` is empty.
    */
   readonly faults: readonly string[];
   /** The action that the vendor's tool recommends for the GPU. The action is `unknown` if the vendor's tool tells no known recommendation. */

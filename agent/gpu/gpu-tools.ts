@@ -70,8 +70,8 @@ function amdTools(system: System, timing: ScrubTiming): GpuTools {
         ),
       );
     },
-    // A reset of one AMD GPU resets the GPU's whole XGMI hive, so one call of amd-smi for each hive is enough. A second call would reset the hive a
-    // second time.
+    // A reset of one AMD GPU resets the GPU's whole XGMI hive, so one call of amd-smi for each hive is enough. A second call of amd-smi would reset
+    // the XGMI hive a second time.
     reset: (gpus) =>
       callDriver(system, "amd-smi", ["reset", "--gpureset", "--gpu", gpus[0]?.pci ?? "", "--json"], {
         timeoutMs: timing.resetMs,
@@ -91,7 +91,7 @@ function readable(parse: () => GpuReport): GpuReport {
 const amdDevices = (system: System): Promise<readonly string[]> => pciGpus(system, "amd");
 
 const PCI_VENDORS: Readonly<Record<GpuVendor, string>> = { nvidia: "0x10de", amd: "0x1002" };
-/** Matches the PCI classes of GPUs: VGA, 3D and other display controllers, and processing accelerators. */
+/** Matches the PCI classes of GPUs, which are display controllers (VGA, 3D and other) and processing accelerators. */
 const GPU_CLASS = /^0x(0300|0302|0380|1200)/;
 
 /** The PCI addresses of the vendor's GPUs that the kernel sees on the PCI bus, whether or not the GPU driver works. */

@@ -26,8 +26,8 @@ export interface GpuReadings {
 }
 
 /**
- * Says why a GPU is not clean after its reset. The list of a clean GPU is empty. A value that is not known is also a reason, because an unknown value
- * proves nothing.
+ * Returns the reasons why a GPU is not clean after its reset; for a clean GPU the list is empty. A value that is not known is also a reason, because
+ * an unknown value proves nothing.
  */
 export function whyNotClean(readings: GpuReadings): readonly string[] {
   const { before, idle, after, settled, kernelFaults } = readings;
@@ -56,7 +56,8 @@ function processFaults({ processes }: GpuState): string[] {
 }
 
 /**
- * A GPU that was in an NVLink fabric before the reset must be in the fabric afterwards. A GPU without a fabric, for example a PCIe card, needs none.
+ * A GPU that was in an NVLink fabric before the reset must be in the fabric afterwards. A GPU without an NVLink fabric, for example a PCIe card,
+ * needs no fabric.
  */
 const fabricFaults = (idle: GpuState, { fabric }: GpuState): string[] =>
   fabric === "ready" || (fabric === "absent" && idle.fabric === "absent") ? [] : [`the fabric is ${fabric}`];
@@ -80,7 +81,7 @@ function settingFaults(before: GpuState, settled: GpuState): string[] {
   });
 }
 
-/** Says why a GPU is not well directly after a reset. If there is a reason, the agent tries the next stronger kind of reset. */
+/** Says why a GPU is not well directly after a reset. If `whyNotReset` returns a reason, the agent tries the next stronger kind of reset. */
 export function whyNotReset(idle: GpuState | undefined, after: GpuState | undefined): readonly string[] {
   if (idle === undefined || after === undefined) return ["the GPU is missing"];
   return [...after.faults, ...memoryFaults(idle, after), ...processFaults(after), ...fabricFaults(idle, after)];

@@ -17,7 +17,7 @@ const AMD_FAULT =
 const OFF_THE_BUS: ReadonlySet<number> = new Set([79]);
 const MOST_TEXT = 200;
 
-/** NVIDIA's driver names a GPU in the kernel's log without the PCI function: `PCI:0000:3b:00`. */
+/** NVIDIA's driver names a GPU in the kernel's log without the PCI function, for example as `PCI:0000:3b:00`. */
 const addressOf = (text: string): string | null => pciAddress(text) ?? pciAddress(`${text}.0`);
 
 /**
@@ -35,7 +35,7 @@ export function kernelFaults(vendor: GpuVendor, journal: string): readonly Kerne
   });
 }
 
-/** journald writes a message that is not valid UTF-8 as a list of bytes, and a message that is too long as null. */
+/** The service journald writes a message that is not valid UTF-8 as a list of bytes, and a message that is too long as null. */
 function messageOf(entry: unknown): string {
   const message = typeof entry === "object" && entry !== null && "MESSAGE" in entry ? entry.MESSAGE : undefined;
   if (typeof message === "string") return message;

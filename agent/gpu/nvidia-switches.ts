@@ -19,8 +19,9 @@ const TEXT_LINE = /^(RegistryDwords|RegistryDwordsPerDevice): "(.*)"$/gm;
 const SCRUB_OFF = "RMDisableScrubOnFree";
 
 /**
- * Reads the registry switches from the driver's file `params`, for example from the line `RegistryDwords: "RMDisableScrubOnFree=1;RmX=2"`. Returns
- * null if `params` lacks one of its two lines with switches, because a switch that cannot be read may be set.
+ * Reads the registry switches of NVIDIA's driver from the text of its file `params`. An example of a line with switches is `RegistryDwords:
+ * "RMDisableScrubOnFree=1;RmX=2"`. Returns null if `params` lacks one of its two lines with switches, because a switch that cannot be read may be
+ * set.
  */
 export function switchesInParams(text: string): readonly DriverSwitch[] | null {
   const lines = [...text.matchAll(TEXT_LINE)];
@@ -40,7 +41,7 @@ export function switchesInParams(text: string): readonly DriverSwitch[] | null {
   });
 }
 
-/** Reads the registry switches of one GPU from the GPU's file `registry`, which has lines such as `Binary: ""` or `RMDisableScrubOnFree: 0x1`. */
+/** Reads the registry switches of one GPU from the GPU's file `registry`, which has lines such as `RMDisableScrubOnFree: 0x1`. */
 export function switchesInRegistry(gpu: string, text: string): readonly DriverSwitch[] {
   return text.split("\n").flatMap((line) => {
     const parts = /^\s*([^:\s]+)\s*[:=]\s*(.*?)\s*$/.exec(line);

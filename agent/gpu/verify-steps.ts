@@ -60,8 +60,8 @@ async function look(scrub: Scrub, startedAt: Date, earlier: DriverWedged | null)
 }
 
 /**
- * Reads the GPU faults in the kernel's log since the cleaning's start. systemd's journal contains the kernel's log even if the agent's unit may not
- * read the kernel's own buffer.
+ * Reads the GPU faults in the kernel's log since the cleaning's start. The journal of systemd contains the kernel's log even if the agent's unit may
+ * not read the kernel's own buffer.
  */
 async function readFaults({ system, timing, input }: Scrub, since: Date): Promise<readonly KernelFault[] | string> {
   const args = ["-k", "-o", "json", "--output-fields=MESSAGE", "--no-pager", "-q"];

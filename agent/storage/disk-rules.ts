@@ -10,7 +10,7 @@ export interface BlockDevice {
   readonly model: string;
   readonly readOnly: boolean;
   readonly removable: boolean;
-  /** Whether the device has no hardware of its own, as a loop device or a RAM disk has none. */
+  /** Whether the device has no hardware of its own, for example a loop device or a RAM disk. */
   readonly isVirtual: boolean;
   /** The devices that use this device: volumes of LVM, RAID, encryption or a cache. */
   readonly holders: readonly string[];

@@ -84,7 +84,7 @@ describe("an attempt to run a tool", () => {
 
 const run = (command: string, ...args: string[]): boolean => spawnSync(command, args).status === 0;
 
-/** A frozen file system, whose writers wait in the kernel until the test thaws it. A tool waits in the same way in a driver that hangs. */
+/** A frozen file system, whose writers wait in the kernel until the test thaws the file system, as a tool waits in a driver that hangs. */
 class FrozenDisk {
   readonly folder = mkdtempSync(join(tmpdir(), "muster-frozen-"));
   readonly mount = join(this.folder, "mount");

@@ -30,7 +30,7 @@ const GRACE_MS = 5_000;
 /** The agent ends a tool that writes more than MOST_OUTPUT bytes, so that a broken tool does not fill the host's memory. */
 const MOST_OUTPUT = 16_000_000;
 const MOST_STDERR = 4_000;
-/** A character has at most so many bytes in UTF-8. */
+/** The most bytes that a character has in UTF-8. */
 const LONGEST_CHARACTER = 4;
 const FOLDERS = ["usr/bin", "usr/sbin", "bin", "sbin", "opt/rocm/bin"];
 

@@ -10,10 +10,7 @@ export interface Removal {
   readonly removed: number;
   /** How often the removal cleared the flags "immutable" and "append only" of a folder and of entries in that folder. */
   readonly unlocked: number;
-  /**
-   * The paths that the removal left, each with the reason: mounts, and entries that could not be removed. The list `left` contains only the first
-   * paths of `leftCount`.
-   */
+  /** The paths of mounts and of entries that the removal left, each with the reason. The list `left` contains only the first paths of `leftCount`. */
   readonly left: readonly { readonly path: string; readonly reason: string }[];
   readonly leftCount: number;
 }
@@ -22,7 +19,9 @@ export interface RemovalLimits {
   readonly signal: AbortSignal;
   /** The time at which the removal gives up, as a value of `Date.now()`. */
   readonly deadline: number;
-  /** Decides by the owner's uid whether the removal may remove the entry at the path. Without `mayRemove` the removal may remove every entry. */
+  /**
+   * Decides by the owner's uid whether the removal may remove the file or folder at the path. Without `mayRemove` the removal may remove every entry.
+   */
   readonly mayRemove?: (uid: number) => boolean;
   /** The removal calls `onProgress` after every PROGRESS_EVERY removed entries. */
   readonly onProgress: (removed: number) => void;

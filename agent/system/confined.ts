@@ -89,7 +89,7 @@ export async function realParent(root: string, path: string): Promise<string | n
   return parent;
 }
 
-/** What is at a path: a symbolic link at the end of the path is not followed. */
+/** The kind, owner and mode of the file or folder at a path. `entryAt` does not follow a symbolic link at the end of the path. */
 export interface Entry {
   readonly kind: "file" | "folder" | "other";
   readonly uid: number;
@@ -124,9 +124,9 @@ export interface OwnedFile {
 }
 
 /**
- * Writes a file with mode 0600 into a folder of a user's home. The user may change the home at the same time. `writeOwned` opens home and folder
- * without following a symbolic link, and both must belong to the user. The finished file replaces whatever has its name. If the name is a symbolic
- * link, `writeOwned` replaces the link and does not follow it.
+ * Writes a file with mode 0600 into a folder of a user's home. The user may change the home during the write. `writeOwned` opens home and folder
+ * without following a symbolic link, and both must belong to the user. The written file replaces anything that has the file's name. If a symbolic
+ * link has the file's name, `writeOwned` replaces the link and does not follow it.
  */
 export async function writeOwned(root: string, file: OwnedFile): Promise<void> {
   const { home, folder, uid, gid } = file;

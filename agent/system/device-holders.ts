@@ -17,7 +17,7 @@ export interface DeviceHolder {
 
 export interface HolderWalk {
   readonly holders: readonly DeviceHolder[];
-  /** The pids of processes whose open files could not be read. Such a process may hold a device. */
+  /** The pids of processes whose open files could not be read. A process in `unreadable` may hold a device. */
   readonly unreadable: readonly number[];
 }
 
@@ -26,8 +26,8 @@ const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in
 const isGone = (error: unknown): boolean => ["ENOENT", "ESRCH"].includes(String(codeOf(error)));
 
 /**
- * True for the error of a FUSE file system that root may not read: one of a user, or one whose server has ended. Such a FUSE file system is mounted
- * with `nodev`, so no process can open a device through that file system.
+ * True for the error of a user's FUSE file system, which root may not read, or of a FUSE file system whose server has ended. These FUSE file systems
+ * are mounted with `nodev`, so no process can open a device through them.
  */
 const isForeignFuse = (error: unknown): boolean => ["EACCES", "ENOTCONN"].includes(String(codeOf(error)));
 
@@ -139,8 +139,8 @@ export function signalHolder(root: string, holder: DeviceHolder, signal: "SIGTER
 }
 
 /**
- * A pid in a folder that stands for a host may belong to any process of this machine. A process is signalled for such a folder only if the folder's
- * entry is a link to the process in this machine's /proc.
+ * A pid in a folder that stands for a host may belong to any process of this machine. `signalHolder` signals a process for a folder that stands for a
+ * host only if the folder's entry links to the process in this machine's /proc.
  */
 function refuseStranger(root: string, pid: number): void {
   const entry = join(root, "proc", String(pid));

@@ -20,8 +20,8 @@ export async function readText(file: string): Promise<string | null> {
 }
 
 /**
- * Replaces a file completely or not at all, by a temporary file, an fsync, a rename and an fsync of the folder. The file's mode is set before its
- * text is written.
+ * Replaces a file completely or not at all, by a temporary file, an fsync, a rename and an fsync of the folder. The temporary file has its mode
+ * before it has its text.
  */
 export async function writeAtomically(file: string, text: string, mode: number): Promise<void> {
   const folder = dirname(file);
@@ -88,7 +88,7 @@ export async function listFolder(folder: string): Promise<string[]> {
   }
 }
 
-/** The names of at most so many entries of a folder, in the order of the disk. A missing folder has none. */
+/** Returns the names of at most `most` entries of a folder, in the disk's order, and no names for a missing folder. */
 export async function listSome(folder: string, most: number): Promise<string[]> {
   const names: string[] = [];
   try {

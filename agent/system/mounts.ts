@@ -6,7 +6,7 @@ export interface Mount {
   readonly id: string;
   /** The device number of the file system, for example `259:1`. */
   readonly device: string;
-  /** The path inside the file system that is mounted. */
+  /** The path, inside the mounted file system, of the folder that is mounted. */
   readonly from: string;
   /** The mount point, with each byte of its name as one character, because a name need not be UTF-8. */
   readonly path: string;

@@ -1,23 +1,28 @@
-/** What Linux tells about a process in `/proc/PID/stat` (proc_pid_stat(5)). */
+/** The facts that Linux tells about a process in `/proc/PID/stat` (proc_pid_stat(5)). */
 export interface ProcStat {
   /** The name of the program, which the process itself may change. */
   readonly comm: string;
-  /** The state letter of the first thread, for example R (runs), S (sleeps), D (blocked in the kernel) or Z (ended). */
+  /** The state letter of the process's first thread, for example R (runs), S (sleeps), D (blocked in the kernel) or Z (ended). */
   readonly state: string;
   readonly parent: number;
   readonly session: number;
-  /** The device number of the controlling terminal, or 0 without one. */
+  /** The device number of the process's controlling terminal, or 0 if the process has no terminal. */
   readonly terminal: number;
   readonly isKernelThread: boolean;
   readonly threads: number;
-  /** When the process started, in clock ticks since boot. The pid and the start together name one process, because pids are used again. */
+  /**
+   * When the process started, in clock ticks since boot. Pid and start time together identify one process, because Linux uses each pid many times.
+   */
   readonly startTicks: string;
 }
 
-/** The flag PF_KTHREAD. A program cannot set it. */
+/** The kernel's flag PF_KTHREAD in the ninth field of `/proc/PID/stat`, which no program can set. */
 const KERNEL_THREAD = 0x0020_0000;
 
-/** Parses the text of `/proc/PID/stat`. The name may contain spaces and parentheses, so the fields after it begin at the last parenthesis. */
+/**
+ * Parses the text of `/proc/PID/stat`. The process's name may contain spaces and parentheses, so the fields after the name begin at the last
+ * parenthesis.
+ */
 export function parseStat(text: string): ProcStat {
   const end = text.lastIndexOf(")");
   const fields = text
@@ -36,12 +41,15 @@ export function parseStat(text: string): ProcStat {
   };
 }
 
-/** The first thread of a process has ended. Its other threads may run, and Linux then shows the files and the program only in their folders. */
+/**
+ * Whether the first thread of a process has ended. If other threads of the process still run, Linux shows the process's files and program only in
+ * their folders of /proc.
+ */
 export const hasFirstThreadEnded = ({ state }: Pick<ProcStat, "state">): boolean => state === "Z" || state === "X";
 
 /**
- * Whether a process has ended. A process that has ended shows the state Z until its parent has collected its exit status. A process of which only the
- * first thread has ended also shows the state Z, but its other threads still run.
+ * Whether a process has ended. A process that has ended shows the state Z until the parent process has collected the exit status. A process of which
+ * only the first thread has ended also shows the state Z, but its other threads still run.
  */
 export const hasEnded = ({ state, threads }: Pick<ProcStat, "state" | "threads">): boolean =>
   state === "X" || (state === "Z" && !(threads > 1));

@@ -11,9 +11,9 @@ import type { ResidueReading, ResidueSnapshot } from "../../shared/residue/snaps
 import { until } from "../../test/support/until.ts";
 
 /**
- * These tests make real residue on a real kernel and check that the residue snapshot finds it. The tests make most residue in private namespaces for
- * processes, network, memory and mounts, so that the test's machine keeps its state. The folders in LAYERS get an overlay, which disappears with the
- * mount namespace.
+ * These tests make real residue on a real kernel and check that the residue snapshot finds the residue. The tests make most residue in private
+ * namespaces for processes, network, memory and mounts, so that the test's machine keeps its state. The folders in LAYERS get an overlay, which
+ * disappears with the mount namespace.
  */
 const PROGRAM = new URL("./residue/main.ts", import.meta.url).pathname;
 const TENANT = { login_user: "ann", uid: 30_001 };

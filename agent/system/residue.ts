@@ -86,8 +86,8 @@ function startChild(
 }
 
 /**
- * The command line that starts the child process of a residue snapshot. On a host with systemd, the child process runs in a separate scope with a
- * memory limit, so that it cannot use up the memory of the agent's unit. A systemd scope changes neither the parent nor the pipes of the child
+ * The command line that starts the child process of a residue snapshot. On a host with systemd, a separate scope limits the child process's memory,
+ * so that the child process cannot use up the memory of the agent's unit. A systemd scope changes neither the parent nor the pipes of the child
  * process.
  */
 export function childCommand(hasSystemd: boolean, program: string): string[] {

@@ -53,14 +53,17 @@ export interface System {
   isPresent(path: string): Promise<boolean>;
   /** Returns the sorted names in a folder. For a missing folder the list of names is empty. */
   list(path: string): Promise<string[]>;
-  /** The names of at most `most` entries of a folder, for a folder that a tenant may have filled. */
+  /** Returns the names of at most `most` entries of a folder, because a tenant may have filled the folder with millions of files. */
   listSome(path: string, most: number): Promise<string[]>;
-  /** What is at a path, without following a symbolic link at the path's end. `entry` returns null if nothing is at the path. */
+  /**
+   * The kind, owner and mode of the file or folder at a path, without following a symbolic link at the path's end. `entry` returns null if nothing is
+   * at the path.
+   */
   entry(path: string): Promise<Entry | null>;
   makeHome(path: string, uid: number, gid: number): Promise<void>;
   /** Renames a file in a folder that only root can change. */
   rename(from: string, to: string): Promise<void>;
-  /** Writes a file into a user's home, which the user may change at the same time. */
+  /** Writes a file into a user's home, which the user may change during the write. */
   writeOwned(file: OwnedFile): Promise<void>;
   /** Removes a file or folder without following symbolic links and without entering mounts, and says what is left. */
   removeConfined(path: string, limits: RemovalLimits): Promise<Removal>;

@@ -39,8 +39,8 @@ interface LoginSession {
 
 /**
  * The drain task prevents new logins and waits until the last login session has ended or the deadline has passed. With `force` the drain task then
- * ends the remaining login sessions, also those that the login manager does not list. The drain task is idempotent: a second run keeps the first run's deadline and reads the login sessions anew. A
- * cancelled drain allows logins again.
+ * ends the remaining login sessions, also those that the login manager does not list. The drain task is idempotent: a second run keeps the first
+ * run's deadline and reads the login sessions once more. A drain that the hub cancels allows logins again.
  */
 export const drain =
   (system: System, timing: DrainTiming = TIMING): Handler =>

@@ -64,7 +64,7 @@ async function giveBack(system: System, taskId: string): Promise<string | null> 
     work: GPU_GIVE_BACK_WORK,
     input: {},
     deadlineSeconds: GIVE_BACK_SECONDS,
-    // The stopped services must run again even if the hub has cancelled the task, so this signal is never aborted.
+    // The stopped services must run again even if the hub has cancelled the task, so the signal of this work is never aborted.
     signal: new AbortController().signal,
     endsWith: () => false,
     progress: () => undefined,

@@ -16,7 +16,7 @@ export interface RecordEvidence {
     readonly nodeId: NodeId;
     readonly tls: { readonly cert: string; readonly key: string };
   } | null>;
-  /** The newest delivery of a task in the agent's journal, with the SHA-256 of its result; null if the journal does not have the result. */
+  /** The newest delivery of a task in the agent's journal, with the SHA-256 of the task's result, or null if the journal does not have the result. */
   readonly resultOf: (taskId: TaskId) => { readonly epoch: number; readonly sha256: string } | null;
 }
 

@@ -39,7 +39,7 @@ interface PlannedStep {
 
 /**
  * Cleans the host's storage, one step after the other. Each step of a storage cleanup runs in a worker process outside the agent. A restarted agent
- * plans the same steps from the same input. The agent takes the results of ended worker processes and follows the running one.
+ * plans the same steps from the same input. The restarted agent takes the results of ended worker processes and follows the running worker process.
  */
 export const storageCleanup =
   (system: System): TaskHandlers[typeof TYPE] =>
@@ -129,8 +129,8 @@ const fillStep = (path: string): PlannedStep => ({
 });
 
 /**
- * The skipped step if a folder's free space need not be overwritten, otherwise null. The folder could not be opened, or an earlier folder is on the
- * same file system.
+ * The skipped step if a folder's free space need not be overwritten, otherwise null. A folder's free space need not be overwritten if the folder
+ * could not be opened or if an earlier folder is on the same file system.
  */
 function skippedFill(one: PlannedStep, earlier: readonly Step[]): Step | null {
   if (one.step !== "free_space") return null;

@@ -14,7 +14,7 @@ const TOOL_TIMEOUT_MS = 15_000;
 
 /**
  * Ends login sessions by the login manager, and afterwards the processes that still have a terminal. The login manager does not list every session,
- * for example not a session of `su`. The task counts such a session by its terminal.
+ * for example not a session of `su`. The task `terminal.close` counts an unlisted session by its terminal.
  */
 export const terminalClose =
   (system: System, timing: EndTiming = END_TIMING): TaskHandlers["terminal.close"] =>

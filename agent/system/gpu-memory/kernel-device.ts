@@ -70,7 +70,7 @@ export class KernelDevice extends CudaMemory implements GpuDevice {
 }
 
 /**
- * Loads the GPU kernels: NVIDIA's driver compiles their PTX text for the GPU. If the driver refuses the PTX text, the error contains the message of
+ * Loads the GPU kernels, whose PTX text NVIDIA's driver compiles for the GPU. If the driver refuses the PTX text, the error contains the message of
  * the driver's compiler.
  */
 function loadKernels(cuda: Cuda): bigint {

@@ -47,7 +47,7 @@ const BOUNDS: WalkBounds = {
   folders: { most: 300_000, maxBytes: 48 * MEGABYTE },
 };
 
-/** A file that the walk over the disks found. Its path has one character for each byte of the path on the disk. */
+/** A file that the walk over the disks found. The member `path` has one character for each byte of the file's path on the disk. */
 export interface Found {
   readonly path: string;
   readonly mode: number;

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { type Mount, parseMounts } from "../mounts.ts";
 import { type Reading, readText } from "./reading.ts";
 
-/** Matches the types of file systems on the host's own kernel and disks. Their files can be read without a server or another process. */
+/** Matches the types of file systems on the host's own kernel and disks, whose files can be read without a server or another process. */
 const LOCAL =
   /^(ext[234]|xfs|btrfs|f2fs|bcachefs|zfs|vfat|exfat|iso9660|udf|squashfs|erofs|overlay|tmpfs|ramfs|devtmpfs|devpts|proc|sysfs|cgroup2?|mqueue|hugetlbfs|debugfs|tracefs|securityfs|pstore|efivarfs|bpf|configfs|binfmt_misc|nsfs|fusectl|rootfs|selinuxfs)$/;
 
@@ -12,8 +12,8 @@ export async function ownMounts({ root }: Reading): Promise<Mount[]> {
 }
 
 /**
- * The mount that contains a path, if files on that mount need a server or another process, otherwise null. Access to a file on such a mount may never
- * return. `foreignMountOf` only compares paths and never touches the mount.
+ * The mount that contains a path, if files on that mount need a server or another process, otherwise null. Access to a file that needs a server or
+ * another process may never return. `foreignMountOf` only compares paths and never touches the mount.
  */
 export function foreignMountOf(mounts: readonly Mount[], path: string): Mount | null {
   let nearest: Mount | null = null;

@@ -7,7 +7,10 @@ import { foreignMountOf, ownMounts } from "./foreign-mounts.ts";
 import { linesOf, namesIn, presence, type Reading, readText, valued } from "./reading.ts";
 import { readTrees } from "./trees.ts";
 
-/** The files in /etc that describe accounts and groups, each with the word for one line of the file. The first field of each such line is a name. */
+/**
+ * The files in /etc that describe accounts and groups, each with the word for one line of the file. The first field of each line in ACCOUNT_FILES is
+ * a name.
+ */
 const ACCOUNT_FILES = {
   passwd: "account",
   group: "group",
@@ -39,7 +42,8 @@ async function localHomes(reading: Reading): Promise<{ homes: string[]; foreign:
 }
 
 /**
- * The size of the largest authorized_keys file that the agent reads. A tenant chooses this size, and each line of the file becomes a snapshot entry.
+ * The size of the largest authorized_keys file that the agent reads. A tenant chooses the size of an authorized_keys file, and each line of the file
+ * becomes a snapshot entry.
  */
 const MAX_KEYS_BYTES = 1024 * 1024;
 
@@ -156,7 +160,7 @@ export async function readHostIdentity(reading: Reading): Promise<ResidueEntry[]
   ];
 }
 
-/** Reads the user-data, the vendor-data and the scripts of cloud-init. cloud-init's other files change at each boot. */
+/** Reads the user-data, the vendor-data and the scripts of cloud-init. All other files of cloud-init change at each boot. */
 export async function readCloudInit(reading: Reading): Promise<ResidueEntry[]> {
   const instances = await namesIn(reading, "/var/lib/cloud/instances");
   const files = ["user-data.txt", "vendor-data.txt", "vendor-data2.txt", "scripts"];

@@ -17,8 +17,8 @@ const TAINT_BITS: Readonly<Record<number, string>> = {
 
 /**
  * Reads which loaded kernel modules come from outside the kernel and from no module file of the host. A driver from a module file of the host may be
- * loaded at its first use. The residue items `module_config` and `package_files` compare such files. The last column of /proc/modules shows a
- * module's taint letters in parentheses.
+ * loaded at its first use. The residue items `module_config` and `package_files` compare the host's module files. The last column of /proc/modules
+ * shows a module's taint letters in parentheses.
  */
 export async function readKernelModules(reading: Reading): Promise<ResidueEntry[]> {
   const installed = await installedModules(reading);

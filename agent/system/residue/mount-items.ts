@@ -8,7 +8,7 @@ import { isGone, pidsOf } from "./processes.ts";
 import { namesIn, presences, type Reading, settled, textOf, Unreadable } from "./reading.ts";
 
 const KINDS = ["mnt", "net", "pid", "user", "uts", "ipc", "cgroup", "time"] as const;
-/** Matches the types of file systems that contain no files of people. Services have many such mounts in their own mount namespaces. */
+/** Matches the types of file systems that contain no files of people and that many services mount in their own mount namespaces. */
 const OF_KERNEL =
   /^(proc|sysfs|cgroup2?|devpts|mqueue|devtmpfs|securityfs|debugfs|tracefs|pstore|efivarfs|bpf|configfs|binfmt_misc|nsfs|fusectl|ramfs)$/;
 
@@ -54,7 +54,7 @@ async function namespaceOf(folder: string, pid: number, kind: string): Promise<s
   }
 }
 
-/** Reads the ids of the host's own namespaces from process 2, because the kernel thread kthreadd is always in these namespaces. */
+/** Reads the ids of the host's own namespaces from process 2, because the kernel thread kthreadd is always in the host's own namespaces. */
 async function hostNamespaces(reading: Reading): Promise<ReadonlyMap<string, string>> {
   const folder = join(reading.root, "proc/2");
   const comm = await textOf(reading, "/proc/2/comm");

@@ -69,7 +69,7 @@ function addressOf(hex: string): string {
 }
 
 /**
- * For each socket, the name of the process with the lowest pid that holds it. For example, a socket that systemd opened for a service has two
+ * For each socket, the name of the process with the lowest pid that holds the socket. For example, a socket that systemd opened for a service has two
  * holders.
  */
 async function socketHolders(reading: Reading): Promise<ReadonlyMap<string, string>> {
@@ -142,7 +142,7 @@ interface Route {
   readonly protocol?: string;
 }
 
-/** The origins of routes that are no residue. The kernel, DHCP and router advertisements set such routes when the network changes. */
+/** The origins of routes that count as no residue, because the kernel, DHCP or router advertisements set these routes when the network changes. */
 const SET_BY_NETWORK = new Set(["kernel", "dhcp", "ra", "redirect"]);
 
 export async function readNetwork(reading: Reading): Promise<ResidueEntry[]> {

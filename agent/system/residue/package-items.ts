@@ -20,8 +20,8 @@ export async function readPackages(reading: Reading): Promise<ResidueEntry[]> {
 }
 
 /**
- * Reads which installed files differ from the packages that own them. Only the output lines of `dpkg --verify`, such as `??5?????? c /etc/x` and
- * `missing     /usr/x`, tell a difference; the exit status does not. dpkg compares only the content of files, so the residue items `critical_files`
+ * Reads which installed files differ from the packages that own them. The output lines of `dpkg --verify`, such as `??5?????? c /etc/x` and `missing
+ * /usr/x`, tell a difference; the exit status does not. The program dpkg compares only the content of files, so the residue items `critical_files`
  * and `setuid_files` also compare modes and owners.
  */
 export async function readPackageFiles(reading: Reading): Promise<ResidueEntry[]> {

@@ -73,9 +73,9 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /**
- * Finds processes that look like kernel threads in a list of processes. Such a process has a name in brackets, no arguments, or the name of a kernel
- * thread. No process can forge the flag with which the kernel marks its own threads. A starting process has no arguments for a moment, so only a
- * process that both reads show becomes an entry.
+ * Finds processes that look like kernel threads in a list of processes. A process looks like a kernel thread if it has a name in brackets, no
+ * arguments, or the name of a kernel thread. No process can forge the flag with which the kernel marks its own threads. A starting process has no
+ * arguments for a moment, so only a process that both reads show becomes an entry.
  */
 export function readFakeKernelThreads(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {

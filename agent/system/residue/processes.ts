@@ -68,7 +68,7 @@ async function readProcess(reading: Reading, pid: number): Promise<Process> {
   };
 }
 
-/** The folder of /proc with the program and the files of a process: its own, or that of a thread that runs if the first thread has ended. */
+/** The folder of /proc that shows a process's program and files. If the first thread has ended, only the folder of a running thread shows them. */
 async function runningFolder(folder: string, stat: ProcStat): Promise<string> {
   if (!hasFirstThreadEnded(stat) || hasEnded(stat)) return folder;
   for (const thread of await readdir(join(folder, "task"))) {

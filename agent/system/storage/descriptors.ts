@@ -14,7 +14,7 @@ function prefixOf(folder: number): Buffer {
 
 const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
 /**
- * Linux's flag O_PATH opens a descriptor that only names a folder: Linux does not ask the folder's file system, which may hang. Node.js has no
+ * With the flag O_PATH, Linux opens a descriptor that only names a folder, without asking the folder's file system, which may hang. Node.js has no
  * constant for O_PATH.
  */
 const O_PATH = 0o10000000;

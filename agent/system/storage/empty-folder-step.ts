@@ -107,7 +107,7 @@ function folderIfPresent(root: string, path: string): OpenFolder | null {
     closeSync(folder.fd);
     return folder;
   } catch (error) {
-    // /bin and /lib are symbolic links on most hosts: `refusalOf` compares the folder with their targets as part of /usr.
+    // The folders /bin and /lib are symbolic links on most hosts, and `refusalOf` compares the folder with their targets as part of /usr.
     if (["ENOENT", "ELOOP", "ENOTDIR"].includes(codeOf(error))) return null;
     throw error;
   }

@@ -156,7 +156,7 @@ class Emptying {
     this.#breathedAt = performance.now();
   }
 
-  /** Reads a folder once: `#look` removes the folder's files and notes the names of its subfolders. */
+  /** Reads a folder once, removes the folder's files and notes the names of its subfolders. */
   async #look(frame: Frame): Promise<void> {
     frame.mustLook = false;
     frame.hasMore = false;

@@ -19,8 +19,8 @@ import type { StepEnd } from "./works.ts";
 const GIB = 1024 ** 3;
 const BLOCK_BYTES = 8 * 1024 * 1024;
 /**
- * After this number of written blocks, the cleaning step asks the file system how much space is free. Between two such questions the step writes at
- * most 32 MiB, a small part of the smallest reserve.
+ * After BLOCKS_BEFORE_QUESTION written blocks, the cleaning step asks the file system how much space is free. Between two questions the cleaning step
+ * writes at most 32 MiB, a small part of the smallest reserve.
  */
 const BLOCKS_BEFORE_QUESTION = 4;
 /** The most files into which the cleaning step writes zeros. Each file of zeros stays open until the cleaning step ends. */

@@ -49,7 +49,7 @@ export function keepAtTop(use: FolderUse, entry: EntryFacts, bootId: string): Ke
   return isPrivate && entry.name.startsWith(`systemd-private-${bootId}-`) ? "keep" : "remove";
 }
 
-/** Decides about an entry of a subfolder that the emptying keeps: the value `above` says how it keeps the subfolder. */
+/** Decides about an entry of a subfolder that the emptying keeps: the value `above` says what the emptying does with the subfolder. */
 export function keepBelow(above: Keep, entry: EntryFacts): Keep {
   if (entry.uid !== 0) return "remove";
   if (above === "keep_folders" && entry.kind === "folder") return "keep_folders";

@@ -77,8 +77,8 @@ async function unmountAll(run: WorkRun, mounts: readonly Mount[]): Promise<strin
   for (const [done, { path }] of mounts.entries()) {
     run.throwIfStopped();
     run.progress({ step: "weka_mounts", done, bytes: 0 });
-    // The agent cannot pass a mount point whose name is not plain text to the program `umount`. A mount point with such a name stays in the list of
-    // mounts, and the cleaning step fails.
+    // The agent cannot pass a mount point whose name is not plain text to the program `umount`. If a mount point's name is not plain text, the mount
+    // stays in the list of mounts, and the cleaning step fails.
     const { exitCode, stderr } = await tool("umount", ["--", path], UNMOUNT_TIMEOUT_MS);
     if (exitCode !== 0) faults.push(`umount ${path} ended with status ${exitCode}: ${stderr.slice(-200).trim()}.`);
   }
@@ -117,7 +117,7 @@ function isClientRunning(root: string): boolean {
     readFileSync(join(root, INTERFACE));
     return true;
   } catch (error) {
-    // Even if the interface file cannot be read, its existence shows that the Weka client runs.
+    // Even if the file /proc/wekafs/interface cannot be read, its existence shows that the Weka client runs.
     return codeOf(error) !== "ENOENT";
   }
 }

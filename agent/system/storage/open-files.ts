@@ -5,7 +5,7 @@ import { codeOf } from "./descriptors.ts";
 /** A file or folder that a process uses: by a descriptor, as the process's working folder or root, or mapped into the process's memory. */
 export interface OpenFile {
   readonly pid: number;
-  /** How the process uses the file: `fd/` with a descriptor's number, `cwd`, `root`, or the addresses of a mapping. */
+  /** How the process uses the file, which is `fd/` with a descriptor's number, `cwd`, `root`, or the addresses of a mapping. */
   readonly use: string;
   readonly path: string;
   /**

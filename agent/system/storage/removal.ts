@@ -96,7 +96,7 @@ export function removeFolder(parent: number, name: Buffer, removed: Removed): Fo
     return "removed";
   } catch (error) {
     const code = codeOf(error);
-    // The folder is gone, or a file now has the folder's name. The next round of the emptying finds such a file in the parent folder.
+    // The folder is gone, or a file now has the folder's name, which the next round of the emptying finds in the parent folder.
     if (code === "ENOENT" || code === "ENOTDIR") return "gone";
     if (code === "ENOTEMPTY" || code === "EEXIST") return "filled";
     if (code === "EPERM" || code === "EACCES") return "protected";

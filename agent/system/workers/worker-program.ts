@@ -18,7 +18,10 @@ import {
   writeWorkFile,
 } from "./work-files.ts";
 
-/** The first argument with which the agent's program runs as a worker process: `worker perform <folder>` or `worker supervise <folder>`. */
+/**
+ * The first of the arguments with which the agent's program runs as a worker process, which are `worker perform <folder>` or `worker supervise
+ * <folder>`.
+ */
 export const WORKER_ARGUMENT = "worker";
 const PROGRESS_EVERY_MS = 1_000;
 /** How long after SIGTERM a worker process that is still alive gets SIGKILL. */
