@@ -1,6 +1,4 @@
-/**
- * Failure codes, MAAS calls, profile settings, and each owner that may change a node's status, must be used by production code, not only by tests.
- */
+/** Production code, not only tests, must use each failure code, MAAS call and profile setting, and each owner that may change a node's status. */
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";

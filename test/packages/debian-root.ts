@@ -5,16 +5,16 @@ import { join } from "node:path";
 import { execa } from "execa";
 
 /**
- * The folders of the Debian root that have an overlay. In the folders `COVERED`, the Debian root shows this machine's own files and stores changes in
- * the overlay. All folders of the Debian root outside `COVERED` begin empty.
+ * The folders of the Debian root for package tests that have an overlay. In the folders `COVERED`, the Debian root shows this machine's own files and
+ * stores changes in the overlay. All folders of the Debian root outside `COVERED` begin empty.
  */
 const COVERED = ["usr", "etc", "var/lib/dpkg"];
 const EMPTY = ["var/log", "tmp", "run", "dev", "proc", "root"];
 const TOOLS = ["/usr/bin/dpkg", "/usr/bin/deb-systemd-helper", "/usr/sbin/adduser", "/usr/bin/unshare"];
 
 /**
- * The Debian root is a folder with a Debian system in which tests really install packages. An overlay on this machine's programs and dpkg database
- * keeps the machine unchanged and needs no download. No systemd runs in the Debian root.
+ * The Debian root is a folder with a Debian system in which tests really install packages. The Debian root is an overlay on this machine's programs
+ * and dpkg database, so installations leave the machine unchanged and need no download. No systemd runs in the Debian root.
  */
 export class DebianRoot {
   readonly #folder = mkdtempSync(join(tmpdir(), "muster-root-"));
@@ -41,7 +41,10 @@ export class DebianRoot {
     return join(this.#folder, "changed", name);
   }
 
-  /** Runs a script as the user root in the Debian root. The overlay mounts end with the script, but the files that the script wrote remain. */
+  /**
+   * Runs a script as the user root in the Debian root. The overlay mounts of the Debian root end with the script, but the files that the script wrote
+   * remain.
+   */
   run(script: string) {
     const mounts = COVERED.map(
       (path) =>

@@ -92,8 +92,8 @@ describe.skipIf(lacks !== null)(`the Debian packages, installed (SKIPPED where $
     expect(told()).toEqual(
       [agentFile("0.1.0"), agentFile("0.1.0", other), agentFile("0.2.0"), agentFile("0.9.0")].sort(),
     );
-    // At the first upgrade to 0.3.0, the agent's package 0.1.0 was replaced less than a month ago. Before the second upgrade, the test makes the
-    // package's file 31 days old.
+    // At the first upgrade to 0.3.0, the agent's package 0.1.0 was replaced less than a month ago. Before the second upgrade, the test makes the file
+    // of the agent's package 0.1.0 31 days old.
     await install("muster-hub", "0.3.0");
     expect(told()).toContain(agentFile("0.1.0"));
     put(`${TOLD}/${agentFile("0.1.0")}`, "", 31);

@@ -257,7 +257,7 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     const root = unpacked(spec.name);
     // The systemd unit contains the paths that the programs have on a host.
     const verified = await execa("systemd-analyze", ["verify", "--man=no", "--root", root, unit], { reject: false });
-    // The unpacked package lacks programs that every system has, so the test ignores complaints about missing programs.
+    // The unpacked package lacks programs that every Debian system has, so the test ignores systemd's complaints about missing programs.
     const elsewhere = /not found|Command \/bin\/kill is not executable/;
     expect(verified.stderr.split("\n").filter((line) => line.includes(spec.name) && !elsewhere.test(line))).toEqual([]);
   });

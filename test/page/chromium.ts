@@ -7,8 +7,8 @@ const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-s
 
 /**
  * Features of Chromium that the tests switch off. Chromium reads only the last list of disabled features, so `WITHOUT` repeats the names in
- * playwright's list. Most of the disabled features would use the network. `WebUIOmniboxPopup` and `WebUIOmniboxAimPopup` are windows of the address
- * bar, for which each visit would start a process.
+ * playwright's list. Most of the disabled features would use the network. The features `WebUIOmniboxPopup` and `WebUIOmniboxAimPopup` are windows of
+ * the address bar, for which Chromium would start a process at each visit.
  */
 const WITHOUT = [
   "WebUIOmniboxPopup",

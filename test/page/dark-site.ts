@@ -7,14 +7,16 @@ import { insertSite } from "../support/site.ts";
 /** A text with a script that would run if the page treated the text as markup. */
 export const MARKUP = "<img src=x onerror=alert(1)>";
 
-/** Hosts of a site whose MAAS cannot be reached. The hub cannot poll the dark site, so the stored state of its hosts does not change. */
+/**
+ * Hosts of the dark site, a site whose MAAS no hub can reach. The hub cannot poll the dark site, so the stored state of its hosts does not change.
+ */
 export const DARK = {
   site: "dark-dc2",
   /** A host in quarantine whose fault has ended: its machine is Deployed again. */
   mended: "dark-mended",
   /** A host in quarantine whose machine was deleted from MAAS. */
   gone: "dark-gone",
-  /** A host whose drift an operator has acknowledged. The reason of the acknowledgement contains markup. */
+  /** A host whose drift an operator has acknowledged. The operator's reason for acknowledging the drift contains markup. */
   known: "dark-known",
   retired: "dark-retired",
   /** A hostname with markup, which a hub refuses today. An older hub may have stored a hostname with markup. */

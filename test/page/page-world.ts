@@ -19,7 +19,7 @@ export interface PageWorld {
   readonly maas: SimulatorControl;
   readonly database: TestDatabase;
   readonly tokens: { readonly admin: string; readonly viewer: string };
-  /** Waits until the host `good` is active and its agent is connected. */
+  /** Waits until the host `good` is active and its agent is connected to the hub. */
   active(): Promise<void>;
   close(): Promise<void>;
 }
@@ -72,8 +72,8 @@ async function furnish(rig: Rig): Promise<void> {
 }
 
 /**
- * Makes the commissioning of a simulated host hang. The host first appears in MAAS, because the simulator plans outcomes only for machines that MAAS
- * knows.
+ * Makes the commissioning of a simulated host hang. Before its onboarding, the simulated host appears in MAAS, because the simulator plans outcomes
+ * only for machines that MAAS knows.
  */
 async function commissioningHangs(maas: SimulatorControl, bmcAddress: string): Promise<void> {
   const hardware = z.array(z.looseObject({ id: z.string(), bmcAddress: z.string() }));

@@ -18,7 +18,7 @@ async function barriers(page: Page, rules: string): Promise<string[]> {
   return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html}`));
 }
 
-/** One example of each kind of view of the page. */
+/** One example of each kind of view of the operators' page. */
 const VIEWS: readonly { name: string; open: (visit: Visit) => Promise<void> }[] = [
   { name: "the overview", open: (visit) => visit.at("#/", "Sites") },
   { name: "a node", open: (visit) => follow(visit, "Nodes", DARK.mended, `Node ${DARK.mended}`) },

@@ -8,7 +8,10 @@ const PATIENCE_MS = 150_000;
 const NOTED_FAILURE = /^Failed to load resource: (?:.*status of (\d+)|(net::ERR_\w+))/;
 
 export interface VisitOptions extends BrowserContextOptions {
-  /** Matches the status or network error of requests that the test expects to fail. Any other failed request makes the test fail. */
+  /**
+   * Matches the status or network error of requests that the test expects to fail. A failed request that the test does not expect makes the test
+   * fail.
+   */
   readonly expects?: RegExp;
 }
 

@@ -15,8 +15,8 @@ import { expectExplained, nextVerbOf } from "./converge.ts";
 import { Driver, plainly } from "./drive.ts";
 
 /**
- * The agent's task of a drain or a remove can be lost, expire or fail. The tests show how `resume` and `force` continue the operation (state model
- * 8).
+ * The task of a drain or a remove, which the agent carries out, can be lost, expire or fail. The tests show how the verb `resume` and a force
+ * continue a drain or a remove whose task failed (state model 8).
  */
 let rig: OnboardingRig;
 let started = 0;
@@ -30,7 +30,7 @@ const ENDS = { drain: "retired", remove: "deleted" } as const;
 const STAGE = { drain: "drain_node", remove: "remove_gpuaas_node_record" } as const;
 
 const start = (mode: AgentMode) => decommission(rig, mode, `${mode}-${++started}`);
-/** `answers` decides whether the simulated agent carries out its queued tasks. */
+/** The function `answers` decides whether the simulated agent carries out its queued tasks. */
 const driver = (answers: () => boolean) =>
   new Driver(rig.test, workflowsOf(rig.services), async (id) => {
     if (answers()) await playDecommissionedAgent(rig, id);
@@ -42,7 +42,7 @@ const force = (id: WorkflowId) =>
     applyForce(tx, workflowsOf(rig.services), { workflowId: id, actor: "ann", role: "admin", reason: "gone for good" }),
   );
 
-/** The SQL condition says that the engine has already retried a stage of the workflow. */
+/** Returns the SQL condition that the engine has already retried a stage of the workflow. */
 const isRetrying = (id: WorkflowId) =>
   sql`exists (select 1 from workflow_events e where e.workflow_id = ${id} and e.status = 'retrying')`;
 
@@ -117,7 +117,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
           .set({ state, finishedAt: sql`clock_timestamp()`, errorCode: "x", errorMessage: "the host said no" })
           .where(eq(tasks.workflowId, id));
       });
-      // The simulated agent also fails the new tasks that the engine's own retries create.
+      // In the test, the new tasks that the engine's own retries create fail too.
       const failing = new Driver(rig.test, driven.kinds, async (id) => {
         await db().execute(sql`
           update tasks set state = ${state}, finished_at = clock_timestamp(), error_message = 'the host said no'

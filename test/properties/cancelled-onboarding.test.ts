@@ -15,7 +15,7 @@ import { until } from "../support/until.ts";
 import { Driver, plainly } from "./drive.ts";
 import { machineOf } from "./scenarios.ts";
 
-/** A cancelled onboarding leaves no node without an owner, and no credential with which the agent could connect. */
+/** Tests that a cancelled onboarding leaves no node without an owner, and no credential with which the agent could connect. */
 let rig: OnboardingRig;
 let withAgent: Driver;
 let withoutAgent: Driver;
@@ -46,7 +46,7 @@ const waysIn = async (nodeId: NodeId) => ({
 });
 const NONE = { tokens: 0, certificates: 0, userData: false };
 
-/** Runs `act` once, when the workflow has reached the stage. */
+/** Runs the function `act` once, when the workflow has reached the given stage. */
 const onceAt = (stage: OnboardingStage, act: () => Promise<unknown>): Parameters<Driver["drive"]>[1] => {
   let acted = false;
   return (row) => async (look) => {
@@ -67,7 +67,7 @@ async function cancelledAt(stage: OnboardingStage, n: number, driver: Driver) {
   if (machine === undefined) throw new Error("no machine was found");
   return { ...started, end, machine };
 }
-/** Expects that the cancelled workflow names the machine that stays deployed in MAAS, and says what to do about it. */
+/** Expects that the cancelled workflow names the machine that stays deployed in MAAS, and says what to do about the machine. */
 function expectTold(
   { end, machine }: Pick<Awaited<ReturnType<typeof cancelledAt>>, "end" | "machine">,
   whose: string,

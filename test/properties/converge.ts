@@ -8,9 +8,12 @@ import { countedOf, machineOf, type Scenario, type Stagecraft, type Subject, sys
 
 /** A fault that happens while a workflow is at one stage. */
 export interface Trouble {
-  /** `runWithTrouble` calls `arm` once, before the first run of the stage. `arm` returns false if the fault cannot happen at the stage. */
+  /**
+   * `runWithTrouble` calls `arm` once, before the first run of the stage. The method `arm` returns false if the fault cannot happen at the workflow's
+   * stage.
+   */
   arm(craft: Stagecraft, row: WorkflowRow): boolean;
-  /** `runWithTrouble` calls `lift` when the workflow has left the stage or ended. `lift` returns true if the fault did happen. */
+  /** `runWithTrouble` calls `lift` when the workflow has left the stage or ended. The method `lift` returns true if the fault did happen. */
   lift(craft: Stagecraft, row: WorkflowRow): boolean;
   /** The failure classes with which the disturbed workflow may end. If `endsIn` is empty, the workflow must complete by itself. */
   readonly endsIn: readonly FailureClass[];
@@ -26,8 +29,8 @@ export interface Told {
 }
 
 /**
- * Starts a workflow, arms the fault at the stage, and runs one stage after another until the workflow ends. If the stage ends without the fault, the
- * function abandons the workflow, because another test covers undisturbed workflows.
+ * Starts a workflow, plants the fault at the given stage, and runs one stage after another until the workflow ends. If the given stage ends without
+ * the fault, the function abandons the workflow, because another test covers undisturbed workflows.
  */
 export async function runWithTrouble(
   craft: Stagecraft,

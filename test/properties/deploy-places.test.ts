@@ -24,7 +24,7 @@ const driverWith = (play: (row: WorkflowRow) => Promise<unknown>): Driver =>
     const row = await readWorkflow(db(), id);
     if (row !== null) await play(row);
   });
-/** Moves the start of the stage's compensation into the past. */
+/** Moves the time when the compensation of the workflow's stage started into the past. */
 const ageUndoing = (id: WorkflowId, seconds: number) =>
   db()
     .update(workflows)

@@ -13,8 +13,8 @@ import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-ri
 import { Driver } from "./drive.ts";
 
 /**
- * A host admits logins according to its node's state. A drain closes the host for logins. Cancelling the drain opens the host for logins again. After
- * a cancelled drain, the agent must have closed the host before it opens the host.
+ * Whether people can log in to a host depends on its node's state. A drain of a node closes the host for logins. A cancel of the drain opens the host
+ * for logins. After a cancelled drain, the agent must have closed the host before it opens the host.
  */
 let rig: OnboardingRig;
 let started = 0;
@@ -79,7 +79,7 @@ async function start() {
   return { driven, ...subject };
 }
 
-/** Cancels a drain that the agent had begun. The undrain has failed once and waits for its retry. */
+/** Cancels a drain that the agent had begun, with an undrain task that has failed once and waits for its retry. */
 async function withUndrainThatWaits() {
   const subject = await start();
   const { driven, id, nodeId } = subject;

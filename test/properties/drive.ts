@@ -21,7 +21,7 @@ export interface Look {
   readonly row: ClaimedWorkflow;
   run(): Promise<{ commit(): Promise<boolean> }>;
 }
-/** An interrupt decides how one run of a stage goes, for example that the hub dies before the commit. */
+/** An `Interrupt` carries out one run of a stage, for example so that the hub dies before the commit. */
 export type Interrupt = (look: Look) => Promise<void>;
 
 export const plainly: Interrupt = async (look) => {
@@ -29,8 +29,8 @@ export const plainly: Interrupt = async (look) => {
 };
 
 /**
- * Simulates the wait of a workflow while MAAS or the secret store is away. The timestamps of the workflow move into the past by the planned wait.
- * After twelve runs of the waiting stage, the timestamps move by ten times the planned wait, so that a long outage takes few runs.
+ * Simulates the wait of a workflow while MAAS or the secret store is away: the workflow's timestamps move into the past by the planned wait. After
+ * twelve runs of the waiting stage, the workflow's timestamps move by ten times the planned wait, so that a long outage takes few runs.
  */
 const passAbsence = (db: TestDatabase["database"]["db"], id: WorkflowId) =>
   db.execute(sql`

@@ -10,7 +10,7 @@ import { insertToy, ToyFailure, type ToyStage, toyStage, toyWorkflow } from "../
 import { until } from "../support/until.ts";
 
 const engine = useToyEngine();
-/** Makes a stage whose first run waits for `proceed` and returns `first`. All later runs of the held stage return the verdict done. */
+/** Makes a stage whose first run waits for `proceed` and returns `first`. All runs of the held stage after the first return the verdict done. */
 function heldStage(name: string, first: Awaited<ReturnType<ToyStage["run"]>>) {
   const [entered, proceed] = [gate(), gate()];
   const undone: string[] = [];

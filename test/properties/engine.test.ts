@@ -81,7 +81,7 @@ describe("the runner", () => {
     const id = await insertToy(engine.db(), "one");
     engine.run(workflow, { leaseSeconds: 3 });
     await entered.promise;
-    // The test writes the row as if another hub had taken the workflow over.
+    // The test writes the workflow's row as if another hub had taken over the workflow.
     const taken = { leaseOwner: randomUUID(), leaseUntil: sql`now() + interval '1 hour'`, fence: sql`fence + 1` };
     await engine.db().update(workflows).set(taken).where(eq(workflows.id, id));
     await aborted.promise;
@@ -162,8 +162,8 @@ describe("the runner", () => {
       ),
     ]);
     const id = await insertToy(engine.db(), "one");
-    // A runner soon repeats a stage when the stage's workflow starts to wait for a key. The test sets the key before the first run, so that only the
-    // wake-up causes the second run.
+    // A runner soon repeats a stage when the stage's workflow starts to wait for a key. The test sets the workflow's key before the first run, so
+    // that only the wake-up causes the second run.
     await engine.db().update(workflows).set({ waitOn: "thing" }).where(eq(workflows.id, id));
     engine.run(workflow, { databaseUrl: engine.url(), pollMs: 3_600_000 });
     await until("the first run is over", async () => {

@@ -25,8 +25,9 @@ interface Answer {
 const ANSWERS: Record<string, Answer> = {
   "503": { kind: "status", code: 503, body: "Service Unavailable", endsIn: [] },
   "409 with Retry-After": { kind: "conflict_html_retry_after", endsIn: [] },
-  // A 409 without Retry-After means that MAAS refuses the call because of the object's state. If the stage cannot tell why MAAS refused, a person
-  // decides. The hub treats a failed deploy whose events it cannot read as failed for good (lifecycle 4.6).
+  // An answer 409 without the header Retry-After means that MAAS refuses the call because of the machine's state. If a stage cannot tell why MAAS
+  // refused the call, the workflow waits for a person's decision. The hub treats a failed deploy whose events it cannot read as failed for good
+  // (lifecycle 4.6).
   "409 without Retry-After": {
     kind: "status",
     code: 409,
@@ -37,8 +38,8 @@ const ANSWERS: Record<string, Answer> = {
   "a body cut short": { kind: "truncated_body", endsIn: [] },
 };
 /**
- * No stage makes more requests to MAAS than `MOST_REQUESTS`. If a stage reaches `MOST_REQUESTS`, the test fails, because the stage probably makes
- * requests for ever.
+ * No stage makes more requests to MAAS than `MOST_REQUESTS`. If a stage makes `MOST_REQUESTS` requests, the test fails, because the stage probably
+ * makes requests for ever.
  */
 const MOST_REQUESTS = 40;
 

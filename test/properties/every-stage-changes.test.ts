@@ -38,8 +38,8 @@ afterAll(async () => {
 });
 
 /**
- * The failure classes with which a workflow may end after somebody changed its machine in MAAS. The class `deploy_cloud_init_failure` is allowed,
- * because the deploy may already have failed when a stage finds the change.
+ * The failure classes with which a workflow may end after somebody changed its machine in MAAS. The failure class `deploy_cloud_init_failure` is
+ * allowed, because the deploy may already have failed when a stage finds the change in MAAS.
  */
 const AMBIGUOUS = ["state_ambiguity", "deploy_cloud_init_failure"] as const satisfies readonly FailureClass[];
 
@@ -72,7 +72,7 @@ const force = (machine: Machine, status: (typeof STATUS)[keyof typeof STATUS], o
   region.forceStatus(machine, status);
 };
 
-/** Sets the machine's status and owner, as another user would, and later restores both. */
+/** Makes a fault that sets the machine's status and owner in MAAS, as another user would, and later restores status and owner. */
 const jump = (status: (typeof STATUS)[keyof typeof STATUS], owner: (now: string | null) => string | null): Trouble =>
   ofMachine((machine) => {
     const before = { status: machine.status, owner: machine.owner, token: machine.token };
@@ -84,7 +84,7 @@ const jump = (status: (typeof STATUS)[keyof typeof STATUS], owner: (now: string 
     };
   });
 
-/** Releases a machine that the hub's MAAS user owns, as another person would. The test does not restore the machine later. */
+/** Makes a fault that releases a machine of the hub's MAAS user, as another person would, and does not restore the machine later. */
 const released = (): Trouble =>
   ofMachine((machine) => {
     if (machine.owner === null) return null;
@@ -101,8 +101,8 @@ const locked = (): Trouble =>
   });
 
 /**
- * Deletes the machine from MAAS. With `recreated`, the host then appears in MAAS as a machine with a new id, as after a network boot. If a scenario
- * cannot use a new machine, the test restores the deleted machine, as a restore of MAAS from a backup would.
+ * Makes a fault that deletes the machine from MAAS. With `recreated`, the host then appears in MAAS as a machine with a new id, as after a network
+ * boot. If a scenario cannot use a new machine, the test restores the deleted machine, as a restore of MAAS from a backup would.
  */
 const vanished = (recreated: boolean, scenario: Scenario): Trouble => {
   let restore = (): void => {};

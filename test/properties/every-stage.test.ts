@@ -9,8 +9,9 @@ import { type Driver, type Interrupt, plainly } from "./drive.ts";
 import { countedOf, SCENARIOS, STAGE_CASES, type Stagecraft, setStage } from "./scenarios.ts";
 
 /**
- * Interrupts every stage of every workflow in every way in which a kill or a lost lease can. The tests also cover a new stage without further code.
- * Each interrupted workflow must end like an uninterrupted one, and each effect outside the database must happen once.
+ * The tests interrupt every stage of every workflow in every way in which a kill of the hub or a lost lease can. The tests of interrupted stages also
+ * cover a new stage without further code. Each interrupted workflow must end like an uninterrupted one, and each effect outside the database must
+ * happen once.
  */
 let craft: Stagecraft;
 const tally = new Tally();

@@ -1,4 +1,4 @@
-/** Soft resets of a node with GPUs, whose agent reports different results about them. */
+/** Tests soft resets of a node with GPUs whose agent reports different results about the GPUs. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eq } from "../../hub/db/orm.ts";
 import { sanitizationRecords, type Task } from "../../hub/db/schema/index.ts";
@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig?.close());
 
-/** Drives a soft reset to its end. The agent reports `resultOf` for each task. */
+/** Makes a `Driver`, which runs a soft reset to its end with a simulated agent that reports `resultOf` for each task. */
 const agent = (resultOf: (task: Task) => unknown) =>
   new Driver(rig.test, workflowsOf(rig.services), (id) => playDecommissionedAgent(rig, id, resultOf));
 const start = () => clean(rig, "soft_reset", `gpu-${++started}`);

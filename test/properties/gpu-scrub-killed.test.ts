@@ -33,8 +33,8 @@ function clean(killAt: string): boolean {
 const count = (action: string): number => host.actions().filter((one) => one === action).length;
 
 /**
- * Expects that all services and kernel modules are as before the cleaning. Each service started as often as it stopped, and each kernel module was
- * loaded as often as unloaded.
+ * Expects that all services and kernel modules are as before the cleaning. Expects that each service was started as often as stopped, and each kernel
+ * module loaded as often as unloaded.
  */
 function expectAllBack(at: string): void {
   expect(host.running(), at).toEqual(SERVICES);

@@ -22,7 +22,7 @@ const secondsAway = (row: WorkflowRow): number => {
   return since === undefined ? 0 : (Date.now() - Date.parse(since)) / 1000;
 };
 
-/** The test leaves out drains and removes, because they call only the agent and not MAAS. */
+/** The test leaves out drains and removes, because drains and removes do not call MAAS. */
 const ASKING = STAGE_CASES.filter(({ scenario }) => [ONBOARD, "release"].includes(scenario.kind));
 
 interface Host {

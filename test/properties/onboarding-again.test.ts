@@ -71,7 +71,7 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
         .from(nodeConditions)
         .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, "network.roce")))
     )[0];
-  /** Returns the node's status, its condition `network.roce`, and whether that condition keeps new work off the node. */
+  /** Returns the node's status, its condition `network.roce`, and whether the condition `network.roce` keeps new work off the node. */
   const shown = async (id: NodeId) => {
     const [row] = await listNodeRows(db(), { id }, { limit: 1, after: null });
     if (row === undefined) throw new Error("no such node");
@@ -122,8 +122,8 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
   });
 
   /**
-   * Problems for which the onboarding cannot set the address of the first RoCE row in MAAS. The function `make` creates a problem and returns a
-   * function that removes it.
+   * Problems for which the onboarding cannot set the address of the first RoCE row in MAAS. The function `make` creates a problem with the address
+   * and returns a function that removes the problem.
    */
   const TROUBLES = {
     "an interface that the machine lacks": {
@@ -293,7 +293,7 @@ describe("a machine that is a node under another name", () => {
 
   it("is not touched when only MAAS shows that it is the same machine", async () => {
     const { nodeId, systemId } = await onboarded(4);
-    // The test stores another BMC address for the node's machine in the database, so that the hub accepts the request.
+    // The test stores another BMC address for the node's machine in the database, so that the hub accepts the onboarding request.
     await db().update(nodeMaasState).set({ ipmiIp: "10.9.9.9" }).where(eq(nodeMaasState.nodeId, nodeId));
     await releasedInMaas(systemId);
     const request = named(4, "yet-another-name");

@@ -28,7 +28,7 @@ interface Asked {
   /** The index in `BMCS` of the BMC address that the onboarding request names, which may be the wrong BMC. */
   readonly bmc: number;
   readonly spelt: number;
-  /** Says what happens to an onboarding that got its machine, before the next wave of onboardings starts. */
+  /** What happens to an onboarding that got its machine, before the next wave of onboardings starts. */
   readonly end: "goes on" | "is a node" | "is cancelled" | "was a node";
 }
 

@@ -1,4 +1,4 @@
-/** The provisioning stages belong to a host and not to an onboarding: a workflow of another kind, which has no onboarding row, runs all of them. */
+/** Tests that the provisioning stages need no onboarding: a workflow of another kind, which has no onboarding row, runs all provisioning stages. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";

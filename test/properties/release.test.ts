@@ -61,7 +61,7 @@ describe("the release of a retired node's machine", () => {
     const bindings = await db().select().from(nodeMaasState).where(eq(nodeMaasState.nodeId, host.nodeId));
     expect(bindings).toMatchObject([{ maasSystemId: host.machine.systemId }]);
     expect(await isGone(host.nodeId)).toBe(true);
-    // The remove does not wait for the agent, because the released host has no agent any more.
+    // The remove of a node whose machine was released does not wait for the agent, because a released host has no agent.
     const removal = await rig.test.database.inTx((tx) =>
       startDecommission(tx, host.nodeId, { mode: "remove", reason: "gone", agent_wait_seconds: 900 }, "ann"),
     );

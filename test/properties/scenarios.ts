@@ -56,7 +56,7 @@ export interface Scenario {
   /** Simulates what MAAS and the agent do between two runs of a stage. */
   play(rig: OnboardingRig, id: WorkflowId): Promise<void>;
   expectEnd(rig: OnboardingRig, subject: Subject): Promise<void>;
-  /** True if the workflow needs its own machine: no other machine can replace a machine that was deleted from MAAS. */
+  /** True if no other machine can replace the workflow's machine after somebody has deleted the machine from MAAS. */
   readonly cannotReplaceMachine?: true;
   /** True if the stages work with the agent only, and ask nothing of MAAS and of the secret store. */
   readonly agentAlone?: true;
@@ -160,7 +160,7 @@ async function expectNode(rig: OnboardingRig, { nodeId }: Subject, status: NodeS
   expect(certificate?.revokedAt !== null, "the certificate is revoked").toBe(status === "deleted");
 }
 
-/** After a cancelled onboarding, the tests check the machine in MAAS. After a cancelled drain, the tests check the node. */
+/** After a cancelled onboarding, the tests check the onboarding's machine in MAAS. After a cancelled drain, the tests check the drain's node. */
 const draining: Scenario = {
   kind: "drain",
   name: "a drain",
@@ -170,7 +170,7 @@ const draining: Scenario = {
   start: (rig, n) => decommission(rig, "drain", `drained-${n}`),
   play: playDecommissionedAgent,
   expectEnd: (rig, subject) => expectNode(rig, subject, "retired"),
-  // A cancelled drain makes the node active or offline, depending on whether its agent is connected.
+  // A cancelled drain makes the node active or offline, depending on whether the node's agent is connected.
   expectCancelled: async (rig, { nodeId }) => {
     const [node] = await rig.test.database.db.select().from(nodes).where(eq(nodes.id, nodeId));
     expect(["active", "offline"]).toContain(node?.status);
@@ -213,7 +213,7 @@ const cleaningStorage: Scenario = {
   start: (rig, n) => clean(rig, "storage_cleanup", `storage-${n}`),
 };
 
-/** Expects that the node is in service again, without a cordon, and that users can log in to its host. */
+/** Expects that the node is in service after the cleaning, without a cordon, and that users can log in to the node's host. */
 async function expectReturned(rig: OnboardingRig, { nodeId }: Subject): Promise<void> {
   const { db } = rig.test.database;
   const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
@@ -315,7 +315,7 @@ const releasing: Scenario = {
   },
 };
 
-/** The ids of workflows whose released machine the simulation has already switched on again, as another person would. */
+/** The ids of workflows whose released machine the simulation has already switched on, as another person would. */
 const SWITCHED_ON = new Set<WorkflowId>();
 const withPowerOn: Scenario = {
   ...releasing,
@@ -331,7 +331,7 @@ const withPowerOn: Scenario = {
   },
 };
 
-/** Each workflow kind has its scenarios in `SCENARIOS`. `every-stage.test.ts` fails for a kind or a stage without a scenario. */
+/** Each workflow kind has its scenarios in `SCENARIOS`. The suite `every-stage.test.ts` fails for a workflow kind or a stage without a scenario. */
 export const SCENARIOS: readonly Scenario[] = [
   onboarding,
   withoutDatasource,
@@ -352,7 +352,8 @@ export const STAGE_CASES = SCENARIOS.flatMap((scenario) => scenario.stages.map((
 export const OF_THE_AGENT_ALONE = SCENARIOS.filter((scenario) => scenario.agentAlone === true);
 
 /**
- * The last stage of a reimage makes no request to MAAS. At the last stage of a reimage the node is in service, and the reconciler judges its machine.
+ * The last stage of a reimage makes no request to MAAS. At the last stage of a reimage, the node is in service, and the reconciler judges the node's
+ * machine.
  */
 const LEFT_OUT_OF_REIMAGE: readonly string[] = [...PROVISIONING_STAGES, "enable_node"];
 /**
@@ -370,7 +371,9 @@ export const FAULT_CASES = FAULT_SCENARIOS.flatMap(({ scenario, stages }) =>
   stages.map((stage) => ({ scenario, stage })),
 );
 
-/** Holds a database and a simulated region, and starts workflows of scenarios. The workflows of all scenarios are numbered together. */
+/**
+ * Holds a database and a simulated region, and starts workflows of scenarios. The number of a workflow counts the started workflows of all scenarios.
+ */
 export interface Stagecraft {
   readonly rig: OnboardingRig;
   start(scenario: Scenario): Promise<{ subject: Subject; driver: Driver }>;

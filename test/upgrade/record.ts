@@ -1,7 +1,7 @@
 /**
- * Records the state that a hub of this version leaves when it dies during its work: its database and its simulated region.
- * `npm run upgrade:record` runs once for each release, before the version changes. `test/integration/hub/upgrade.test.ts`
- * continues from the record with later versions (decision W3).
+ * Records the state that a hub of this version leaves when it dies during its work: its database and its simulated region. An engineer runs `npm run
+ * upgrade:record` once for each release, before Muster's version changes. The test `test/integration/hub/upgrade.test.ts` continues from the recorded
+ * state with later versions of Muster (decision W3).
  */
 import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -68,7 +68,8 @@ class Recorder {
   }
 
   /**
-   * Runs stage after stage until the hub has claimed a workflow row that `stop` accepts, or the workflow ends. The dying hub keeps its last claim.
+   * Runs stage after stage until the hub has claimed a workflow row that `stop` accepts, or the workflow ends. The dying hub keeps its claim of the
+   * last workflow row.
    */
   async #drive(id: WorkflowId, stop: At, agent = true): Promise<ClaimedWorkflow | null> {
     for (let looks = 0; looks < 3000; looks += 1) {
@@ -88,7 +89,7 @@ class Recorder {
     await this.#rig.services.inTx((tx) => commitStep(tx, step.workflow, row, step));
   }
 
-  /** Leaves an onboarding at the stage, claimed by a hub that died before the stage acted, or between its action and its commit. */
+  /** Leaves an onboarding at the given stage, claimed by a hub that died before the stage acted, or between the stage's action and commit. */
   async diesAt(stage: string, acted: boolean): Promise<void> {
     const row = await this.#drive(await this.#start(), (claimed) => claimed.stage === stage);
     if (acted && row !== null) await this.#step(row);

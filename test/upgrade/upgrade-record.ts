@@ -1,20 +1,20 @@
 /**
- * The state that a dead hub left in its database, its secret store and its simulated region. `record.ts` writes the record and `upgrade.test.ts`
- * loads it.
+ * The state that a dead hub left in its database, its secret store and its simulated region. The program `record.ts` writes the upgrade record, and
+ * `upgrade.test.ts` loads the record.
  */
 export interface UpgradeRecord {
   /** The version of the hub that wrote the record. */
   readonly version: string;
-  /** The time of the recording in ISO 8601, after the hub had died. Everything in the record happened before this time. */
+  /** The time of the recording in ISO 8601, after the hub had died. Everything in the record happened before the time of the recording. */
   readonly recordedAt: string;
   /** The names of the database migrations that the recorded hub had applied, in order. */
   readonly migrations: readonly string[];
-  /** The rows of each database table, in PostgreSQL's JSON. The record leaves out empty tables. */
+  /** The rows of each database table, in PostgreSQL's JSON. The upgrade record leaves out empty tables. */
   readonly tables: Readonly<Record<string, readonly unknown[]>>;
   /**
    * The user-data for the hosts' first boots, by its path in the secret store. The test that loads the record creates the site's credentials anew.
    */
   readonly secrets: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  /** The state file of the simulated region. */
+  /** The content of the state file of the simulated MAAS region. */
   readonly region: Readonly<Record<string, unknown>>;
 }

@@ -9,7 +9,7 @@ import { until } from "../../support/until.ts";
 const SITES = "/api/v1/admin/maas-sites";
 /** A text that a test sends as a token and that the hub has never issued. */
 const TRIED = "guessed-token-that-nobody-has-0123456789";
-/** Fills each place of the path with a valid but unknown id. */
+/** Replaces each `{parameter}` of the API path by a valid but unknown id. */
 const filled = (path: string): string => path.replace(/\{\w+\}/g, "00000000-0000-4000-8000-000000000000");
 
 describe("the borders of the admin API", () => {
@@ -226,7 +226,7 @@ describe("the borders of the admin API", () => {
 
   it("carries out one of several concurrent requests with one Idempotency-Key, and gives all of them its answer", async () => {
     const { inTx, pool } = api.database.database;
-    // The table lock keeps each request from creating its site until all requests have arrived.
+    // The test locks a database table, so that no request can create its site before all requests have arrived.
     const { answers } = await inTx(async (tx) => {
       await tx.execute("lock table maas_sites in share mode");
       const asked = [1, 2, 3].map(() => api.ask("POST", SITES, siteBody("race"), { "idempotency-key": "race" }));

@@ -68,7 +68,7 @@ describe("the API with input that is valid JSON but unacceptable", () => {
         status: 400,
         pointers: ["/hostname"],
       });
-      // A DNS server must be an IP address, so that no other text gets into a resolver's configuration.
+      // The hub accepts only IP addresses as DNS servers, so that no other text gets into a resolver's configuration.
       for (const [field, value] of [
         ["deploy_user", text],
         ["upstream_dns_servers", [text]],

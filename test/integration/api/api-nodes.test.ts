@@ -133,7 +133,7 @@ describe("the API of nodes and their tasks", () => {
     const reasons = async () => (await api.ask("GET", `${NODES}/${id}`)).body.unschedulable_reasons;
 
     await retireIt();
-    // A forced drain leaves a queued drain task for an absent agent.
+    // A forced drain of a node without a connected agent leaves a queued drain task for the agent.
     await inTx((tx) =>
       enqueueTask(tx, {
         nodeId: id,

@@ -87,7 +87,8 @@ describe("the API of batches", () => {
         );
         return waiting.rows.length > 0 ? true : undefined;
       });
-      // PostgreSQL ends one of the two transactions of a deadlock. The cancel of the batch succeeds, whichever transaction PostgreSQL ends.
+      // When two transactions are in a deadlock, PostgreSQL ends one of them. The cancel of the batch succeeds, whichever transaction PostgreSQL
+      // ends.
       await lock(ids[0]).catch(() => undefined);
       await other.query("commit");
       expect(await cancelled).toMatchObject({ status: 200, body: { applied: 2, skipped: 0 } });

@@ -42,7 +42,10 @@ async function mend(api: ApiHarness): Promise<void> {
   await pool.query("update node_maas_state set drift_details = $1", [JSON.stringify(DRIFT)]);
 }
 
-/** Adds items until each list of the API has at least two. The fleet of the diagnostics tests has fewer items in some lists. */
+/**
+ * Adds items until each list of the API has at least two items. The fleet that the test takes from the diagnostics tests has fewer items in some
+ * lists.
+ */
 async function addToLists(api: ApiHarness): Promise<void> {
   const { pool } = api.database.database;
   const post = async (path: string, body: object): Promise<void> => {
@@ -114,7 +117,7 @@ describe("every route that reads", () => {
     ];
     return Promise.all(paths.map(async (path) => ({ path, all: await pagesOf(path, "limit=200") })));
   }
-  /** Reads a list page by page and returns all its items. */
+  /** Reads a list of the API page by page and returns all items of the list. */
   async function pagesOf(path: string, query: string) {
     const items: Readonly<Record<string, unknown>>[] = [];
     let cursor = "";
@@ -163,7 +166,7 @@ describe("every route that reads", () => {
           continue;
         }
         const answer = JSON.parse(text.slice(text.indexOf("\n{") + 1));
-        // The schema's parser drops each field that the schema does not have, so an undocumented field makes the comparison fail.
+        // The parser of the route's schema drops each field that the schema does not have, so an undocumented field makes the comparison fail.
         expect(route.response.parse(answer)).toEqual(answer);
       }
     },

@@ -5,7 +5,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import { commandLine } from "../../support/command-line.ts";
 
-/** The test uses small rate limits so that it is fast. The hub treats the larger rate limits of production in the same way as the test's. */
+/**
+ * The test uses smaller rate limits than production so that the test is fast. The hub treats the rate limits of test and production in the same way.
+ */
 const RATES = { request: { burst: 20, perMinute: 10 }, write: { burst: 3, perMinute: 60 } };
 const NODES = "/api/v1/admin/nodes";
 const cwd = mkdtempSync(join(tmpdir(), "muster-budgets-"));
@@ -21,7 +23,7 @@ afterAll(async () => {
 });
 
 const viewer = () => ({ authorization: `Bearer ${api.viewer}` });
-/** Sends requests until the token's budget is used up. */
+/** Sends requests until the API token has used up its rate limit. */
 const useUp = async (headers = {}) => {
   const turns = Array.from({ length: 2 * RATES.request.burst });
   const asked = await Promise.all(turns.map(() => api.ask("GET", NODES, undefined, headers)));

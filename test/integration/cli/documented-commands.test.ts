@@ -19,8 +19,8 @@ import { COMMANDS, found, REPOSITORY, readOf } from "../../support/documents.ts"
 import { GatewayRig } from "../../support/gateway-rig.ts";
 
 /**
- * Documented commands that another file than this test runs. Each key is the beginning of a command, `file` is the file that runs it, and `has` is
- * the text of the call in `file`.
+ * Documented commands that another file than this test runs. Each key of `ELSEWHERE` is the beginning of a documented command. The value's `file` is
+ * the file that runs the command, and `has` is the text of the call in that file.
  */
 const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: string }>> = {
   ...Object.fromEntries(
@@ -62,7 +62,10 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
   },
   'path "kv/metadata/*"': { file: "test/support/vault-under-test.ts", has: '/metadata/*`]: ["delete"]' },
 };
-/** Documented commands that no test runs. Each key is the beginning of a command, and its value is the reason why no test runs the command. */
+/**
+ * Documented commands that no test runs. Each key is the beginning of a documented command, and the key's value is the reason why no test runs the
+ * command.
+ */
 const NOWHERE: Readonly<Record<string, string>> = {
   "systemd-run --pipe --wait":
     "needs the hub's package in a system that systemd has booted; the boots install the agent alone",
@@ -71,8 +74,8 @@ const NOWHERE: Readonly<Record<string, string>> = {
   "vault kv": "needs a running Vault, which the tests do not have",
 };
 /**
- * The npm scripts that the documents name. Each key is a script of package.json. The value of a key is the file that runs the script, or the reason
- * why no test runs the script.
+ * The npm scripts that the documents name. Each key is the name of a script in package.json. The key's value is the file that runs the script, or the
+ * reason why no test runs the script.
  */
 const SCRIPTS: Readonly<Record<string, { readonly file: string; readonly has: string } | string>> = {
   muster: { file: "test/integration/cli/documented-commands.test.ts", has: "hub/cli/main.ts" },
@@ -145,7 +148,9 @@ afterAll(async () => {
   await api.close();
 });
 
-/** Runs the documented command in a shell. In the shell, `npm run muster` and `muster` call the repository's command line with the test's hub. */
+/**
+ * Runs a documented command in a shell. In the test's shell, `npm run muster` and `muster` call the repository's command line with the test's hub.
+ */
 const typed = (command: string) =>
   execa(
     "bash",
@@ -184,7 +189,7 @@ async function mustRun(command: string): Promise<string> {
   return stdout;
 }
 
-/** Carries out the steps that the documents describe in words between two commands. */
+/** Carries out the steps that the documents describe in words between two documented commands. */
 async function prepare(command: string): Promise<void> {
   const { pool } = api.database.database;
   if (command.includes("phone-home"))
@@ -241,8 +246,8 @@ describe("the bodies in the documents", () => {
     api.ask("POST", `/api/v1/admin/webhooks/${await first("webhooks")}/replay`, body);
   const cursor = async () => (await api.ask("GET", "/api/v1/admin/events?limit=1")).body.items[0].cursor;
   /**
-   * Each key is a request body as the documents show it, and its value is the function that sends this body. The function adds the fields that a
-   * partial body lacks.
+   * Each key is a request body as the documents show it, and the key's value is the function that sends the body. If the documents show only part of
+   * a body, the sending function adds the missing fields.
    */
   const SENT: Readonly<Record<string, (json: Record<string, unknown>) => Promise<{ status: number; body: unknown }>>> =
     {

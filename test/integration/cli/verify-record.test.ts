@@ -119,7 +119,7 @@ const keyCommand = PAGE.find((one) => one.startsWith("printf")) ?? "";
 const openssl = async (document: unknown, before: unknown = records[1]) =>
   (await run([keyCommand, ...OPENSSL], { "record.json": document, "record-2.json": before })).exitCode;
 
-/** Returns the exported document with changes in its sanitization record, whose text stays canonical JSON. */
+/** Returns an exported document whose sanitization record has the given changes; the record's text stays canonical JSON. */
 const changed = (document: SanitizationDocument, change: object): SanitizationDocument => ({
   ...document,
   text: canonicalJson({ ...JSON.parse(document.text), ...change }),
@@ -127,7 +127,7 @@ const changed = (document: SanitizationDocument, change: object): SanitizationDo
 const sha256 = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");
 const rawKey = (key: KeyObject): string => String(key.export({ format: "jwk" }).x);
 
-/** Returns the exported document with a countersignature by another key than the hub's, as a forger would make it. */
+/** Returns an exported document with a countersignature by another key than the hub's, as a forger would make it. */
 function signedByAnother(document: SanitizationDocument, change: object = {}): SanitizationDocument {
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const text = canonicalJson({

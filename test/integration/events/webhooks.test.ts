@@ -8,7 +8,7 @@ describe("webhooks", () => {
   const closers: (() => Promise<void> | void)[] = [];
   beforeAll(async () => {
     api = await startApi();
-    // Two hubs send the webhooks of the same database.
+    // In the test, two hubs with one database send webhooks.
     for (const sender of [startSender(api), startSender(api)]) closers.push(() => sender.close());
   });
   afterAll(async () => {

@@ -22,7 +22,7 @@ const keyFile = join(folder, "key.pem");
 const files = { MUSTER_HTTP_TLS_CERT: certFile, MUSTER_HTTP_TLS_KEY: keyFile };
 let authority: TestAuthority;
 
-/** Replaces the files of certificate and key one after the other, each in one step, as a renewal does. */
+/** Replaces the hub's certificate file and then its key file, each in one step, as a renewal does. */
 function put({ cert, key }: { cert: string; key: string }): void {
   for (const [file, text] of [
     [certFile, cert],
@@ -32,7 +32,7 @@ function put({ cert, key }: { cert: string; key: string }): void {
     renameSync(`${file}.new`, file);
   }
 }
-/** Opens a new connection, and returns the end of the validity of the certificate that the hub shows. */
+/** Opens a new TLS connection to the hub, and returns when the certificate that the hub shows expires. */
 const endOf = (port: number): Promise<string> =>
   new Promise((resolve, reject) => {
     const asked = request(

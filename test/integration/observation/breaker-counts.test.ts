@@ -13,8 +13,8 @@ import { nodeInService } from "../../support/node-in-service.ts";
 import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding-rig.ts";
 
 /**
- * A breaker trips when more nodes than its limit change status within ten minutes (decision F1). The breaker counts each node whose status changed,
- * even if the node has healed, returned, retired or been removed since.
+ * A breaker trips when more nodes than the breaker's limit change status within ten minutes (decision F1). The breaker counts each node whose status
+ * changed, even if the node has healed, returned, retired or been removed since.
  */
 describe("a breaker", () => {
   let rig: OnboardingRig;

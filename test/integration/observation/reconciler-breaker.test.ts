@@ -104,8 +104,8 @@ describe("silent agents after an outage of the hub", () => {
   const offlineBreakerRow = async () => (await listBreakers(fleet.db)).find((one) => one.kind === "offline");
 
   /**
-   * A pass of the reconciler may hold the lock of a node's row for a moment. A sweep for silent agents skips a locked node, so the function repeats
-   * the sweep until all nodes are offline.
+   * A pass of the reconciler may hold the lock of a node's row for a moment. The hub's sweep for silent agents skips a node with a locked row, so the
+   * function repeats the sweep until all nodes are offline.
    */
   const allOffline = (afterOutage: boolean, nodes = active) =>
     until("all to be offline", async () => {
@@ -161,8 +161,8 @@ describe("silent agents after an outage of the hub", () => {
       const heard = { lastSeenAt: sql`now() - interval '31 days'` };
       await fleet.db.update(agentSessions).set(heard).where(eq(agentSessions.nodeId, nodeId));
     }
-    // The test backdates the nodes' past changes to offline by an hour, so that the breaker no longer counts them. In the next outage, the breaker
-    // does not count nodes that it has kept online before.
+    // The test backdates the nodes' past changes to offline by an hour, so that the breaker no longer counts the past changes. In the next outage,
+    // the breaker does not count nodes that it has kept online before.
     await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
     await allOffline(true, [first]);
     expect(await sweep(false)).toMatchObject({ offline: 0 });

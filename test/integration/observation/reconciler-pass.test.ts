@@ -111,7 +111,7 @@ describe("a pass of the reconciler", () => {
     expect([await seeds(), unsynced()]).toEqual([25, 0]);
     for (const { deadline, createdAt } of await fleet.db.select().from(tasks))
       expect(deadline.getTime() - createdAt.getTime()).toBe(600_000);
-    // Each host has already got its one task for the current interval, so the reconciler only switches hardware sync on in MAAS.
+    // Each host has already had its one hardware-sync task of the current interval, so the reconciler only switches hardware sync on in MAAS.
     stop();
     await sweep();
     expect([await seeds(), unsynced()]).toEqual([25, 5]);
@@ -146,7 +146,7 @@ describe("a pass of the reconciler", () => {
   it("makes up for a failed pass over all nodes with the next pass", async () => {
     const [first] = made as [FleetNode];
     const { host } = await fleet.node(first.nodeId);
-    // The watcher does not see a change of the hub's own database, so only a pass over all nodes finds the difference.
+    // The watcher does not see a change of the hub's own database, so only a reconciler pass over all nodes finds the changed row.
     await fleet.db.update(nodes).set({ host: "10.1.1.1" }).where(eq(nodes.id, first.nodeId));
     await pass("some");
     expect((await fleet.node(first.nodeId)).host).toBe("10.1.1.1");
@@ -228,8 +228,8 @@ describe("a pass of the reconciler", () => {
         message: expect.stringContaining("no longer an administrator"),
       },
     });
-    // New credentials of a site clear the hub's record of credential failures. The hub must then report once more that the MAAS user is no
-    // administrator.
+    // New credentials of a site clear the hub's record of credential failures. After a site has got new credentials, the hub must report once more
+    // that the site's MAAS user is no administrator.
     await fleet.inTx(async (tx) => forgetCredentialFailures(tx, [(await lacking()).path]));
     expect(await warned()).toBe(0);
     await pass("all");
@@ -241,8 +241,8 @@ describe("a pass of the reconciler", () => {
   });
 
   it("changes no node when the owner of all machines is renamed under a new token, and learns the new name from live agents", async () => {
-    // When a site gets new credentials, the hub forgets the known names of its MAAS user. Without the known names, the hub cannot tell under which
-    // name its MAAS user owned machines.
+    // When a site gets new credentials, the hub forgets the known names of its MAAS user. Without the known names of its MAAS user, the hub cannot
+    // tell under which name the user owned machines.
     await fleet.db.update(maasCredentialUses).set({ userNames: [] });
     const { region } = fleet.rig.maas.sim;
     const [user] = region.state.users;

@@ -32,7 +32,9 @@ describe("the events feed of a site", () => {
     if (polled === "lost") throw new Error("another hub has taken the site over");
     return { asked: [...region.asked], error: polled.error instanceof MaasError ? polled.error.code : polled.error };
   };
-  /** Simulates another hub that takes the site over. A hub that has taken over a site does not know what the previous hub has seen. */
+  /**
+   * Simulates that another hub takes over the watching of the site. A hub that has taken over a site does not know what the previous hub has seen.
+   */
   const anotherHub = () => {
     memory = emptyMemory();
   };

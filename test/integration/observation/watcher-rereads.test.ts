@@ -79,8 +79,8 @@ describe("power, whose end MAAS announces by no event", () => {
     expect(await fleet.node(nodeId)).toMatchObject({ driftDetected: false, lastMaasPowerState: "on" });
     done(machine);
     await fleet.drifted(nodeId, "powered_off");
-    // The machine's power has been uncertain for so long that the watcher reads the machine rarely. Only a new event makes the watcher read the
-    // machine soon.
+    // The machine's power has been uncertain for so long that the watcher reads the machine rarely. The watcher reads a machine with uncertain power
+    // soon only after a new event of the machine.
     const person = region().state.users[0];
     if (person === undefined) throw new Error("the region has no user");
     await powerOn(region(), machine, person, null, null);

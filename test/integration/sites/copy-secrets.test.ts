@@ -85,8 +85,8 @@ async function seed(): Promise<void> {
   await sealed.write(SECRET_PATHS.userData(rows[0].id), { user_data: CANARY });
 }
 /**
- * The number of secrets that `copy-secrets` copies: the BMC login overrides and seven other secrets. The seven are the CA, the order key, the MAAS
- * token, the BMC login, the deploy password, the webhook secret and one host's user-data.
+ * The number of copied secrets: the BMC login overrides, CA, order key, MAAS token, BMC login, deploy password, webhook secret and one host's
+ * user-data.
  */
 const ALL = 7 + OVERRIDES;
 
@@ -137,7 +137,7 @@ function startHub(secrets: "vault" | "sealed_file", ports: HubPorts): Child {
   return hub;
 }
 
-/** Returns the values in Vault by the paths that the database uses. */
+/** Returns the secrets in Vault by the paths that the hub's database uses. */
 function inVault(): Record<string, unknown> {
   const kv = server.vault.mountAt("kv");
   return Object.fromEntries(kv.paths().map((path) => [`kv/${path}`, kv.newest(path)]));
@@ -162,8 +162,8 @@ async function killWithin(to: "vault" | "sealed_file", calls: string, nth: numbe
 }
 
 /**
- * Blocks the command `copy-secrets` for ever at the nth call to Vault that begins with `calls`. Returns a function that tells whether the command is
- * already blocked.
+ * Blocks the command `copy-secrets` for ever at the nth call to Vault that begins with `calls`. Returns a function that tells whether the command
+ * `copy-secrets` is already blocked.
  */
 function holdAfter(calls: string, count: number): () => true | undefined {
   let came = 0;
@@ -174,7 +174,7 @@ function holdAfter(calls: string, count: number): () => true | undefined {
   return () => (came === count ? true : undefined);
 }
 
-/** Each test starts up to six processes one after the other. */
+/** The tests of `copy-secrets` need a long time-out, because each starts up to six processes one after the other. */
 describe("copy-secrets", { timeout: 300_000 }, () => {
   it("makes a hub continue with the other store, and refuses to run beside a hub", async () => {
     const ports = await freeHubPorts();

@@ -148,7 +148,7 @@ describe("a region with two addresses", () => {
     SiteId.parse((await api.ask("POST", SITES, { ...SITE_BODY, name, api_base_url })).body.id);
   const writeToken = (id: SiteId) => api.ask("POST", `${SITES}/${id}/credentials`, { maas_token: maas.apiKey });
   const byName = (url: string) => url.replace("127.0.0.1", "localhost");
-  /** Creates the machine in MAAS if it does not exist, and adds an event about the machine. */
+  /** Creates the machine in MAAS if MAAS does not have the machine, and adds an event about the machine. */
   async function something({ sim }: MaasSimulator): Promise<void> {
     const { region } = sim;
     if (region.state.machines.length === 0) {
@@ -159,7 +159,7 @@ describe("a region with two addresses", () => {
     const [machine] = region.state.machines;
     if (machine !== undefined) region.event(machine, "DEBUG", "Node changed", "by somebody");
   }
-  /** Runs a watcher until the site's event cursor has reached the region's newest event. */
+  /** Runs a watcher of the site until the site's event cursor has reached the newest event of its MAAS region. */
   async function lookAt(id: SiteId, { sim }: MaasSimulator): Promise<void> {
     const { db, inTx, pool } = api.database.database;
     const clientFor = siteClient(db, api.secrets, new SiteClients());
@@ -175,7 +175,7 @@ describe("a region with two addresses", () => {
       await watcher.close();
     }
   }
-  /** Starts a copy of the simulated region, in its current state, at its own address. */
+  /** Starts a copy of the simulated MAAS region in the region's current state, at another address. */
   async function copyOf({ sim }: MaasSimulator): Promise<MaasSimulator> {
     const copy = await startMaasSimulator({ machines: 1 });
     Object.assign(copy.sim.region.state, JSON.parse(JSON.stringify(sim.region.state)));

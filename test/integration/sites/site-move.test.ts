@@ -99,7 +99,7 @@ describe("a site that follows its region to another address", () => {
 
   it("keeps its nodes, token, event cursor and machines, and is watched at the new address", async () => {
     const before = await watch();
-    // The event cursor must never be null. A poll without a cursor would start at the newest event and skip earlier events.
+    // The site's event cursor must never be null. A poll without an event cursor would start at the newest event and skip earlier events.
     const { pool } = api.database.database;
     await pool.query("alter table maas_site_watches add constraint kept check (event_cursor is not null) not valid");
     const moved = await move();
@@ -200,7 +200,7 @@ describe("a site that follows its region to another address", () => {
         for (const word of words) expect(problem.detail).toContain(word);
         expect(await addressOf()).toBe(maas.url);
       };
-      // The copy of the region is older than the last event that the hub saw.
+      // The MAAS region at the new address is a copy from before the last event that the hub saw.
       const events = other.sim.region.state.events;
       const last = events.at(-1);
       if (last === undefined) throw new Error("the region has no event");

@@ -181,11 +181,12 @@ it("running onboardings complete without a repeated step while all credentials r
     revokeAllBut(name);
   };
   await rotateToken("admin", "second", early);
-  // MAAS has stored the hosts' BMC login since commissioning, and the hub does not change it.
+  // MAAS has stored the hosts' BMC login since the commissioning, and the hub does not change the stored login.
   await until("all to be commissioned", async () =>
     [5, 6, 7].every((n) => callsOf(`host-${n}`)?.commission === 1) ? true : undefined,
   );
-  // The BMCs of hosts whose onboarding has not begun get the new login before Vault has it. All other BMCs keep the old login.
+  // The BMCs of hosts whose onboarding has not begun get the new login before Vault has it. The BMCs of hosts whose onboarding has begun keep the old
+  // login.
   for (const box of rig.maas.sim.region.state.hardware.slice(7)) Object.assign(box, { bmcPass: "rotated-bmc-pass" });
   await writeIntoVault(SECRET_PATHS.defaultPower(rig.siteId), { user: SITE_BMC_USER, pass: "rotated-bmc-pass" });
   await writeIntoVault(SECRET_PATHS.deployPassword(rig.siteId), { password: "rotated-deploy-pass" });

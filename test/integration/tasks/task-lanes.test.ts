@@ -30,7 +30,7 @@ afterAll(() => rig.stop());
 
 const kept = keptAgents(() => rig);
 const connect = () => kept.connect(identity);
-/** Creates a task of the given type. With `heldBack`, the hub may offer the task only after an hour. */
+/** Creates a task of the given type. With `heldBack`, the hub may offer the created task only after an hour. */
 const enqueue = (type: keyof typeof INPUTS, heldBack = false): Promise<TaskId> =>
   rig.inTx(async (tx) => {
     const { task } = await enqueueTask(tx, {

@@ -66,7 +66,7 @@ const eventsOf = async (id: string) =>
       .orderBy(domainEvents.seq)
   ).map(({ type }) => type.split(".").at(-1));
 
-/** Allocates a new node. The tenant's account exists afterwards unless `granted` is false. */
+/** Allocates a new node, on which the tenant's account then exists unless `granted` is false. */
 async function allocate({ granted = true, more = {} }: { granted?: boolean; more?: object } = {}): Promise<Allocated> {
   made += 1;
   const nodeId = await inTx((tx) => addSchedulableNode(tx, { siteId, hostname: `e${made}`, sku: "s" }));
@@ -262,7 +262,7 @@ describe("an allocation that the hub cannot end", () => {
     const all = [await allocate(), await allocate(), await allocate()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
     const [stuck, other, last] = all;
     if (stuck === undefined || other === undefined || last === undefined) throw new Error("no allocations");
-    // A reimage is refused for a node that is bound to no machine.
+    // The hub refuses a reimage of a node without a machine.
     await db().update(maasSiteProfiles).set({ turnoverMode: "reimage" }).where(eq(maasSiteProfiles.id, profileId));
     const about = { nodeId: stuck.nodeId, siteId, profileId, hostname: "stuck" };
     await inTx((tx) => onboardedWith(tx, about));

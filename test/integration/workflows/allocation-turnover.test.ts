@@ -54,7 +54,7 @@ const RESULTS: Readonly<Record<string, object>> = {
   "node.drain": { drained: true, sessions_closed: 0, remaining_users: [] },
   "node.undrain": { was_draining: true },
 };
-/** Simulates the node's agent: each waiting task succeeds, unless `more` gives another end for its task type. */
+/** Simulates the node's agent: each waiting task succeeds, unless `more` gives another end for the task's type. */
 async function playAgent(nodeId: NodeId, more: Readonly<Record<string, object>> = {}): Promise<void> {
   const waiting = await db()
     .select()

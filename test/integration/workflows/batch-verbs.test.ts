@@ -1,4 +1,4 @@
-/** Tests verbs on a whole batch while other transactions write the same rows. A verb must not block the other transactions. */
+/** Tests verbs on a whole batch while other transactions write the same rows. A verb on a batch must not block the other transactions. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordDomainEvent } from "../../../hub/db/queries/domain-events.ts";
 import { lastSettled, listDomainEvents } from "../../../hub/db/queries/domain-events-list.ts";
@@ -52,7 +52,10 @@ describe("a verb of a batch", () => {
   const rowOf = async (id: string | undefined) =>
     (await query("select status, stage, compensation from workflows where id = $1", [id]))[0];
 
-  /** Runs the verb while another transaction holds the row of the onboarding's workflow. The other transaction then runs `change` and commits. */
+  /**
+   * Runs the verb while another transaction holds the row of the onboarding's workflow. While the verb waits for the row, the other transaction runs
+   * `change` and commits.
+   */
   async function inBetween<T>(id: string, verb: () => Promise<T>, change: (run: typeof query) => Promise<unknown>) {
     const other = await api.database.database.pool.connect();
     try {

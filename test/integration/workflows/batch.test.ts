@@ -20,7 +20,7 @@ const AT_ONCE = 24;
 /** The number of simulated hosts in the batches. Simulated hosts with higher numbers belong to machines that are in MAAS but in no batch. */
 const IN_BATCHES = HOSTS + 20;
 const STRANGERS = 5;
-/** The number of hosts that each kind of fault hits. All hosts without a fault are healthy. */
+/** The number of hosts that each kind of fault hits. All hosts of the batches without a planted fault are healthy. */
 const EACH = 8;
 type Fault = "commissioning" | "install" | "datasource once" | "datasource for good" | "bmc" | "no boot disk";
 const FAULTS: readonly Fault[] = [
@@ -33,7 +33,7 @@ const FAULTS: readonly Fault[] = [
 ];
 
 /**
- * Maps the numbers of the faulty hosts, from 1, to their faults. A seeded shuffle distributes the faults, so each run of the test has the same
+ * Maps the number of each faulty host, from 1 on, to the host's fault. A seeded shuffle distributes the faults, so each run of the test has the same
  * faults.
  */
 function faultsOfHosts(): Map<number, Fault> {
@@ -59,7 +59,8 @@ describe("a batch of 200 hosts over night", () => {
   let playing = true;
   let played: Promise<void>;
   /**
-   * Aborts when the simulation of an agent fails. Without its agent no onboarding could end, so the abort stops every wait for a host with the error.
+   * The signal is aborted when the simulation of the agents fails. Without simulated agents no onboarding could end, so the abort stops every wait
+   * for a host with the simulation's error.
    */
   const agents = new AbortController();
   const faults = faultsOfHosts();
@@ -116,7 +117,7 @@ describe("a batch of 200 hosts over night", () => {
     state.plans[`night-${n}`] = plan;
   }
 
-  /** Repairs the hardware of the failed hosts, as a technician does in the morning before an operator recovers the batch. */
+  /** Repairs the hardware of the failed hosts, as a technician would before an operator recovers the batch. */
   function mend(): void {
     const { state } = rig.maas.sim.region;
     for (const [n] of faults) {

@@ -24,7 +24,7 @@ const box = (n: number) => {
   if (found === undefined) throw new Error(`no box ${n}`);
   return found;
 };
-/** Creates a machine in MAAS as another user would. The new machine is not commissioned. */
+/** Creates a machine in MAAS as another user would, without commissioning the machine. */
 const record = async (hostname: string, bmc: string) =>
   (await rig.services.maas(rig.siteId)).createMachine({
     hostname,
@@ -128,7 +128,7 @@ describe("the machine of an onboarding", () => {
     const [other] = machines();
     if (other === undefined) throw new Error("the machine is gone");
     expect(other).toMatchObject({ status: 0, owner: null, powerParameters: { power_address: bmcAddress(2) } });
-    // A person decides that the machine is the requested host, and corrects the machine's BMC in MAAS.
+    // The test acts as a person who decides that the machine is the requested host, and corrects the machine's BMC address in MAAS.
     other.powerParameters["power_address"] = bmcAddress(1);
     await driver.verb(id, nextVerbOf(end));
     const after = await driver.drive(id);

@@ -20,7 +20,10 @@ import { type OnboardingRig, SKU, startOnboardingRig } from "../../support/onboa
 import { startAgents, startRigWatcher, startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
-/** Uses a real PostgreSQL, the real runner and watcher, and a simulated region over HTTP. Only the agents of the hosts are simulated. */
+/**
+ * The tests use a real PostgreSQL, the real workflow runner and watcher, and a simulated MAAS region over HTTP. Besides the MAAS region, only the
+ * agents of the hosts are simulated.
+ */
 let rig: OnboardingRig;
 let watcher: Watcher;
 let runners: WorkflowRunner[] = [];
@@ -222,7 +225,7 @@ describe("a deploy call that MAAS has not answered yet", () => {
     for (const _click of [1, 2]) expect((await verb(id, "restart_clean")).status).toBe("running");
     expect(await readOnboarding(db(), id)).toMatchObject({ pending_verb: "restart_clean" });
     expect(machine).toMatchObject({ status: 4, owner: null });
-    // The test stops the host's agent. On a busy machine, a running agent could enroll, and the hub would keep the node.
+    // The test stops the host's simulated agent, because on a busy machine a running agent could enroll, and the hub would keep the node.
     alive.delete(id);
     carryOut();
     await until("the deploy to be taken back", () =>
@@ -251,7 +254,7 @@ describe("a deploy call that MAAS has not answered yet", () => {
 
   it("is awaited after the hub that made it is gone", async () => {
     const { id, machine, carryOut } = await deployHeld();
-    // The hub stops before it gets the answer to its deploy call, while MAAS still processes the call.
+    // The hub stops before MAAS has answered the hub's deploy call; MAAS still processes the call.
     await Promise.all(runners.map((runner) => runner.close()));
     await verb(id, "restart_clean");
     hub();

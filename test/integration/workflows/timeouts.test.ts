@@ -17,8 +17,8 @@ import { startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
 /**
- * Tests that every timeout of a profile (lifecycle 4.14) fires by its own clock. The test sets each timeout to a few seconds. The workflow engine is
- * real, and the event for which the tested stage waits never comes. The file docs/timeouts.md has a table of the cases in `CASES`.
+ * Tests that every timeout of a profile ends its stage (lifecycle 4.14). The test sets each timeout of the profile to a few seconds. The workflow
+ * engine is real, and the event for which the tested stage waits never comes. The file docs/timeouts.md has a table of the cases in `CASES`.
  */
 interface Case {
   readonly knob: keyof ProfileCreate;
@@ -26,7 +26,7 @@ interface Case {
   readonly what: string;
   readonly ends: readonly [cls: string, code: string, status: string, verb: string];
   readonly profile?: Partial<ProfileCreate>;
-  /** How the simulated region ends the machine's commissioning and deploys. */
+  /** How the commissioning and the deploys of the machine end in the simulated region. */
   readonly plan?: Plan;
   readonly seconds?: number;
   /** The test calls `keep` repeatedly while the workflow runs. */
@@ -45,7 +45,7 @@ interface Case {
   readonly away?: { readonly path: string };
 }
 const FIRES_AFTER_SECONDS = 2;
-/** Some timeouts of a profile limit a stage with real work to do, so the cases of such timeouts use a longer time for busy machines. */
+/** The timeout in cases whose stage has real work to do, which may take seconds on a busy machine. */
 const AFTER_WORK_SECONDS = 15;
 
 const agent = (rig: OnboardingRig, id: WorkflowId) => rig.playAgent(id);
@@ -133,7 +133,7 @@ const CASES: readonly Case[] = [
     stage: "release_maas_node",
     what: "MAAS does not finish the release",
     ends: ["upstream_transient", "release_timeout", "failed_manual_intervention", "resume"],
-    // MAAS itself has no timeout for an erase (decision M7).
+    // MAAS itself has no timeout for the erasing of a machine's disks (decision M7).
     released: (rig, { machine }) => rig.maas.sim.region.forceStatus(machine, STATUS.disk_erasing),
   },
   {
@@ -156,7 +156,7 @@ const CASES: readonly Case[] = [
 ];
 
 const defaults = ProfileCreate.parse({ name: "x" });
-/** Returns the row of the case in the table of docs/timeouts.md. */
+/** Returns the row that the table of docs/timeouts.md must have for the case. */
 const rowOf = ({ knob, stage, what, ends: [cls, code, status, verb] }: Case): string =>
   `| \`${knob}\` | ${defaults[knob]} | \`${stage}\` | ${what} | \`${cls}/${code}\` | \`${status}\` | ${verb} |`;
 

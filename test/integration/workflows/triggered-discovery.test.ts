@@ -240,8 +240,8 @@ describe("a power-cycle", () => {
   const lost = async (look: { run(): Promise<unknown> }): Promise<void> => void (await look.run());
 
   it("happens once, even if a killed hub did not record one of its steps", async () => {
-    // The test drops the result of every second run of the stage, although the run has acted. The dropped runs include the first run of each step of
-    // the power-cycle.
+    // The test drops the result of every second run of the stage, although the run has acted. The dropped runs of the stage include the first run of
+    // each step of the power-cycle.
     let looks = 0;
     const id = await start(1);
     const begun = (row: WorkflowRow) => (factsOf(row).discovery ?? null) !== null;
@@ -317,8 +317,8 @@ describe("a discovery that finds nothing", () => {
     const id = await start(1);
     const booted = await driveUntil(id, isBooted);
     const { triggered_at: triggeredAt } = factsOf(booted).discovery ?? { triggered_at: "" };
-    // The default profile allows half an hour from the network boot. The workflow entered the discovery stage anew at the network boot, so the
-    // stage's deadline is counted from the boot.
+    // The default profile allows a host half an hour from the network boot until it appears in MAAS. The workflow entered the discovery stage anew at
+    // the network boot, so the stage's deadline is counted from the boot.
     const seconds = ((booted.stageDeadline?.getTime() ?? 0) - Date.parse(triggeredAt)) / 1000;
     expect(seconds).toBeGreaterThanOrEqual(1800);
     expect(seconds).toBeLessThan(1860);
