@@ -84,8 +84,8 @@ export const UserDataInput = z.strictObject({
   hostname: Hostname,
   nodeId: NodeId,
   /**
-   * The node's generation, which rises with each onboarding. If the agent part runs a second time, an agent that is enrolled for this generation
-   * keeps its identity.
+   * The node's generation, which rises with each onboarding. If the agent part runs a second time, an agent that is enrolled for the present
+   * generation keeps its identity.
    */
   generation: z.int().min(0),
   hub: z.strictObject({

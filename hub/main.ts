@@ -284,7 +284,7 @@ async function main(): Promise<void> {
   const { log } = kept;
   const closers: Closer[] = [];
   // Operators send the signal SIGHUP to a program after they have changed its files, so that the program reads the files. Without a listener for
-  // SIGHUP, this signal would end a hub that has no such files.
+  // SIGHUP, this signal would end a hub even if the hub has no files to read.
   process.on("SIGHUP", () => log.info("SIGHUP: reading files again"));
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, () => resolve());

@@ -1,6 +1,6 @@
 /**
- * This program, which `npm run package` runs, builds the Debian packages of agent and hub, with checksums and a signature. The build of the packages
- * needs dpkg-deb.
+ * This program, which `npm run package` runs, builds the Debian packages of agent and hub, with checksums and a signature. The build of the Debian
+ * packages needs dpkg-deb.
  */
 import { chmod, mkdir, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

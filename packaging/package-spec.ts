@@ -7,7 +7,9 @@ export interface PackageSpec {
   readonly home: string;
   /** The folders of the repository with the sources of the package's program. */
   readonly sources: readonly string[];
-  /** The npm packages that the package's program imports. The build adds the dependencies of these npm packages automatically. */
+  /**
+   * The npm packages that the package's program imports. The build automatically adds the dependencies of the npm packages that a program imports.
+   */
   readonly npm: readonly string[];
   /** npm packages with binaries for one architecture, `name-<architecture>`, for example the embedded database. */
   readonly binaries: Readonly<Record<Architecture, readonly string[]>>;

@@ -145,7 +145,7 @@ erase() {
 }
 
 # A share's file system takes the whole disk, without a partition table. With a partition table, a power cut could leave a table without a file
-# system. A later run could not distinguish this table from another owner's table.
+# system. A later run of the part could not distinguish such a partition table from a table of another owner.
 make_share() {
   local disk=$1 number
   number=$(free_number)

@@ -148,6 +148,6 @@ trap finish EXIT
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
-# Removes the work folder that an interrupted run of this part left. The agent part's work folder contains the enrollment token.
+# Removes the work folder that an interrupted run of the part left. The agent part's work folder contains the enrollment token.
 rm -rf "$STATE_DIR/.work.$PART_NAME".*
 write_status null null running || die "$STATE_DIR cannot be written; see whether its disk is full, or mounted for reading alone"

@@ -6,7 +6,7 @@ import { SECRET_PATHS } from "../secrets/port.ts";
 
 export interface NamedSecret {
   readonly path: string;
-  /** True if the secret must exist; false if its absence is no fault. */
+  /** True if the secret must exist in the source store; false if its absence is no fault. */
   readonly needed: boolean;
 }
 

@@ -26,8 +26,8 @@ export interface StreamTimes {
   readonly longestMs: number;
 }
 /**
- * An event stream ends after an hour, and the client opens another one. The limit of an hour keeps a client with a revoked token from reading events
- * for ever.
+ * An event stream ends after an hour, and the stream's client opens another stream. The limit of an hour keeps a client with a revoked token from
+ * reading events for ever.
  */
 const TIMES: StreamTimes = { heartbeatMs: 15_000, longestMs: 3_600_000 };
 
@@ -93,7 +93,7 @@ function messages(
   let after = request.after;
   /**
    * `read` is the last event that the hub has read from the database, whether the stream has sent it or not. `told` is the last event whose cursor
-   * the client has.
+   * the stream has sent to its client.
    */
   let read: DomainEventRow | undefined;
   let told: DomainEventRow | undefined;

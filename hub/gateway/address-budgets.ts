@@ -3,8 +3,8 @@ import { plainAddress } from "../outbound/addresses.ts";
 import { ADDRESS_RATES, type AddressKind, ask, type Bucket, isFull, type Rate } from "./budgets.ts";
 
 /**
- * The number of addresses for which the hub keeps budgets. If there are more addresses, the hub forgets the least recently used addresses. A budget
- * for each address could not limit a client that uses still more addresses anyway.
+ * The number of addresses for which the hub keeps budgets. If more addresses than this limit send requests, the hub forgets the least recently used
+ * addresses. A budget for each address could not limit a client that uses more addresses than this limit anyway.
  */
 const MOST_ADDRESSES = 20_000;
 

@@ -74,8 +74,8 @@ const HANDSHAKE_WITHIN_MS = 10_000;
 /** The time limit for the download of the agent package, which is the time that a host's first boot waits for the package. */
 const PACKAGE_WITHIN_MS = 900_000;
 /**
- * The time that a stopping hub waits for its connections to end. After this time the hub waits as long once more until the ends of all sessions are
- * written.
+ * The time that a stopping hub waits for its connections to end. After the end of the connections, a stopping hub waits at most as long until the
+ * ends of all sessions are written.
  */
 const CLOSE_WITHIN_MS = 3_000;
 const CHECK_SESSIONS_EVERY_TICKS = 5;

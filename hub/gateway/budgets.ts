@@ -1,9 +1,9 @@
 import { MAX_FRAME_BYTES } from "../../shared/protocol/version.ts";
 
 /**
- * All limits on the cost that one host, one address or one operator's token may cause at a hub. A healthy agent stays far below each of these limits.
- * A healthy agent stays below its limits behind one NAT with a thousand other agents, on a network that cuts connections, and during a first boot.
- * Each hub counts only the requests to itself, in memory. The limits of stored rows are in `hub/db/kept.ts`.
+ * All limits on the cost that one host, one address or one operator's token may cause at a hub. A healthy agent stays far below each limit in this
+ * file. A healthy agent stays below its limits behind one NAT with a thousand other agents, on a network that cuts connections, and during a first
+ * boot. Each hub counts only the requests to itself, in memory. The limits of stored rows are in `hub/db/kept.ts`.
  */
 
 /**
@@ -59,8 +59,8 @@ export const NODE_RATES = {
   inventory: { burst: 60, perMinute: 20 },
   progress: { burst: 120, perMinute: 60 },
   /**
-   * An agent's acknowledgements (also of the hub's keys) and its results of tasks. An agent repeats the result of a task with each heartbeat until
-   * the hub acknowledges the result.
+   * An agent's acknowledgements of tasks and of the hub's keys, and its results of tasks. An agent repeats the result of a task with each heartbeat
+   * until the hub acknowledges the result.
    */
   task: { burst: 600, perMinute: 300 },
   /** Reports of cloud-init with the node's report token; one boot of a host sends about eighty reports. */
@@ -86,9 +86,9 @@ export const ADDRESS_RATES = {
 export type AddressKind = keyof typeof ADDRESS_RATES;
 
 /**
- * The budgets of one token of the admin API at one hub. A console that shows everything sends 21 requests in two seconds. Ten consoles, a script that
- * onboards hosts one by one, and a client that lists the fleet stay below these limits together. A script out of control uses up only the budget of
- * its own token.
+ * The budgets of one token of the admin API at one hub. A browser that shows all parts of the hub's web page sends 21 requests in two seconds. Ten
+ * such browsers, a script that onboards hosts one by one, and a client that lists the fleet stay below these limits together. A script out of control
+ * uses up only the budget of its own token.
  */
 export const TOKEN_RATES = {
   request: { burst: 1_000, perMinute: 9_000 },
@@ -102,22 +102,22 @@ export type TokenKind = keyof typeof TOKEN_RATES;
 export const LIMITS = {
   /**
    * The limit of connections that have not proven to come from a host of this hub. A connection's first authenticated request proves that it comes
-   * from a host of this hub. Above this limit the hub closes the oldest connection without proof.
+   * from a host of this hub. If there are more unproven connections, the hub closes the oldest unproven connection.
    */
   unprovenPerAddress: 2_000,
   unprovenInAll: 6_000,
   /**
    * In each turn of 10 ms the hub begins at most 4 TLS handshakes for one address, and 16 in all: 400 and 1,600 a second. A TLS handshake takes half
-   * a millisecond. TLS handshakes above the limit wait for the next turn.
+   * a millisecond. TLS handshakes above the limit of a turn wait for the next turn.
    */
   handshakeTurnMs: 10,
   handshakesPerAddress: 4,
   handshakesInAll: 16,
-  /** The time for which a node may be over its budget without a pause. After this time the hub marks the node as noisy and closes its connection. */
+  /** The time after which the hub marks a node as noisy and closes its connection, if the node is over its budget without a pause. */
   noisyAfterMs: 30_000,
   /** The time for which a noisy node must keep to its budgets until it is no longer noisy. */
   calmAfterMs: 300_000,
-  /** The limit of an agent's frames that wait until the hub processes them. Above this limit the hub stops reading from the agent's socket. */
+  /** The limit of an agent's frames that wait until the hub processes them. If more frames wait, the hub stops reading from the agent's socket. */
   waitingFrames: 64,
   waitingBytes: 1024 * 1024,
 } as const;
@@ -152,7 +152,8 @@ export function charge(
 }
 
 /**
- * Takes one token from the bucket if there is one. If the bucket has no token, `ask` takes nothing and returns the time until the bucket has one.
+ * Takes one token from the bucket if the bucket has a token. If the bucket has no token, `ask` takes nothing and returns the time until the bucket
+ * has one.
  */
 export function ask(rate: Rate, bucket: Bucket | undefined, now: number): { bucket: Bucket; waitMs: number } {
   const tokens = filled(rate, bucket, now);

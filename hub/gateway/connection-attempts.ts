@@ -8,8 +8,8 @@ import type { Db } from "../db/tx.ts";
 import { plainAddress } from "../outbound/addresses.ts";
 
 /**
- * Between two writes to the database, a hub notes connection attempts from at most this many addresses. The hub does not note connection attempts
- * from further addresses before the next write.
+ * The limit of addresses from which a hub notes connection attempts between two writes to the database. The hub does not note connection attempts
+ * from addresses above this limit before the next write.
  */
 const MOST_NOTED = 1_000;
 const MOST_DETAIL = 80;
@@ -36,7 +36,7 @@ export class ConnectionAttempts {
     if (address !== null) this.note({ address, kind: "handshake_failed", detail: "ECONNRESET" });
   }
 
-  /** Writes the noted connection attempts to the database. If this write fails, the connection attempts stay noted in memory. */
+  /** Writes the noted connection attempts to the database. If the write to the database fails, the connection attempts stay noted in memory. */
   async flush(db: Db): Promise<void> {
     const noted = [...this.#noted.values()];
     this.#noted = new Map();

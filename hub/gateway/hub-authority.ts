@@ -14,7 +14,7 @@ import { openTaskSigner, type TaskSigner } from "./task-signer.ts";
 
 /**
  * The time by which agents learn later than hubs that a new generation of the hub's keys is valid. Each hub reads the database's chain of signed
- * statements about the hub's keys every second. When the first agent drops an old key, no hub signs with this key any more.
+ * statements about the hub's keys every second. When the first agent drops an old key of the hub, no hub signs with the old key any more.
  */
 const SETTLE_MS = 30_000;
 /**

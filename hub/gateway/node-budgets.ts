@@ -34,9 +34,9 @@ export interface NoiseChange {
   readonly kind: NodeKind;
 }
 
-/** After this time `sweep` reports a node that is still noisy once more, because the node's condition would expire otherwise. */
+/** The time after which `sweep` reports a still noisy node once more, because otherwise the node's condition would expire. */
 const TELL_EVERY_MS = 600_000;
-/** If a node exceeds a budget twice within this time, the hub treats the node as over the budget without a pause. */
+/** The longest time between two excesses of a budget for which the hub treats the node as over the budget without a pause. */
 const PAUSE_MS = 5_000;
 
 /** The budgets of the nodes whose agents are connected to this hub. */

@@ -6,7 +6,7 @@ import type { CloseReason } from "../../shared/protocol/version.ts";
 export interface Channel {
   send(frame: HubFrame): void;
   close(reason: CloseReason): void;
-  /** Ends the channel without a close message, because the agent is gone. */
+  /** Ends the channel to an agent without a close message, because the agent is gone. */
   drop(): void;
 }
 

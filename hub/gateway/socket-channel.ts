@@ -14,7 +14,7 @@ import type { Channel, Session } from "./session.ts";
 const HELLO_WITHIN_MS = 10_000;
 const CLOSE_WITHIN_MS = 2_000;
 /**
- * If an agent leaves this many bytes unread, the hub closes its connection. After the close of its connection the agent reconnects, and its tasks
+ * The number of unread bytes after which the hub closes an agent's connection. After the close of its connection an agent reconnects, and its tasks
  * wait in the database.
  */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
@@ -109,8 +109,8 @@ export class SocketChannel implements Channel {
 
   #queue(step: () => Promise<void>): void {
     this.#work = this.#work.then(step).catch((error: unknown) => {
-      // Processing a frame fails, for example, while the database is unreachable. If the hub could not process a frame, the agent reconnects and
-      // repeats the frames that the hub has not acknowledged.
+      // The hub cannot process an agent's frame, for example, while the database is unreachable. If the hub could not process a frame, the agent
+      // reconnects and repeats the frames that the hub has not acknowledged.
       this.#log.warn("an agent's frame could not be processed", { node_id: this.#identity.nodeId, error });
       this.#socket.close(1011, "try again");
     });

@@ -23,8 +23,8 @@ export interface ExpectedGpu {
 }
 
 /**
- * The NVIDIA GPUs of a host that the GPU reset reported. The order of a fill task names these GPUs, and the verdict expects evidence of each one.
- * Muster cannot overwrite a GPU whose UUID the reset did not report, and lists such a GPU in `unnamed`.
+ * The NVIDIA GPUs of a host that the GPU reset reported. The order of a fill task names the GPUs that the reset reported, and the verdict expects
+ * evidence of each GPU. Muster cannot overwrite a GPU whose UUID the reset did not report, and lists such a GPU in `unnamed`.
  */
 export function gpusOfScrub({ steps }: TaskResult<"node.gpu_scrub">): {
   readonly order: TaskInput<"node.gpu_fill">["gpus"];
@@ -87,8 +87,8 @@ export const answersToCheck = (filled: Filled, challenged: Challenged): AnswersT
 });
 
 /**
- * Collects for each expected GPU the evidence of the fill task and of the challenge task. If a task did not name a GPU, the GPU has no evidence from
- * this task.
+ * Collects for each expected GPU the evidence of the fill task and of the challenge task. If a fill or challenge task did not name a GPU, the GPU has
+ * no evidence from the task.
  */
 export const evidenceOf = (
   expected: readonly ExpectedGpu[],

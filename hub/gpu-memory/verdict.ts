@@ -83,7 +83,7 @@ function whyNotVerified(answers: CheckedAnswers | null, uuid: string): string | 
   return null;
 }
 
-/** The reasons why the GPUs of a host do not meet the requirement of its profile. The list is empty if the GPUs meet the requirement. */
+/** The reasons why the GPUs of a host do not meet the requirement of its profile. The list of reasons is empty if the GPUs meet the requirement. */
 export function unmetRequirement(
   verdicts: readonly GpuVerdict[],
   expectedUuids: readonly string[],

@@ -1,6 +1,6 @@
 import type { MaasUser } from "./same-owner.ts";
 
-/** The hub's user in MAAS, for the test. The test user's name is muster now and was hub and admin before. */
+/** The hub's user in MAAS, for the test. The present name of the test's user is muster, and the former names are hub and admin. */
 const muster: MaasUser = { name: "muster", formerNames: ["hub", "admin"] };
 
 /** Each test case names the machine's owner before and now, the user of the hub's token, and whether both owners are the same user. */

@@ -90,7 +90,7 @@ async function act(tx: Tx, judged: Judged, finding: Finding, options: ApplyOptio
     case "update_host": {
       const [address] = hostAddresses(row.machine?.interfaceAddresses ?? [], row.hostInterface);
       if (address !== undefined) await setNodeHost(tx, node.id, address);
-      // Updating the stored address of the node's host ends the drift of this address. If the node also has another drift, the other drift stays
+      // Updating the stored address of the node's host ends the drift of the address. If the node also has another drift, the other drift stays
       // visible.
       if (judged.judgement.findings[0] === finding) await resolve(tx, judged, null, null);
       return [];

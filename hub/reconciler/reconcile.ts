@@ -60,7 +60,8 @@ const SYNCS_PER_PASS = 20;
 export class Reconciler {
   readonly #services: ReconcilerServices;
   /**
-   * The MAAS user of each site's token. The hub reads this user whenever the reconciler judges all nodes, and when a machine's owner has changed.
+   * The MAAS user of each site's token. The hub reads the user of a site's token whenever the reconciler judges all nodes, and when a machine's owner
+   * has changed.
    */
   readonly #users = new Map<SiteId, MaasUser>();
   readonly #allJudgedAt = new Map<SiteId, number>();
@@ -127,8 +128,8 @@ export class Reconciler {
   }
 
   /**
-   * Sets the interval of hardware sync that a site's MAAS gives to hosts at a deploy (lifecycle 9.1). The hub checks this interval in MAAS every five
-   * minutes.
+   * Sets the interval of hardware sync that a site's MAAS gives to hosts at a deploy (lifecycle 9.1). The hub checks MAAS's interval of hardware sync
+   * every five minutes.
    */
   async #assertSetting({ siteId, maas }: SitePoll): Promise<void> {
     const { db, log } = this.#services;

@@ -101,7 +101,7 @@ export interface MachineFacts {
   readonly syncIntervalSeconds: number | null;
   /** The time when the watcher last saw a change of the machine. */
   readonly changedAt: Date;
-  /** The time when the watcher last read the machine. The data about the machine is as old as this reading. */
+  /** The time when the watcher last read the machine. The data about the machine is as old as the watcher's reading. */
   readonly readAt: Date;
 }
 export interface PolicyFacts {
@@ -247,8 +247,8 @@ function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
 /**
  * If a machine's owner has changed in MAAS, somebody has deployed the machine once more, or the owner was renamed. If the hub heard from the node's
  * own agent after the change of the owner, the owner was renamed. The former names of the hub's MAAS user are known only for the token with which the
- * hub saw them. If the site has a new token too, `otherOwner` waits for the agent. The agent's report proves that the owner was renamed, and the
- * agent's silence proves a new deploy.
+ * hub saw them. If both the owner and the site's token are new, `otherOwner` waits for the agent. The agent's report proves that the owner was
+ * renamed, and the agent's silence proves a new deploy.
  */
 function otherOwner(node: NodeFacts, machine: MachineFacts, { maasUser }: PolicyFacts): Finding | null {
   if (node.machineOwner === null || isSameOwner(node.machineOwner, machine.owner, maasUser)) return null;

@@ -170,7 +170,7 @@ async function writeDurably(directory: string, file: string, bytes: Buffer): Pro
   await syncFolder(directory);
 }
 
-/** A writer that died may have left the name of a secret's next version behind. After this time another writer removes the name. */
+/** The time after which a writer removes the name of a secret's next version, which another writer may have left behind when it died. */
 const CLAIM_LAPSES_MS = 10_000;
 
 /**

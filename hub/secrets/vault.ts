@@ -8,7 +8,7 @@ import { type LeaseClock, systemClock, type VaultCredentials, VaultLogin } from 
 export interface VaultOptions {
   readonly address: VaultAddress;
   readonly credentials: VaultCredentials;
-  /** The mount path of Vault's KV version 2. In Vault, this mount path replaces `kv` at the beginning of a secret's path. */
+  /** The mount path of Vault's KV version 2. In Vault, the mount path replaces `kv` at the beginning of a secret's path. */
   readonly mount: string;
   readonly log: Log;
   /** The clock of the token's lease, by default the system's clock. */

@@ -3,15 +3,18 @@ import type { WakeSignal } from "./wake-signal.ts";
 
 export interface DueWork {
   readonly due: WakeSignal;
-  /** The longest time between two turns, because a hub does not hear of everything that makes work due. */
+  /** The longest time in milliseconds between two turns of the work, because a hub does not hear of everything that makes work due. */
   readonly everyMs: number;
   readonly turn: () => Promise<unknown>;
   readonly log: Log;
-  /** The log message for a failed turn. After a failed turn, the next turn tries again. */
+  /** The log message for a failed turn. After a failed turn of the work, the next turn repeats the work. */
   readonly failed: string;
 }
 
-/** Runs one turn of work after the other: at once, whenever `due` is raised, and after `everyMs` at the latest. `close` waits for the running turn. */
+/**
+ * Runs one turn of work after the other: at once, whenever `due` is raised, and after `everyMs` at the latest. The function `close` waits for the
+ * running turn of the work.
+ */
 export function wheneverDue({ due, everyMs, turn, log, failed }: DueWork): { close(): Promise<void> } {
   let closing = false;
   const loop = async (): Promise<void> => {

@@ -13,10 +13,10 @@ export interface Feed {
   readonly error: MaasError | null;
 }
 
-/** The limit of requests for events in one poll. The next poll reads the events above this limit. */
+/** The limit of requests for events in one poll. If MAAS has more events, the next poll of the site reads these events. */
 const MAX_FEED_REQUESTS = 20;
 
-/** If the events feed fails with an error of this list, MAAS will not answer a request for machines either. */
+/** The errors of the events feed after which MAAS will not answer a request for machines either. */
 const HOPELESS: readonly MaasError["code"][] = ["unauthorized", "unreachable"];
 
 /**

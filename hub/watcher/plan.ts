@@ -78,14 +78,14 @@ export const sweepIsDue = (sinceSweepMs: number | null, sweepIntervalMs: number)
   sinceSweepMs === null || sinceSweepMs >= sweepIntervalMs;
 
 /**
- * The pause after a reading of machines that stages wait on is four times as long as the reading. With such a pause, the readings for waiting stages
- * keep a region busy for at most a fifth of the time.
+ * The pause after a reading of machines that stages wait on is four times as long as the reading. With a pause of four times the reading, the
+ * readings for waiting stages keep a region busy for at most a fifth of the time.
  */
 export const breatherMs = (tookMs: number): number => 4 * tookMs;
 
 /**
  * The hub reads a machine that a stage waits on when the wait begins, and when an event names the machine. Every twelfth poll reads all machines that
- * stages wait on, to find changes without an event. With every twelfth poll, waiting stages cost MAAS at most a twelfth of the cost of reading all
- * machines with each poll.
+ * stages wait on, to find changes without an event. Because only every twelfth poll reads all machines that stages wait on, it costs MAAS at most a
+ * twelfth of a reading of these machines with each poll.
  */
 export const POLLS_PER_WAITED_READ = 12;

@@ -82,8 +82,8 @@ class SiteLost extends Error {}
 /**
  * Polls a site once: it reads the new events, and with one more request the machines that changed or that a stage newly waits on. If a sweep of the
  * site is due, the poll reads all machines. A long sweep continues in parallel with the polls, and the first poll after the sweep's end stores its
- * result. `pollSite` throws MaasError if the poll could read nothing. Otherwise `pollSite` returns what the poll could read and what it could not.
- * The result `lost` means that another hub watches the site now, and that the poll stored nothing.
+ * result. `pollSite` throws MaasError if the poll could read nothing. If the poll could read anything, `pollSite` returns what the poll could read
+ * and what it could not. The result `lost` means that another hub watches the site now, and that the poll stored nothing.
  */
 export async function pollSite(
   deps: PollDependencies,
@@ -130,7 +130,7 @@ export interface PollResult {
   readonly unconfirmed: readonly string[];
   /**
    * The error of the events feed or of the list of machines; null if the poll could read all that it requested. The caller of `pollSite` stores the
-   * error.
+   * poll's error.
    */
   readonly error: unknown;
 }

@@ -24,14 +24,15 @@ interface Series {
 }
 
 /**
- * The longest duration of a series of readings of one machine, in milliseconds. After the end of its series, only the next sweep reads the machine.
+ * The longest duration of a series of readings of one machine, in milliseconds. After the end of its series of readings, only the next sweep reads
+ * the machine.
  */
 export const SERIES_MS = 1_800_000;
 const LONGEST_PAUSE_MS = 240_000;
 
 /**
  * Returns the pause before the next reading in a series of readings of one machine. The pause is as long as the series of readings has lasted, and at
- * most four minutes. With such growing pauses, a series of readings has about a dozen readings.
+ * most four minutes. Because the pauses grow, a series of readings has about a dozen readings.
  */
 const pauseMs = (seriesLastedMs: number): number => Math.min(seriesLastedMs, LONGEST_PAUSE_MS);
 

@@ -5,9 +5,10 @@ import { wordOf } from "./plan.ts";
 
 /**
  * The differences between the MAAS region at another address and the region that Muster has read for the site so far (`known`). If there are no
- * differences, the other address leads to the known region. The newest event that Muster has read from the known region must also exist at the other
- * address, with the same content. Another region, or an older copy of the known region, does not have this newest event. Each known machine must
- * exist at the other address too, with the same BMC. If the hub cannot make one of these checks, `differencesFrom` reports a difference.
+ * differences between the two regions, the other address leads to the known region. The newest event that Muster has read from the known region must
+ * also exist at the other address, with the same content. Another region, or an older copy of the known region, does not have this newest event. Each
+ * known machine must exist at the other address too, with the same BMC. If the hub cannot check the newest event or a machine at the other address,
+ * `differencesFrom` reports a difference.
  */
 export async function differencesFrom(known: KnownRegion, maas: MaasPort): Promise<string[]> {
   const { place, machines } = known;

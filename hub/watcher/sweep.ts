@@ -57,7 +57,7 @@ export class Sweep {
     return this.toConfirm === null ? this.#end : null;
   }
 
-  /** Calls the function `then` when the sweep is over. */
+  /** Calls the function `then` when the sweep of the site is over. */
   whenEnded(then: () => void): void {
     void this.#ended.then(then);
   }

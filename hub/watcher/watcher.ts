@@ -45,7 +45,8 @@ export interface Watcher {
 }
 
 /**
- * The length in seconds of the lease under which one hub watches a site. If a hub dies, another hub begins to watch its sites after about this time.
+ * The length in seconds of the lease under which one hub watches a site. If a hub dies, another hub begins to watch its sites after about the length
+ * of the lease.
  */
 const LEASE_SECONDS = 3;
 /** The watcher renews its leases, and searches the database for new sites and for requested polls, three times during the length of a lease. */
