@@ -9,7 +9,10 @@ const EVERY_MS = 15_000;
 export interface BaselineSweep {
   readonly inTx: InTx;
   readonly log: Log;
-  /** Raised when an agent has ended a task, because a node without a baseline takes no work. */
+  /**
+   * Another part of the hub raises `due` when an agent has ended a task. The sweep then runs at once, because a node without a baseline takes no
+   * work.
+   */
   readonly due: WakeSignal;
 }
 

@@ -38,7 +38,7 @@ export async function applyReadinessSignal(
   return "applied";
 }
 
-/** Only the hub itself decides whether the channel to an agent is open. Reports of other sources about the channel do not count. */
+/** Only the hub itself decides whether the channel to an agent is open. The hub ignores reports of other sources about the channel to an agent. */
 export const writeConnected = (
   tx: Tx,
   node: { id: NodeId; generation: number },

@@ -16,8 +16,8 @@ export const cordonForOperation = (tx: Tx, nodeId: NodeId, operationId: string, 
   write(tx, nodeId, { owner: `operation:${operationId}`, reason }, isNull(nodes.cordonReason));
 
 /**
- * Sets a person's cordon. A person's cordon replaces an operation's cordon, and does not end with that operation. A person's cordon also replaces
- * another person's cordon. A repeated request for the same cordon changes nothing.
+ * Sets a person's cordon on a node. A person's cordon replaces an operation's cordon, and does not end with that operation. A person's cordon also
+ * replaces another person's cordon. A repeated request for the same cordon changes nothing.
  */
 export const cordonForOperator = (tx: Tx, nodeId: NodeId, name: string, reason: string): Promise<void> => {
   const owner = `operator:${name}` as const;
@@ -29,7 +29,10 @@ export const cordonForOperator = (tx: Tx, nodeId: NodeId, name: string, reason: 
 export const uncordonOfOperation = (tx: Tx, nodeId: NodeId, reason: string): Promise<void> =>
   lift(tx, nodeId, "operation", reason, like(nodes.cordonOwner, "operation:%"));
 
-/** Lifts any person's cordon. The caller of `uncordonForOperator` has checked that the cordon is not an operation's. */
+/**
+ * Lifts a person's cordon from a node, whoever has set the cordon. The caller of `uncordonForOperator` has checked that the cordon is not an
+ * operation's.
+ */
 export const uncordonForOperator = (tx: Tx, nodeId: NodeId, name: string, reason: string): Promise<void> =>
   lift(tx, nodeId, `operator:${name}`, reason, isNotNull(nodes.cordonReason));
 

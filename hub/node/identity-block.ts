@@ -76,8 +76,8 @@ export async function healIdentity(tx: Tx, node: Node): Promise<void> {
 }
 
 /**
- * Lifts the quarantine of a node whose identity two hosts used, when the agent that enrolled again is connected (decision N4). Returns true if the
- * quarantine was lifted.
+ * Lifts the quarantine of a node whose identity two hosts used, when the agent that enrolled again is connected (decision N4). Returns true if
+ * `liftIdentityQuarantine` has lifted the quarantine.
  */
 export async function liftIdentityQuarantine(tx: Tx, node: Node): Promise<boolean> {
   if (node.status !== "quarantined" || !(await endQuarantine(tx, node.id))) return false;

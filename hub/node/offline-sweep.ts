@@ -31,8 +31,8 @@ export type HoldBack = (tx: Tx, nodes: readonly SilentNode[], afterOutage: boole
 export interface SweepOptions {
   readonly inTx: InTx;
   /**
-   * The time for which this hub has been running and able to sweep. The sweep does not mark a node offline if the node's heartbeat interval is more
-   * than half of `upForMs` (decision F2).
+   * The time for which this hub has been running and able to search for silent nodes. The sweep does not mark a node offline if the node's heartbeat
+   * interval is more than half of `upForMs` (decision F2).
    */
   readonly upForMs: number;
   readonly silenceMs?: number;

@@ -19,7 +19,7 @@ export function turnoverMode({ grantsRoot, onboardingMode, policy }: TurnoverFac
   return policy.turnoverMode;
 }
 
-/** True if a soft reset would clean the node after its tenant and has no baseline to compare the host with (architecture 14.4). */
+/** True if a soft reset would clean the node after its tenant, but the node has no baseline to compare the host with (architecture 14.4). */
 export const lacksBaseline = (facts: TurnoverFacts, hasBaseline: boolean): boolean =>
   !hasBaseline && turnoverMode(facts) === "soft_reset";
 

@@ -141,8 +141,8 @@ const evidenceOf = (context: DecommissionContext, task: Task): Evidence => ({
 });
 
 /**
- * Queues the operation's next task for the agent, in one transaction with the writes of `before`. The fence keeps two hubs from both queueing such a
- * task.
+ * Queues the operation's next task for the agent, in one transaction with the writes of `before`. The fence keeps two hubs from both queueing the
+ * operation's next task.
  */
 export async function startWork<T extends TaskType>(
   context: DecommissionContext,

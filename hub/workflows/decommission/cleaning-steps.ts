@@ -3,7 +3,7 @@ import type { CleaningStep } from "../../../shared/tasks/cleaning-step.ts";
 import type { Task } from "../../db/schema/index.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
-/** A failure's message names at most this many reasons. The task's result contains all reasons. */
+/** A failure's message names at most this many reasons. The task's result contains all reasons why the host is not clean. */
 const NAMED = 5;
 const MOST_TOLD = 20;
 

@@ -28,9 +28,12 @@ export const DecommissionInput = z.object({
 export type DecommissionInput = z.output<typeof DecommissionInput>;
 
 export const DecommissionState = z.object({
-  /** The task whose failure the stage reported last. After a reported failure of a task, the stage's next attempt queues another task. */
+  /**
+   * The agent's task whose failure a stage of the decommission reported last. After a reported failure of a task, the stage's next attempt queues
+   * another task.
+   */
   failed_task_id: TaskId.nullable().optional(),
-  /** Tasks without a result in the agent's journal. The next sanitization record of the turnover names these tasks as unconfirmed. */
+  /** Tasks without a result in the agent's journal. The turnover's next sanitization record names the tasks in `unconfirmed_tasks` as unconfirmed. */
   unconfirmed_tasks: z.array(TaskId).nullable().optional(),
   /** How many times the hub wrote the turnover's sanitization record again since a person last continued the operation. */
   records_written: z.number().nullable().optional(),

@@ -146,9 +146,9 @@ export function waitForMachine(context: DecommissionContext, reason: string): Wa
 }
 
 /**
- * Returns the writes for the moment at which a stage sees that MAAS no longer runs the installed system. The writes revoke the node's certificates
- * and tokens, and cancel tasks for its agent. The writes about the end of the installed system happen once, in the transaction of the run that
- * observed this end.
+ * Returns the writes for the moment at which a stage sees that MAAS no longer runs the installed system. The writes of `hostIsGone` revoke the node's
+ * certificates and tokens, and cancel the tasks for the node's agent. The writes about the end of the installed system happen once, in the
+ * transaction of the run that observed this end.
  */
 export const hostIsGone =
   (context: DecommissionContext) =>

@@ -26,7 +26,7 @@ const A = "ambiguous";
  * status New (maas 2.9).
  */
 export const RELEASE_VERDICTS = {
-  //                                release_maas_node  power_off_maas_node
+  // Each row holds the verdict of the stage `release_maas_node`, followed by the verdict of the stage `power_off_maas_node`.
   [S.new]: row("released", "released"),
   [S.commissioning]: row(A, A),
   [S.failed_commissioning]: row(A, A),

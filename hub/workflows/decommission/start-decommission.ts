@@ -144,8 +144,8 @@ export async function startDecommission(
 }
 
 /**
- * Throws unless MAAS has a machine to release. A node whose host was installed by hand (manual mode) has no machine in MAAS; another node may have
- * lost its binding to a machine.
+ * Throws ApiError if the node has no machine in MAAS that can be released. A node whose host was installed by hand (manual mode) has no machine in
+ * MAAS; another node may have lost its binding to a machine.
  */
 async function mustHaveMachine(
   tx: Tx,

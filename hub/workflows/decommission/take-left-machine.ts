@@ -8,8 +8,8 @@ import type { Tx } from "../../db/tx.ts";
 import { normalAddress } from "../../maas/power-address.ts";
 
 /**
- * Takes hold of the last machine of a removed node, for its release. Until the release ends, the release holds the machine, so that no onboarding
- * uses the machine. Throws ApiError if the machine was already released, now belongs to another node, or is held by another workflow.
+ * Reserves the last machine of a removed node for a release of this machine. Until the release ends, the release holds the machine, so that no
+ * onboarding uses the machine. Throws ApiError if the machine was already released, now belongs to another node, or is held by another workflow.
  */
 export async function takeLeftMachine(tx: Tx, node: Node, id: WorkflowId): Promise<string> {
   const refuse = (why: string, context: Record<string, string> = {}) =>

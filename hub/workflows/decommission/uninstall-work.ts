@@ -17,8 +17,8 @@ export const uninstallSeconds = ({ input }: DecommissionContext): number =>
   input.agent_wait_seconds + UNINSTALL_MARGIN_SECONDS;
 
 /**
- * A warning about the machine that a remove leaves deployed in MAAS, because only a release gives the machine back. The warning is null if the
- * machine is no longer deployed or is not in MAAS.
+ * A warning about the machine that a remove leaves deployed in MAAS, because only a release gives the machine back. `staysDeployed` returns null if
+ * the machine is no longer deployed or is not in MAAS.
  */
 export async function staysDeployed(
   db: Db | Tx,

@@ -2,10 +2,10 @@ import type { Failure } from "../../../shared/failures.ts";
 import { deadlineAfter } from "./timeout.ts";
 
 /**
- * Records that MAAS, its rack controllers or the secret store is unavailable. An absence is recorded from the first run without an answer of the
- * service until the first run with an answer. While a service is unavailable, the stage waits, at most until its own deadline. When the service
- * answers again, the stage's deadline is extended by the time for which the service was unavailable. The deadline of a compensation is not extended.
- * If a service is still unavailable at the deadline of a compensation, a person must act.
+ * Records that MAAS, its rack controllers or the secret store is unavailable. The engine records an absence from the first run without an answer of
+ * the service until the first run with an answer. While a service is unavailable, the stage waits, at most until its own deadline. When the service
+ * answers again, the stage's deadline is extended by the time for which the service was unavailable. The engine does not extend the deadline of a
+ * compensation for an unavailable service. If a service is still unavailable at the deadline of a compensation, a person must act.
  */
 export interface Absence {
   /** The error code of the last run without an answer of the service. */

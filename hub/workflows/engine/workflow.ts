@@ -111,9 +111,9 @@ export interface StageEntry {
 /** The key of the engine's own facts in a workflow's state, which stages do not see. */
 export const ENGINE_FACTS = "$engine";
 export interface EngineFacts {
-  /** Set by the verb `adopt`: a row that succeeds afterwards ends as `reconciled`, not `completed`. */
+  /** True after the verb `adopt`: a workflow that succeeds afterwards ends as `reconciled`, not `completed`. */
   readonly adopting?: boolean;
-  /** Set by mark_manual_intervention: only a person continues the row. */
+  /** True after the verb `mark_manual_intervention`: only an operator's verb continues the workflow. */
   readonly frozen?: boolean;
   /** The record of a service that the stage needs and that is unavailable. */
   readonly absence?: Absence;

@@ -94,7 +94,7 @@ const BACK = "release_if_ours";
 
 /** The verdict for each of MAAS's 23 status codes at each point of a workflow (maas 3). */
 export const VERDICTS = {
-  //                              commission               ready                   configure  deploy         deployed        recover    seeding        serving
+  // Each row holds the verdicts at `commission`, `ready`, `configure`, `deploy`, `deployed`, `recover`, `seeding` and `serving`, in this order.
   [S.new]: row("act", A, A, A, A, A, A, A),
   [S.commissioning]: row("go_on", W, W, A, A, A, A, A),
   [S.failed_commissioning]: row("act", "commissioning_failed", A, A, A, A, A, A),

@@ -56,7 +56,7 @@ interface Order {
    * The statuses of onboardings to which the verb applies. The batch verb does not change an onboarding that has another status when its turn comes.
    */
   readonly statuses: readonly WorkflowStatus[];
-  /** The verb applies only to onboardings with this failure class; undefined for all classes. */
+  /** The failure class of the onboardings to which the verb applies; undefined for all failure classes. */
   readonly failureClass?: string | undefined;
   readonly by: Request;
   verbFor(row: WorkflowRow): Verb | null;

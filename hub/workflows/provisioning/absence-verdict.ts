@@ -87,8 +87,8 @@ const linesOf = ({ attempts }: Pick<Absence, "attempts">): string[] =>
     );
 
 /**
- * Returns the cause of the agent's absence for the wait reason, or null if a person cannot act on the cause yet. The text about the cause stays the
- * same while the cause lasts.
+ * Returns the cause of the agent's absence for the wait reason, or null if a person cannot act on the cause yet. The text about the cause of the
+ * agent's absence does not change while the cause lasts.
  */
 export function hintOf(absence: Absence): string | null {
   const hints: Partial<Record<Cause, string>> = {

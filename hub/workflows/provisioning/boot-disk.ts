@@ -13,7 +13,7 @@ export type BootDiskSearch =
 
 /**
  * Finds the BOSS card, the boot disk, among the disks: the one physical disk whose model, name or id_path matches the profile's pattern (lifecycle
- * 4.3). Two disks that match the pattern are an error, because the deploy could erase the wrong disk.
+ * 4.3). Two disks that match the profile's pattern are an error, because the deploy could erase the wrong disk.
  */
 export function findBootDisk(disks: readonly MaasBlockDevice[], pattern: string): BootDiskSearch {
   const physical = disks.filter((disk) => disk.type === "physical");

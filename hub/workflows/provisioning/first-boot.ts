@@ -59,8 +59,8 @@ export async function renderUserData(
 
 /**
  * The site's own bootstrap bundle (lifecycle 9). The reference to the bootstrap bundle is a URL with a checksum after the hash sign, for example
- * `https://files.site.example/bootstrap-7.sh#sha256=<64 hex>`. The host runs the bundle only if its checksum is right. The query of a signed URL
- * contains a secret, so logs, statuses and messages name the bundle without the query.
+ * `https://files.site.example/bootstrap-7.sh#sha256=<64 hex>`. The host runs the bootstrap bundle only if the bundle has this checksum. The query of
+ * a signed URL contains a secret, so logs, statuses and messages name the bundle without the query.
  */
 export function siteBootstrap(ref: string | null): Pick<UserDataValues, "siteBootstrap"> {
   if (ref === null) return {};

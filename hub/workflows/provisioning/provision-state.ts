@@ -16,8 +16,8 @@ export type DeployFailure = z.output<typeof DeployFailure>;
 
 /**
  * The facts that the provisioning stages read and write (lifecycle 4.5). The state of each workflow with the provisioning stages extends
- * `ProvisionState`. The parser drops facts that only earlier versions had. Each fact of the state is optional, because a newer hub continues rows
- * that an older hub wrote (decision W3).
+ * `ProvisionState`. The parser of `ProvisionState` drops facts that only earlier versions of Muster had. Each fact of the state is optional, because
+ * a newer hub continues rows that an older hub wrote (decision W3).
  */
 export const ProvisionState = z.object({
   /** The name of Muster's MAAS user. A machine that Muster's user owns, and that the workflow meant to deploy, is the workflow's own. */

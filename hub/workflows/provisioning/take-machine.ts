@@ -10,7 +10,7 @@ type Taker = Pick<ProvisionContext, "workflowId" | "host"> & {
   readonly site: Pick<ProvisionContext["site"], "id" | "name">;
 };
 
-/** A machine that was found in MAAS. `bmc` is "" if MAAS knows no BMC address of the machine. */
+/** A machine in MAAS that a workflow has found for its host. `bmc` is "" if MAAS knows no BMC address of the machine. */
 export interface FoundMachine {
   readonly systemId: string;
   readonly bmc: string;
@@ -46,8 +46,8 @@ export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): 
 }
 
 /**
- * Throws `conflicting_candidates` if the machine is bound to another node. The check keeps an onboarding from changing a host that is in use under
- * another name.
+ * Throws `conflicting_candidates` if the machine is bound to another node. `mustBeNoOtherNode` keeps an onboarding from changing a host that is in
+ * use under another name.
  */
 export async function mustBeNoOtherNode(tx: Tx, taker: Taker, machine: FoundMachine): Promise<void> {
   const { systemId } = machine;

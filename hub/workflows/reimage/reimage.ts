@@ -23,8 +23,9 @@ import { loadSiteConfig } from "./stages/load-site-config.ts";
 type ReimageStageName = (typeof STAGES_OF_MODE)["reimage"][number];
 
 /**
- * A provisioning stage of a reimage. Until the reimage has rendered a first boot, its provisioning stages have nothing to undo, and the old system's
- * certificates stay valid. If an operator cancels the reimage once the node is in service again, the compensation does not undo the deploy.
+ * Adapts the compensation of a provisioning stage to a reimage. Until the reimage has rendered a first boot, its provisioning stages have nothing to
+ * undo, and the old system's certificates stay valid. If an operator cancels the reimage once the node is in service again, the compensation does not
+ * undo the deploy.
  */
 const provisioning = <Name extends ProvisioningStage>(stage: ProvisionStage<Name>): ReimageStage<Name> => {
   const undo = stage.compensate;

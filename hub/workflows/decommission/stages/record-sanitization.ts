@@ -18,7 +18,7 @@ import {
 import { isCleanable } from "../keeps-status.ts";
 import { turnoverOf } from "../turnover-record.ts";
 
-/** The agent has this many seconds to sign a sanitization record. The signature itself takes milliseconds. */
+/** The agent has this many seconds to sign a sanitization record. The agent's signature itself takes milliseconds. */
 const SIGN_SECONDS = 900;
 /**
  * The hub writes a turnover's sanitization record at most this many times, if the node's chain of records or the agent's certificate changes

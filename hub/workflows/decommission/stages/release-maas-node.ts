@@ -83,7 +83,10 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   }
 }
 
-/** The failure if somebody else has deployed the machine after this operation released it. A second release would end that person's work. */
+/**
+ * The failure if somebody else has deployed the machine after this operation released it. A second release of the machine would end the work of the
+ * person who deployed it.
+ */
 function deployedByOther(context: DecommissionContext): Failure {
   const { systemId } = machineOf(context);
   const message = `Machine ${systemId} of node ${context.node.hostname} was released, and somebody has deployed it again. Find out who; once it is Ready again, rerun; or cancel.`;

@@ -130,8 +130,8 @@ async function claimSoleNew(
 }
 
 /**
- * Creates the machine with an architecture and without commissioning. MAAS silently drops options of a create request that has no architecture or
- * that also commissions (maas 2.2).
+ * Creates the host's machine in MAAS with an architecture and without commissioning. MAAS silently drops options of a create request that has no
+ * architecture or that also commissions (maas 2.2).
  */
 async function create(maas: MaasPort, context: OnboardContext, powers: Powers): Promise<Outcome<OnboardState>> {
   try {

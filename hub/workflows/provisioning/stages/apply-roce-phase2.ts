@@ -74,8 +74,8 @@ const NO_ROCE = { roce_assigned: 0, roce_applied: 0, roce_warnings: [], roce_for
 const inWords = (link: RoceLink): string => `${link.interface} ${link.ipAddress}`;
 
 /**
- * Removes stale links before any link is added, because another RoCE row may need the same address. Returns the machine's interfaces after the
- * removal.
+ * Removes the machine's stale STATIC links before the stage adds any link, because another RoCE row may need the same address. Returns the machine's
+ * interfaces after the removal.
  */
 async function takeAwayStale(
   context: ProvisionContext,

@@ -161,8 +161,8 @@ async function readUserData(context: ProvisionContext): Promise<Secret | null> {
 
 async function afterError(context: ProvisionContext, error: unknown): Promise<Outcome<ProvisionState>> {
   if (!(error instanceof MaasError) || error.code !== "state_conflict") throw error;
-  // On a conflict, the machine's status has changed between the observation and the deploy call. If this workflow's own deploy changed the status,
-  // the stage continues.
+  // On a conflict, the machine's status has changed between the observation and the deploy call. If this workflow's own deploy changed the machine's
+  // status, the stage continues.
   const seen = await observe(context);
   if (seen.kind !== "not_started") return seen;
   const message = `MAAS refused the deploy of ${context.host.hostname}: ${error.message}`;

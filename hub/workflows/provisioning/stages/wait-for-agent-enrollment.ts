@@ -58,8 +58,9 @@ async function firstBootUnfinished(
   for (const { type, code, whose } of OWNERS) {
     const condition = told.find((one) => one.type === type);
     if (condition?.status !== "False") continue;
-    // A report of a failed first boot may be older than the stage's entry and so out of date. After an old report of a failed first boot, an operator
-    // may have corrected the fault and resumed the workflow. The agent repeats its report about the first boot every two minutes.
+    // A report of a failed first boot may be older than the workflow's entry into the stage, and so out of date. After an old report of a failed
+    // first boot, an operator may have corrected the fault and resumed the workflow. The agent repeats its report about the first boot every two
+    // minutes.
     if (condition.observedAt < context.enteredAt)
       return wait(`The agent to check the first boot again; its last report: ${condition.message}`.slice(0, 300));
     const message = `${whose} failed on ${context.host.hostname}: ${condition.message}. Remove the cause, run "systemctl restart muster-bootstrap" on the host, then resume.`;
