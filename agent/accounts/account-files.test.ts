@@ -7,9 +7,30 @@ import {
   usableSubUids,
   withoutSubIds,
 } from "./account-files.ts";
+import { isHuman } from "./human-uid.ts";
 
 const PASSWD =
   "root:x:0:0:root:/root:/bin/bash\n# a comment\n+nis\n\nada:x:20000:20000:Muster allocation 1:/home/ada:/bin/bash\nbad:x:one:1::/:\n";
+
+describe("the uid of a human user", () => {
+  it.each([
+    [0, false],
+    [999, false],
+    [1_000, true],
+    [20_000, true],
+    [60_001, true],
+    [61_183, true],
+    [61_184, false],
+    [65_519, false],
+    [65_534, false],
+    [65_535, false],
+    [65_536, true],
+    [100_000, true],
+    [4_294_967_293, true],
+    [4_294_967_294, false],
+    [4_294_967_295, false],
+  ])("%i is one: %s", (uid, human) => expect(isHuman(uid)).toBe(human));
+});
 
 describe("the host's files of accounts", () => {
   it("are read without lines that are no accounts", () => {

@@ -3,11 +3,6 @@ import type { System } from "../system/system.ts";
 import { parseAccounts } from "./account-files.ts";
 import { runningOf } from "./end-processes.ts";
 
-const FIRST_HUMAN_UID = 1000;
-const NOBODY = 65_534;
-
-export const isHuman = (uid: number): boolean => uid >= FIRST_HUMAN_UID && uid !== NOBODY;
-
 /**
  * A terminal that a user's process holds. The login manager does not list every open terminal, for example not a terminal of `screen` or of `ssh`
  * without PAM.

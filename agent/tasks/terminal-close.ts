@@ -3,9 +3,10 @@ import type { TaskHandlers } from "../../shared/tasks/index.ts";
 import type { TERMINAL_STEPS } from "../../shared/tasks/terminal-close.ts";
 import { parseAccounts } from "../accounts/account-files.ts";
 import { END_TIMING, type EndTiming, endProcesses, runningOf, survivorText } from "../accounts/end-processes.ts";
+import { isHuman } from "../accounts/human-uid.ts";
 import { isSystemdRunning, toolFault } from "../accounts/logins.ts";
 import { cleaningStep, namesIn } from "../accounts/step.ts";
-import { holdsTerminalOf, isHuman } from "../accounts/terminals.ts";
+import { holdsTerminalOf } from "../accounts/terminals.ts";
 import type { HostProcess } from "../system/processes.ts";
 import type { System } from "../system/system.ts";
 

@@ -1,9 +1,10 @@
 import { type Dir, lstatSync, opendirSync } from "node:fs";
 import { setImmediate as breathe } from "node:timers/promises";
+import { parseAccounts, parseGroups } from "../../accounts/account-files.ts";
 import { isMissing } from "../files.ts";
 import { ownMounts } from "./foreign-mounts.ts";
 import { bytesOfPath, FoundFiles, type ListBounds, textOfPath } from "./found-files.ts";
-import { linesOf, type Reading, textOf, Unreadable } from "./reading.ts";
+import { type Reading, textOf, Unreadable } from "./reading.ts";
 
 /** Folders that the walk over the disks leaves out: engines for containers and snaps keep files there for users that the host does not know. */
 const PRUNED = new Set([
@@ -94,9 +95,9 @@ interface KnownIds {
 }
 
 async function knownIds(reading: Reading): Promise<KnownIds> {
-  const ids = async (file: string): Promise<Set<number>> =>
-    new Set(linesOf(await textOf(reading, file)).map((line) => Number(line.split(":")[2])));
-  return { users: await ids("/etc/passwd"), groups: await ids("/etc/group") };
+  const accounts = parseAccounts(await textOf(reading, "/etc/passwd"));
+  const groups = parseGroups(await textOf(reading, "/etc/group"));
+  return { users: new Set(accounts.map(({ uid }) => uid)), groups: new Set(groups.map(({ gid }) => gid)) };
 }
 
 async function walkFrom(

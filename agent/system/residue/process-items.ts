@@ -1,9 +1,10 @@
 import { access } from "node:fs/promises";
 import { join } from "node:path";
 import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
+import { isHuman } from "../../accounts/human-uid.ts";
 import { isMissing } from "../files.ts";
 import { readAccounts } from "./accounts.ts";
-import { isPersonal, type Process, readProcesses } from "./processes.ts";
+import { type Process, readProcesses } from "./processes.ts";
 import { presences, type Reading, settled, Unreadable } from "./reading.ts";
 
 /** Matches paths in the folders into which packages install programs. */
@@ -33,10 +34,10 @@ export function readUserProcesses(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {
     const names = new Map((await readAccounts(reading)).map(({ uid, name }) => [uid, name]));
     const people = (await readProcesses(reading)).filter(
-      (one) => !one.isKernelThread && (one.uids.some(isPersonal) || CONTAINED.test(one.cgroup)),
+      (one) => !one.isKernelThread && (one.uids.some(isHuman) || CONTAINED.test(one.cgroup)),
     );
     const ownerOf = (one: Process): string => {
-      const uid = one.uids.find(isPersonal) ?? one.uids[0] ?? 0;
+      const uid = one.uids.find(isHuman) ?? one.uids[0] ?? 0;
       return names.get(uid) ?? `user ${uid}`;
     };
     return presences(

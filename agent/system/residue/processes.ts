@@ -111,7 +111,3 @@ export async function openFilesOf({ root }: Reading, pid: number): Promise<{ fd:
     throw error;
   }
 }
-
-/** Whether a user id may belong to a person, and not to the system, a service's temporary account or `nobody`. */
-export const isPersonal = (uid: number): boolean =>
-  (uid >= 1_000 && uid < 61_184) || (uid > 65_535 && uid < 4_294_967_294);

@@ -1,5 +1,6 @@
 import { closeSync, readFileSync, unlinkSync } from "node:fs";
 import { join } from "node:path";
+import { parseAccounts } from "../../accounts/account-files.ts";
 import { isMissing } from "../files.ts";
 import { codeOf, entryPath, type OpenFolder, openFolderBelow } from "./descriptors.ts";
 import type { StepEnd } from "./works.ts";
@@ -34,9 +35,8 @@ export function removeWekaTokens(root: string): StepEnd {
 /** The home folders that the text of /etc/passwd names, without `/`, relative paths and paths that contain `..`. */
 export const homesIn = (passwd: string): string[] => [
   ...new Set(
-    passwd
-      .split("\n")
-      .map((line) => line.split(":")[5] ?? "")
+    parseAccounts(passwd)
+      .map(({ home }) => home)
       .filter((home) => home.startsWith("/") && home !== "/" && !home.split("/").includes("..")),
   ),
 ];
