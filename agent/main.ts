@@ -13,7 +13,7 @@ import { Journal } from "./journal.ts";
 import { createLog } from "./log.ts";
 import { Runner } from "./runner.ts";
 import { type System, systemAt } from "./system/system.ts";
-import { WORKER_ARGUMENT } from "./system/workers/worker-program.ts";
+import { WORKER_ARGUMENT } from "./system/workers/work-files.ts";
 import { handlersFor } from "./tasks/index.ts";
 import { TrustStore } from "./trust.ts";
 import { isUninstalling, markUninstalling, removeFootprint, UNINSTALLED_STATUS } from "./uninstall.ts";

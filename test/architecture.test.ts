@@ -47,6 +47,8 @@ const ONE_PLACE = [
   { what: "a problem's body", shape: /urn:muster:problem:/, home: "shared/api/errors.ts" },
   { what: "a problem's content type", shape: /"application[/]problem[+]json"/, home: "shared/api/errors.ts" },
   { what: "a cursor", shape: /JSON[.]stringify[(]\w+[)][)][.]toString[(]"base64url"[)]/, home: "hub/db/cursor.ts" },
+  { what: "the fields of /proc/PID/stat", shape: /lastIndexOf[(]"[)]"[)]/, home: "agent/system/proc-stat.ts" },
+  { what: "the paths of mountinfo", shape: /\[0-7\][{]3[}]/, home: "agent/system/mounts.ts" },
   { what: "a log line", shape: /JSON[.]stringify[(][{] time: /, home: "shared/log.ts" },
 ];
 
@@ -165,6 +167,8 @@ const PLANTED = [
   ["agent/tasks/write.ts", 'import "node:fs/promises";', "only-agent-system-touches-the-host"],
   ["agent/system/ffi.ts", 'import "koffi";', "driver-calls-in-one-folder"],
   ["agent/gpu-memory/open.ts", 'import "../system/gpu-memory/cuda-device.ts";', "driver-calls-on-demand"],
+  ["agent/tasks/overwrite.ts", 'import "../system/gpu-memory/perform-overwrite.ts";', "code-of-work-on-demand"],
+  ["agent/worker-start.ts", 'import "./system/workers/worker-program.ts";', "code-of-work-on-demand"],
   ["hub/gpu-memory/store.ts", 'import "../db/tables.ts";', "hub-gpu-memory-imports"],
   ["cloud-init/run.ts", 'import "node:child_process";', "cloud-init-is-pure"],
   ["hub/maas/store.ts", 'import type { A } from "../db/tables.ts"; export type B = A;', "hub-maas-imports"],
@@ -203,6 +207,8 @@ const PLANTED = [
 
 const TARGETS = [
   "agent/system/gpu-memory/cuda-device.ts",
+  "agent/system/gpu-memory/perform-overwrite.ts",
+  "agent/system/workers/worker-program.ts",
   "hub/startup/config.ts",
   "hub/main.ts",
   "hub/db/orm.ts",

@@ -1,6 +1,6 @@
 import type { TaskResult } from "../../shared/tasks/index.ts";
-import { CUDA_LIBRARY, LIBRARY_FOLDERS } from "../system/gpu-memory/perform-overwrite.ts";
 import type { System } from "../system/system.ts";
+import { CUDA_LIBRARY, LIBRARY_FOLDERS } from "./cuda-files.ts";
 
 type FillResult = TaskResult<"node.gpu_fill">;
 

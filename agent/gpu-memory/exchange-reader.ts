@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { z } from "zod";
-import { isWorkerAlive } from "../system/gpu-memory/exchange-files.ts";
 import type { System } from "../system/system.ts";
+import { isLeaderAlive, kernelBootId } from "../system/workers/processes.ts";
 import { END_FILE, EXCHANGE_FOLDER, type OverwriteOrder, WORKER_FILE, WorkerProcess } from "./exchange.ts";
 
 /**
@@ -30,6 +30,9 @@ export async function aliveWorker(system: System, folder: string): Promise<Worke
   const worker = await readExchange(system, folder, WORKER_FILE, WorkerProcess);
   return worker !== null && isWorkerAlive(worker) ? worker : null;
 }
+
+/** Whether a worker process is still alive. A worker process of an earlier boot is not alive. */
+const isWorkerAlive = (worker: WorkerProcess): boolean => worker.boot_id === kernelBootId() && isLeaderAlive(worker);
 
 export interface EndTiming {
   readonly lookEveryMs: number;

@@ -13,7 +13,7 @@ import { type Child, startChild } from "../../test/support/child.ts";
 import { until } from "../../test/support/until.ts";
 import { markWedged } from "../gpu/scrub-journal.ts";
 import { WorkerProcess } from "../gpu-memory/exchange.ts";
-import { sendSignal } from "../system/workers/worker-program.ts";
+import { sendSignal } from "../system/workers/processes.ts";
 import { TaskCancelled } from "./cancelled.ts";
 import { gpuChallenge } from "./gpu-challenge.ts";
 import { gpuFill } from "./gpu-fill.ts";

@@ -24,6 +24,17 @@ function never(name, from, to, comment, { except = [] } = {}) {
   return { name, comment, severity: "error", from: { path: from, pathNot: [TESTS, ...except] }, to: { path: to } };
 }
 
+/** Code that the agent's own process needs, although it is in a folder of the work that runs outside the agent (decision C6). */
+const AGENT_SIDE = [
+  "gpu/(gpu-give-back|gpu-scrub-kinds|gpu-tool|kernel-modules|scrub-journal|scrub-timing)",
+  "gpu-memory/(cuda-files|driver-evidence|earlier-workers|exchange|exchange-reader|fill-gpu|overwrite-work)",
+  "system/storage/(block-devices|works)",
+].map((path) => `${path}[.]ts$`);
+const WORK_CODE = [
+  "(gpu|gpu-memory|system/(gpu-memory|residue|storage))/",
+  "(worker|system/(residue|workers/worker-program))[.]ts$",
+];
+
 const HUB_ANYWHERE = "^hub/(outbound|timing)/";
 const NPM = "node_modules/";
 
@@ -107,6 +118,17 @@ export default {
       from: { path: "^agent/", pathNot: [TESTS, "^agent/system/gpu-memory/cuda-device[.]ts$"] },
       to: {
         path: "^agent/system/gpu-memory/cuda-(device|library)[.]ts$",
+        dependencyTypesNot: ["type-only", "dynamic-import"],
+      },
+    },
+    {
+      name: "code-of-work-on-demand",
+      comment: "An idle agent must stay small. Only a worker, or the task that needs it, loads the code of heavy work.",
+      severity: "error",
+      from: { path: "^agent/", pathNot: [TESTS, `^agent/(?!${AGENT_SIDE.join("|")})(${WORK_CODE.join("|")})`] },
+      to: {
+        path: WORK_CODE.map((path) => `^agent/${path}`),
+        pathNot: AGENT_SIDE.map((path) => `^agent/${path}`),
         dependencyTypesNot: ["type-only", "dynamic-import"],
       },
     },

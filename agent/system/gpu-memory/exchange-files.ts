@@ -12,7 +12,7 @@ import {
 } from "../../gpu-memory/exchange.ts";
 import type { Exchange } from "../../gpu-memory/overwrite.ts";
 import { isPresent, readText, writeAtomically } from "../files.ts";
-import { isLeaderAlive, kernelBootId, readProcess } from "../workers/processes.ts";
+import { kernelBootId, readProcess } from "../workers/processes.ts";
 
 /**
  * The worker's side of the exchange of files between a GPU's worker process and the agent. Each file of the exchange appears completely or not at
@@ -41,7 +41,3 @@ function ownProcess(): WorkerProcess {
   if (own === null) throw new Error("Linux does not list this process in /proc.");
   return { pid: own.pid, start_ticks: own.startTicks, boot_id: kernelBootId() };
 }
-
-/** Whether a worker process is still alive. A worker process of an earlier boot is not alive. */
-export const isWorkerAlive = (worker: WorkerProcess): boolean =>
-  worker.boot_id === kernelBootId() && isLeaderAlive(worker);

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { CUDA_LIBRARY, LIBRARY_FOLDERS } from "../../gpu-memory/cuda-files.ts";
 import { driverVariables, foreignVariables } from "../../gpu-memory/environment.ts";
 import type { OverwriteOrder, OverwriteResult } from "../../gpu-memory/exchange.ts";
 import { asGpuFault, GpuFaultError } from "../../gpu-memory/faults.ts";
@@ -7,12 +8,6 @@ import { isPresent } from "../files.ts";
 import type { DriverPaths } from "./cuda-device.ts";
 import { exchangeIn } from "./exchange-files.ts";
 
-/**
- * The folders in which Linux distributions install NVIDIA's libraries. A worker process loads no NVIDIA library from any other folder than
- * LIBRARY_FOLDERS.
- */
-export const LIBRARY_FOLDERS = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64"] as const;
-export const CUDA_LIBRARY = "libcuda.so.1";
 const NVML_LIBRARY = "libnvidia-ml.so.1";
 
 async function driverPaths(root: string): Promise<DriverPaths> {

@@ -3,8 +3,7 @@ import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { RunTool } from "../exec.ts";
 import { isMissing } from "../files.ts";
-import { LOG_FILE } from "./work-files.ts";
-import { WORKER_ARGUMENT } from "./worker-program.ts";
+import { LOG_FILE, WORKER_ARGUMENT } from "./work-files.ts";
 
 const START_TIMEOUT_MS = 30_000;
 /** How many seconds after SIGTERM systemd sends SIGKILL to a worker process. */

@@ -54,3 +54,12 @@ export const bootSeconds = (): number => uptime();
  * running kernel.
  */
 export const kernelBootId = (): string => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+
+export function sendSignal(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    // ESRCH means that the process had ended before the signal was sent.
+    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
+  }
+}

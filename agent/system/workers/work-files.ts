@@ -15,6 +15,14 @@ export const PROGRESS_FILE = "progress.json";
 export const RESULT_FILE = "result.json";
 export const LOG_FILE = "log";
 
+/**
+ * The first of the arguments with which the agent's program runs as a worker process, which are `worker perform <folder>` or `worker supervise
+ * <folder>`.
+ */
+export const WORKER_ARGUMENT = "worker";
+/** How long after SIGTERM a worker process that is still alive gets SIGKILL. */
+export const KILL_AFTER_MS = 10_000;
+
 export const WorkOrder = z.strictObject({
   format: z.literal("muster-work/1"),
   kind: z.string().min(1).max(64),

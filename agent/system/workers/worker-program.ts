@@ -4,28 +4,23 @@ import { Json } from "../../../shared/json.ts";
 import { withoutCredentials } from "../../../shared/without-credentials.ts";
 import { messageOf } from "../../message-of.ts";
 import type { Performer, WorkProgress, WorkRun } from "./define-work.ts";
-import { aliveInSession, bootSeconds, kernelBootId, readProcess } from "./processes.ts";
+import { aliveInSession, bootSeconds, kernelBootId, readProcess, sendSignal } from "./processes.ts";
 import {
   createWorkFile,
+  KILL_AFTER_MS,
   ORDER_FILE,
   PROGRESS_FILE,
   RESULT_FILE,
   readWorkFile,
   STARTED_FILE,
+  WORKER_ARGUMENT,
   WorkOrder,
   type WorkResult,
   WorkStarted,
   writeWorkFile,
 } from "./work-files.ts";
 
-/**
- * The first of the arguments with which the agent's program runs as a worker process, which are `worker perform <folder>` or `worker supervise
- * <folder>`.
- */
-export const WORKER_ARGUMENT = "worker";
 const PROGRESS_EVERY_MS = 1_000;
-/** How long after SIGTERM a worker process that is still alive gets SIGKILL. */
-export const KILL_AFTER_MS = 10_000;
 const GIVE_UP_AFTER_KILL_MS = 5_000;
 
 class WorkStopped extends Error {
@@ -124,13 +119,4 @@ function killSession(folder: string, pid: number | undefined, signal: "SIGTERM" 
   const started = readWorkFile(folder, STARTED_FILE, WorkStarted);
   if (started === null || started.pid !== pid) return;
   for (const one of aliveInSession(started)) sendSignal(one.pid, signal);
-}
-
-export function sendSignal(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    // ESRCH means that the process had ended before the signal was sent.
-    if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
-  }
 }

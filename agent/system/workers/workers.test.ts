@@ -10,9 +10,8 @@ import { performTestWork, TEST_PROGRAM, workersAt } from "../../../test/support/
 import { until } from "../../../test/support/until.ts";
 import { TaskCancelled } from "../../tasks/cancelled.ts";
 import { unitArguments } from "./launch.ts";
-import { aliveInSession } from "./processes.ts";
+import { aliveInSession, sendSignal } from "./processes.ts";
 import { readWorkFile, STARTED_FILE, WorkStarted } from "./work-files.ts";
-import { sendSignal } from "./worker-program.ts";
 
 let folder: string;
 let taskId: string;

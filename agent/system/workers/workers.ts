@@ -7,9 +7,18 @@ import type { Log } from "../../log.ts";
 import { listFolder } from "../files.ts";
 import type { WorkKind, WorkProgress } from "./define-work.ts";
 import { type Launcher, lastLines } from "./launch.ts";
-import { aliveInSession, bootSeconds, isLeaderAlive, kernelBootId, readProcess, waitChannel } from "./processes.ts";
+import {
+  aliveInSession,
+  bootSeconds,
+  isLeaderAlive,
+  kernelBootId,
+  readProcess,
+  sendSignal,
+  waitChannel,
+} from "./processes.ts";
 import {
   createWorkFile,
+  KILL_AFTER_MS,
   ORDER_FILE,
   PROGRESS_FILE,
   RESULT_FILE,
@@ -21,7 +30,6 @@ import {
   WorkStarted,
   writeWorkFile,
 } from "./work-files.ts";
-import { KILL_AFTER_MS, sendSignal } from "./worker-program.ts";
 
 /** The codes that say why a worker process's work has no result. The codes never change. */
 export const WORK_FAILURES = [
