@@ -29,7 +29,9 @@ export interface AgentParts {
 }
 
 const HEALTH_EVERY_MS = 30_000;
-/** After this time the agent repeats an unchanged readiness report at its next health check, which keeps the limit `AGENT_REPEATS_WITHIN_SECONDS`. */
+/**
+ * The time after which the agent's next health check repeats an unchanged readiness report. The time keeps the limit `AGENT_REPEATS_WITHIN_SECONDS`.
+ */
 const READINESS_EVERY_MS = AGENT_REPEATS_WITHIN_SECONDS * 1000 - HEALTH_EVERY_MS;
 /**
  * The interval of health checks until the host's first boot has ended well. The interval is short because an onboarding waits for the end of the
@@ -85,19 +87,22 @@ export class Agent {
     this.#parts = parts;
   }
 
-  /** Sets the runner that carries out tasks. The runner sends its frames through the channel that is open at the time. */
+  /** Sets the runner that carries out tasks. The runner sends its frames through the channel to the hub that is open when it sends. */
   use(runner: Runner): void {
     this.#runner = runner;
   }
 
   /**
-   * The hub's present time, computed from its last welcome frame. Orders are checked against the hub's own clock, because the host's clock may be
-   * wrong.
+   * The hub's present time, computed from its last welcome frame. The agent compares the deadlines of orders with the hub's clock, because the host's
+   * clock may be wrong.
    */
   now = (): Date =>
     new Date(this.#welcomed === null ? Date.now() : this.#welcomed.hubMs + performance.now() - this.#welcomed.at);
 
-  /** The hub's clock minus the host's present clock, in milliseconds. The host's clock may have been changed since the hub's last welcome frame. */
+  /**
+   * The hub's clock minus the host's present clock, in milliseconds. A person or a time server may have changed the host's clock since the hub's last
+   * welcome frame.
+   */
   get #skewMs(): number {
     return this.now().getTime() - Date.now();
   }

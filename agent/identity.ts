@@ -159,8 +159,8 @@ export class IdentityStore {
   }
 
   /**
-   * Stores a new certificate and its key on disk. After an enrollment identity.json is written last, because it marks the other files as complete.
-   * After a renewal the new certificate takes effect as soon as it is written, because its key is already on disk.
+   * Stores a new certificate and its key on disk. After an enrollment the agent writes identity.json last, because identity.json marks the other
+   * files as complete. After a renewal the new certificate takes effect as soon as it is written, because its key is already on disk.
    */
   async #keep(answer: EnrollResponse, key: string): Promise<void> {
     if (answer.node_id !== this.#config.nodeId || answer.generation !== this.#config.generation)

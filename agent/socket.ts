@@ -12,8 +12,8 @@ const CONNECT_TIMEOUT_MS = 20_000;
 const WELCOME_TIMEOUT_MS = 20_000;
 const CLOSE_WITHIN_MS = 2_000;
 /**
- * When more than this number of bytes wait to be sent, the agent considers its connection to the hub lost. The agent repeats unacknowledged frames on
- * its next connection.
+ * The most bytes that may wait to be sent: beyond this number, the agent considers its connection to the hub lost. The agent repeats unacknowledged
+ * frames on its next connection.
  */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 const MAX_REFUSAL_BYTES = 64 * 1024;

@@ -32,8 +32,8 @@ const verifyText: VerifyText = (key, text, signature) =>
 
 /**
  * The CAs and order keys of the hub that this host trusts. The host first trusts the keys of its bootstrap. Signed statements of the hub later change
- * the trusted keys (decision I6). The agent stores a change of the trusted keys on disk before it uses the new keys. Older statements never revert
- * such a change.
+ * the trusted keys (decision I6). The agent stores a change of the trusted keys on disk before it uses the new keys. An older statement never reverts
+ * a change of the trusted keys.
  */
 export class TrustStore {
   readonly #config: Config;
@@ -121,7 +121,7 @@ export class TrustStore {
 
   /**
    * A new host may get the new keys up to half a minute before the hub announces the end of the key rotation. Until the hub announces the end of the
-   * rotation, no statement is signed with the new host's key.
+   * rotation, the hub signs no statement with the new host's key.
    */
   #isAheadOf(chain: TrustChain): boolean {
     const about = chain.filter((one) => one.order_key === this.#givenKey);
@@ -130,8 +130,8 @@ export class TrustStore {
 
   /**
    * Asks the hub for its chain of trust statements when this host trusts no CA that the hub shows, for example after a missed rotation. The agent
-   * does not trust the server that answers: it sends no data, and only the signatures in the answer count. `askAnew` returns true when the host now
-   * trusts another CA.
+   * does not trust the server that answers: the agent sends no data, and only the signatures in the answer count. `askAnew` returns true when the
+   * host now trusts another CA.
    */
   async askAnew(): Promise<boolean> {
     const before = await this.caBundle();

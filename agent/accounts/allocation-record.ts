@@ -61,7 +61,7 @@ export async function writeRecord(system: System, record: AllocationRecord): Pro
 
 /**
  * Takes a uid that no account and no group of the host has and that no earlier allocation had. The agent stores the next uid on disk before it uses
- * the uid. A killed agent may thus waste a uid, but never gives a uid twice.
+ * the uid. A killed agent may waste a uid, but never gives a uid twice.
  */
 export async function takeUid(system: System): Promise<number> {
   const start = (await readJson(system, NEXT_UID, NextUid))?.next_uid ?? FIRST_UID;

@@ -6,8 +6,8 @@ import { cleaningStep } from "./step.ts";
 import type { Revocation, RevokeStep } from "./tenant.ts";
 
 /**
- * Removes the home folder of a tenant's account. A file system that is mounted below the home stays, and the step names the mount, because the files
- * may belong to another machine.
+ * Removes the home folder of a tenant's account. A file system that is mounted below the home stays, and the cleaning step names the mount, because
+ * its files may belong to another machine.
  */
 export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
   const { system, tenant, plan } = revocation;

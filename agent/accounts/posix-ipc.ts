@@ -12,7 +12,7 @@ const MOST_LEFT = 1_000;
 /** The limits of one removal, because a tenant may have made millions of objects in /dev/shm and /dev/mqueue. */
 export interface PosixBounds {
   readonly objects: number;
-  /** How many names of a folder the step holds in memory. The step reads a folder once more after it has removed `namesAtOnce` objects. */
+  /** How many names of a folder the removal holds in memory at once. The removal reads a folder once more after `namesAtOnce` names of the folder. */
   readonly namesAtOnce: number;
 }
 const BOUNDS: PosixBounds = { objects: 500_000, namesAtOnce: 20_000 };
@@ -40,7 +40,7 @@ class PosixRemoval {
   /** The number of the tenant's objects. A folder that the tenant owns counts as one object with all its content. */
   found = 0;
   readonly left = new Set<string>();
-  /** Why the removal stopped before it had read all objects, or null. */
+  /** Why the removal stopped before it had read all shared objects, or null. */
   stopped: string | null = null;
   #looked = 0;
   readonly #revocation: Revocation;

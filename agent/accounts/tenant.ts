@@ -22,7 +22,7 @@ export interface Revocation {
   /** If `plan` is true, a revocation's step changes nothing and says what it would do. */
   readonly plan: boolean;
   readonly signal: AbortSignal;
-  /** Sends a progress report, which renews the lease of the task `allocation.revoke_user` while a step takes long. */
+  /** Sends a progress report, which renews the lease of the task `allocation.revoke_user` while a step of the revocation takes long. */
   readonly alive: () => void;
 }
 

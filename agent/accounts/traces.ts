@@ -8,8 +8,8 @@ const MAIL_FOLDERS = ["/var/mail", "/var/spool/mail"];
 const SUB_ID_FILES = ["/etc/subuid", "/etc/subgid"];
 
 /**
- * Removes the tenant's folder `/run/user/UID` and unmounts everything that is mounted in the folder. The step unmounts file systems only in the
- * tenant's runtime folder, because only the tenant's programs mount file systems there.
+ * Removes the tenant's folder `/run/user/UID` and unmounts everything that is mounted in the folder. `removeRuntimeFolder` unmounts file systems only
+ * in the tenant's `/run/user/UID`, because only the tenant's programs mount file systems there.
  */
 export async function removeRuntimeFolder(revocation: Revocation): Promise<RevokeStep> {
   const { system, tenant, plan } = revocation;

@@ -10,8 +10,8 @@ export const foreignVariables = (environment: Readonly<Record<string, string | u
   Object.keys(environment).filter((name) => LOADER.has(name) || VENDOR.test(name));
 
 /**
- * The environment variables with which a worker process loads NVIDIA's driver for one GPU. Without `CUDA_MPS_PIPE_DIRECTORY` the driver would look
- * for an MPS server, and work through that server.
+ * The environment variables with which a worker process loads NVIDIA's driver for one GPU. Without `CUDA_MPS_PIPE_DIRECTORY`, NVIDIA's driver would
+ * look for an MPS server and work through that server.
  */
 export const driverVariables = (uuid: string): Readonly<Record<string, string>> => ({
   CUDA_DEVICE_ORDER: "PCI_BUS_ID",

@@ -11,7 +11,7 @@ import { END_FILE, EXCHANGE_FOLDER, type OverwriteOrder, WORKER_FILE, WorkerProc
 export const exchangeFolder = (fillTaskId: string, uuid: string, pass: OverwriteOrder["pass"] = "overwrite"): string =>
   `${EXCHANGE_FOLDER}/${fillTaskId}/${uuid}${pass === "mark" ? "-mark" : ""}`;
 
-/** Reads a file that the agent and a worker process exchange, and returns null if the file has not been written. */
+/** Reads a file that the agent and a worker process exchange, and returns null if nobody has written the file. */
 export async function readExchange<T>(
   system: System,
   folder: string,

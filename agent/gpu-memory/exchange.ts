@@ -16,7 +16,7 @@ export const OverwriteOrder = z.strictObject({
   fill_task_id: z.uuid(),
   /** The folder in which the agent and a GPU's worker process exchange the commitment, the challenge and the answer. */
   folder: z.string().min(1),
-  /** The GPU's place in the list of the task's order. The number `gpu` is part of the nonces of the ChaCha20 stream. */
+  /** The GPU's place in the list of GPUs of the task's order, which is part of the nonces of the ChaCha20 stream. */
   gpu: z.int().min(0).max(MOST_GPUS),
   uuid: GpuUuid,
   pci_address: PciAddress,
@@ -24,7 +24,7 @@ export const OverwriteOrder = z.strictObject({
   marker: z.int().min(1).max(0xffff_ffff).nullable(),
   /**
    * In the pass `mark` the worker process writes the marker into all memory of the GPU and ends at once. In the pass `overwrite` another worker
-   * process counts how much of the marker the driver left, and overwrites the GPU's memory.
+   * process counts how much of the marker NVIDIA's driver left, and overwrites the GPU's memory.
    */
   pass: z.enum(["mark", "overwrite"]),
   hold_seconds: z.int().min(1),

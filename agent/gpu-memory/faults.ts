@@ -44,7 +44,7 @@ const FAULT_OF_RESULT: Readonly<Record<number, GpuFault>> = {
   221: "kernels_refused",
   222: "kernels_refused",
   223: "kernels_refused",
-  226: "memory_fault", // The GPU reports a contained memory error.
+  226: "memory_fault", // The GPU reports a memory error that the GPU itself has contained.
   700: "memory_fault",
   719: "memory_fault",
   802: "fabric_down",
@@ -60,7 +60,8 @@ const FAULT_OF_RESULT: Readonly<Record<number, GpuFault>> = {
 export const faultOfResult = (result: number): GpuFault => FAULT_OF_RESULT[result] ?? "driver_refused";
 
 /**
- * Turns a `CudaError` of a GPU into a `GpuFaultError` with a code from the closed set `GpuFault`. `asGpuFault` returns every other error unchanged.
+ * Turns a `CudaError` of a GPU into a `GpuFaultError` with a code from the closed set `GpuFault`. `asGpuFault` returns every error that is no
+ * `CudaError` unchanged.
  */
 export function asGpuFault(error: unknown, uuid: string): unknown {
   if (!(error instanceof CudaError)) return error;

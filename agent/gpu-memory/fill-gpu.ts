@@ -64,14 +64,14 @@ interface Filling {
 }
 
 /**
- * Marks the memory of a GPU if the order has a marker, and overwrites that memory afterwards. The worker process that overwrites GPU memory continues
- * after its commitment and holds the memory for a challenge.
+ * Marks the memory of a GPU if the task's order has a marker, and overwrites that memory afterwards. The worker process that overwrites GPU memory
+ * continues after its commitment and holds the memory for a challenge.
  */
 export async function fillGpu(filling: Filling): Promise<FillOutcome> {
   const { system, timing, input, gpu, run } = filling;
   if (input.marker === null) return overwriteGpu(filling, null);
   const end = await follow(filling, "mark", async () => false);
-  // The driver takes the marked GPU memory back only when the worker process ends, which happens after the process wrote its result.
+  // NVIDIA's driver takes the marked GPU memory back only when the worker process ends, which happens after the process wrote its result.
   const left = await workerAfter(system, exchangeFolder(run.taskId, gpu.uuid, "mark"), timing, run.signal);
   if (end instanceof Followed || left !== null) return tooLate(filling, "mark", null);
   return end.ok && end.result.end === "marked"

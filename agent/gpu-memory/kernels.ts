@@ -29,7 +29,7 @@ const STREAM_PARAMETERS = [
   ...[0, 1, 2, 3, 4, 5, 6, 7].map((word) => `u32 key${word}`),
   ...[0, 1, 2].map((word) => `u32 nonce${word}`),
 ];
-/** The type and name of each kernel parameter, in the order in which the driver takes the parameters. */
+/** The type and name of each parameter of the GPU kernels, in the order in which NVIDIA's driver takes the parameters. */
 const KERNEL_PARAMETERS = {
   fill: STREAM_PARAMETERS,
   check: [...STREAM_PARAMETERS, "u64 first", "u64 found"],
@@ -54,8 +54,8 @@ const quarter = ([a, b, c, d]: readonly [number, number, number, number]): strin
 ];
 
 /**
- * The PTX lines that load one word of ChaCha20's initial state. A kernel loads the initial state twice, because a register for each initial word
- * would slow the kernel down.
+ * The PTX lines that load one word of ChaCha20's initial state. A GPU kernel loads ChaCha20's initial state twice, because a register for each
+ * initial word would slow the kernel down.
  */
 const initialWord = (word: number): { readonly load: string[]; readonly operand: string } => {
   const constant = CONSTANTS[word];

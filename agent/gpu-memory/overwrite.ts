@@ -110,7 +110,7 @@ export async function overwrite(
 }
 
 /**
- * Writes the marker into all memory of one GPU, and does not zero that memory afterwards. The driver takes the GPU memory back when the worker
+ * Writes the marker into all memory of one GPU, and does not zero that memory afterwards. NVIDIA's driver takes the GPU memory back when the worker
  * process ends. A driver that clears freed GPU memory leaves no marker to the next process.
  */
 export async function mark(order: OverwriteOrder, { device }: OpenedGpu, run: OverwriteRun): Promise<OverwriteResult> {

@@ -3,8 +3,8 @@ import { ALLOCATION_STEP_BYTES, CHUNK_BYTES, STREAM_BLOCK_BYTES } from "../../sh
 const MIB = 2 ** 20;
 const GIB = 2 ** 30;
 /**
- * The sizes of GPU memory pieces that a worker process asks the driver for. A piece of 4 GiB is safe on every driver. A piece larger than 4 GiB can
- * exceed the driver's own time limit for clearing GPU memory.
+ * The sizes of GPU memory pieces that a worker process asks NVIDIA's driver for. A piece of 4 GiB of GPU memory is safe on every NVIDIA driver. A
+ * piece larger than 4 GiB can exceed the GPU driver's own time limit for clearing memory.
  */
 export const ALLOCATION_SIZES = [4 * GIB, GIB, 256 * MIB, 64 * MIB, 16 * MIB, ALLOCATION_STEP_BYTES] as const;
 
@@ -24,7 +24,7 @@ export interface Slice {
   readonly counter: number;
 }
 
-/** Takes GPU memory in pieces, the largest first, until the driver has no piece of the smallest size left. */
+/** Takes GPU memory in pieces, the largest first, until NVIDIA's driver has no piece of the smallest size left. */
 export function* allocateAll(
   allocate: (bytes: number) => bigint | null,
   sizes: readonly number[] = ALLOCATION_SIZES,

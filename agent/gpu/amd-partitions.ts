@@ -13,8 +13,8 @@ const WHOLE: Readonly<Record<string, { readonly mode: string; readonly file: Amd
 };
 
 /**
- * Ends the partitions into which a tenant has divided AMD GPUs. The driver may refuse a partition mode without a message here, because the comparison
- * after the reset reads the partitions once more.
+ * Ends the partitions into which a tenant has divided AMD GPUs. `endPartitions` ignores a driver's refusal of a partition mode, because the
+ * comparison after the GPU reset reads the partitions once more.
  */
 export async function endPartitions({ system, timing, before }: Scrub): Promise<void> {
   for (const { pci, settings } of before)

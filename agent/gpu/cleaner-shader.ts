@@ -10,7 +10,7 @@ const PARTITION = "0\n";
 
 /**
  * Clears the local memory and the registers of AMD GPUs with the cleaner shader of AMD's driver. If a GPU or its driver has no cleaner shader, the
- * step ends as `unsupported`. NVIDIA's driver has no cleaner shader, so NVIDIA GPUs get no such step.
+ * step `gpu_cleaner_shader` ends as `unsupported`. NVIDIA's driver has no cleaner shader, so NVIDIA GPUs get no step `gpu_cleaner_shader`.
  */
 export async function runCleanerShader({ system, timing, input, run, after, steps }: Scrub): Promise<void> {
   if (input.vendor !== "amd") return;

@@ -9,7 +9,9 @@ import { whyNotReset } from "./gpu-verify.ts";
 import { resetGroups } from "./reset-groups.ts";
 import type { ResetResult, Scrub } from "./scrub-state.ts";
 
-/** Resets the host's GPUs. `climb` tries the kinds of reset that the order allows, from the weakest to the strongest, until all GPUs are well. */
+/**
+ * Resets the host's GPUs. `climb` tries the kinds of reset that the task's order allows, from the weakest to the strongest, until all GPUs are well.
+ */
 export async function climb(scrub: Scrub): Promise<void> {
   const { input, run } = scrub;
   run.progress({ step: "gpu_reset" });
@@ -55,8 +57,8 @@ async function resetAll(scrub: Scrub): Promise<void> {
 }
 
 /**
- * Unloads the GPU driver and loads it again, which initializes every GPU. The Fabric Manager must be stopped while the driver is reloaded. NVLink
- * stays usable if all GPUs are initialized between the stop and the start of the Fabric Manager.
+ * Unloads the GPU driver and loads it again, which initializes every GPU. The Fabric Manager must not run while the agent reloads the GPU driver.
+ * NVLink stays usable if all GPUs are initialized between the stop and the start of the Fabric Manager.
  */
 async function reload(scrub: Scrub): Promise<void> {
   const failures: string[] = [];

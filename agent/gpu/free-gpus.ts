@@ -58,8 +58,8 @@ async function quitMps({ system, timing }: Scrub): Promise<string | null> {
 }
 
 /**
- * Names the processes that hold a GPU, and ends these processes if the order allows it. Returns false if a process still holds a GPU, or may hold one
- * because its open files could not be read. A GPU reset would fail or harm a process that holds the GPU.
+ * Names the processes that hold a GPU, and ends these processes if the task's order allows it. Returns false if a process still holds a GPU, or may
+ * hold one because its open files could not be read. A GPU reset would fail or harm a process that holds the GPU.
  */
 export async function freeFromProcesses(scrub: Scrub): Promise<boolean> {
   const { system, timing, input, run } = scrub;

@@ -58,7 +58,7 @@ export async function loadModules(system: System, timing: ScrubTiming, modules: 
   return failures;
 }
 
-/** Starts the services of the list that do not run, in the reverse order in which the cleaning stopped them. */
+/** Starts those of `services` that do not run, in the reverse of the order in which the GPU cleaning stopped them. */
 export async function startServices(
   system: System,
   timing: ScrubTiming,
@@ -86,8 +86,8 @@ async function keepPersistent(system: System, timing: ScrubTiming, journal: Scru
 
 /**
  * Restores everything that a GPU cleaning stopped: kernel modules, services and persistence mode. Modules and services that already run stay as they
- * are. `giveBack` removes the cleaning's journal when everything is restored. Throws `DriverWedged` if the GPU driver hangs. While the driver hangs,
- * the cleaning's journal stays, and the agent restores everything after the next boot.
+ * are. `giveBack` removes the cleaning's journal when everything is restored. Throws `DriverWedged` if the GPU driver hangs. While the GPU driver
+ * hangs, the cleaning's journal stays, and the agent restores everything after the next boot.
  */
 export async function giveBack(system: System, timing: ScrubTiming, journal: ScrubJournal): Promise<GivenBack> {
   const modules = await loadModules(system, timing, journal.modules);

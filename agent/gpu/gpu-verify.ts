@@ -20,7 +20,7 @@ export interface GpuReadings {
   readonly idle: GpuState | undefined;
   /** The GPU's state after the reset, while no service and no process uses the GPU. */
   readonly after: GpuState | undefined;
-  /** The GPU's state after the cleaning has started all services again. */
+  /** The GPU's state after the GPU cleaning has started all services again. */
   readonly settled: GpuState | undefined;
   readonly kernelFaults: readonly KernelFault[];
 }

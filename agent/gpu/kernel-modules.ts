@@ -17,8 +17,8 @@ export function parseModules(text: string): readonly KernelModule[] {
 }
 
 /**
- * Returns the kernel modules in the order in which they must be unloaded, with the module `root` last. In the list that `unloadOrder` returns, each
- * kernel module stands before every module that it uses. The module `root` is the GPU driver. If `root` is not loaded, the result is empty.
+ * Returns the kernel modules in the order in which the agent must unload them, with the module `root` last. In the list that `unloadOrder` returns,
+ * each kernel module stands before every module that it uses. The module `root` is the GPU driver. If `root` is not loaded, the result is empty.
  */
 export function unloadOrder(modules: readonly KernelModule[], root: string): readonly string[] {
   const byName = new Map(modules.map((one) => [one.name, one]));

@@ -9,8 +9,8 @@ import {
 import { childrenNamed, parseDocument, textAt, UnreadableXml, type XmlNode } from "./gpu-xml.ts";
 
 /**
- * Whether a text in nvidia-smi's output means that the GPU does not have the field. A text that is neither a value of the field nor such a mark
- * counts as an unknown value.
+ * Whether a text in nvidia-smi's output means that the GPU does not have the field. A text that is neither `N/A` nor a value of the field counts as
+ * an unknown value.
  */
 const isAbsent = (text: string | null): boolean => text === null || text === "N/A" || text === "[N/A]";
 const known = (text: string | null): string | null => (isAbsent(text) || text === "" ? null : text);

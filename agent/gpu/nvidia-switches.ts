@@ -19,9 +19,9 @@ const TEXT_LINE = /^(RegistryDwords|RegistryDwordsPerDevice): "(.*)"$/gm;
 const SCRUB_OFF = "RMDisableScrubOnFree";
 
 /**
- * Reads the registry switches of NVIDIA's driver from the text of its file `params`. An example of a line with switches is `RegistryDwords:
- * "RMDisableScrubOnFree=1;RmX=2"`. Returns null if `params` lacks one of its two lines with switches, because a switch that cannot be read may be
- * set.
+ * Reads the registry switches of NVIDIA's driver from the text of its file `params`. For example, the line RegistryDwords of `params` may contain the
+ * switches `RMDisableScrubOnFree=1;RmX=2`. Returns null if `params` lacks one of its two lines with switches, because a switch that cannot be read
+ * may be set.
  */
 export function switchesInParams(text: string): readonly DriverSwitch[] | null {
   const lines = [...text.matchAll(TEXT_LINE)];

@@ -28,7 +28,7 @@ export interface Scrub {
   journal: ScrubJournal;
   /** The systemd units that may keep the GPUs open during a reset: the Fabric Manager and its parts. */
   fabricUnits: readonly string[];
-  /** The states of the GPUs while no service and no process uses the GPUs: `idle` is read before the reset, and `after` is read after the reset. */
+  /** The states of the GPUs while no service and no process uses the GPUs: `idle` before the reset, and `after` following the reset. */
   idle: readonly GpuState[];
   after: readonly GpuState[];
   /** How the agent reset each GPU, by the GPU's PCI address. */

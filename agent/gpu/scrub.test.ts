@@ -8,7 +8,7 @@ import { giveBackAfterBoot } from "./gpu-give-back.ts";
 import { scrubGpus } from "./scrub.ts";
 import type { ScrubTiming } from "./scrub-timing.ts";
 
-/** These time-outs are long enough for a loaded machine; only tests of a tool that hangs use short time-outs. */
+/** The time-outs of the suite are long enough for a loaded machine; only tests of a tool that hangs use short time-outs. */
 const TIMING: ScrubTiming = {
   readMs: 60_000,
   resetMs: 60_000,

@@ -38,7 +38,7 @@ export type DiskVerdict =
   | { readonly mayErase: true; readonly device: BlockDevice }
   | { readonly mayErase: false; readonly reason: DiskRefusal; readonly detail: string };
 
-/** The codes that say why the agent must not erase a disk. The codes never change. */
+/** The reason why the agent must not erase a disk, as one of a closed set of stable codes. */
 export type DiskRefusal =
   | "not_found"
   | "ambiguous"

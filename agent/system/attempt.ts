@@ -91,7 +91,7 @@ function attempt(root: string, path: string, args: readonly string[], options: A
       if (size > MOST_OUTPUT) child.kill("SIGKILL");
       stderr = Buffer.concat([stderr, chunk]).subarray(-MOST_STDERR * LONGEST_CHARACTER);
     });
-    // A tool that ends without reading its input closes the pipe. The tool's exit status says whether it worked.
+    // A tool that ends without reading its input closes the input's pipe. The tool's exit status says whether the tool worked.
     child.stdin.on("error", () => undefined);
     child.stdin.end(options.input ?? "");
     child.once("error", (error) => settle({ kind: "missing", message: `${path} could not be run: ${error.message}` }));

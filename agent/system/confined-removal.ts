@@ -33,8 +33,8 @@ export type UnlockPaths = (paths: Buffer) => Promise<void>;
 const MOST_NAMED = 20;
 const MOST_LEFT = 10_000;
 /**
- * The removal moves a folder that lies deeper than DEEPEST upwards before it empties the folder. A deep tree thus needs neither a deep recursion nor
- * many descriptors.
+ * The removal moves a folder that lies deeper than DEEPEST upwards before it empties the folder. By such moves, the removal of a deep tree needs
+ * neither a deep recursion nor many descriptors.
  */
 const DEEPEST = 64;
 const PROGRESS_EVERY = 500;
@@ -116,7 +116,7 @@ class ConfinedRemoval {
     const folder = await parent.open(name);
     if (folder === null) return true;
     try {
-      // If a file system was mounted here after `readMounts`, the folder has another mount number.
+      // If a file system was mounted on the folder after `readMounts`, the folder has another mount number.
       if ((await folder.mountId()) !== this.#mountId) return this.#leave(path, "another file system is mounted there");
       const isTop = this.#top === null;
       if (isTop) this.#top = { folder, path };

@@ -124,7 +124,8 @@ function factsOf(process: string): Omit<DeviceHolder, "pid" | "devices"> {
 }
 
 /**
- * Sends a signal to a process, if the process with the pid is still the one that started at `startTicks`. Returns false if that process has ended.
+ * Sends a signal to a process, if the process with the pid is still the one that started at `startTicks`. Returns false if the process that started
+ * at `startTicks` has ended.
  */
 export function signalHolder(root: string, holder: DeviceHolder, signal: "SIGTERM" | "SIGKILL"): boolean {
   try {

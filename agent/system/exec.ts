@@ -29,7 +29,7 @@ export function toolsOf(root: string): RunTool {
     throw new ToolError(`There is no ${tool} below ${root}.`);
   };
   return async (tool, args, timeoutMs, input) => {
-    // The agent loads the library `execa` when it runs its first tool, because an idle agent runs no tool and needs less memory without it.
+    // The agent loads the library `execa` when it runs its first tool, because an idle agent runs no tool and needs less memory without `execa`.
     const { execa } = await import("execa");
     const result = await execa(await resolve(tool), [...args], {
       reject: false,

@@ -43,7 +43,7 @@ export function parseStat(text: string): ProcStat {
 
 /**
  * Whether the first thread of a process has ended. If other threads of the process still run, Linux shows the process's files and program only in
- * their folders of /proc.
+ * these threads' folders of /proc.
  */
 export const hasFirstThreadEnded = ({ state }: Pick<ProcStat, "state">): boolean => state === "Z" || state === "X";
 

@@ -81,7 +81,7 @@ export interface System {
   residue(order: ResidueOrder): Promise<ResidueSnapshot>;
   /** Finds the processes that have a character device of the given major numbers open or mapped. */
   deviceHolders(majors: ReadonlySet<number>): HolderWalk;
-  /** Sends a signal to a process that `deviceHolders` found. Returns false if that process has ended. */
+  /** Sends a signal to a process that `deviceHolders` found. Returns false if the found process has ended. */
   signalHolder(holder: DeviceHolder, signal: "SIGTERM" | "SIGKILL"): boolean;
 }
 

@@ -18,7 +18,7 @@ type Type = "allocation.revoke_user";
 type Input = TaskInput<Type>;
 type Part = (revocation: Revocation) => Promise<RevokeStep>;
 
-/** The steps that run before the agent ends the tenant's processes. These steps prevent new processes of the tenant. */
+/** The steps that run before the agent ends the tenant's processes, and that prevent new processes of the tenant. */
 const BEFORE: Partial<Record<RevokeStepName, Part>> = {
   lock: lockAccount,
   sudo: removeSudo,

@@ -14,8 +14,8 @@ export const NOLOGIN = "/etc/nologin";
 export const NOLOGIN_START = "This host is being drained by Muster";
 const TOOL_TIMEOUT_MS = 15_000;
 /**
- * How many user names a drain's report contains at most, so that it fits into a frame. The drain waits for all users, also for those that its report
- * does not name.
+ * How many user names a drain's report contains at most, so that the report fits into a frame. The drain waits for all users, also for those that its
+ * report does not name.
  */
 const MOST_TOLD = 100;
 
@@ -141,8 +141,8 @@ async function waitForSessions(
 }
 
 /**
- * Parses the lines of `loginctl list-sessions --no-legend`: id, uid, user, and columns that differ between versions. The list of sessions leaves out
- * the sessions of system users. `readSessions` throws when `loginctl` fails, because a missing list does not prove that no user is logged in.
+ * Parses the lines of `loginctl list-sessions --no-legend`: id, uid, user, and columns that differ between versions. `readSessions` leaves out the
+ * sessions of system users. `readSessions` throws when `loginctl` fails, because a missing list does not prove that no user is logged in.
  */
 async function readSessions(system: System): Promise<LoginSession[]> {
   const ran = await system.run("loginctl", ["list-sessions", "--no-legend"], TOOL_TIMEOUT_MS);

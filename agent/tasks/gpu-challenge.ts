@@ -22,8 +22,9 @@ interface Outcome {
 const LOOK_EVERY_MS = 100;
 
 /**
- * Passes the hub's challenge to the worker processes that hold GPU memory. The task returns their answers when the GPU memory is zeroed and free. A
- * worker process answers only one challenge and keeps its answer in a file, so that a repeated delivery of the task returns the same answers.
+ * Passes the hub's challenge to the worker processes that hold GPU memory. The task `node.gpu_challenge` returns the answers of the worker processes
+ * when the GPU memory is zeroed and free. A worker process answers only one challenge and keeps its answer in a file, so that a repeated delivery of
+ * the task returns the same answers.
  */
 export const gpuChallenge =
   (system: System, lookEveryMs: number = LOOK_EVERY_MS): TaskHandlers[Type] =>

@@ -37,9 +37,9 @@ export const hwSyncReseed =
   };
 
 /**
- * Rewrites the credentials of MAAS's hardware sync, makes sure that its timer runs, and starts one sync at once (decision M3). The agent writes
- * MAAS's units only where they are missing or unusable. A systemd drop-in sets the timer to the order's interval, because MAAS computes the timer's
- * calendar times only once, at the deploy. The task `node.hw_sync_reseed` is idempotent.
+ * Rewrites the credentials of MAAS's hardware sync, makes sure that the sync's timer runs, and starts one sync at once (decision M3). The agent
+ * writes MAAS's units only where they are missing or unusable. A systemd drop-in sets the timer to the order's interval, because MAAS computes the
+ * timer's calendar times only once, at the deploy. The task `node.hw_sync_reseed` is idempotent.
  */
 const reseed =
   (system: System): Reseed =>

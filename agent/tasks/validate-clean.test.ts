@@ -141,7 +141,7 @@ const PLANTS: readonly (readonly [ResidueItem, string, Readonly<Record<string, s
   ["time_servers", "added /etc/chrony/chrony.conf", { "etc/chrony/chrony.conf": "server x\n" }],
   ["rdma", "added 4 virtual functions of eth0", { "sys/class/net/eth0/device/sriov_numvfs": "4\n" }],
 ];
-/** The residue items that only a real kernel can show. The tests in residue-on-linux.test.ts cover these items. */
+/** The residue items that only a real kernel can show, and that the tests in residue-on-linux.test.ts cover. */
 const OF_KERNEL: readonly ResidueItem[] = [
   ...(["tenant_processes", "user_processes", "unpackaged_processes", "fake_kernel_threads"] as const),
   ...(["traced_processes", "listening_sockets", "gpu_state", "gpu_holders"] as const),

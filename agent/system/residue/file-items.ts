@@ -6,8 +6,8 @@ import { readTrees, type Tree } from "./trees.ts";
 /** Matches names of backup files that editors, package tools and daemons write, which the residue items leave out. */
 const BESIDE = /(~|[.]dpkg-(old|dist|new)|[.]ucf-(old|dist))$/;
 /**
- * The folders below /usr/lib to which packages add systemd units. Each folder of PACKAGED_UNITS becomes one snapshot entry, because it contains
- * hundreds of files.
+ * The folders below /usr/lib to which packages add systemd units. Each folder of PACKAGED_UNITS becomes one snapshot entry, because such a folder
+ * contains hundreds of files.
  */
 const PACKAGED_UNITS = ["/usr/lib/systemd/system", "/usr/lib/systemd/system-generators", "/usr/lib/systemd/user"];
 const LIBRARY_FOLDERS = ["x86_64-linux-gnu", "aarch64-linux-gnu"].map((name) => `/usr/lib/${name}`);

@@ -59,7 +59,8 @@ async function socketsOf(reading: Reading, table: string): Promise<Socket[]> {
 }
 
 /**
- * Converts an IP address from /proc/net, which consists of 32-bit words in the processor's byte order. All supported processors are little-endian.
+ * Converts an IP address from /proc/net, which consists of 32-bit words in the processor's byte order. All processors that Muster supports are
+ * little-endian.
  */
 function addressOf(hex: string): string {
   const bytes = (hex.match(/.{8}/g) ?? []).flatMap((word) => (word.match(/../g) ?? []).reverse());

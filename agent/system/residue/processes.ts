@@ -68,7 +68,10 @@ async function readProcess(reading: Reading, pid: number): Promise<Process> {
   };
 }
 
-/** The folder of /proc that shows a process's program and files. If the first thread has ended, only the folder of a running thread shows them. */
+/**
+ * The folder of /proc that shows a process's program and files. If the process's first thread has ended, only the folder of a running thread shows
+ * the program and the files.
+ */
 async function runningFolder(folder: string, stat: ProcStat): Promise<string> {
   if (!hasFirstThreadEnded(stat) || hasEnded(stat)) return folder;
   for (const thread of await readdir(join(folder, "task"))) {

@@ -44,8 +44,8 @@ export function presences(reading: Reading, names: Iterable<string>): ResidueEnt
 }
 
 /**
- * Reads a host state twice, because it changes by itself, and keeps only the entries that both reads contain. Short jobs of the system, for example
- * of cron, thus leave no entries.
+ * Reads a host state twice, because it changes by itself, and keeps only the entries that both reads contain. Because of the two reads, short jobs of
+ * the system, for example of cron, leave no entries.
  */
 export async function settled(reading: Reading, read: () => Promise<ResidueEntry[]>): Promise<ResidueEntry[]> {
   const first = new Set((await read()).map(({ name }) => name));
@@ -64,7 +64,7 @@ export const linesOf = (text: string | null): string[] =>
 const isNoFolder = (error: unknown): boolean =>
   error instanceof Error && "code" in error && (error.code === "ENOTDIR" || error.code === "ENODEV");
 
-/** Returns the text of a small file of /proc, /sys or /etc, without white space at both ends. For a missing file the text is empty. */
+/** Returns the text of a small file of /proc, /sys or /etc, without white space at both ends. `textOf` returns an empty text for a missing file. */
 export async function textOf({ root }: Reading, path: string): Promise<string> {
   try {
     return ((await readText(join(root, path))) ?? "").trim();
@@ -111,8 +111,8 @@ export async function readText(file: string, maxBytes = MAX_TEXT_BYTES): Promise
 }
 
 /**
- * The sorted names in a folder. A missing folder has no names. A tenant may fill a folder, so a folder with more than `most` names makes the residue
- * item unreadable.
+ * Returns the sorted names in a folder, and no names for a missing folder. A tenant may fill a folder, so a folder with more than `most` names makes
+ * the residue item unreadable.
  */
 export async function listFolder(folder: string, most = MOST_NAMES): Promise<string[]> {
   const names = await listSome(folder, most + 1);

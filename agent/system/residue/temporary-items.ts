@@ -39,7 +39,7 @@ export async function readCrashDumps(reading: Reading): Promise<ResidueEntry[]> 
   return presences(reading, names);
 }
 
-/** Matches systemd units that logins and background commands create. The residue items about processes cover these units. */
+/** Matches systemd units that logins and background commands create. The residue items about processes cover the processes of these units. */
 const OF_LOGINS =
   /^(session-.*[.]scope|user-0[.]slice.*|user@0[.]service.*|user-runtime-dir@0[.]service.*|run-.*|muster-.*)$/;
 
@@ -52,7 +52,10 @@ export function readRuntimeUnits(reading: Reading): Promise<ResidueEntry[]> {
   });
 }
 
-/** The state folders of engines for containers and virtual machines. Each name in such a folder is a container, image, volume or other residue. */
+/**
+ * The state folders of engines for containers and virtual machines. Each name in a folder of STATE_FOLDERS is a container, image, volume or other
+ * residue.
+ */
 const STATE_FOLDERS: readonly [folder: string, word: string][] = [
   ["/var/lib/docker/image/overlay2/imagedb/content/sha256", "docker image"],
   ["/var/lib/docker/volumes", "docker volume"],

@@ -16,8 +16,8 @@ const CHUNK = 1024 * 1024;
 export interface Tree {
   readonly path: string;
   /**
-   * How many levels of folders get one entry for each file. A folder below these levels becomes one entry with all its content. Without `depth` every
-   * file gets an entry.
+   * How many levels of folders get one entry for each file. A folder that lies deeper than `depth` becomes one entry with all its content. Without
+   * `depth` every file gets an entry.
    */
   readonly depth?: number;
   /** Matches the names of files that `readTrees` leaves out, because the system itself changes them. */

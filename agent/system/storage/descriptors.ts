@@ -1,8 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 
 /**
- * Node.js has no call that takes a folder's descriptor and a name. A path through /proc/self/fd has the effect of such a call. Linux resolves the
- * descriptor to the folder that was opened, even if a process has moved or replaced that folder.
+ * Node.js has no call that takes a folder's descriptor and a name. A path through /proc/self/fd has the effect of a call with a folder's descriptor
+ * and a name. Linux resolves the descriptor to the folder that was opened, even if a process has moved or replaced that folder.
  */
 export const entryPath = (folder: number, name: Buffer): Buffer => Buffer.concat([prefixOf(folder), name]);
 

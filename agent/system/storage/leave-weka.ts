@@ -64,7 +64,7 @@ const named = (names: readonly string[]): string =>
     ? names.join(", ")
     : `${names.slice(0, MOST_NAMED).join(", ")} and ${names.length - MOST_NAMED} more`;
 
-/** The mounts of Weka file systems and the mounts inside these, the innermost mount first. */
+/** The mounts of Weka file systems and the mounts inside Weka mounts, the innermost mount first. */
 export function wekaMounts(mounts: readonly Mount[]): Mount[] {
   const weka = mounts.filter(({ type }) => type === WEKA_FILE_SYSTEM).map(({ path }) => path);
   // The kernel lists an outer mount before the mounts inside that mount.

@@ -65,7 +65,8 @@ const asUnit =
   (run: RunTool, program: readonly string[]): Launcher["launch"] =>
   async (launch) => {
     const { exitCode, stderr } = await run("systemd-run", unitArguments(launch, program), START_TIMEOUT_MS);
-    // `systemd-run` fails if the unit exists already. An agent may have started the unit and been killed before the unit reported its start.
+    // `systemd-run` fails if the worker's unit exists already. An agent may have started the unit and been killed before the worker's unit reported
+    // its start.
     if (exitCode !== 0 && !/already (loaded|exists)/.test(stderr))
       throw new Error(`systemd-run ended with status ${exitCode}: ${stderr.slice(-500)}`);
   };

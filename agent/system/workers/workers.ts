@@ -31,7 +31,7 @@ import {
   writeWorkFile,
 } from "./work-files.ts";
 
-/** The codes that say why a worker process's work has no result. The codes never change. */
+/** The stable codes that say why the work of a worker process has no result. */
 export const WORK_FAILURES = [
   /** The worker process reported an error. */
   "work_failed",
@@ -41,7 +41,10 @@ export const WORK_FAILURES = [
   "worker_lost",
   /** The work's deadline had passed, so the agent, systemd or the supervisor ended the worker process. */
   "deadline_passed",
-  /** A process of the work does not end after SIGKILL, because it is blocked in a driver or a disk. Only a reboot ends such a process. */
+  /**
+   * A process of the work does not end after SIGKILL, because it is blocked in a driver or a disk. Only a reboot ends a process that is blocked in a
+   * driver or a disk.
+   */
   "driver_wedged",
   /** The work may block, and this host has no running systemd to enforce the work's deadline. */
   "systemd_missing",
