@@ -37,7 +37,10 @@ const FOUR_REPEATS_SECONDS = 4 * AGENT_REPEATS_WITHIN_SECONDS;
 export const CONDITION_TYPES = {
   /** The hub itself writes the condition `agent.connected` when the agent's channel opens, closes or times out. */
   "agent.connected": { sources: ["hub"], lifeSeconds: null, bars: "missing_or_not_true" },
-  /** `agent.identity` is False after two hosts were found to use the node's identity. Only a new enrollment makes `agent.identity` True. */
+  /**
+   * The condition `agent.identity` is False after the hub has found that two hosts use the node's identity. Only a new enrollment makes the condition
+   * `agent.identity` True.
+   */
   "agent.identity": { sources: ["hub"], lifeSeconds: null, bars: "not_true" },
   "agent.healthy": { sources: ["agent"], lifeSeconds: FOUR_REPEATS_SECONDS, bars: "missing_or_not_true" },
   "os.booted": { sources: ["agent", "cloud-init", "external"], lifeSeconds: null, bars: "missing_or_not_true" },

@@ -8,8 +8,8 @@ import { ROTATION_PHASES } from "./trust.ts";
 import { DECOMMISSION_MODES, WORKFLOW_STATUSES } from "./workflow-status.ts";
 
 /**
- * The data of the event at a workflow's end, with the same members for every kind of workflow. The event's members about a failure are set only if
- * the workflow has failed.
+ * The data of the event at a workflow's end, with the same members for every kind of workflow. Only the event of a failed workflow has the members
+ * about a failure.
  */
 const ending = {
   status: z.enum(WORKFLOW_STATUSES),
@@ -61,8 +61,8 @@ export const CREDENTIALS = ["maas_token", "power", "power_override"] as const;
 export const CREDENTIAL_WARNINGS = ["unused", "failing"] as const;
 
 /**
- * All domain events (lifecycle 8.0), each with its description and data. The compiler refuses a domain event that is not in this list. A new member
- * of a domain event must be optional, because consumers ignore unknown members.
+ * All domain events (lifecycle 8.0), each with its description and data. The compiler refuses a domain event that is not in the list `EVENTS`. A new
+ * member of a domain event must be optional, because consumers ignore unknown members.
  */
 export const EVENTS = {
   "node.onboarding.started": {

@@ -196,7 +196,7 @@ export const FAILURES = {
     nextAction: "Read the deploy's evidence and MAAS's installation log, then rerun.",
     codes: ["deploy_failed", "datasource_failure", "deploy_timeout", "datasource_retry_exhausted"],
     exceptions: {
-      // Before the failure `datasource_retry_exhausted`, the engine has deployed again as often as the profile allows (lifecycle 4.11).
+      // Before the failure `datasource_retry_exhausted`, the engine has repeated the deploy as often as the profile allows (lifecycle 4.11).
       datasource_retry_exhausted: {
         endsAs: "failed_manual_intervention",
         nextAction: "Check the route from the host to MAAS's metadata service while it boots, then rerun.",

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Int4 } from "./int4.ts";
 
-/** The agent cuts each text of its inventory to 200 characters, the limit in this schema. */
+/** The agent cuts each text of its inventory to 200 characters, the limit in the inventory's schema. */
 const Text = z.string().max(200);
 
 /** The agent's facts about its host, with sizes in bytes. The hub compares the host's inventory with the SKU. */

@@ -28,7 +28,7 @@ export interface Done extends CleaningStep {
 }
 
 /**
- * Returns the last outcome of each cleaning step on each target. If a later task of a type repeats a cleaning step of an earlier task, the verdict
+ * Returns the last outcome of each cleaning step on each target. If a second task of a type repeats a cleaning step of the first task, the verdict
  * depends on the repetition. A cleaning step that no later task repeats keeps its outcome.
  */
 export function lastSteps(tasks: readonly RecordTask[]): readonly Done[] {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { canonicalJson } from "./json.ts";
 
 /**
- * This file defines how a host comes to trust a new CA and order key of the hub (decision I6). The hub's keys, a CA and an order key, have
+ * The file `trust.ts` defines how a host comes to trust a new CA and order key of the hub (decision I6). The hub's keys, a CA and an order key, have
  * generations. Each change of the hub's keys is a statement that is signed with the previous order key. All statements about the hub's keys form one
  * chain. A host that knows any key from the chain of statements can follow the signatures to the newest key, however long the host was off. Nothing
  * but a signed statement makes a host trust a new key of the hub.
@@ -78,7 +78,7 @@ function trustAfter(trust: Trust, statement: TrustStatement, verify: VerifyText)
 
 /**
  * Returns the sequence number of the statement about the hub's keys that put `orderKey` into force. A host that knows only one order key verifies the
- * chain of key statements from the statement after the one that put its key into force.
+ * chain of statements only after the statement that put the key into force.
  */
 export const sequenceOf = (chain: TrustChain, orderKey: string): number =>
   chain.findLast((one) => one.kind === "finish" && one.order_key === orderKey)?.sequence ?? 0;

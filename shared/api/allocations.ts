@@ -64,8 +64,8 @@ export const AllocationCreate = z
 export type AllocationCreate = z.output<typeof AllocationCreate>;
 
 /**
- * An allocation as the API's list of allocations shows it. A list of allocations leaves out the tenants' SSH keys, which only the view of one
- * allocation shows.
+ * An allocation as the API's list of allocations shows it. The API's list of allocations leaves out the tenants' SSH keys, which the API shows only
+ * with a single allocation.
  */
 export const Allocation = z.strictObject({
   id: AllocationId,

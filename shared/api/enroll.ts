@@ -18,8 +18,8 @@ export const EnrollRequest = z.strictObject({
   boot_id: z.string().min(1).max(64),
   agent_version: z.string().min(1).max(64),
   /**
-   * The MAC addresses of the host's interfaces, in lower case. If the enrollment token is bound to MAC addresses, the hub compares the host's
-   * addresses with those of the token.
+   * The MAC addresses of the host's interfaces, in lower case. If the enrollment token is bound to MAC addresses, the hub compares the host's MAC
+   * addresses with the token's.
    */
   macs: z.array(z.string().regex(/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/)).max(256),
 });

@@ -73,8 +73,8 @@ export class ApiError extends Error {
   readonly errors: Problem["errors"];
   readonly context: Problem["context"];
   /**
-   * The number of seconds after which the client may repeat the refused request. The hub sends the number of seconds as the answer's Retry-After
-   * header.
+   * The number of seconds after which the client may repeat the refused request. The hub sends the waiting time of a refused request in seconds in
+   * the header Retry-After.
    */
   readonly retryAfterSeconds: number | undefined;
   constructor(

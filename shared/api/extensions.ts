@@ -11,15 +11,15 @@ interface NamedBy {
    */
   readonly list: string;
   /**
-   * The field with the object's name in the items of a list. The list operation has a query parameter that is called like the field, and that selects
-   * the objects with exactly one name.
+   * The field with the object's name in the items of a list. The list operation of the API has a query parameter with the name of the field, which
+   * selects the objects with exactly one name.
    */
   readonly name: string;
   /** The field with the object's id in the items of a list. */
   readonly id: string;
   /**
-   * The field and the values by which an item of a list no longer owns its name, so that another object may have the name. `shown` is the parameter
-   * with which the list operation also lists items that no longer own their name.
+   * The field and the values by which an item of a list no longer owns its name, so that another object may have the name. The member `shown` is the
+   * query parameter with which the list operation also lists items that no longer own their name.
    */
   readonly unless?: { readonly field: string; readonly values: readonly string[]; readonly shown?: string };
 }

@@ -94,8 +94,8 @@ export const NodeCreate = z.strictObject({
 export type NodeCreate = z.output<typeof NodeCreate>;
 
 /**
- * The bootstrap command that a person runs as root on the host. The bootstrap command contains the enrollment token, is shown only once, and is
- * stored nowhere.
+ * The bootstrap command that a person runs as root on the host. The bootstrap command contains the enrollment token, so the hub shows the command
+ * only once and stores it nowhere.
  */
 export const BootstrapCommand = z.strictObject({
   node_id: NodeId,

@@ -80,7 +80,7 @@ export const Drift = z.strictObject({
 export type Drift = z.output<typeof Drift>;
 
 /**
- * With the action `acknowledge`, a person says that a drift is known, so the reconciler ignores the drift until it changes. With the action
+ * With the action `acknowledge`, a person says that a drift is known, so the reconciler ignores the drift until the drift changes. With the action
  * `return_to_service`, a person confirms that the cause of the node's quarantine is gone.
  */
 export const DriftResolve = z.strictObject({ action: z.enum(["acknowledge", "return_to_service"]), reason: Reason });

@@ -60,7 +60,7 @@ export const Site = z.strictObject({
   ...siteFields,
   status: Activation,
   default_profile_id: ProfileId.nullable(),
-  /** Which of the site's secrets have been written. The API never shows the values of a site's secrets. */
+  /** Which secrets of the site an operator has written. The API never shows the values of a site's secrets. */
   credentials: z.strictObject({ maas_token: z.boolean(), power: z.boolean(), deploy_password: z.boolean() }),
   created_at: Timestamp,
   updated_at: Timestamp,

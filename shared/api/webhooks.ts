@@ -83,6 +83,6 @@ export type WebhookDelivery = z.output<typeof WebhookDelivery>;
 
 export const WebhookReplay = z.union([
   z.strictObject({ dead: z.literal(true) }),
-  /** Sends all events after `cursor`, a position in the list of events, to the webhook again, including events that were delivered before. */
+  /** Sends all events after `cursor`, a position in the list of events, to the webhook, including events that the hub has already delivered. */
   z.strictObject({ cursor: z.string().min(1).max(512) }),
 ]);

@@ -8,9 +8,9 @@ import { SignedOrder } from "../tasks/order.ts";
 import { MOST_STATEMENTS, TrustChain } from "../trust.ts";
 
 /**
- * The schemas of every message on the channel between hub and agent. The WebSocket and the long-poll fallback carry the same frames. The agent's
- * first frame is `hello`, which contains the digest of its journal of tasks. The hub sends no task to an agent before the hub has answered the
- * agent's `hello` with `welcome`.
+ * The schemas of every message on the channel between hub and agent. The WebSocket and its long-poll fallback carry equal frames. The agent's first
+ * frame is `hello`, which contains the digest of its journal of tasks. The hub sends no task to an agent before the hub has answered the agent's
+ * `hello` with `welcome`.
  */
 export const JOURNAL_STATES = ["received", "started", "finished", "reported"] as const;
 export type JournalState = (typeof JOURNAL_STATES)[number];
@@ -97,8 +97,8 @@ export const HubFrame = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("readiness.ack"), signal_id: z.uuid() }),
   z.strictObject({ type: z.literal("task.offer"), order: SignedOrder }),
   /**
-   * The member `accepted` exists only for tasks with `effectOnceAccepted`. The member `accepted` is false when the task's delivery was ended or
-   * cancelled before its result reached the hub.
+   * The member `accepted` exists only for tasks with `effectOnceAccepted`. The member `accepted` is false when the hub ended or cancelled the task's
+   * delivery before the result reached the hub.
    */
   z.strictObject({ type: z.literal("task.result_ack"), ...taskRef, accepted: z.boolean().optional() }),
   z.strictObject({ type: z.literal("task.cancel"), ...taskRef }),

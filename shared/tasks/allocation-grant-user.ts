@@ -7,8 +7,8 @@ import { defineTask } from "./define-task.ts";
 export const GRANT_STEPS = ["record", "group", "account", "home", "keys", "sudo"] as const;
 
 /**
- * Makes a tenant's account on the host (architecture 14.1): a group and a uid that no earlier allocation had, a home, SSH keys, and sudo rights if
- * the tenant gets root. The task `allocation.grant_user` is not destructive: a second run finds what the first run made, and ends in the same state.
+ * Makes a tenant's account on the host (architecture 14.1): a new uid and group, a home, SSH keys, and perhaps sudo rights. No earlier allocation had
+ * the account's uid and group. The task `allocation.grant_user` is not destructive: a second run finds what the first run made, and changes nothing.
  */
 export const grantUser = defineTask({
   type: "allocation.grant_user",

@@ -20,8 +20,8 @@ export interface TaskSpec<
   readonly type: T;
   readonly lane: TaskLane;
   /**
-   * How long one delivery of a task may run without progress. When the task's lease has expired, the hub may offer the task again, with a higher
-   * epoch, the number of the delivery.
+   * How long one delivery of a task may run without progress. When the task's lease has expired, the hub may deliver the task once more, with a
+   * higher number of the delivery (epoch).
    */
   readonly leaseSeconds: number;
   /**
@@ -35,8 +35,8 @@ export interface TaskSpec<
    */
   readonly effectOnceAccepted?: boolean;
   /**
-   * If `worksOutside` is true, the task's work runs outside the agent's process (decision C6) and continues when the agent stops. An agent that was
-   * restarted calls the task's handler again with the same input. The handler of a restarted agent finds the running work or its result.
+   * If `worksOutside` is true, the task's work runs outside the agent's process (decision C6) and continues when the agent stops. After a restart,
+   * the agent calls the task's handler once more with the task's input. The handler of a restarted agent finds the running work or its result.
    */
   readonly worksOutside?: boolean;
   /**

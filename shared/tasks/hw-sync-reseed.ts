@@ -2,8 +2,9 @@ import { z } from "zod";
 import { defineTask } from "./define-task.ts";
 
 /**
- * The task rewrites MAAS's hardware-sync credentials and units on the deployed host and starts one sync at once (lifecycle 9.1, decision M3). The hub
- * reads MAAS's token when it dispatches a hardware-sync task, and never stores the token: the task's row holds `machine_token: null`.
+ * The task `node.hw_sync_reseed` rewrites MAAS's hardware-sync credentials and units on the deployed host and starts one sync at once (lifecycle 9.1,
+ * decision M3). The hub reads MAAS's token when it dispatches a hardware-sync task, and never stores the token: the task's row holds `machine_token:
+ * null`.
  */
 export const hwSyncReseed = defineTask({
   type: "node.hw_sync_reseed",

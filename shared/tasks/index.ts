@@ -40,7 +40,7 @@ export type TaskProgress<T extends TaskType = TaskType> = z.output<(typeof TASKS
 
 /**
  * Errors that the agent's runner reports for any task, in addition to the task's own errors. Only the error `not_started` proves that the task did
- * nothing. A task that was interrupted, or whose handler threw, may have changed the host, so the hub does not repeat such a destructive task.
+ * nothing. A task that was interrupted, or whose handler threw, may have changed the host, so the hub does not repeat the task if it is destructive.
  */
 export const RUNNER_ERRORS = {
   not_started: "retry",

@@ -1,7 +1,10 @@
 import { z } from "zod";
 import { defineTask } from "./define-task.ts";
 
-/** Reverts the changes of `node.drain` on the host, so that people may log in again. The undrain task does nothing on a host without a drain. */
+/**
+ * Reverts the changes that the task `node.drain` made on the host, so that people can log in. The undrain task does nothing on a host without a
+ * drain.
+ */
 export const undrain = defineTask({
   type: "node.undrain",
   lane: "work",

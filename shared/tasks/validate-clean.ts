@@ -4,9 +4,9 @@ import { ResidueSnapshot, ResidueTenant } from "../residue/snapshot.ts";
 import { defineTask } from "./define-task.ts";
 
 /**
- * Reads the state of the host as a residue snapshot (architecture 14.4). The task `node.validate_clean` only reads, so it does the same with and
- * without `plan`. The task `node.validate_clean` succeeds when the agent has tried to read all residue items, even if some items are unreadable. The
- * hub compares the residue snapshot with the node's baseline.
+ * Reads the state of the host as a residue snapshot (architecture 14.4). The task `node.validate_clean` only reads, so `plan` makes no difference to
+ * the task. The task `node.validate_clean` succeeds when the agent has tried to read all residue items, even if some items are unreadable. The hub
+ * compares the residue snapshot with the node's baseline.
  */
 export const validateClean = defineTask({
   type: "node.validate_clean",

@@ -63,8 +63,8 @@ export class Lxd {
   }
 
   /**
-   * Runs a command in a container and returns the command's exit status. The returned exit status is 1 when the container does not run. The command
-   * is started by `nsenter`, because on a busy machine `lxc exec` sometimes loses the output of a short command.
+   * Runs a command in a container and returns the command's exit status. The returned exit status is 1 when the container does not run. The method
+   * starts the command by `nsenter`, because on a busy machine `lxc exec` sometimes loses the output of a short command.
    */
   async run(container: string, command: readonly string[], input = "") {
     const state = JSON.parse(await this.lxc("query", `/1.0/instances/${container}/state`)) as { pid: number };

@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 /**
- * The programs that the boot suite runs on this machine, each with its Debian package. LXD needs the programs `ip`, `iptables` and `dnsmasq`, but
- * LXD's Debian package only recommends the packages of the three programs.
+ * The programs that the boot suite needs on the machine that runs the tests, each with its Debian package. LXD needs the programs `ip`, `iptables`
+ * and `dnsmasq`, but LXD's Debian package only recommends the packages of the three programs.
  */
 export const TOOLS: Readonly<Record<string, string>> = {
   mmdebstrap: "mmdebstrap",

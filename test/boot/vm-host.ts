@@ -94,7 +94,7 @@ export class VmHost {
     return root;
   }
 
-  /** Returns a virtual machine with a copy of the present system disk and no data disk, so that a test can start the old system again later. */
+  /** Returns a virtual machine with a copy of the present system disk and no data disk, so that a test can start the old system later. */
   async keepSystem(): Promise<VmHost> {
     const kept = new VmHost(this.#file("kept"), this.#image, this.name, this.mac);
     kept.dataDisks = [];

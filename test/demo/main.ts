@@ -1,6 +1,6 @@
 /**
- * The demo onboards hosts with a hub process on the embedded database, a simulated MAAS region in its own process, and one real agent process for
- * each host. `npm run demo` keeps running until Ctrl-C. `npm run demo -- --exit` ends by itself.
+ * The demo onboards hosts with a hub process on the embedded database, a simulated MAAS region, and one real agent process for each host. `npm run
+ * demo` keeps running until Ctrl-C. `npm run demo -- --exit` ends by itself.
  */
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";

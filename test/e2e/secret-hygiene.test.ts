@@ -139,7 +139,10 @@ describe("every secret of a site, its hosts and its hub", () => {
     });
   });
 
-  /** Creates a node in manual mode. The node's enrollment token occurs only in the hub's answer to the request that creates the node. */
+  /**
+   * Creates a node whose host a person installs by hand (manual mode). The node's enrollment token occurs only in the hub's answer to the request
+   * that creates the node.
+   */
   async function byHand(): Promise<void> {
     const host = { onboarding_mode: "manual", hostname: "by-hand", sku_id: world.site?.skuId, region_code: "demo-1" };
     const made = ManualNode.parse(await world.ask("POST", "nodes", host));

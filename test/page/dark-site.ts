@@ -12,7 +12,7 @@ export const MARKUP = "<img src=x onerror=alert(1)>";
  */
 export const DARK = {
   site: "dark-dc2",
-  /** A host in quarantine whose fault has ended: its machine is Deployed again. */
+  /** A host in quarantine whose fault has ended, so that its machine has the status Deployed. */
   mended: "dark-mended",
   /** A host in quarantine whose machine was deleted from MAAS. */
   gone: "dark-gone",

@@ -13,8 +13,8 @@ import {
 import { countedOf, FAULT_CASES, FAULT_SCENARIOS, type Stagecraft, setStage } from "./scenarios.ts";
 
 /**
- * The tests make MAAS answer each request of each workflow stage wrongly once. In the first workflow the fault hits the stage's first request to
- * MAAS, in the second workflow the second request, and so on. The tests cover a new stage or a new request to MAAS without further code.
+ * The tests make MAAS answer each request of each workflow stage wrongly once. The tests cover a new stage or a new request to MAAS without further
+ * code.
  */
 interface Answer {
   readonly kind: FaultKind;
@@ -69,7 +69,10 @@ const once = ({ endsIn, ...fault }: Answer, after: number): Trouble => ({
 const withoutFailure = Object.entries(ANSWERS).filter(([, { endsIn }]) => endsIn.length === 0);
 const withFailure = Object.entries(ANSWERS).filter(([, { endsIn }]) => endsIn.length > 0);
 
-/** In one run, the fault hits one request of each stage: in the first run each stage's first request, in the next run the second, and so on. */
+/**
+ * In each run of a scenario, the fault hits one request of each stage. In the first run, the fault hits each stage's first request, in the next run
+ * the second request, and so on.
+ */
 describe.each(FAULT_SCENARIOS)("$name", ({ scenario, stages }) => {
   it.each(withoutFailure)("converges whichever request of its stages is answered by %s", async (_name, answer) => {
     for (let request = 0; ; request += 1) {

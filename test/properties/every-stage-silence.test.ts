@@ -39,7 +39,10 @@ const once = (kind: (typeof SILENCES)[keyof typeof SILENCES], after: number): Tr
   },
 });
 
-/** In one run, one request of each stage stays unanswered: in the first run each stage's first request, in the next run the second, and so on. */
+/**
+ * In each run of a scenario, one request of each stage stays unanswered. In the first run, each stage's first request stays unanswered, in the next
+ * run the second request, and so on.
+ */
 describe.each(FAULT_SCENARIOS)("$name", ({ scenario, stages }) => {
   it.each(Object.entries(SILENCES))("converges whichever request of its stages %s", async (_name, kind) => {
     for (let request = 0; ; request += 1) {

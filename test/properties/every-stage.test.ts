@@ -68,8 +68,8 @@ describe.each(SCENARIOS)("$name", (scenario) => {
 });
 
 /**
- * In one run, every second stage is interrupted. Neighbours take turns, so that the repeated run of a stage cannot hide what the interrupt of the stage
- * before it left undone.
+ * In each run of a scenario, the test interrupts every second stage. Neighbouring stages are interrupted in different runs, so that a repeated stage
+ * cannot hide what an interrupt of the stage before left undone.
  */
 const HALVES = { first: 0, second: 1 } as const;
 

@@ -56,7 +56,7 @@ describe("hosts at every stage of every operation that asks MAAS", () => {
       expect(absenceOf(row)?.looks ?? 0, told).toBeLessThanOrEqual(20);
       expect(row.attempt, told).toBe(1);
     }
-    // During the outage of MAAS, a stage without a request to MAAS completes, and its workflow waits at the next stage with such a request.
+    // During the outage of MAAS, a stage without a request to MAAS completes, and its workflow waits at the next stage with a request to MAAS.
     expect(new Set(waited).size).toBeGreaterThanOrEqual(15);
     rig.maas.sim.faults.clear();
     for (const { scenario, subject, driver, stage } of hosts) {

@@ -357,8 +357,9 @@ export const OF_THE_AGENT_ALONE = SCENARIOS.filter((scenario) => scenario.agentA
  */
 const LEFT_OUT_OF_REIMAGE: readonly string[] = [...PROVISIONING_STAGES, "enable_node"];
 /**
- * The scenarios with the stages at which the suites try each fault of MAAS. The provisioning stages of reimages and of onboardings have the same code,
- * so the suites of MAAS faults leave out these stages of a reimage. The suite `every-stage.test.ts` kills, cancels and repeats the stages of all kinds.
+ * The scenarios with the stages at which the suites try each fault of MAAS. The provisioning stages of reimages and of onboardings have the same
+ * code, so the suites of MAAS faults leave out the provisioning stages of a reimage. The suite `every-stage.test.ts` kills, cancels and repeats the
+ * stages of all kinds.
  */
 export const FAULT_SCENARIOS = SCENARIOS.filter((scenario) => !OF_THE_AGENT_ALONE.includes(scenario))
   .map((scenario) => ({

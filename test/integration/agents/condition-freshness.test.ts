@@ -131,7 +131,7 @@ describe("a reported condition", () => {
 
 describe("the sweep of stale conditions", () => {
   const GRACE_MS = 300_000;
-  // Before each test, the conditions of earlier tests are deleted, because each test counts only the conditions of its own nodes.
+  // Before each test, `beforeEach` deletes all conditions, because each test counts only the conditions of its own nodes.
   beforeEach(() => rig.db.delete(nodeConditions));
   const sweep = () => sweepConditions(rig.inTx, GRACE_MS);
   const ago = (seconds: number) => sql`now() - make_interval(secs => ${seconds})`;

@@ -294,7 +294,7 @@ describe("an enrolled host", () => {
       ["127.0.0.76", "/nowhere", 404],
       ["127.0.0.77", `/internal/v1/nodes/${other}/tasks/wait?session_epoch=1`, 403],
     ] as const) {
-      // All requests of the hostile host use one connection, on which its first request was authenticated.
+      // All requests of the hostile host use one connection, on which the hub has authenticated the host's first request.
       const proven = new Agent({ keepAlive: true, maxSockets: 1, localAddress: from });
       const ask = (what: string) => rig.ask("GET", what, { as: identity, agent: proven });
       try {

@@ -63,8 +63,8 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
   'path "kv/metadata/*"': { file: "test/support/vault-under-test.ts", has: '/metadata/*`]: ["delete"]' },
 };
 /**
- * Documented commands that no test runs. Each key is the beginning of a documented command, and the key's value is the reason why no test runs the
- * command.
+ * Documented commands that no test runs. Each key of `NOWHERE` is the beginning of a documented command, and the key's value is the reason why no
+ * test runs the command.
  */
 const NOWHERE: Readonly<Record<string, string>> = {
   "systemd-run --pipe --wait":
@@ -74,8 +74,8 @@ const NOWHERE: Readonly<Record<string, string>> = {
   "vault kv": "needs a running Vault, which the tests do not have",
 };
 /**
- * The npm scripts that the documents name. Each key is the name of a script in package.json. The key's value is the file that runs the script, or the
- * reason why no test runs the script.
+ * The npm scripts that the documents name. Each key of `SCRIPTS` is the name of a script in package.json. The value of a script's name is the file
+ * that runs the script, or the reason why no test runs the script.
  */
 const SCRIPTS: Readonly<Record<string, { readonly file: string; readonly has: string } | string>> = {
   muster: { file: "test/integration/cli/documented-commands.test.ts", has: "hub/cli/main.ts" },
@@ -246,8 +246,8 @@ describe("the bodies in the documents", () => {
     api.ask("POST", `/api/v1/admin/webhooks/${await first("webhooks")}/replay`, body);
   const cursor = async () => (await api.ask("GET", "/api/v1/admin/events?limit=1")).body.items[0].cursor;
   /**
-   * Each key is a request body as the documents show it, and the key's value is the function that sends the body. If the documents show only part of
-   * a body, the sending function adds the missing fields.
+   * Each key of `SENT` is a request body as the documents show it, and the key's value is the function that sends the body. If the documents show
+   * only part of a body, the sending function adds the missing fields.
    */
   const SENT: Readonly<Record<string, (json: Record<string, unknown>) => Promise<{ status: number; body: unknown }>>> =
     {

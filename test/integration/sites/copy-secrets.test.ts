@@ -266,7 +266,7 @@ describe("copy-secrets", { timeout: 300_000 }, () => {
     server.vault.mountAt("kv").deleteMetadata(token.slice(3));
     await sealed.write(power, value);
     expect((await copy("vault")).status).toBe(0);
-    // A second run of `copy-secrets` finds a secret that was written into the old secret store after the first run.
+    // A second run of `copy-secrets` finds a secret that a hub wrote into the old secret store after the first run.
     await sealed.write(power, { value: `${CANARY} since` });
     const since = await copy("vault");
     expect([since.status, since.told]).toEqual([1, expect.stringMatching(`different +${power}`)]);

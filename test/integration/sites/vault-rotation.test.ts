@@ -162,7 +162,7 @@ const rowsOf = (ids: readonly WorkflowId[]) =>
     .select()
     .from(workflowRows)
     .where(inArray(workflowRows.id, [...ids]));
-/** Waits until every stage has ended that runs when the function is called, because a running stage may have read the old secrets. */
+/** Waits until every presently running stage has ended, because a running stage may have read the old secrets. */
 async function stagesAtWorkEnd(ids: readonly WorkflowId[]): Promise<void> {
   const before = new Map((await rowsOf(ids)).map((row) => [row.id, row.fence]));
   await until("the stages at work to end", async () =>

@@ -1,4 +1,4 @@
-/** Tests the end of allocations (lifecycle 5.9): releases, planned ends, hosts that are gone, and hubs that are killed meanwhile. */
+/** Tests the end of allocations (lifecycle 5.9): releases, planned ends, hosts that are gone, and hubs that are killed while an allocation ends. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sweepAllocations } from "../../../hub/allocations/sweep.ts";
@@ -312,7 +312,10 @@ describe("an allocation whose host is gone", () => {
   });
 });
 
-/** A killed hub loses all transactions that it has not committed. The allocation sweep of another hub continues from the committed state. */
+/**
+ * A killed hub loses all transactions that it has not committed. The allocation sweep of another hub continues from what the killed hub has
+ * committed.
+ */
 it("ends as if nothing had happened, whichever commit of a sweep a hub did not live to see", async () => {
   for (let kept = 0; kept < 4; kept += 1) {
     const fresh = await allocate({ granted: false });

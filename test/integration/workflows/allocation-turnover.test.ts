@@ -47,7 +47,7 @@ const { kinds, by } = {
   by: { reason: "the order is over", actor: "ann", role: "admin", requestId: "r" },
 };
 const step = (name: string, outcome: string) => ({ step: name, target: "alice", outcome, message: "", evidence: {} });
-/** The result of each task type that an agent reports when all its work succeeded. */
+/** For each task type, the result that an agent reports after a success. */
 const RESULTS: Readonly<Record<string, object>> = {
   "allocation.grant_user": { uid: 30_001, steps: [step("account", "ok")] },
   "allocation.revoke_user": { uid: 30_001, steps: [step("account", "ok")] },

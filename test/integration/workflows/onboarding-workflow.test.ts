@@ -208,7 +208,10 @@ describe("an onboarding", () => {
 });
 
 describe("a deploy call that MAAS has not answered yet", () => {
-  /** Starts an onboarding and waits until its deploy call has reached MAAS. MAAS carries out the deploy call only when the test calls `carryOut`. */
+  /**
+   * Starts an onboarding and waits until the onboarding's deploy call has reached MAAS. MAAS carries out the deploy call only when the test calls
+   * `carryOut`.
+   */
   async function deployHeld() {
     const { promise: held, resolve: carryOut } = Promise.withResolvers<void>();
     rig.maas.sim.faults.add({ match: { op: "deploy" }, kind: "held", held, times: 1 });
