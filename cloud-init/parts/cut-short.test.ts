@@ -128,8 +128,8 @@ describe("a power cut", () => {
 const FILES = 400;
 
 /**
- * Builds a test package in which the agent's command comes before the files that the command needs, and a dpkg that installs only into the test's
- * folder.
+ * Builds a test package in which the agent's command comes before the files that the command needs. Also makes a dpkg that installs only into the
+ * test's folder.
  */
 function builtPackage(): Buffer {
   const control = "Package: muster-agent\nVersion: 1.0\nArchitecture: all\nMaintainer: t <t@t>\nDescription: t\n";

@@ -20,7 +20,7 @@ has_unit() {
   return 1
 }
 
-# The MAAS address in the host's own files has priority over the MAAS address from the hub, because each host may reach a different rack controller.
+# The MAAS address in the host's own files has priority over the hub's value, because each host may reach a different rack controller.
 maas_url_on_host() {
   local file url
   for file in "$ROOT"/etc/cloud/cloud.cfg.d/*.cfg; do

@@ -1,6 +1,6 @@
 # Shared by every part of the first boot: the host's root, the status file, and functions that write a file completely or not at all. MUSTER_ROOT
-# names a folder that stands for the host's root. With MUSTER_ROOT, a part takes tools that change a system only from the folder of MUSTER_ROOT, so
-# that a part never changes the machine around the folder.
+# names a folder that stands for the host's root. Tools that change a system come only from the folder of MUSTER_ROOT, so that a part never changes
+# the machine around the folder.
 set -euo pipefail
 # With inherit_errexit, which needs bash 4.4 or newer, a failure inside $(...) ends the whole part. Only a Mac, on which a folder stands for a host,
 # has an older bash.
@@ -32,8 +32,8 @@ json_string() {
   printf '"%s"' "$text"
 }
 
-# put_file MODE PATH: replaces a file's content by the standard input. The function put_file syncs a file's bytes to the disk before it gives the file
-# its name, so no reader sees a half-written file or a mode beyond MODE. If put_file fails, the old file stays unchanged.
+# put_file MODE PATH: replaces a file's content by the standard input. put_file syncs a file's bytes and sets its mode before it gives the file its
+# name, so no reader sees a half-written file. If put_file fails, the old file stays unchanged.
 put_file() {
   local mode=$1 path=$2 dir temporary
   dir=$(dirname "$path")

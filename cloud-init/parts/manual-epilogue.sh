@@ -1,6 +1,6 @@
 
-# The agent part has succeeded, and its status file must say so. The agent may still enroll after the manual script has stopped waiting, and a failed
-# status of the agent part would keep the node out of service.
+# The agent part has succeeded, and its status file must say so. The agent may enroll after the manual script has stopped waiting. A failed status of
+# the agent part would keep the node out of service.
 (finish)
 trap - EXIT
 

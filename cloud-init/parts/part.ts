@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { UserDataInput } from "../input.ts";
 import { type ShellValues, shellHeader } from "../shell-quote.ts";
 
-/** The owner of a part of the first boot has to act when the part fails: the site for its bundle, Muster for all other parts (lifecycle 9). */
+/** The owner of a part has to act when the part fails: the site for its bundle, Muster for all other parts (lifecycle 9). */
 export type PartOwner = "site" | "muster";
 
 export type Part = {

@@ -28,7 +28,10 @@ const later =
       .map(({ generation }) => ({ path: pathOf(generation), needed: !aborted.includes(generation) }));
   };
 
-/** A site's column for a secret's path is null if the secret was never written, or if a change of the site's address removed its MAAS token. */
+/**
+ * A site's column for a secret's path is null if nobody has written the secret. The path of the MAAS token is also null after a change of the site's
+ * address.
+ */
 const ofSites =
   (column: AnyPgColumn<{ data: string; notNull: false }>): Find =>
   async (db) => {

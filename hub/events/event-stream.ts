@@ -55,8 +55,8 @@ export function eventStream(
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        // The end of an event stream does not wait until the client takes more data, because a client that stopped reading would keep the stream open
-        // for ever.
+        // The end of an event stream does not wait until the client takes more data, because a client that has stopped reading would keep it open for
+        // ever.
         const end = (): void => {
           if (!open) return;
           close();

@@ -70,7 +70,7 @@ export class WebhookClient {
 }
 
 /**
- * The reason of a webhook's failed request contains only the system's error code, because the full error text names addresses and may repeat what was
+ * The reason of a webhook's failed request contains only the system's error code. The full error text would name addresses and might repeat what was
  * sent.
  */
 function whyNot(error: unknown): string {

@@ -18,8 +18,8 @@ export function signingKeys(data: SecretData, now: Date): Secret[] {
 
 /**
  * Returns the stored value after a rotation to a new webhook secret. If an operator sends the present secret as the new secret, it does not become
- * its own predecessor, so a repeated request changes nothing. A repeated rotation with a shorter overlap of the two secrets takes effect at once: the
- * previous secret ends at the earlier of the two end times.
+ * its own predecessor, so a repeated request changes nothing. If a repeated rotation has a shorter overlap of the two secrets, the previous secret
+ * ends at the earlier of the two end times.
  */
 export function rotated(data: SecretData, secret: Secret, overlapSeconds: number, now: Date): SecretData {
   const kept = Kept.parse(data);

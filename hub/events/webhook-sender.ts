@@ -115,7 +115,7 @@ async function deliver(sending: Sending, { delivery, webhook }: ClaimedDelivery)
   const ending = endingOf(attempted, delivery.attempts);
   const failed = await inTx(async (tx) => {
     const current = ending.gone ? await lockWebhook(tx, webhook.id) : null;
-    // If the answer 410 came from a URL that the webhook does not have any more, the hub repeats the delivery to the webhook's present URL.
+    // If the answer 410 came from a former URL of the webhook, the hub repeats the delivery to the webhook's present URL.
     const byFormer = ending.gone && current?.url !== webhook.url;
     const held = await endAttempt(tx, delivery, byFormer ? { ...ending, state: "pending", inSeconds: 0 } : ending);
     if (held && ending.gone && !byFormer)

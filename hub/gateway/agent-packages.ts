@@ -18,9 +18,9 @@ export interface AgentPackage {
 const NAME = /^muster-agent_([0-9][A-Za-z0-9.+~-]*)_([a-z0-9]+)[.]deb$/;
 
 /**
- * The agent packages that hosts download at their first boot. The hub serves each agent package under the package's checksum, and the user-data of a
- * new host names the newest agent package of the host's architecture. A host whose user-data is older than an upgrade of the hub still finds its
- * agent package. The hub reads the folder of agent packages at each use, so a new package needs no restart. The hub hashes a package file only if the
+ * The agent packages that hosts download at their first boot. The hub serves each agent package under the package's checksum. The user-data of a new
+ * host names the newest agent package of the host's architecture. A host whose user-data is older than an upgrade of the hub still finds its agent
+ * package. The hub reads the folder of agent packages at each use, so a new package needs no restart. The hub hashes a package file only if the
  * file's size or time changed. The hub does not serve a package file that is still being copied, because the file's checksum would change.
  */
 export class AgentPackages {

@@ -10,7 +10,7 @@ export const BOOTSTRAP_SCRIPT_PATH = "/internal/v1/bootstrap-script";
 /**
  * The bootstrap command is one line, which a person runs in a root shell on the host. The bootstrap command contains the hub's CA, so that an
  * attacker on the network cannot replace the bootstrap script. In the bootstrap command the shell's own `printf` writes the token into pipes, because
- * every user of the host can see the arguments of a process.
+ * every user can see the arguments of a process.
  */
 export function bootstrapCommand(agentUrl: string, caBundlePem: string, token: Secret): string {
   const file = "/root/muster-bootstrap.sh";

@@ -35,8 +35,8 @@ export interface DispatchDependencies {
   readonly signer: TaskSigner;
   readonly resolveInput: InputResolvers;
   /**
-   * The hub calls `onTaskEnded` after tasks have ended or have returned to the queue, so that the parts of the hub that wait for a task read its
-   * state at once.
+   * The hub calls `onTaskEnded` after tasks have ended or have returned to the queue. `onTaskEnded` makes the parts of the hub that wait for a task
+   * read its state at once.
    */
   readonly onTaskEnded?: (() => void) | undefined;
   readonly log: Log;

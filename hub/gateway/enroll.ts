@@ -141,8 +141,8 @@ function refuseOtherHost(token: EnrollmentToken, request: EnrollRequest): void {
 /**
  * Issues a new certificate in the same generation, for a caller whose certificate was just accepted (see `authenticate`). `renew` checks the caller's
  * certificate a second time while the node's row is locked. A revocation takes the same lock as a renewal, so no renewed certificate survives a
- * revocation. A renewed certificate replaces the node's present certificate when the renewed one is first used. Before the first use of a renewed
- * certificate, a repeated renewal with the same key gets the same certificate, because the hub's answer may have been lost (decision I1).
+ * revocation. A renewed certificate replaces the node's present certificate when the renewed one is first used. Until a renewed certificate is used,
+ * a repeated renewal with the same key gets this certificate, because the hub's answer may have been lost (decision I1).
  */
 export async function renew(
   deps: EnrollDependencies,

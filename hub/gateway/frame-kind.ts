@@ -1,9 +1,7 @@
 import type { AgentFrame } from "../../shared/protocol/frames.ts";
 import type { NodeKind } from "./budgets.ts";
 
-/**
- * The budget to which each type of frame is charged; null for a hello message, because the hub has already charged the agent's session to a budget.
- */
+/** The budget to which the hub charges each type of frame. It is null for a hello message, because the hub has already charged the session. */
 const KINDS: Readonly<Record<AgentFrame["type"], NodeKind | null>> = {
   hello: null,
   heartbeat: "heartbeat",

@@ -243,8 +243,8 @@ async function load(secrets: SecretStore, first: Pair, chain: readonly KeptState
 }
 
 /**
- * Opens the keys that a key statement names. Throws if the keys that the statement names are missing in the secret store or differ, for example after
- * somebody restored the store to an earlier state. Hosts would refuse keys that the hub has not announced to them.
+ * Opens the keys that a key statement names. Throws if the secret store lacks the keys or has different keys, for example after somebody restored the
+ * store to an earlier state. Hosts would refuse keys that the hub has not announced to them.
  */
 async function openNamed(secrets: SecretStore, { generation, ca_pem, order_key }: Keys): Promise<Pair> {
   const ca = await openCertificateAuthority(secrets, generation, "refuse");

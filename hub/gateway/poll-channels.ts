@@ -48,8 +48,8 @@ export class PollChannels {
       const kind = kindOf(frame);
       if (kind !== null) this.#guard.asks(nodeId, kind);
       await this.#gateway.take(session, frame);
-      // After a long-poll channel has ended, the hub does not process the remaining frames of the request, because the agent repeats these frames on
-      // its next session.
+      // After a long-poll channel has ended, the hub drops the remaining frames of the request, because the agent repeats these frames on its next
+      // session.
       if (channel.closed !== null) break;
     }
     return channel.take(0);

@@ -8,7 +8,7 @@ export const retryDelaySeconds = (attempts: number): number => Math.min(300, 2 *
 
 /**
  * Derives the ending of a task from an agent's reply; every possible reply leads to an ending of the task. The task fails if its result does not
- * match the schema of its type, or if the agent reports an error that its type does not define.
+ * match the schema of the task's type, or if the task's type does not define the reported error.
  */
 export function endingOf(type: string, attempts: number, reply: WireReply): TaskEnding {
   if (!isTaskType(type))

@@ -17,8 +17,8 @@ interface Waiting {
 }
 
 /**
- * Checks the answers of hosts in one thread, one challenge after the other, so that the checks for any number of hosts use at most one processor of
- * the hub. The checking thread starts with the first challenge, and ends when it has had no work for a while.
+ * Checks the answers of hosts in one thread, one challenge after the other, so that the checks use at most one processor of the hub. The checking
+ * thread starts with the first challenge, and ends when it has had no work for a while.
  */
 export class AnswerChecker {
   readonly #waiting = new Map<number, Waiting>();

@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 
 /**
- * Returns the one spelling of a BMC's address that the hub compares: in lower case, without a Redfish address's scheme, and IPv6 as the URL parser
- * writes it.
+ * Returns the one spelling of a BMC's address that the hub compares. The spelling has lower case, no scheme of a Redfish address, and the URL
+ * parser's form of IPv6.
  */
 export function normalAddress(address: string): string {
   const given = address.trim().toLowerCase();

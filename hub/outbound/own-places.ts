@@ -43,7 +43,7 @@ class OwnPlaces {
     );
   }
 
-  /** True if the host in the URL is the hub itself, by an address or by a name that the hub knows without a DNS query. */
+  /** True if the URL's host is the hub itself, by an address or by a name that the hub knows without a DNS query. */
   isOwnUrl(url: URL): boolean {
     const port = portOf(url);
     const host = hostOf(url).toLowerCase();

@@ -7,8 +7,8 @@ import { MaasError, type MaasPort } from "../maas/port.ts";
 import { startDecommission } from "../workflows/decommission/start-decommission.ts";
 
 /**
- * A call to MAAS that a drift requires, and that the reconciler makes after it has recorded the drift. If the call to MAAS was not made or failed,
- * and is still needed, the reconciler requests the call once more when it next judges the node.
+ * A call to MAAS that a drift requires, and that the reconciler makes after it has recorded the drift. If a needed call to MAAS was not made or
+ * failed, the reconciler requests the call once more when it next judges the node.
  */
 export type FollowUp =
   | {

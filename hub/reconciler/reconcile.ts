@@ -156,8 +156,8 @@ export class Reconciler {
   }
 
   /**
-   * Returns the state of the site's breaker, after it has counted the nodes that the reconciler would quarantine now; null if another hub has taken
-   * the site over.
+   * Counts the nodes that the reconciler would quarantine now, and returns the state of the site's breaker. Returns null if another hub has taken the
+   * site over.
    */
   async #breaker(poll: SitePoll, judged: readonly Judged[]): Promise<BreakerState | null> {
     const moves = judged.filter(wouldQuarantine).map(({ row }) => row.node);

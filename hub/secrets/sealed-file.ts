@@ -175,8 +175,7 @@ const CLAIM_LAPSES_MS = 10_000;
 
 /**
  * Replaces a secret's file only if the file holds the expected version (check-and-set). The check of the version also works between hubs that share
- * one folder. The writer first links the new version's file to a name that only one writer can take, and then renames this file over the old
- * version's file.
+ * one folder. A writer links the new version's file to a name that only one writer can take, and renames this file over the old version's file.
  */
 const replaceDurably =
   (path: string, replaces: Replaces) =>

@@ -9,5 +9,5 @@ const LONGEST_MINUTES = 16;
 export const loginHoldMs = (refusals: number): number =>
   refusals <= 0 ? 0 : MINUTE_MS * Math.min(LONGEST_MINUTES, 4 ** (refusals - 1));
 
-/** The time in which forbidden calls cause no further login to Vault, if Vault forbade a call even after a login and the token is still valid. */
+/** The time in which forbidden calls cause no further login, if Vault forbade a call even after a login and the token is still valid. */
 export const FRUITLESS_MS = MINUTE_MS;

@@ -20,8 +20,8 @@ const RETRIES = 20;
 /**
  * The hub renews its Vault token at about half of the lease, so that the hub keeps its token during an outage of Vault. The time of the renewal
  * varies by a fifth of the lease, so that several hubs do not send their renewals to Vault at once. The argument `granted` is the lease that Vault
- * granted at the login. If Vault grants a shorter lease at a renewal than at the login, the token has reached its maximum life, and the hub needs a
- * new login.
+ * granted at the login. If a renewal's lease is shorter than the login's lease, the Vault token has reached its maximum life, and the hub needs a new
+ * login.
  */
 export function nextStep(lease: Lease, granted: Lease, canLogIn: boolean, random: number): NextStep {
   if (granted.seconds <= 0) return null;

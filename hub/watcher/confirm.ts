@@ -38,7 +38,7 @@ export async function confirmGone(
     if (machine === "gone") gone.push(systemId);
     else if (machine !== "unreadable") present.push(machine);
   }
-  // MAAS also answers 404 to a user without the right to read machines, so the hub checks the rights of its user after the direct reads too.
+  // MAAS also answers 404 to a user without the right to read machines, so the hub checks its user's rights after the direct reads.
   if (gone.length > 0 && !(await maas.whoami()).isSuperuser) return { ...NOTHING, present };
   return { gone, present, left: suspects.slice(MAX_CONFIRMATIONS) };
 }

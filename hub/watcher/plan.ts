@@ -1,8 +1,8 @@
 /** The decisions of a poll of a site's MAAS, as pure functions. */
 
 /**
- * MAAS takes event ids from a sequence and commits the events out of order, so each poll also reads the last few events that earlier polls have read
- * (maas 2.15, decision M8).
+ * MAAS commits events in another order than their ids, so each poll also reads the last few events that earlier polls have read (maas 2.15, decision
+ * M8).
  */
 export const EVENT_OVERLAP = 50;
 export const EVENTS_PER_REQUEST = 1000;
@@ -41,7 +41,7 @@ export const wordOf = ({ node, type, created }: FeedEvent): string => `${node} $
  * Evaluates MAAS's answer to a request for events. `seen` holds the content of processed events that the request reads a second time, by id. Each
  * request also asks for the event at the cursor, which is the newest processed event. An answer without any event at or above the cursor means that
  * the event ids went back. If MAAS's event ids went back and have passed the cursor since, an event with a known id has other content than before. A
- * hub that remembers no events detects that MAAS's event ids went back if the event at the cursor is missing or has other content than before.
+ * hub that remembers no events detects that the ids went back if the event at the cursor is missing or has other content than before.
  */
 export function readFeed(
   { cursor, mark }: FeedPlace,
@@ -85,7 +85,7 @@ export const breatherMs = (tookMs: number): number => 4 * tookMs;
 
 /**
  * The hub reads a machine that a stage waits on when the wait begins, and when an event names the machine. Every twelfth poll reads all machines that
- * stages wait on, to find changes without an event. Because only every twelfth poll reads all machines that stages wait on, it costs MAAS at most a
- * twelfth of a reading of these machines with each poll.
+ * stages wait on, to find changes without an event. Reading the machines of waiting stages with every twelfth poll costs MAAS a twelfth of reading
+ * them with each poll.
  */
 export const POLLS_PER_WAITED_READ = 12;

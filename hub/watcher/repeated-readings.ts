@@ -80,8 +80,7 @@ export class RepeatedReadings {
     }
     for (const { systemId, powerState } of machines)
       if (this.#told.get(systemId)?.wanted === powerState) this.#told.delete(systemId);
-    // The hub also notes a reading of a requested machine that could not be read or did not exist, because otherwise every poll would request this
-    // machine.
+    // The hub also notes a reading of a requested machine that it could not read, because otherwise every poll would request this machine.
     for (const systemId of [...asked, ...machines.map((machine) => machine.systemId)])
       for (const series of [this.#told.get(systemId), this.#recorded.get(systemId)]) {
         if (series === undefined) continue;
