@@ -13,6 +13,7 @@ import { openBmc } from "./bmc/open.ts";
 import { runCommand, type SettingsWith } from "./copy-secrets/command.ts";
 import type { Database } from "./db/client.ts";
 import { createKeptLog, type KeptLog, type LogRing } from "./diagnostics/log-ring.ts";
+import { AnswerChecker } from "./gpu-memory/answer-checker.ts";
 import { ensureAdminToken } from "./http/admin-token.ts";
 import { TlsFilesError } from "./http/tls-files.ts";
 import type { MaasPort } from "./maas/port.ts";
@@ -95,7 +96,9 @@ async function start(
     fail,
   });
   closers.push(() => hosts.close());
-  const workflows = workflowsOf(onboardServices(parts, hosts.firstBoot));
+  const answers = new AnswerChecker();
+  closers.push(() => answers.close());
+  const workflows = workflowsOf(onboardServices(parts, hosts.firstBoot, answers));
   startLoops(parts, workflows, closers);
   const operators = await serveOperators({
     at: config.http,
@@ -143,6 +146,7 @@ const adminUrl = ({ http: { host, tls } }: Config, port: number): string =>
 const onboardServices = (
   { config, log, database: { db, inTx }, secrets, maas, identity }: Parts,
   firstBoot: WorkflowServices["firstBoot"],
+  answers: AnswerChecker,
 ): WorkflowServices => ({
   db,
   inTx,
@@ -152,6 +156,7 @@ const onboardServices = (
   bmc: openBmc({ caFile: config.bmcCaFile }),
   firstBoot,
   countersign: (facts) => identity.keys().signer.countersign(facts),
+  checkAnswers: (check) => answers.check(check),
 });
 
 type OthersFacts = Pick<Facts, "agentUrl" | "agents" | "secretStore">;

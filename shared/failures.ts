@@ -49,7 +49,13 @@ export const FAILURES = {
       "profile_disabled",
       "maas_rejected_input",
       "user_data_invalid",
+      "gpu_claim_impossible",
     ],
+    exceptions: {
+      gpu_claim_impossible: {
+        nextAction: "Lower gpu_claim_level of the node's profile, or correct the node's SKU, then rerun.",
+      },
+    },
   },
   site_capability_missing: {
     retry: "never",

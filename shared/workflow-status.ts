@@ -97,6 +97,7 @@ export const STAGES_OF_MODE = {
     "revoke_users",
     "cleanup_storage",
     "scrub_gpu",
+    "overwrite_gpu_memory",
     "validate_clean_node",
     "record_sanitization",
     "enable_node",

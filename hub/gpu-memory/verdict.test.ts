@@ -1,15 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { GpuCommitment, GpuRelease } from "../../shared/gpu-memory.ts";
+import { GPU_LEVELS } from "../../shared/sanitization-record.ts";
 import { gpuClaim } from "./claim.ts";
-import {
-  GPU_CLAIM_LEVELS,
-  type GpuEvidence,
-  gpuVerdict,
-  LEAST_QUESTIONS,
-  percent,
-  unmetRequirement,
-} from "./verdict.ts";
+import { type GpuEvidence, gpuVerdict, LEAST_QUESTIONS, percent, unmetRequirement } from "./verdict.ts";
 
 const UUID = "GPU-00112233-4455-6677-8899-aabbccddeeff";
 const OTHER = "GPU-00112233-4455-6677-8899-aabbccddee00";
@@ -93,7 +87,7 @@ describe("gpuVerdict", () => {
   it("never rises when evidence is taken away or contradicted (generated cases)", () => {
     const rank = (evidence: GpuEvidence): number => {
       const { level } = gpuVerdict(evidence);
-      return level === null ? -1 : GPU_CLAIM_LEVELS.indexOf(level);
+      return level === null ? -1 : GPU_LEVELS.indexOf(level);
     };
     const evidence = fc.record({
       uuid: fc.constant(UUID),
@@ -143,8 +137,8 @@ describe("gpuVerdict", () => {
 });
 
 describe("unmetRequirement", () => {
-  const levels = [null, ...GPU_CLAIM_LEVELS];
-  const required = GPU_CLAIM_LEVELS.flatMap((level) => [0, 0.98, 1].map((share) => ({ level, share })));
+  const levels = [null, ...GPU_LEVELS];
+  const required = GPU_LEVELS.flatMap((level) => [0, 0.98, 1].map((share) => ({ level, share })));
 
   it("is empty exactly if each GPU has the level and the share", () => {
     for (const level of levels)

@@ -2,9 +2,7 @@ import type { GpuCommitment, GpuRelease } from "../../shared/gpu-memory.ts";
 import { GPU_LEVELS } from "../../shared/sanitization-record.ts";
 import type { CheckedAnswers } from "./expected-answers.ts";
 
-/** The levels of a claim about GPU memory, from the lowest to the highest (decision C2). */
-export const GPU_CLAIM_LEVELS = GPU_LEVELS;
-export type GpuClaimLevel = (typeof GPU_CLAIM_LEVELS)[number];
+export type GpuClaimLevel = (typeof GPU_LEVELS)[number];
 
 /** What the hub knows of one GPU of a host after the GPU's cleaning. */
 export interface GpuEvidence {
@@ -89,7 +87,7 @@ export function unmetRequirement(
   expectedUuids: readonly string[],
   { level, share }: GpuRequirement,
 ): string[] {
-  const rank = (one: GpuClaimLevel | null): number => (one === null ? -1 : GPU_CLAIM_LEVELS.indexOf(one));
+  const rank = (one: GpuClaimLevel | null): number => (one === null ? -1 : GPU_LEVELS.indexOf(one));
   const known = new Set(verdicts.map(({ uuid }) => uuid));
   const missing = expectedUuids.filter((uuid) => !known.has(uuid)).map((uuid) => `Nothing is known of GPU ${uuid}.`);
   const unmet = verdicts.flatMap((verdict) => {

@@ -3,6 +3,7 @@ import type { Log } from "../../shared/log.ts";
 import type { OpenBmc } from "../bmc/port.ts";
 import { holdsFence } from "../db/queries/workflows.ts";
 import type { Db, InTx, Tx } from "../db/tx.ts";
+import type { AnswersToCheck, CheckedAnswers } from "../gpu-memory/expected-answers.ts";
 import type { MaasPort } from "../maas/port.ts";
 import type { Countersign } from "../node/store-record.ts";
 import type { SecretStore } from "../secrets/port.ts";
@@ -35,6 +36,8 @@ export interface WorkflowServices {
   readonly firstBoot: FirstBoot;
   /** Signs a sanitization record with the hub's order key. Throws `SecretError` until the secret store has returned the order key. */
   readonly countersign: Countersign;
+  /** Compares a host's answers about GPU memory with the answers that the hub computes. Rejects while too many challenges wait. */
+  readonly checkAnswers: (check: AnswersToCheck) => Promise<CheckedAnswers[]>;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ProfileId, SiteId } from "../ids.ts";
+import { GPU_LEVELS } from "../sanitization-record.ts";
 import { DataShare, ScratchFolder } from "../tasks/storage-cleanup.ts";
 import { TURNOVER_MODES } from "../workflow-status.ts";
 import { Activation, siteFields } from "./sites.ts";
@@ -113,6 +114,20 @@ const profileFields = {
     .boolean()
     .describe("Clean a node in place even after a tenant with root, who may have changed its kernel (decision C4)")
     .default(false),
+  gpu_claim_level: z
+    .enum(GPU_LEVELS)
+    .describe(
+      "What a soft reset must show about GPU memory; above reset_only it overwrites the memory, which only NVIDIA GPUs allow (decision C2)",
+    )
+    .default("reset_only"),
+  gpu_claim_percent: z
+    .int()
+    .min(1)
+    .max(100)
+    .describe(
+      "How much of each GPU's memory must be overwritten, in percent; the driver keeps one or two percent for itself",
+    )
+    .default(95),
   enrollment_token_ttl_seconds: Seconds.default(7200),
   preflight_timeout_seconds: Seconds.default(900),
   discovery_timeout_seconds: Seconds.default(1800),

@@ -1,16 +1,17 @@
 /** Tests soft resets of a node with GPUs whose agent reports different results about the GPUs. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eq } from "../../hub/db/orm.ts";
-import { sanitizationRecords, type Task } from "../../hub/db/schema/index.ts";
+import { nodes, sanitizationRecords, type Task, tasks } from "../../hub/db/schema/index.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
 import { SanitizationRecord } from "../../shared/sanitization-record.ts";
-import type { TaskResult } from "../../shared/tasks/index.ts";
+import type { TaskInput, TaskResult } from "../../shared/tasks/index.ts";
 import { resetOf, resultOnCleanHost } from "../support/agent-results.ts";
 import { clean, playDecommissionedAgent } from "../support/decommission-world.ts";
-import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { fillMemory } from "../support/gpu-memory-agent.ts";
+import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { nextVerbOf } from "./converge.ts";
-import { Driver } from "./drive.ts";
+import { Driver, plainly } from "./drive.ts";
 
 let rig: OnboardingRig;
 let started = 0;
@@ -22,7 +23,7 @@ afterAll(() => rig?.close());
 /** Makes a `Driver`, which runs a soft reset to its end with a simulated agent that reports `resultOf` for each task. */
 const agent = (resultOf: (task: Task) => unknown) =>
   new Driver(rig.test, workflowsOf(rig.services), (id) => playDecommissionedAgent(rig, id, resultOf));
-const start = () => clean(rig, "soft_reset", `gpu-${++started}`);
+const start = (level: Parameters<typeof clean>[3] = null) => clean(rig, "soft_reset", `gpu-${++started}`, level);
 const recordOf = async (decommissionId: WorkflowId): Promise<SanitizationRecord> => {
   const [row] = await rig.test.database.db
     .select()
@@ -69,5 +70,145 @@ describe("the reset of GPUs", () => {
     expect(not_covered.join()).toContain(
       "The step gpu_cleaner_shader of node.gpu_scrub on 0000:00:00.0 was not possible",
     );
+  });
+});
+
+describe("the overwrite of GPU memory", () => {
+  type Filled = TaskResult<"node.gpu_fill">;
+  type Challenged = TaskResult<"node.gpu_challenge">;
+  interface Agent {
+    readonly blocks?: number;
+    readonly fill?: (result: Filled) => unknown;
+    readonly answer?: (result: Challenged) => unknown;
+  }
+  /** An agent whose GPUs have `blocks` sample blocks. `fill` and `answer` change what it reports. */
+  const played =
+    ({ blocks = 1, fill = (result) => result, answer = (result) => result }: Agent) =>
+    (task: Task): unknown => {
+      if (task.type === "node.gpu_fill")
+        return fill(fillMemory(task.id, task.input as TaskInput<"node.gpu_fill">, blocks));
+      const result = resultOnCleanHost(task);
+      return task.type === "node.gpu_challenge" ? answer(result as Challenged) : result;
+    };
+  const tasksOf = async (id: WorkflowId) =>
+    (await rig.test.database.db.select().from(tasks).where(eq(tasks.workflowId, id)).orderBy(tasks.createdAt))
+      .map(({ type }) => type)
+      .filter((type) => type === "node.gpu_fill" || type === "node.gpu_challenge");
+  const first = <T>(list: readonly T[], change: (one: T) => T): T[] =>
+    list.map((one, index) => (index === 0 ? change(one) : one));
+
+  it("is left out if the profile asks for a reset only, and the record says so", async () => {
+    const { id } = await start("reset_only");
+    const driver = agent(resultOnCleanHost);
+    expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+    expect(await tasksOf(id)).toEqual([]);
+    const { gpus, claims } = await recordOf(id);
+    expect(new Set(gpus.map(({ level }) => level))).toEqual(new Set(["reset_only"]));
+    expect(claims.join()).toContain("Muster did not overwrite the memory of GPU");
+  });
+
+  it("reaches challenge_verified by one fill and one challenge, and the record claims it for each GPU", async () => {
+    const { id } = await start("challenge_verified");
+    const driver = agent(played({ blocks: 64 }));
+    expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+    expect(await tasksOf(id)).toEqual(["node.gpu_fill", "node.gpu_challenge"]);
+    const { verdict, gpus, claims, required } = await recordOf(id);
+    expect([verdict, gpus.length]).toEqual(["clean", 8]);
+    expect(gpus[0]).toMatchObject({ level: "challenge_verified", share: 1, required_level: "challenge_verified" });
+    expect(claims.filter((claim) => claim.includes("answered 64 questions"))).toHaveLength(8);
+    expect(required).toContainEqual({ type: "node.gpu_challenge", step: null });
+  });
+
+  it.each<[string, Agent, string]>([
+    [
+      "commits to nothing",
+      { fill: (result) => ({ ...result, commitments: [] }) },
+      "reset_only, and overwritten is required",
+    ],
+    [
+      "finds other bytes than it wrote",
+      {
+        fill: (result) => ({
+          ...result,
+          commitments: first(result.commitments, (one) => ({ ...one, mismatched_blocks: 2 })),
+        }),
+      },
+      "in 2 blocks of 64 bytes",
+    ],
+    [
+      "fills too little of a GPU",
+      {
+        fill: (result) => ({
+          ...result,
+          commitments: first(result.commitments, (one) => ({ ...one, total_bytes: 2 * one.allocated_bytes })),
+        }),
+      },
+      "50.00 % of GPU",
+    ],
+    [
+      "names a step that failed",
+      {
+        fill: (result) => ({
+          ...result,
+          steps: first(result.steps, (one) => ({ ...one, outcome: "failed" as const, message: "no libcuda" })),
+        }),
+      },
+      "no libcuda",
+    ],
+    [
+      "answers wrongly",
+      {
+        answer: (result) => ({ ...result, gpus: first(result.gpus, (one) => ({ ...one, answers: ["A".repeat(43)] })) }),
+      },
+      "1 of 1 questions wrongly",
+    ],
+    [
+      "does not zero the memory",
+      { answer: (result) => ({ ...result, gpus: first(result.gpus, (one) => ({ ...one, release: null })) }) },
+      "did not report that its memory was zeroed",
+    ],
+    ["reports a result that is none", { answer: () => ({}) }, "cannot be read"],
+  ])("fails if the agent %s, and begins with another fill after resume", async (_what, change, says) => {
+    const { id } = await start("overwritten");
+    const failed = await agent(played(change)).drive(id);
+    expect(failed).toMatchObject({ stage: "overwrite_gpu_memory", failureCode: "cleaning_failed" });
+    expect(failed.failureMessage).toContain(says);
+    expect(nextVerbOf(failed)).toBe("resume");
+    const before = (await tasksOf(id)).filter((type) => type === "node.gpu_fill").length;
+    const driver = agent(resultOnCleanHost);
+    await driver.verb(id, "resume");
+    expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+    expect((await tasksOf(id)).filter((type) => type === "node.gpu_fill")).toHaveLength(before + 1);
+    expect((await recordOf(id)).verdict).toBe("clean");
+  });
+
+  it("does not accept the level overwritten where challenge_verified is required", async () => {
+    const { id } = await start("challenge_verified");
+    const failed = await agent(resultOnCleanHost).drive(id);
+    expect(failed.failureMessage).toContain("answered only 1 questions, and 64 are needed");
+  });
+
+  it("is refused for GPUs that Muster cannot overwrite, before any memory is touched", async () => {
+    const { id, nodeId } = await start("overwritten");
+    await rig.test.database.db.update(nodes).set({ sku: SKU }).where(eq(nodes.id, nodeId));
+    const failed = await agent(resultOnCleanHost).drive(id);
+    expect(failed).toMatchObject({ failureClass: "input_config_error", failureCode: "gpu_claim_impossible" });
+    expect(failed.nextAction).toContain("Lower gpu_claim_level");
+    expect(await tasksOf(id)).toEqual([]);
+  });
+
+  it("waits while the hub cannot check answers, and says so", async () => {
+    const { id } = await start("overwritten");
+    const busy: OnboardingRig = {
+      ...rig,
+      services: { ...rig.services, checkAnswers: () => Promise.reject(new Error("64 challenges wait")) },
+    };
+    const driver = new Driver(rig.test, workflowsOf(busy.services), (one) => playDecommissionedAgent(rig, one));
+    const row = await driver.drive(id, (now) =>
+      now.waitReason?.includes("64 challenges wait") === true ? null : async (look) => plainly(look),
+    );
+    expect(row).toMatchObject({ status: "running", stage: "overwrite_gpu_memory" });
+    const other = agent(resultOnCleanHost);
+    expect((await other.drive(id)).status, await other.story(id)).toBe("completed");
   });
 });

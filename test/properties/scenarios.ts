@@ -193,7 +193,7 @@ const resetting: Scenario = {
   kind: "soft_reset",
   name: "a soft reset",
   stages: stagesOf("soft_reset"),
-  start: (rig, n) => clean(rig, "soft_reset", `reset-${n}`),
+  start: (rig, n) => clean(rig, "soft_reset", `reset-${n}`, "overwritten"),
   expectEnd: expectReturned,
   // A soft reset that is cancelled after its cleaning has begun quarantines the node, because nobody knows whether the node is clean.
   expectCancelled: async (rig, { id, nodeId }) => {

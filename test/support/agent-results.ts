@@ -1,7 +1,9 @@
 import type { Task } from "../../hub/db/schema/index.ts";
+import { SAMPLE_BLOCK_BYTES } from "../../shared/gpu-memory.ts";
 import { RESIDUE_ITEM_NAMES } from "../../shared/residue/items.ts";
 import type { ResidueSnapshot } from "../../shared/residue/snapshot.ts";
 import type { TaskInput, TaskResult, TaskType } from "../../shared/tasks/index.ts";
+import { answerChallenge, fillMemory, memoryUuid } from "./gpu-memory-agent.ts";
 import { signed } from "./signing-agent.ts";
 
 /** A host on which no item has an entry. */
@@ -18,7 +20,7 @@ export function resetOf(count: number): TaskResult<"node.gpu_scrub"> {
   const gpus = Array.from({ length: count }, (_, number) => {
     const tail = number.toString(16).padStart(2, "0");
     const address = `0000:${tail}:00.0`;
-    const evidence = { uuid: `GPU-00112233-4455-6677-8899-aabbccddee${tail}`, memory_total_mib: 64 };
+    const evidence = { uuid: memoryUuid(number), memory_total_mib: SAMPLE_BLOCK_BYTES / 2 ** 20 };
     return [done("gpu_reset", address), { ...done("gpu_verify", address), evidence }];
   });
   return { steps: [...host, ...gpus.flat()], needs: "none", boot_id: "boot" };
@@ -32,8 +34,15 @@ const RESULTS: { readonly [T in TaskType]?: TaskResult<T> } = {
 };
 
 /** The result of a task on a clean host, or null for a task whose result no stage reads. */
-export function resultOnCleanHost({ type, nodeId, input }: Pick<Task, "type" | "nodeId" | "input">): unknown {
+export function resultOnCleanHost({
+  id,
+  type,
+  nodeId,
+  input,
+}: Pick<Task, "id" | "type" | "nodeId" | "input">): unknown {
   if (type === "node.sign_record") return signed(nodeId, input as TaskInput<"node.sign_record">);
   if (type === "node.gpu_scrub") return resetOf((input as TaskInput<"node.gpu_scrub">).expected_gpus);
+  if (type === "node.gpu_fill") return fillMemory(id, input as TaskInput<"node.gpu_fill">);
+  if (type === "node.gpu_challenge") return answerChallenge(input as TaskInput<"node.gpu_challenge">);
   return RESULTS[type as TaskType] ?? null;
 }

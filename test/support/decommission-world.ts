@@ -2,15 +2,16 @@ import { randomUUID } from "node:crypto";
 import { and, eq, inArray, sql } from "../../hub/db/orm.ts";
 import { readDecommissionRows } from "../../hub/db/queries/decommissions.ts";
 import { waitKey, wakeWorkflows } from "../../hub/db/queries/workflow-wakes.ts";
-import { agentSessions, type Task, tasks } from "../../hub/db/schema/index.ts";
+import { agentSessions, nodes, type Task, tasks } from "../../hub/db/schema/index.ts";
 import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
 import { startDecommission } from "../../hub/workflows/decommission/start-decommission.ts";
+import type { ProfileCreate } from "../../shared/api/profiles.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { DecommissionMode } from "../../shared/workflow-status.ts";
 import { resultOnCleanHost } from "./agent-results.ts";
-import { writeBaseline } from "./allocatable-node.ts";
+import { onboardedWith, writeBaseline } from "./allocatable-node.ts";
 import { nodeInService } from "./node-in-service.ts";
-import type { OnboardingRig } from "./onboarding-rig.ts";
+import { NVIDIA_SKU, type OnboardingRig } from "./onboarding-rig.ts";
 import { certify } from "./signing-agent.ts";
 
 /** The modes of a decommission that take a node out of service with the agent's help. */
@@ -52,14 +53,26 @@ export async function recordBaseline(rig: OnboardingRig, nodeId: NodeId): Promis
   });
 }
 
-/** Starts the cleaning of a node in service. */
+/** Gives a node in service NVIDIA GPUs and a profile that requires the level of GPU memory. */
+async function requireMemory(rig: OnboardingRig, nodeId: NodeId, hostname: string, level: GpuLevel): Promise<void> {
+  const profileId = await rig.addProfile(hostname, { gpu_claim_level: level });
+  await rig.services.inTx(async (tx) => {
+    await tx.update(nodes).set({ sku: NVIDIA_SKU }).where(eq(nodes.id, nodeId));
+    await onboardedWith(tx, { nodeId, siteId: rig.siteId, profileId, hostname });
+  });
+}
+type GpuLevel = ProfileCreate["gpu_claim_level"];
+
+/** Starts the cleaning of a node in service. With `level`, the node has NVIDIA GPUs and a profile that requires the level of their memory. */
 export async function clean(
   rig: OnboardingRig,
   mode: "soft_reset" | "storage_cleanup",
   hostname: string,
+  level: GpuLevel | null = null,
 ): Promise<StartedDecommission> {
   const nodeId = await nodeInService(rig, hostname);
   await recordBaseline(rig, nodeId);
+  if (level !== null) await requireMemory(rig, nodeId, hostname, level);
   const knobs = { reason: "next tenant", agent_wait_seconds: 900 };
   const request =
     mode === "soft_reset"

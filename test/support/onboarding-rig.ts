@@ -14,6 +14,7 @@ import {
   tasks,
 } from "../../hub/db/schema/index.ts";
 import { openTaskSigner } from "../../hub/gateway/task-signer.ts";
+import { checkAnswers } from "../../hub/gpu-memory/expected-answers.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
 import { RequestLimiter } from "../../hub/maas/limiter.ts";
 import { SECRET_PATHS } from "../../hub/secrets/port.ts";
@@ -32,6 +33,8 @@ import { MemorySecrets } from "./memory-secrets.ts";
 import { NO_BMC } from "./no-bmc.ts";
 
 export const SKU = "mi300x.192g.8gpu";
+/** An SKU with GPUs whose memory Muster can overwrite. */
+export const NVIDIA_SKU = "h200.141g.8gpu";
 const CA = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ2FuYXJ5\n-----END CERTIFICATE-----\n";
 
 export const FIRST_BOOT: FirstBoot = {
@@ -77,6 +80,7 @@ export async function startOnboardingRig(options: { machines: number; speed?: nu
     bmc: NO_BMC,
     firstBoot: FIRST_BOOT,
     countersign: (await openTaskSigner(new MemorySecrets())).countersign,
+    checkAnswers: async (check) => checkAnswers(check),
   };
   const rig: OnboardingRig = {
     patience: null,
@@ -129,9 +133,10 @@ async function seed({ database }: TestDatabase, url: string): Promise<{ siteId: 
       deployPasswordVaultPath: SECRET_PATHS.deployPassword(row.id),
     })
     .where(eq(maasSites.id, row.id));
-  await database.db
-    .insert(skus)
-    .values({ id: SKU, description: "", gpuVendor: "amd", gpuModel: "MI300X", gpusTotal: 8 });
+  await database.db.insert(skus).values([
+    { id: SKU, description: "", gpuVendor: "amd", gpuModel: "MI300X", gpusTotal: 8 },
+    { id: NVIDIA_SKU, description: "", gpuVendor: "nvidia", gpuModel: "H200", gpusTotal: 8 },
+  ]);
   const profileId = await addProfile({ database } as TestDatabase, row.id, "gpu", {});
   return { siteId: row.id, profileId };
 }

@@ -1,4 +1,5 @@
 import type { ProfileId, SiteId } from "../../../shared/ids.ts";
+import { GPU_LEVELS } from "../../../shared/sanitization-record.ts";
 import { TURNOVER_MODES } from "../../../shared/workflow-status.ts";
 import { boolean, check, integer, pgTable, sql, text, unique, uuid } from "../orm.ts";
 import { createdAt, oneOf, updatedAt } from "./columns.ts";
@@ -44,6 +45,8 @@ export const maasSiteProfiles = pgTable(
     dataShares: text("data_shares").array().notNull().default(sql`'{}'`),
     wekaPrefixes: text("weka_prefixes").array().notNull().default(sql`'{}'`),
     clearFreeSpace: boolean("clear_free_space").notNull().default(false),
+    gpuClaimLevel: text("gpu_claim_level", { enum: GPU_LEVELS }).notNull().default("reset_only"),
+    gpuClaimPercent: integer("gpu_claim_percent").notNull().default(95),
     softResetAfterRoot: boolean("soft_reset_after_root").notNull().default(false),
     enrollmentTokenTtlSeconds: integer("enrollment_token_ttl_seconds").notNull(),
     preflightTimeoutSeconds: integer("preflight_timeout_seconds").notNull(),
@@ -69,6 +72,7 @@ export const maasSiteProfiles = pgTable(
   },
   (t) => [
     check("maas_site_profiles_turnover_mode_check", oneOf("turnover_mode", TURNOVER_MODES)),
+    check("maas_site_profiles_gpu_claim_level_check", oneOf("gpu_claim_level", GPU_LEVELS)),
     unique("maas_site_profiles_name_key").on(t.siteId, t.name),
     check("maas_site_profiles_status_check", oneOf("status", ["active", "disabled"])),
   ],

@@ -32,6 +32,8 @@ const COLUMNS = {
   data_shares: "dataShares",
   weka_prefixes: "wekaPrefixes",
   clear_free_space: "clearFreeSpace",
+  gpu_claim_level: "gpuClaimLevel",
+  gpu_claim_percent: "gpuClaimPercent",
   soft_reset_after_root: "softResetAfterRoot",
   enrollment_token_ttl_seconds: "enrollmentTokenTtlSeconds",
   preflight_timeout_seconds: "preflightTimeoutSeconds",

@@ -34,6 +34,9 @@ export interface AgentWork<T extends TaskType> {
   waitsFor(context: DecommissionContext, task: Task): string;
 }
 
+/** The work of a stage that makes the input of its task only when it queues the task. */
+export type WatchedWork<T extends TaskType> = Omit<AgentWork<T>, "input">;
+
 const LOOK_AGAIN_SECONDS = 15;
 const OPEN = ["queued", "offered", "running", "cancelling"] as const;
 const isOpen = (task: Task): boolean => (OPEN as readonly string[]).includes(task.state);
@@ -59,7 +62,7 @@ export async function currentTask(
  */
 export async function settledTask<T extends TaskType>(
   context: DecommissionContext,
-  work: AgentWork<T>,
+  work: WatchedWork<T>,
 ): Promise<Task | null> {
   const task = await currentTask(context.services.db, operationOf(context), work);
   if (task === null || !isOpen(task) || task.leaseUntil === null || task.leaseUntil > context.now) return task;
@@ -79,7 +82,7 @@ export const isHistory = (context: DecommissionContext, task: Task): boolean =>
 /** Returns the stage's verdict on a task that has not succeeded, or null if the stage must queue another task. */
 export function judgeTask<T extends TaskType>(
   context: DecommissionContext,
-  work: AgentWork<T>,
+  work: WatchedWork<T>,
   task: Task | null,
 ): Wait<DecommissionState> | Failed<DecommissionState> | null {
   if (task === null || !work.isAskedFor(context, task)) return null;
@@ -93,7 +96,7 @@ export function judgeTask<T extends TaskType>(
 
 function waitFor<T extends TaskType>(
   context: DecommissionContext,
-  work: AgentWork<T>,
+  work: WatchedWork<T>,
   task: Task,
 ): Wait<DecommissionState> {
   return {
@@ -104,7 +107,7 @@ function waitFor<T extends TaskType>(
   };
 }
 
-function reasonOf<T extends TaskType>(context: DecommissionContext, work: AgentWork<T>, task: Task): string {
+function reasonOf<T extends TaskType>(context: DecommissionContext, work: WatchedWork<T>, task: Task): string {
   if (task.state === "running") return work.waitsFor(context, task);
   if (task.state === "cancelling") return `The agent to stop the cancelled task ${work.type}`;
   if (context.session === null) return `The agent, which is offline, to connect and take the task ${work.type}`;
@@ -186,7 +189,7 @@ export async function queueWork<T extends TaskType>(
 export async function cancelWork<T extends TaskType>(
   tx: Tx,
   operation: NodeOperation,
-  work: AgentWork<T>,
+  work: WatchedWork<T>,
 ): Promise<Task | null> {
   const task = await currentTask(tx, operation, work);
   if (task === null || !isOpen(task)) return task;

@@ -11,7 +11,10 @@ import type { WorkflowServices } from "../services.ts";
 import { StageFailure } from "../stage-failure.ts";
 
 /** The services that the stages of a decommission use. */
-export type DecommissionServices = Pick<WorkflowServices, "db" | "inTx" | "log" | "maas" | "countersign">;
+export type DecommissionServices = Pick<
+  WorkflowServices,
+  "db" | "inTx" | "log" | "maas" | "countersign" | "checkAnswers"
+>;
 
 /**
  * The options of a request for a decommission. The decommission's own database row holds the node and the reason. Options have defaults, because not
@@ -27,6 +30,17 @@ export const DecommissionInput = z.object({
 });
 export type DecommissionInput = z.output<typeof DecommissionInput>;
 
+/** What the hub has concluded from the answers of a challenge, for the sanitization record. The tasks' rows have the rest of the evidence. */
+const GpuMemoryCheck = z.object({
+  fill_task_id: TaskId,
+  challenge_task_id: TaskId,
+  checked: z.array(z.object({ uuid: z.string(), asked: z.number(), correct: z.number() })),
+  /** The agent and the boot of the host when the answers were checked. */
+  agent_version: z.string(),
+  boot_id: z.string(),
+});
+export type GpuMemoryCheck = z.output<typeof GpuMemoryCheck>;
+
 export const DecommissionState = z.object({
   /**
    * The agent's task whose failure a stage of the decommission reported last. After a reported failure of a task, the stage's next attempt queues
@@ -36,6 +50,7 @@ export const DecommissionState = z.object({
   /** Tasks without a result in the agent's journal. The turnover's next sanitization record names the tasks in `unconfirmed_tasks` as unconfirmed. */
   unconfirmed_tasks: z.array(TaskId).nullable().optional(),
   /** How many times the hub wrote the turnover's sanitization record again since a person last continued the operation. */
+  gpu_memory: GpuMemoryCheck.nullable().optional(),
   records_written: z.number().nullable().optional(),
   /**
    * The node's generation for which `release_maas_node` may have asked MAAS for a release. The stage stores `release_intent` before it calls MAAS.

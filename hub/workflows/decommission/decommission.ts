@@ -32,6 +32,7 @@ import { cleanupStorage } from "./stages/cleanup-storage.ts";
 import { disableNode } from "./stages/disable-node.ts";
 import { drainNode } from "./stages/drain-node.ts";
 import { enableNode } from "./stages/enable-node.ts";
+import { overwriteGpuMemory } from "./stages/overwrite-gpu-memory.ts";
 import { powerOffMaasNode } from "./stages/power-off-maas-node.ts";
 import { recordSanitization } from "./stages/record-sanitization.ts";
 import { releaseMaasNode } from "./stages/release-maas-node.ts";
@@ -58,6 +59,7 @@ const MODES: {
     revokeUsers,
     cleanupStorage,
     scrubGpu,
+    overwriteGpuMemory,
     validateCleanNode,
     recordSanitization,
     enableNode,

@@ -8,9 +8,11 @@ import { newestOfEachType } from "../../db/queries/task-reads.ts";
 import { readWorkflow } from "../../db/queries/workflows.ts";
 import type { Task } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
+import type { HostMemory } from "../../gpu-memory/host-memory.ts";
 import { RESET_STEPS } from "../../node/gpu-reset-verdict.ts";
 import type { Turnover } from "../../node/prepare-record.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
+import { hostMemoryOf, needsOverwrite } from "./gpu-memory.ts";
 import { tenantOf } from "./tenant.ts";
 
 /** The types of tasks whose results a turnover's sanitization record lists. */
@@ -19,6 +21,8 @@ const RECORDED = [
   "allocation.revoke_user",
   "node.storage_cleanup",
   "node.gpu_scrub",
+  "node.gpu_fill",
+  "node.gpu_challenge",
   "node.validate_clean",
 ] as const;
 
@@ -26,11 +30,14 @@ const RECORDED = [
  * The steps that must have succeeded for a clean host: those of the stages that had something to clean. If `step` is null, all steps of the task must
  * have succeeded.
  */
-function requirementsOf({ tenancy, input, node }: DecommissionContext): Requirement[] {
+function requirementsOf(context: DecommissionContext): Requirement[] {
+  const { tenancy, input, node } = context;
+  const overwriting = needsOverwrite(context) ? ["node.gpu_fill", "node.gpu_challenge"] : [];
   return [
     ...(tenancy === null ? [] : [{ type: "allocation.revoke_user", step: null }]),
     ...(input.storage_cleanup === "none" ? [] : [{ type: "node.storage_cleanup", step: null }]),
     ...(node.gpusTotal === 0 ? [] : RESET_STEPS.map((step) => ({ type: "node.gpu_scrub", step }))),
+    ...overwriting.map((type) => ({ type, step: null })),
   ];
 }
 
@@ -45,6 +52,18 @@ async function residueOf(tx: Tx, context: DecommissionContext, tasks: readonly T
   return recordResidue(judgement, known.success);
 }
 
+/** What the record says about the memory of each GPU, or null for a node without GPUs. */
+function memoryOf(context: DecommissionContext, tasks: readonly Task[]): HostMemory | null {
+  if (context.node.gpusTotal === 0) return null;
+  const newest = (type: Task["type"]): Task | null => tasks.find((task) => task.type === type) ?? null;
+  const [scrub, fill] = [newest("node.gpu_scrub"), newest("node.gpu_fill")];
+  return hostMemoryOf(
+    context,
+    { scrub, fill, challenge: newest("node.gpu_challenge") },
+    context.state.gpu_memory ?? null,
+  );
+}
+
 /**
  * The facts of a turnover for its sanitization record (architecture 14.5). Of each type of task only the newest task counts, because it repeats the
  * work of the earlier tasks.
@@ -52,6 +71,7 @@ async function residueOf(tx: Tx, context: DecommissionContext, tasks: readonly T
 export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<Turnover> {
   const { node, decommission, tenancy, workflowId, state } = context;
   const tasks = await newestOfEachType(tx, { nodeId: node.id, workflowId }, RECORDED);
+  const memory = memoryOf(context, tasks);
   const requestedBy = (await readWorkflow(tx, workflowId))?.requestedBy ?? "unknown";
   return {
     nodeId: node.id,
@@ -78,8 +98,8 @@ export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<
     trust: "in_place",
     required: requirementsOf(context),
     residue: await residueOf(tx, context, tasks),
-    gpus: [],
-    statements: [],
+    gpus: memory === null ? [] : [...memory.gpus],
+    statements: memory === null ? [] : memory.statements,
     unsigned_reason: null,
   };
 }

@@ -8,7 +8,7 @@ import { prepareRecord } from "../../../node/prepare-record.ts";
 import { storeRecord } from "../../../node/store-record.ts";
 import type { Done, Failed, Observation, Outcome, Wait } from "../../engine/stage.ts";
 import { inFencedTx } from "../../services.ts";
-import { type AgentWork, cancelWork, isHistory, judgeTask, operationOf, settledTask } from "../agent-work.ts";
+import { cancelWork, isHistory, judgeTask, operationOf, settledTask, type WatchedWork } from "../agent-work.ts";
 import {
   type DecommissionContext,
   type DecommissionStageOf,
@@ -27,12 +27,9 @@ const SIGN_SECONDS = 900;
 const MOST_RECORDS = 5;
 
 /** The stage `record_sanitization` queues the task `node.sign_record` itself, because the hub writes the task's input in the same transaction. */
-const SIGN: Omit<AgentWork<"node.sign_record">, "input"> & { input(): never } = {
+const SIGN: WatchedWork<"node.sign_record"> = {
   type: "node.sign_record",
   undoneBy: null,
-  input: () => {
-    throw new Error("the stage record_sanitization queues its task itself");
-  },
   deadlineSeconds: () => SIGN_SECONDS,
   isAskedFor: () => true,
   failed: (context, task, evidence) => notRecorded(context, task.errorMessage ?? `the task is ${task.state}`, evidence),

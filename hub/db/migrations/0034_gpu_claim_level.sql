@@ -1,0 +1,3 @@
+ALTER TABLE "maas_site_profiles" ADD COLUMN "gpu_claim_level" text DEFAULT 'reset_only' NOT NULL;--> statement-breakpoint
+ALTER TABLE "maas_site_profiles" ADD COLUMN "gpu_claim_percent" integer DEFAULT 95 NOT NULL;--> statement-breakpoint
+ALTER TABLE "maas_site_profiles" ADD CONSTRAINT "maas_site_profiles_gpu_claim_level_check" CHECK ("gpu_claim_level" in ('reset_only', 'overwritten', 'challenge_verified'));

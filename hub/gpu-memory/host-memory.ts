@@ -1,0 +1,63 @@
+import type { RecordGpu } from "../../shared/sanitization-record.ts";
+import type { Statement } from "../../shared/sanitization-sentences.ts";
+import type { TaskResult } from "../../shared/tasks/index.ts";
+import { type ClaimingHost, gpuClaim } from "./claim.ts";
+import type { CheckedAnswers } from "./expected-answers.ts";
+import { type Challenged, evidenceOf, type Filled, gpusOfScrub } from "./gpu-evidence.ts";
+import { type GpuEvidence, type GpuRequirement, type GpuVerdict, gpuVerdict, unmetRequirement } from "./verdict.ts";
+
+/** Everything that the hub knows of the GPU memory of a host after a turnover's cleaning. */
+export interface HostMemoryFacts {
+  readonly scrub: TaskResult<"node.gpu_scrub">;
+  readonly filled: Filled | null;
+  readonly challenged: Challenged | null;
+  /** The host's answers to the challenge, as the hub has checked them. */
+  readonly checked: readonly CheckedAnswers[];
+  readonly required: GpuRequirement;
+  readonly host: ClaimingHost;
+}
+
+export interface HostMemory {
+  /** The entries of the sanitization record. */
+  readonly gpus: readonly RecordGpu[];
+  readonly statements: readonly Statement[];
+  /** Why the GPUs do not meet the requirement, for an operator. An empty list means that they do. */
+  readonly unmet: readonly string[];
+}
+
+/** Judges each GPU that the reset named, and words what can be claimed about its memory (decision C2). */
+export function judgeHostMemory(facts: HostMemoryFacts): HostMemory {
+  const { scrub, filled, challenged, checked, required, host } = facts;
+  const { expected } = gpusOfScrub(scrub);
+  const judged = evidenceOf(expected, filled, challenged, checked).map((evidence) => ({
+    evidence,
+    verdict: gpuVerdict(evidence),
+  }));
+  return {
+    gpus: judged.map(({ evidence, verdict }) => recordGpu(evidence, verdict, required)),
+    statements: judged.map(({ evidence, verdict }) => {
+      const { text, not_covered } = gpuClaim(host, evidence, verdict, filled?.input.seed ?? "");
+      return { claim: text, not_covered };
+    }),
+    unmet: unmetRequirement(
+      judged.map(({ verdict }) => verdict),
+      expected.map(({ uuid }) => uuid),
+      required,
+    ),
+  };
+}
+
+/** A requirement of `reset_only` asks for no overwritten share. */
+const recordGpu = (
+  { uuid, commitment }: GpuEvidence,
+  { level, share, ofBytes }: GpuVerdict,
+  required: GpuRequirement,
+): RecordGpu => ({
+  uuid,
+  level,
+  share,
+  bytes_overwritten: share === 0 ? null : (commitment?.allocated_bytes ?? null),
+  bytes_total: ofBytes === 0 ? null : ofBytes,
+  required_level: required.level,
+  required_share: required.level === "reset_only" ? 0 : required.share,
+});

@@ -1,0 +1,69 @@
+import type { TaskId } from "../../../shared/ids.ts";
+import { TASKS, type TaskResult } from "../../../shared/tasks/index.ts";
+import type { Task } from "../../db/schema/index.ts";
+import type { Challenged, Filled } from "../../gpu-memory/gpu-evidence.ts";
+import { type HostMemory, judgeHostMemory } from "../../gpu-memory/host-memory.ts";
+import type { GpuRequirement } from "../../gpu-memory/verdict.ts";
+import type { DecommissionContext, GpuMemoryCheck } from "./decommission-context.ts";
+
+/** What the node's profile requires about GPU memory. A node without a profile needs no overwrite. */
+export const requiredOf = ({ profile }: Pick<DecommissionContext, "profile">): GpuRequirement => ({
+  level: profile?.gpuClaimLevel ?? "reset_only",
+  share: (profile?.gpuClaimPercent ?? 0) / 100,
+});
+
+/** True if the node has GPUs whose memory must be overwritten. */
+export const needsOverwrite = (context: Pick<DecommissionContext, "profile" | "node">): boolean =>
+  context.node.gpusTotal > 0 && requiredOf(context).level !== "reset_only";
+
+type Ended = Pick<Task, "id" | "state" | "input" | "result">;
+
+/** The result of the task that reset the GPUs, or null if no task succeeded with a result that can be read. */
+export function scrubbedOf(task: Ended | null | undefined): TaskResult<"node.gpu_scrub"> | null {
+  if (task?.state !== "succeeded") return null;
+  return TASKS["node.gpu_scrub"].result.safeParse(task.result).data ?? null;
+}
+
+export function filledOf(task: Ended | null | undefined): Filled | null {
+  if (task?.state !== "succeeded") return null;
+  const input = TASKS["node.gpu_fill"].input.safeParse(task.input);
+  const result = TASKS["node.gpu_fill"].result.safeParse(task.result);
+  return input.success && result.success ? { taskId: task.id, input: input.data, result: result.data } : null;
+}
+
+export function challengedOf(task: Ended | null | undefined): Challenged | null {
+  if (task?.state !== "succeeded") return null;
+  const input = TASKS["node.gpu_challenge"].input.safeParse(task.input);
+  const result = TASKS["node.gpu_challenge"].result.safeParse(task.result);
+  return input.success && result.success ? { input: input.data, result: result.data } : null;
+}
+
+/**
+ * What the hub concludes about the GPU memory of the host, from the newest tasks of the operation. The answers count only if `check` belongs to these
+ * tasks. The result is null if no reset has named the GPUs.
+ */
+export function hostMemoryOf(
+  context: Pick<DecommissionContext, "profile">,
+  tasks: { readonly scrub: Task | null; readonly fill: Task | null; readonly challenge: Task | null },
+  check: GpuMemoryCheck | null,
+): HostMemory | null {
+  const scrub = scrubbedOf(tasks.scrub);
+  if (scrub === null) return null;
+  const isOwn = (task: Task | null, id: TaskId | undefined): Task | null => (task?.id === id ? task : null);
+  const fill = isOwn(tasks.fill, check?.fill_task_id);
+  const challenge = isOwn(tasks.challenge, check?.challenge_task_id);
+  return judgeHostMemory({
+    scrub,
+    filled: filledOf(fill),
+    challenged: challengedOf(challenge),
+    checked: check?.checked ?? [],
+    required: requiredOf(context),
+    host: {
+      at: (challenge ?? tasks.scrub)?.finishedAt ?? new Date(0),
+      agentVersion: check?.agent_version ?? "of an unknown version",
+      bootId: check?.boot_id ?? scrub.boot_id,
+      image: null,
+      secureBoot: "unknown",
+    },
+  });
+}

@@ -1,0 +1,278 @@
+import { randomBytes, randomInt } from "node:crypto";
+import { type Failure, failure } from "../../../../shared/failures.ts";
+import { MOST_GPUS } from "../../../../shared/gpu-memory.ts";
+import type { TaskInput } from "../../../../shared/tasks/index.ts";
+import { newestTaskOf } from "../../../db/queries/task-reads.ts";
+import type { Task } from "../../../db/schema/index.ts";
+import type { CheckedAnswers } from "../../../gpu-memory/expected-answers.ts";
+import {
+  answersToCheck,
+  type Challenged,
+  challengeOf,
+  type Filled,
+  gpusOfScrub,
+} from "../../../gpu-memory/gpu-evidence.ts";
+import type { Failed, Observation, Outcome } from "../../engine/stage.ts";
+import {
+  cancelWork,
+  isHistory,
+  judgeTask,
+  operationOf,
+  settledTask,
+  startWork,
+  type WatchedWork,
+} from "../agent-work.ts";
+import { notCleaned } from "../cleaning-steps.ts";
+import {
+  type DecommissionContext,
+  type DecommissionStageOf,
+  type DecommissionState,
+  stateConflict,
+} from "../decommission-context.ts";
+import { challengedOf, filledOf, hostMemoryOf, needsOverwrite, requiredOf, scrubbedOf } from "../gpu-memory.ts";
+import { isCleanable } from "../keeps-status.ts";
+
+/** How long the worker of a GPU may need until it commits. All GPUs of a host work at the same time. */
+const WORKER_SECONDS = 600;
+/** How long a worker holds the memory for the challenge. The hub asks as soon as it reads the commitments. */
+const HOLD_SECONDS = 900;
+/** How long a worker may need to answer, zero and free the memory. */
+const ANSWER_SECONDS = 300;
+/** How long the agent has for each task, with the time that the task waits for the agent. */
+const FILL_SECONDS = 1_800;
+const CHALLENGE_SECONDS = 900;
+/** The pause before the hub looks again whether it can check the answers. */
+const CHECK_AGAIN_SECONDS = 15;
+
+const failedTask =
+  (what: string) =>
+  (context: DecommissionContext, task: Task, evidence: Parameters<typeof failure>[3]): Failure =>
+    failure(
+      "upstream_transient",
+      "cleaning_failed",
+      `The GPU memory of ${context.node.hostname} was not ${what}: ${task.errorMessage ?? `the task is ${task.state}`}`,
+      evidence,
+    );
+
+const FILL: WatchedWork<"node.gpu_fill"> = {
+  type: "node.gpu_fill",
+  undoneBy: null,
+  deadlineSeconds: () => FILL_SECONDS,
+  isAskedFor: () => true,
+  failed: failedTask("overwritten"),
+  waitsFor: () => "The agent to overwrite the memory of the GPUs",
+};
+const CHALLENGE: WatchedWork<"node.gpu_challenge"> = {
+  type: "node.gpu_challenge",
+  undoneBy: null,
+  deadlineSeconds: () => CHALLENGE_SECONDS,
+  isAskedFor: () => true,
+  failed: failedTask("shown to be overwritten"),
+  waitsFor: () => "The agent to answer questions about the memory of the GPUs",
+};
+
+type Order = TaskInput<"node.gpu_fill">["gpus"];
+interface Known {
+  readonly scrub: Task;
+  readonly order: Order;
+}
+
+/** The GPUs to overwrite, as the newest reset of the operation named them, or why they cannot be overwritten. */
+async function orderOf(context: DecommissionContext): Promise<Known | Failed<DecommissionState>> {
+  const { node, gpuVendor, services } = context;
+  const { level } = requiredOf(context);
+  const evidence = { node_id: node.id, sku_id: node.sku, gpu_claim_level: level };
+  const impossible = (why: string) =>
+    failure(
+      "input_config_error",
+      "gpu_claim_impossible",
+      `The profile of ${node.hostname} asks for the level ${level} of GPU memory, and ${why}.`,
+      evidence,
+    );
+  if (gpuVendor !== "nvidia")
+    return {
+      kind: "failed",
+      failure: impossible(`Muster overwrites the memory of NVIDIA GPUs only: the SKU says ${gpuVendor ?? "nothing"}`),
+    };
+  if (node.gpusTotal > MOST_GPUS)
+    return {
+      kind: "failed",
+      failure: impossible(`Muster overwrites at most ${MOST_GPUS} GPUs of a host: the SKU has ${node.gpusTotal}`),
+    };
+  const scrub = await newestTaskOf(services.db, operationOf(context), ["node.gpu_scrub"]);
+  const scrubbed = scrubbedOf(scrub);
+  const { order, unnamed } = scrubbed === null ? { order: [], unnamed: [] } : gpusOfScrub(scrubbed);
+  if (scrub !== null && unnamed.length === 0 && order.length >= node.gpusTotal) return { scrub, order };
+  const message = `The reset named ${order.length} of ${node.gpusTotal} GPUs of ${node.hostname} by their UUIDs, so not all can be overwritten. Rerun, so that the GPUs are reset again.`;
+  return {
+    kind: "failed",
+    failure: failure("upstream_transient", "cleaning_failed", message, { ...evidence, unnamed: unnamed.slice(0, 16) }),
+  };
+}
+
+/** The tasks of the present attempt. A challenge belongs to one fill, and both are history after a failure, because the workers answer only once. */
+interface Attempt {
+  readonly fill: Task | null;
+  readonly challenge: Task | null;
+}
+
+async function attemptOf(context: DecommissionContext): Promise<Attempt> {
+  const fill = await settledTask(context, FILL);
+  if (fill === null || isHistory(context, fill)) return { fill: null, challenge: null };
+  const challenge = await settledTask(context, CHALLENGE);
+  const asked = (challenge?.input as { fill_task_id?: unknown } | undefined)?.fill_task_id;
+  if (challenge === null || asked !== fill.id) return { fill, challenge: null };
+  return isHistory(context, challenge) ? { fill: null, challenge: null } : { fill, challenge };
+}
+
+const nothingToDo = (context: DecommissionContext): string | null =>
+  needsOverwrite(context)
+    ? null
+    : context.node.gpusTotal === 0
+      ? "The node's SKU has no GPUs"
+      : "The node's profile asks for no overwritten GPU memory";
+
+async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
+  const { node } = context;
+  if (!isCleanable(node.status)) return { kind: "failed", failure: stateConflict(context, node.status, "cleaned") };
+  const nothing = nothingToDo(context);
+  if (nothing !== null) return { kind: "skipped", message: nothing };
+  const known = await orderOf(context);
+  if ("kind" in known) return known;
+  const { fill, challenge } = await attemptOf(context);
+  if (fill === null) return { kind: "not_started" };
+  if (fill.state !== "succeeded") return judgeTask(context, FILL, fill) ?? { kind: "not_started" };
+  const filled = filledOf(fill);
+  if (filled === null) return unread(context, fill);
+  if (challenge === null)
+    return isAnyToAsk(filled)
+      ? { kind: "not_started" }
+      : verdict(context, known, { filled, fill, challenge: null, challenged: null });
+  if (challenge.state !== "succeeded") return judgeTask(context, CHALLENGE, challenge) ?? { kind: "not_started" };
+  const challenged = challengedOf(challenge);
+  return challenged === null
+    ? unread(context, challenge)
+    : verdict(context, known, { filled, fill, challenge, challenged });
+}
+
+const isAnyToAsk = (filled: Filled): boolean => challengeOf(filled, "", () => 0, ANSWER_SECONDS) !== null;
+
+const unread = (context: DecommissionContext, task: Task): Failed<DecommissionState> => ({
+  kind: "failed",
+  failure: notCleaned(context, ["the result of the task cannot be read"], task),
+  patch: { failed_task_id: task.id },
+});
+
+interface Answered {
+  readonly filled: Filled;
+  readonly fill: Task;
+  readonly challenge: Task | null;
+  readonly challenged: Challenged | null;
+}
+
+/** Decides from the commitments and the answers. Every step that did not end well, and every unmet requirement, fails the stage. */
+async function verdict(
+  context: DecommissionContext,
+  { scrub }: Known,
+  { filled, fill, challenge, challenged }: Answered,
+): Promise<Observation<DecommissionState>> {
+  const { services, session } = context;
+  let checked: CheckedAnswers[] = [];
+  if (challenged !== null) {
+    try {
+      checked = await services.checkAnswers(answersToCheck(filled, challenged));
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      return {
+        kind: "wait",
+        reason: `This hub to check the answers: ${why}`.slice(0, 300),
+        seconds: CHECK_AGAIN_SECONDS,
+      };
+    }
+  }
+  const last = challenge ?? fill;
+  const check = {
+    fill_task_id: fill.id,
+    challenge_task_id: last.id,
+    checked,
+    agent_version: session?.agentVersion ?? "of an unknown version",
+    boot_id: session?.bootId ?? "unknown",
+  };
+  const memory = hostMemoryOf(context, { scrub, fill, challenge }, check);
+  const steps = [...filled.result.steps, ...(challenged?.result.steps ?? [])];
+  const reasons = [
+    ...steps.filter(({ outcome }) => outcome !== "ok").map(({ target, message }) => `${target}: ${message}`),
+    ...(memory === null ? ["the result of the reset cannot be read"] : memory.unmet),
+  ];
+  if (reasons.length > 0 || memory === null || challenge === null)
+    return {
+      kind: "failed",
+      failure: notCleaned(context, reasons, last, { gpu_claim_level: requiredOf(context).level }),
+      patch: { failed_task_id: last.id, gpu_memory: null },
+    };
+  const levels = memory.gpus.map(({ level }) => level);
+  const done = `The memory of ${levels.length} GPUs is overwritten: ${[...new Set(levels)].join(" and ")}`;
+  return { kind: "done", message: done, details: { task_id: challenge.id }, patch: { gpu_memory: check } };
+}
+
+/** Queues the next task of the attempt: the fill, or the challenge of a fill that has ended. */
+async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {
+  const known = await orderOf(context);
+  if ("kind" in known) return known;
+  const filled = filledOf((await attemptOf(context)).fill);
+  const nonce = randomBytes(16).toString("hex");
+  const questions = filled === null ? null : challengeOf(filled, nonce, (below) => randomInt(below), ANSWER_SECONDS);
+  if (questions !== null)
+    return startWork(context, {
+      ...CHALLENGE,
+      input: () => questions,
+      isAskedFor: (_context, task) =>
+        (task.input as { fill_task_id?: unknown }).fill_task_id === questions.fill_task_id,
+    });
+  return startWork(context, {
+    ...FILL,
+    // A seed is used once, because memory that still has the bytes of an earlier fill would look overwritten.
+    input: () => ({
+      plan: false,
+      seed: randomBytes(32).toString("hex"),
+      marker: null,
+      gpus: known.order,
+      deadline_seconds: WORKER_SECONDS,
+      hold_seconds: HOLD_SECONDS,
+    }),
+  });
+}
+
+const seconds = (context: DecommissionContext): number =>
+  context.input.agent_wait_seconds + FILL_SECONDS + CHALLENGE_SECONDS;
+
+/**
+ * Has the agent overwrite the memory of the GPUs and answer questions about it, and decides the level of the claim (architecture 14.7, decision C2).
+ * Without an overwrite that the profile requires, the stage fails.
+ */
+export const overwriteGpuMemory: DecommissionStageOf<"overwrite_gpu_memory"> = {
+  name: "overwrite_gpu_memory",
+  title: "Have the agent overwrite GPU memory, and check its answers about random blocks",
+  reentry: { rule: "observe_first", observe: look },
+  timeout: {
+    seconds,
+    failure: (context) =>
+      failure(
+        "upstream_transient",
+        "cleaning_failed",
+        `The memory of the GPUs of ${context.node.hostname} was not overwritten within ${seconds(context)} s.`,
+        { node_id: context.node.id, agent_connected: context.session !== null },
+      ),
+  },
+  retry: { maxAttempts: 2, baseSeconds: 5, maxSeconds: 60 },
+  overrides: { post_deploy_connectivity_failure: { retry: "never" } },
+  run,
+  compensate: async (context) => ({
+    kind: "done",
+    message: "The tasks that overwrite GPU memory are cancelled if the agent had not ended them",
+    commit: async (tx) => {
+      await cancelWork(tx, operationOf(context), FILL);
+      await cancelWork(tx, operationOf(context), CHALLENGE);
+    },
+  }),
+};
