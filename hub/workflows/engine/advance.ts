@@ -193,8 +193,8 @@ const detailsOf = (failure: Failure): Facts => ({
 
 /**
  * All stages that have a compensation, last stage first. The list of compensations does not depend on the row's present stage. After a rerun, the
- * workflow may be at an earlier stage than the stages that it carried out before. The compensation of each stage checks itself whether there is
- * anything to undo.
+ * workflow may be at an earlier stage than the stages that the workflow carried out before the rerun. The compensation of each stage checks itself
+ * whether there is anything to undo.
  */
 export const stagesToUndo = (rules: Pick<Rules, "compensable">): string[] => [...rules.compensable].reverse();
 

@@ -110,8 +110,8 @@ export type StageOverrides = Partial<
 
 /**
  * `Name` is the stage's own name. By `Name`, the compiler checks that a workflow's list of stages fits its list of stage names. The functions of a
- * stage are properties and not methods. If they were methods, the compiler would accept a stage in a workflow whose context lacks a field that the
- * stage reads.
+ * stage are properties and not methods. If the functions were methods, the compiler would accept a stage in a workflow whose context lacks a field
+ * that the stage reads.
  */
 export interface Stage<Context extends StageRun<unknown, State>, State, Name extends string = string> {
   readonly name: Name;

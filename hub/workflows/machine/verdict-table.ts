@@ -127,7 +127,7 @@ export type Judgement =
   | { readonly kind: "go_on" | "act" | "adopt" | "wait" | "abort" | "release" | "deploy_failed" }
   | { readonly kind: "failed"; readonly failure: Failure };
 
-/** A machine as a direct read or the watcher's last observation shows it. */
+/** A machine as a direct read of MAAS or the watcher's last observation shows the machine. */
 export type JudgedMachine = Seen & Pick<MaasMachine, "hostname">;
 
 /** `ours` means that this workflow requested the deploy of the machine, and that Muster's MAAS user owns the machine. */

@@ -157,8 +157,8 @@ async function knownNodes(tx: Tx, siteId: SiteId, hosts: readonly Host[]): Promi
 }
 
 /**
- * Refuses hosts that are already nodes. A node that an earlier onboarding left `enrolling` is allowed, and the new onboarding continues with it
- * (lifecycle 4.6). A host that is a node in service is refused, and so is a BMC that belongs to a node of another name.
+ * Refuses hosts that are already nodes. A node that an earlier onboarding left `enrolling` is allowed, and the new onboarding continues with this
+ * node (lifecycle 4.6). A host that is a node in service is refused, and so is a BMC that belongs to a node of another name.
  */
 function refuseNodesInService(
   hosts: readonly Placed[],

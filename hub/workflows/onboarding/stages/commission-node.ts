@@ -36,8 +36,8 @@ export const commissionNode: OnboardStage<"commission_node"> = {
     const named = await maas.updateMachine(systemId, { hostname: context.onboarding.hostname, power });
     if (named.status === MAAS_STATUS.ready && context.state.commission_again !== true)
       return { kind: "skipped", message: "The machine is Ready already; its name was set" };
-    // MAAS would commission a Ready machine again if a run that has lost its lease asked for it. Only the check of the fence stops a run without a
-    // lease.
+    // If a run that has lost its lease asked for a commissioning, MAAS would commission a Ready machine again. Only the check of the fence stops a
+    // run without a lease.
     await mustStillHold(context);
     try {
       // MAAS does not commission a machine whose last tests failed, so the stage first overrides the result of these tests. After a new

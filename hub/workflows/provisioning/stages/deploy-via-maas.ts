@@ -47,7 +47,7 @@ const DEPLOY_TIMEOUT = profileTimeout(
   "Starting the deploy",
 );
 
-/** A host that waits for one of its profile's deploy slots gets more time, because each host before it may use its whole timeout. */
+/** A host that waits for one of its profile's deploy slots gets more time, because each earlier host may use its whole timeout. */
 function timeoutSeconds(context: ProvisionContext): number {
   const { profile, state } = context;
   const own = DEPLOY_TIMEOUT.seconds(context);
