@@ -10,8 +10,8 @@ export const windowMs = (failures: number): number =>
 
 /**
  * The random time within a window at which the agent tries to reconnect to the hub. After a failed attempt the agent also waits for the rest of the
- * attempt's window. Without the rest of the window, the sum of random delays would make many hosts reconnect at the same time. The argument `random`
- * is a number in [0, 1).
+ * attempt's window. If the agent skipped the rest of a window, the sum of random delays would make many hosts reconnect at the same time. The
+ * argument `random` is a number in [0, 1).
  */
 export function attemptPlan(failures: number, random: number): { beforeMs: number; afterMs: number } {
   const window = windowMs(failures);

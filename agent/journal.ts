@@ -65,7 +65,7 @@ export class Journal {
     }
     forgetOldest(latest);
     const journal = new Journal(file, latest);
-    // A failed rewrite of the journal is reported in the first readiness signal.
+    // The agent's first readiness signal reports a failed rewrite of the journal.
     await journal.#rewrite().catch(() => undefined);
     return journal;
   }

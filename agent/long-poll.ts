@@ -19,8 +19,8 @@ const Welcomed = z.object({ welcome: Welcome });
 const Frames = z.object({ frames: z.array(z.unknown()) });
 
 /**
- * The long poll is the agent's fallback where no WebSocket works, with the same frames in HTTP requests. After a while the agent ends the long poll
- * to try the WebSocket again.
+ * The long poll is the agent's fallback if no WebSocket reaches the hub: HTTP requests carry the frames that a WebSocket would carry. After a while
+ * the agent ends the long poll to try the WebSocket again.
  */
 export async function openLongPoll(options: OpenOptions): Promise<Channel> {
   const { hubUrl, identity, hello } = options;

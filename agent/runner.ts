@@ -59,9 +59,9 @@ const STOP_WITHIN_MS = 5_000;
 
 /**
  * The runner carries out orders: it verifies, records and runs each order once, and reports the reply until the hub acknowledges it. Orders of task
- * types that change the host (lane `work`) run one after the other, and so do orders of task types that only read (lane `look`). The runner reports a
- * task as `interrupted` if the task started before a restart of the agent and has no recorded end. The hub decides whether an interrupted task runs a
- * second time. The runner does not interrupt but continues a task whose work runs outside the agent's process.
+ * types that change the host (lane `work`) run one after the other. Orders of task types that only read (lane `look`) also run one after the other.
+ * The runner reports a task as `interrupted` if the task started before a restart of the agent and has no recorded end. The hub decides whether an
+ * interrupted task runs a second time. The runner does not interrupt but continues a task whose work runs outside the agent's process.
  */
 export class Runner {
   readonly #options: RunnerOptions;

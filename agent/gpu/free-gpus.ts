@@ -11,8 +11,8 @@ import type { Scrub } from "./scrub-state.ts";
 const MPS_CONTROL = "/tmp/nvidia-mps/control";
 
 /**
- * Stops the services that hold GPUs, and writes each service to the cleaning's journal before it stops the service. The services of the NVLink fabric
- * keep running.
+ * Stops the services that hold GPUs, and writes each service to the cleaning's journal before it stops the service. `stopServices` leaves the
+ * services of the NVLink fabric running.
  */
 export async function stopServices(scrub: Scrub): Promise<void> {
   const { system, timing, input, run } = scrub;

@@ -29,8 +29,8 @@ export interface EmptyOptions {
 
 /**
  * How the emptying of a folder names a file in an open folder. With the reach `descriptor`, the name is a path through the open folder's descriptor.
- * With the reach `working_folder`, the open folder becomes the working folder of the process, which saves a third of the time of a removal. A program
- * that does other things at the same time cannot change its working folder.
+ * With the reach `working_folder`, the open folder becomes the working folder of the process, which saves a third of the time of a removal. Only a
+ * program that does nothing else at the same time can change its working folder so often.
  */
 export type Reach = "descriptor" | "working_folder";
 
