@@ -29,8 +29,11 @@ export interface Ended {
 }
 
 /** The running processes for which `isOwned` returns true. `runningOf` never returns the agent or one of the agent's ancestors. */
-export function runningOf(table: ProcessTable, isOwned: (process: HostProcess) => boolean): HostProcess[] {
-  const all = table.read();
+export async function runningOf(
+  table: ProcessTable,
+  isOwned: (process: HostProcess) => boolean,
+): Promise<HostProcess[]> {
+  const all = await table.read();
   const above = ancestorsOf(all, process.pid);
   return all.filter((one) => one.pid > 1 && !above.has(one.pid) && !hasEnded(one) && isOwned(one));
 }
@@ -51,14 +54,14 @@ export async function endProcesses(
   timing: EndTiming = END_TIMING,
 ): Promise<Ended> {
   const isOwned = ownership.owns;
-  const first = runningOf(table, isOwned);
+  const first = await runningOf(table, isOwned);
   for (const one of first) table.signal(one, "SIGTERM");
   const afterTerm = await waitUntilNone(table, isOwned, timing.termMs, timing.lookEveryMs, signal);
   if (afterTerm.length === 0) return { found: first.length, killed: 0, survivors: [] };
   const killed = new Set<string>();
   const deadline = Date.now() + timing.killMs;
   for (let emptyReads = 0; ; ) {
-    const left = runningOf(table, isOwned);
+    const left = await runningOf(table, isOwned);
     emptyReads = left.length === 0 ? emptyReads + 1 : 0;
     if (emptyReads >= 2 || Date.now() >= deadline)
       return { found: Math.max(first.length, killed.size), killed: killed.size, survivors: left };
@@ -92,7 +95,7 @@ async function waitUntilNone(
 ): Promise<HostProcess[]> {
   const deadline = Date.now() + withinMs;
   for (let emptyReads = 0; ; ) {
-    const left = runningOf(table, isOwned);
+    const left = await runningOf(table, isOwned);
     emptyReads = left.length === 0 ? emptyReads + 1 : 0;
     if (emptyReads >= 2 || Date.now() >= deadline) return left;
     await sleep(everyMs, undefined, { signal });

@@ -107,7 +107,7 @@ export async function endTenantProcesses(revocation: Revocation, timing?: EndTim
   const target = `uid ${tenant.uid}`;
   const owns = isProcessOf(tenant);
   if (plan) {
-    const found = runningOf(system.processes, owns);
+    const found = await runningOf(system.processes, owns);
     const names = namesIn(found.map(({ comm, pid }) => `${comm} (${pid})`));
     const message = found.length === 0 ? "There is no process." : `These processes would be ended: ${names}.`;
     return { step: cleaningStep("processes", target, "planned", message, { found: found.length }), survivors: null };

@@ -23,7 +23,7 @@ export const holdsTerminalOf =
 export async function openTerminals(system: System, isTheirs: (uid: number) => boolean): Promise<OpenTerminal[]> {
   const names = new Map(parseAccounts(await system.read("/etc/passwd")).map(({ uid, name }) => [uid, name]));
   const found = new Map<string, OpenTerminal>();
-  for (const process of runningOf(system.processes, holdsTerminalOf(isTheirs))) {
+  for (const process of await runningOf(system.processes, holdsTerminalOf(isTheirs))) {
     const uid = ownerOf(process, isTheirs);
     if (uid === null) continue;
     const { terminal } = process;

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setImmediate as breathe } from "node:timers/promises";
 import { parseStat } from "./proc-stat.ts";
 
 /**
@@ -30,7 +31,8 @@ export interface HostProcess {
 }
 
 export interface ProcessTable {
-  read(): readonly HostProcess[];
+  /** Reads all processes of the host, except kernel threads. The agent does its other work meanwhile. */
+  read(): Promise<readonly HostProcess[]>;
   /** Sends a signal to a process. Returns false if the process has ended. */
   signal(process: HostProcess, signal: NodeJS.Signals): boolean;
   /** Sends SIGKILL in one step to all processes that the user `uid` may signal, so that no process can escape by starting another process. */
@@ -47,6 +49,8 @@ export interface ProcessTable {
 const NO_LOGIN_UID = 4_294_967_295;
 const KTHREADD = 2;
 const KILL_TIMEOUT_MS = 10_000;
+/** How long the agent reads processes before its other work gets a turn. A host with 5,000 processes needs half a second for all of them. */
+const SLICE_MS = 10;
 
 export function processTableOf(root: string): ProcessTable {
   const proc = join(root, "proc");
@@ -54,11 +58,7 @@ export function processTableOf(root: string): ProcessTable {
     if (root !== "/") throw new Error(`${root} stands for a host, and no process of this machine is signalled for it.`);
   };
   return {
-    read: () =>
-      readdirSync(proc).flatMap((name) => {
-        const process = /^[0-9]+$/.test(name) ? readProcess(proc, Number(name)) : null;
-        return process === null ? [] : [process];
-      }),
+    read: () => readProcesses(proc),
     signal(target, signal) {
       refuse();
       const stat = readProc(join(proc, String(target.pid), "stat"));
@@ -98,6 +98,23 @@ export function processTableOf(root: string): ProcessTable {
     },
     waitsIn: (pid) => readProc(join(proc, String(pid), "wchan")) ?? "",
   };
+}
+
+/**
+ * Each process is read in one go, and a list of processes is never the state of one moment, because other processes run while the agent reads. Whoever
+ * needs to know that no process is left reads the list twice.
+ */
+async function readProcesses(proc: string): Promise<HostProcess[]> {
+  const processes: HostProcess[] = [];
+  let sliceEnd = performance.now() + SLICE_MS;
+  for (const name of readdirSync(proc)) {
+    const process = /^[0-9]+$/.test(name) ? readProcess(proc, Number(name)) : null;
+    if (process !== null) processes.push(process);
+    if (performance.now() < sliceEnd) continue;
+    await breathe();
+    sliceEnd = performance.now() + SLICE_MS;
+  }
+  return processes;
 }
 
 function readProcess(proc: string, pid: number): HostProcess | null {

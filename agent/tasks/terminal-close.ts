@@ -25,7 +25,7 @@ export const terminalClose =
     const target = login_user ?? "all users";
     const sessions = await sessionsOf(system, isTheirs);
     const onTerminal = holdsTerminalOf(isTheirs);
-    const first = runningOf(system.processes, onTerminal);
+    const first = await runningOf(system.processes, onTerminal);
     if (plan) return { ok: true, result: { sessions_closed: 0, steps: planned(target, sessions, first) } };
     const faults: string[] = [];
     for (const id of sessions ?? []) {
