@@ -19,9 +19,9 @@ afterAll(async () => {
 });
 
 /**
- * Only one file of `hub/db/queries` may write a table, so that all rules about the table's rows are in one place. The rule of one writing file per
- * table does not hold for the retention, which deletes old rows of many tables. `MORE_WRITERS` lists the tables that several files write, and why. An
- * engineer may remove tables from `MORE_WRITERS`, but not add any.
+ * For each table, only one file of `hub/db/queries` may write the table, so that all rules about the table's rows are in one place. The retention,
+ * which deletes old rows of many tables, is exempt from the rule of one writing file per table. `MORE_WRITERS` lists the tables that several files
+ * write, with the reason for each table. An engineer may remove tables from `MORE_WRITERS`, but not add any.
  */
 const MORE_WRITERS: Readonly<Record<string, { readonly why: string; readonly files: readonly string[] }>> = {
   nodes: {
@@ -34,7 +34,7 @@ const MORE_WRITERS: Readonly<Record<string, { readonly why: string; readonly fil
   },
 };
 
-/** Finds the names of the tables that a text writes, by the query builder or by SQL. */
+/** Returns the names of the tables that a source text writes through the query builder or through SQL. */
 const writtenNames = (text: string): Set<string> =>
   new Set(
     [...text.matchAll(/(?:[.](?:insert|update|delete)[(]|(?:insert into|update|delete from) (?:[$][{])?)(\w+)/g)].map(
@@ -121,7 +121,7 @@ describe("every source file", async () => {
       const known = MORE_WRITERS[table]?.files;
       const whole = writers.length <= 1 && writers.every((file) => file.startsWith("hub/db/queries/"));
       if (known === undefined) return whole ? [] : writers.map((file) => `${table}: ${file}`);
-      // A file of `MORE_WRITERS` that no longer writes the table is an offence too, so that somebody removes the file from the list.
+      // The test reports each file of `MORE_WRITERS` that no longer writes its table, so that somebody removes the file from `MORE_WRITERS`.
       const differ = [...writers, ...known].filter((file) => writers.includes(file) !== known.includes(file));
       return differ.map((file) => `${table}: ${file}`);
     });
@@ -295,7 +295,7 @@ describe("the import rules", async () => {
       [from.path, from.pathNot, to.path, to.pathNot]
         .flat()
         .flatMap(alternativesOf)
-        // In an import rule, `$1` stands for the text that a group of the rule's other pattern matched.
+        // In the `to` pattern of an import rule, `$1` stands for the text that the first group of the rule's `from` pattern matched.
         .map((pattern) => pattern.replace("$1", "[^/]+"))
         .filter((pattern) => !there.some((path) => new RegExp(pattern).test(path)))
         .map((pattern) => `${name}: ${pattern}`),

@@ -10,7 +10,7 @@ const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.ur
 
 /**
  * Only a boot on a new CI machine proves that no Debian package is missing for the boot suite. The test checks that `.ci/run` and the README of the
- * boot suite install the Debian package of every program in `TOOLS`.
+ * boot suite name the Debian package of every program in `TOOLS`.
  */
 it.each([
   [".ci/run", /^boot_packages\(\) \{\n.*echo (.*); fi$/m],

@@ -32,7 +32,7 @@ interface Column {
   readonly hasDefault: boolean;
 }
 
-/** Finds uses of a column in TypeScript by its property, and in SQL statements by its name. */
+/** Searches TypeScript code for a column's property name, and SQL statements for the column's SQL name. */
 function usesIn(code: string): (column: Column) => { readonly written: boolean; readonly read: boolean } {
   const inserts = [...code.matchAll(/insert into[^(]*\(([^)]*)\)/g)].map(([, columns]) => columns).join(" ");
   const statements = [...code.matchAll(/(?:sql(?:<[^`]*?>)?|query\w*\()\s*`([^`]*)`/g)]

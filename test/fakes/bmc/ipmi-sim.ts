@@ -18,7 +18,7 @@ export const NO_IPMI = ((): string | null => {
 export const IPMI_USER = "maas";
 export const IPMI_PASS = "s3cret-bmc";
 
-/** One change that a client asked the BMC for. */
+/** One change of power or boot device that a client requested from the simulated BMC. */
 interface BmcCall {
   readonly power?: "on" | "off";
   readonly boot?: string;
@@ -58,8 +58,8 @@ const lanConf = (folder: string, { address, port }: { address: string; port: num
   ].join("\n");
 
 /**
- * The script by which ipmi_sim reads and changes the simulated host's power and boot device.
- * The command `onNetworkBoot` runs each time that power comes on while the boot device is PXE.
+ * The script by which ipmi_sim reads and changes the simulated host's power and boot device. The script runs the command `onNetworkBoot` each time a
+ * client switches the host on while the host's boot device is PXE.
  */
 const chassis = (folder: string, onNetworkBoot: string): string => `#!/bin/sh
 cd ${folder} || exit 1
@@ -83,7 +83,7 @@ done
 exit 0
 `;
 
-/** Starts a BMC of Debian's openipmi on this machine, with one simulated host. */
+/** Starts the BMC simulator of Debian's package openipmi on this machine, with one simulated host. */
 export async function startIpmiSim(options: { address?: string; onNetworkBoot?: string } = {}): Promise<IpmiSim> {
   const address = options.address ?? "127.0.0.1";
   const folder = mkdtempSync(join(tmpdir(), "muster-bmc-"));

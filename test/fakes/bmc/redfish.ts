@@ -8,13 +8,13 @@ export const REDFISH_PASS = "calvin-and-hobbes";
 /** A simulated BMC that speaks Redfish over real HTTPS, for one host. As in a real BMC, a boot override holds for one boot only. */
 export interface RedfishBmc {
   readonly port: number;
-  /** Requests that change something, and refused logins, in order. */
+  /** The modifying requests that clients sent to the simulated BMC, and the refused logins, in order of arrival. */
   readonly calls: string[];
   power: "On" | "Off" | "PoweringOn" | "PoweringOff";
-  /** The boot override that was in force when power last came on. */
+  /** The boot override that was in force when the host was last switched on. */
   bootedFrom: string | null;
   systems: number;
-  /** If `fault` is set, the BMC answers every request with this status and body. */
+  /** If `fault` is set, the simulated BMC answers every authorized request with the status and body of `fault`. */
   fault: { readonly status: number; readonly body: string } | null;
   onBoot: ((from: string) => void) | null;
   close(): Promise<void>;

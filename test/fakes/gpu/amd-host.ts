@@ -2,11 +2,12 @@ import { symlinkSync } from "node:fs";
 import { HostFolder } from "../hub/host-folder.ts";
 
 /**
- * A folder that stands for a host with AMD GPUs. Small programs play the tools of the host, and share a state in files. The outputs are constructed
- * from the field names that AMD documents and that published outputs of amd-smi show. No GPU was read for them.
+ * A folder that stands for a host with AMD GPUs. Small programs stand for the tools of the simulated host, and share their state in files. The
+ * simulated outputs of amd-smi follow the field names that AMD documents and that published outputs of amd-smi show. No simulated output comes from a
+ * real AMD GPU.
  */
 
-/** ROCm 6 prints a list of GPUs, ROCm 7 an object with the list in `gpu_data`. */
+/** The amd-smi of ROCm 6 prints a list of GPUs. The amd-smi of ROCm 7 prints an object with the list of GPUs in `gpu_data`. */
 export type Release = "6.2" | "7.0";
 export type AmdCommand = "static" | "metric" | "bad-pages" | "process";
 
@@ -28,10 +29,10 @@ export interface AmdGpu {
 export const AMD_PCI = (n: number): string => `0000:0${n + 5}:00.0`;
 const IDLE_PROCESSES = [{ process_info: "No running processes detected" }];
 
-/** What amd-smi prints for one command and all GPUs. */
+/** Returns the text that amd-smi prints for one command about all GPUs. */
 export function amdOutput(command: AmdCommand, gpus: readonly AmdGpu[], release: Release = "7.0"): string {
   const rows = gpus.map((gpu, index) => ({ gpu: index, ...fields(command, gpu, release) }));
-  // The warning is a line that amd-smi prints before the JSON for some users.
+  // For users outside certain groups, amd-smi prints a warning line before the JSON.
   const warning = command === "static" ? "WARNING: User is missing the following required groups: render\n" : "";
   return `${warning}${JSON.stringify(release === "7.0" && command !== "process" ? { gpu_data: rows } : rows, null, 4)}\n`;
 }

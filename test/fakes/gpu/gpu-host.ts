@@ -9,12 +9,12 @@ import { HostFolder, quietAgentLog } from "../hub/host-folder.ts";
 const SOURCE = join(import.meta.dirname, "libcuda.c");
 const BUILT = join(import.meta.dirname, "../../../.muster/gpu");
 const LIBRARY_FOLDER = "usr/lib/x86_64-linux-gnu";
-/** The agent's own program, which is also the program of its workers. */
+/** The command that starts the agent's program, which is also the program of the agent's workers. */
 const AGENT_PROGRAM = [process.execPath, join(import.meta.dirname, "../../../agent/main.ts")];
 
 /**
- * A stand-in for systemd-run, which starts the program in a session of its own, as systemd does, and ends the program at the deadline. As with
- * systemd, the unit outlives whoever asked for it.
+ * A stand-in for systemd-run. Like systemd, the stand-in starts the given program in a new session and ends the program at its deadline. As under
+ * systemd, the started program outlives the process that called systemd-run.
  */
 const SYSTEMD_RUN = `deadline=600
 while [ "$1" != -- ]; do
@@ -35,7 +35,10 @@ export const hasCompiler =
 export const gpuUuid = (number: number): string => `GPU-00112233-4455-6677-8899-${String(number).padStart(12, "0")}`;
 export const PCI_ADDRESS = "0000:3b:00.0";
 
-/** Compiles the stand-in once for each text of its source. Test files that compile at the same time do not disturb each other. */
+/**
+ * Compiles `libcuda.c`, the stand-in for NVIDIA's driver library, once for each version of its source. Several test files may compile the library at
+ * the same time, because each renames a complete file into place.
+ */
 function compiled(undefinedSymbol: string): string {
   const version = createHash("sha256").update(readFileSync(SOURCE)).digest("hex").slice(0, 16);
   const library = join(BUILT, `libcuda-${version}${undefinedSymbol}.so`);
@@ -48,7 +51,9 @@ function compiled(undefinedSymbol: string): string {
   return library;
 }
 
-/** A folder that stands for a host with systemd and with GPUs, whose driver is a real shared library that `libcuda.c` is compiled to. */
+/**
+ * A folder that stands for a host with systemd and with GPUs. The driver of the simulated GPUs is a real shared library, compiled from `libcuda.c`.
+ */
 export class GpuHost extends HostFolder {
   readonly gpuSystem: System;
 
@@ -63,12 +68,15 @@ export class GpuHost extends HostFolder {
     this.install("libnvidia-ml.so.1");
   }
 
-  /** Installs the stand-in. `undefinedSymbol` names a symbol that the library shall not have, as in an old driver. */
+  /**
+   * Installs the stand-in for NVIDIA's driver library. If given, `undefinedSymbol` names a symbol that the installed library lacks, as an old driver
+   * does.
+   */
   install(name: string, undefinedSymbol = ""): void {
     copyFileSync(compiled(undefinedSymbol), this.path(join(LIBRARY_FOLDER, name)));
   }
 
-  /** Replaces the faults of the stand-in, for all GPUs or for one. */
+  /** Replaces the faults that the simulated GPU driver shows, for all GPUs or for one GPU. */
   control(text: string, uuid?: string): void {
     this.write(uuid === undefined ? "gpu/control" : `gpu/control-${uuid}`, `${text}\n`);
   }
@@ -78,7 +86,7 @@ export class GpuHost extends HostFolder {
     return process !== null && process.state !== "Z";
   }
 
-  /** The same host, as an agent finds it where no systemd runs. */
+  /** Makes the simulated host look like a host without systemd, and returns the host as the agent sees it. */
   systemWithoutSystemd(): System {
     rmSync(this.path("run/systemd"), { recursive: true });
     return systemAt(this.root, quietAgentLog, AGENT_PROGRAM);

@@ -5,21 +5,19 @@ import { HostFolder } from "../hub/host-folder.ts";
 import { type Driver, gpuXml, XML_HEAD, XML_TAIL, type XmlGpu } from "./nvidia-xml.ts";
 
 /**
- * A folder that stands for a host with NVIDIA GPUs. Small programs play the tools of the host. They share a state in files: services, kernel modules,
- * GPUs, and processes that hold a device. The programs refuse what real tools refuse, for example a reset of a GPU that a process holds.
+ * A folder that stands for a host with NVIDIA GPUs. Small programs stand for the tools of the simulated host. The programs share a state in files:
+ * services, kernel modules, GPUs, and processes that hold a device. The programs refuse what real tools refuse, for example a reset of a GPU that a
+ * process holds.
  */
 
 const DRIVER: Driver = "575.51.02";
-/**
- * Each tool counts its call in the file \`ticks\`. If the file \`kill-at\` names the number of the call, the tool kills the process that called it, before
- * or after it has done its work.
- */
-/** Major number 1 (memory devices) stands for the driver's own number, because a test cannot open a device of a driver that is not loaded. */
+/** The major number 1 of memory devices stands for that of NVIDIA's driver, because a test cannot open a device whose driver is not loaded. */
 const PROC_DEVICES = "Character devices:\n  1 nvidia-uvm\n226 drm\n\nBlock devices:\n  7 loop\n";
 
 /**
- * Each tool counts its call in the file `ticks`. If the file `kill-at` names the number of the call, the tool kills the process that called it, before
- * or after it has done its work. A tool named in the folder `hang` does not end, also not by SIGTERM.
+ * At each call, a simulated tool adds one character to the file `ticks`. If the file `kill-at` names a call's number, the called tool kills its
+ * calling process, before or after the tool's own work. A simulated tool never ends and ignores SIGTERM if the folder `hang` has a file for the
+ * tool's command.
  */
 const PRELUDE = `S="$MUSTER_ROOT/state"
 tick() { printf 'x' >> "$S/ticks"; n=$(wc -c < "$S/ticks"); case $(cat "$S/kill-at" 2>/dev/null) in "before $n") kill -9 $PPID; exit 1 ;; "after $n") trap 'kill -9 $PPID' EXIT ;; esac; }
@@ -63,7 +61,10 @@ start) [ -e "$S/start-fails" ] && [ "$(cat "$S/start-fails")" = "$2" ] && { echo
   echo "start $2" >> "$S/actions"; echo active > "$S/services/$2" ;;
 esac`;
 
-/** Unloads a module, unless another module or a process uses it. The line of the module leaves /proc/modules, and so does its name in other lines. */
+/**
+ * Simulates rmmod: unloads a kernel module, unless another module or a process uses the module. The simulated rmmod removes the module's line from
+ * /proc/modules, and the module's name from the lines of other modules.
+ */
 const RMMOD = `${PRELUDE}
 tick; hang rmmod
 M="$MUSTER_ROOT/proc/modules"
@@ -148,7 +149,7 @@ export class NvidiaHost extends HostFolder {
     this.write(`state/${name}`, text);
   }
 
-  /** Sets what the driver tells about a GPU now, or after its next reset (`clean`). */
+  /** Sets what the simulated driver reports about a GPU now, or after the GPU's next reset (`clean`). */
   gpu(n: number, differs: Partial<XmlGpu>, which: "now" | "clean" = "now"): void {
     const fabric = this.#options.nvswitch === true ? { state: "@FABRIC@", status: "@FABRIC@" } : undefined;
     const persistence = this.#options.persistence === true && which === "now" ? "Enabled" : "Disabled";
@@ -163,12 +164,15 @@ export class NvidiaHost extends HostFolder {
     this.write(`state/gpus/${n}/${which}`, gpuXml(gpu));
   }
 
-  /** Starts a real process that has a device of the major number 1 open, under a name of its own where the test may make device files. */
+  /**
+   * Starts a real process that holds a device with the major number 1 open. If the test may create device files, the process opens a device file of
+   * its own instead of /dev/zero.
+   */
   async holder(options: { readonly deaf?: boolean; readonly unit?: string } = {}): Promise<number> {
     const node = this.path(`device-${this.#children.length}`);
     const made = spawnSync("mknod", [node, "c", "1", "5"]).status === 0;
     const trap = options.deaf === true ? "trap '' TERM; " : "";
-    // The shell's own input and output are files and pipes, so that it holds only this device.
+    // The shell's standard input and output are pipes, so that the shell holds no device except the given one.
     const child = spawn(
       "/bin/sh",
       ["-c", `${trap}exec 3< "$0"; echo ready; while :; do sleep 0.05 3<&- <&1; done`, made ? node : "/dev/zero"],
@@ -192,7 +196,7 @@ export class NvidiaHost extends HostFolder {
     super.remove();
   }
 
-  /** What the tools did to services and modules, in order. */
+  /** Returns what the simulated tools did to services and kernel modules, in order. */
   actions(): string[] {
     return this.has("state/actions") ? this.read("state/actions").trimEnd().split("\n") : [];
   }

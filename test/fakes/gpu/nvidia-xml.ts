@@ -1,9 +1,9 @@
 /**
- * Outputs of `nvidia-smi -q -x` for tests. They are constructed from the field names that NVIDIA documents and that published outputs of the named
- * driver versions show. No GPU was read for them.
+ * Outputs of `nvidia-smi -q -x` for tests. The outputs follow the field names that NVIDIA documents and that published outputs of the named driver
+ * versions show. No output comes from a real NVIDIA GPU.
  */
 
-/** The generations of drivers whose outputs differ in the fields that Muster reads. */
+/** Versions of NVIDIA's driver whose outputs differ in the fields that Muster reads. */
 export type Driver = "470.256.02" | "525.147.05" | "555.42.06" | "575.51.02" | "590.44.01";
 
 export interface XmlGpu {
@@ -20,7 +20,7 @@ export interface XmlGpu {
   readonly volatileErrors?: string;
   readonly remapPending?: string;
   readonly remapFailure?: string;
-  /** What the driver recommends: the recovery action of newer drivers, and `reset_required` of older ones. */
+  /** The recovery action that NVIDIA's drivers since R565 recommend for the GPU. */
   readonly recovery?: string;
   readonly resetRequired?: string;
   readonly used?: string;
@@ -33,7 +33,10 @@ const DEPRECATED = "Requested functionality has been deprecated";
 const ABSENT = "N/A";
 const majorOf = (driver: Driver): number => Number(driver.split(".")[0]);
 
-/** `gpu_reset_status` exists since R525, `gpu_recovery_action` since R565. Newer drivers call the older field deprecated. */
+/**
+ * NVIDIA's drivers report `gpu_reset_status` since R525, and `gpu_recovery_action` since R565. Since R565 the drivers report `gpu_reset_status` as
+ * deprecated.
+ */
 function resetFields(gpu: XmlGpu, major: number): string {
   if (major < 525) return "";
   const required = major < 565 ? (gpu.resetRequired ?? "No") : DEPRECATED;
@@ -53,7 +56,7 @@ function eccFields(gpu: XmlGpu, major: number): string {
   return `<ecc_errors><volatile>${split}<dram_correctable>0</dram_correctable><dram_uncorrectable>0</dram_uncorrectable></volatile><aggregate><dram_uncorrectable>3</dram_uncorrectable></aggregate>${repairs}</ecc_errors>`;
 }
 
-/** R535 renamed the block of the power limits and its fields. */
+/** NVIDIA's driver R535 renamed the XML element of the power limits and the fields in the element. */
 function powerFields(gpu: XmlGpu, major: number): string {
   const limit = gpu.powerLimit ?? "700.00 W";
   return major < 535
@@ -69,7 +72,7 @@ const processFields = (gpu: XmlGpu): string =>
     )
     .join("");
 
-/** The element of one GPU. */
+/** Returns the XML element that `nvidia-smi` prints for one GPU. */
 export function gpuXml(gpu: XmlGpu): string {
   const driver = gpu.driver ?? "575.51.02";
   const major = majorOf(driver);

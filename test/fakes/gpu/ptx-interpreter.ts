@@ -1,6 +1,6 @@
 /**
- * Runs kernels in PTX on the processor: the very text that the agent gives to NVIDIA's driver. The interpreter knows the instructions that these
- * kernels use, and refuses every other instruction, undeclared register and address outside of the given memory.
+ * Runs PTX kernels on the CPU, from the same PTX text that the agent gives to NVIDIA's driver. The interpreter knows only the instructions of the
+ * agent's PTX kernels. The interpreter refuses an unknown instruction, an undeclared register, and an address outside the given memory.
  */
 export interface Memory {
   readonly address: bigint;
@@ -82,13 +82,13 @@ function parse(ptx: string, name: string): Kernel {
   return { parameters, registers, labels, lines };
 }
 
-/** `.reg .b32 %s<2>, %one;` declares %s0, %s1 and %one. */
+/** In PTX, `.reg .b32 %s<2>, %one;` declares the registers %s0, %s1 and %one. */
 const declared = (line: string): string[] =>
   [...line.matchAll(/%(\w+?)(?:<(\d+)>)?[,;]/g)].flatMap(([, name, count]) =>
     count === undefined ? [`%${name}`] : Array.from({ length: Number(count) }, (_, index) => `%${name}${index}`),
   );
 
-/** Turns a line into a function, so that the text is parsed once and not by each thread. */
+/** Compiles a line of PTX into a function, so that the interpreter parses the line once and not for each thread. */
 function compile(line: string, kernel: Kernel, launch: Launch): Step {
   const guard = /^@(%\w+) (.*)$/.exec(line);
   if (guard !== null) {
@@ -108,7 +108,7 @@ function compile(line: string, kernel: Kernel, launch: Launch): Step {
   return make(operands, kernel, launch);
 }
 
-/** Splits at commas outside of braces. */
+/** Splits the operands of a PTX instruction at the commas outside of braces. */
 const operandsOf = (text: string): string[] =>
   text
     .match(/\{[^}]*\}|[^,{}]+/g)
@@ -197,7 +197,7 @@ const INSTRUCTIONS: Readonly<Record<string, Maker>> = {
   "xor.b32": ofWords((a = 0, b = 0) => a ^ b),
   "or.b32": ofWords((a = 0, b = 0) => a | b),
   "mad.lo.u32": ofWords((a = 0, b = 0, c = 0) => Math.imul(a, b) + c),
-  // The funnel shift rotates when both words of its source are the same.
+  // PTX's funnel shift rotates a word when both words of the shift's source are the same.
   "shf.l.wrap.b32": ofWords((low = 0, high = 0, by = 0) =>
     by % 32 === 0 ? high : (high << (by % 32)) | (low >>> (32 - (by % 32))),
   ),

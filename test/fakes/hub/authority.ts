@@ -38,7 +38,7 @@ export class TestAuthority {
     return { key: x509.PemConverter.encode(key, "PRIVATE KEY"), cert };
   }
 
-  /** Issues a client certificate for the request, with the names that the request contains. */
+  /** Issues a client certificate for a certificate request, with the names that the certificate request contains. */
   async client(csrPem: string, notAfter: Date): Promise<string> {
     const request = new x509.Pkcs10CertificateRequest(csrPem);
     if (!(await request.verify())) throw new Error("the request is not signed with its own key");
@@ -66,7 +66,9 @@ export class TestAuthority {
   }
 }
 
-/** Two certificate requests of the same host have the same public key. The signatures of two requests always differ. */
+/**
+ * Returns the public key of a certificate request. Tests compare public keys, because the signatures of two certificate requests of one host differ.
+ */
 export const publicKeyOf = (csrPem: string): string =>
   new x509.Pkcs10CertificateRequest(csrPem).publicKey.toString("base64");
 

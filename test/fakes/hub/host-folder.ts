@@ -17,7 +17,7 @@ import { type System, systemAt } from "../../../agent/system/system.ts";
 const BOOT_ID = "5f0c1a52-0000-4000-8000-000000000001";
 export const quietAgentLog = createLog(() => undefined);
 
-/** A folder that stands for a host's root, with its own tools in `usr/bin`. */
+/** A folder that stands for a host's root folder, with stand-ins for the host's tools in `usr/bin`. */
 export class HostFolder {
   readonly root = mkdtempSync(join(tmpdir(), "muster-agent-"));
   readonly system: System = systemAt(this.root, quietAgentLog);
@@ -34,7 +34,7 @@ export class HostFolder {
   }
   write(name: string, text: string, mode = 0o644): void {
     mkdirSync(dirname(this.path(name)), { recursive: true });
-    // The function renames a complete new file over the old file, so a tool that reads meanwhile never sees an empty file.
+    // `write` renames a complete new file over the old file, so that a concurrent reader never sees an empty file.
     const next = `${this.path(name)}.next`;
     writeFileSync(next, text);
     chmodSync(next, mode);
@@ -50,7 +50,7 @@ export class HostFolder {
     return (statSync(this.path(name)).mode & 0o777).toString(8);
   }
 
-  /** Installs a tool that appends its arguments to the file `calls` and then runs `script`. */
+  /** Installs a stand-in for a tool of the host. The stand-in appends its arguments to the file `calls` and then runs `script`. */
   tool(name: string, script = "exit 0"): void {
     this.write(`usr/bin/${name}`, `#!/bin/sh\necho "${name} $*" >> "$MUSTER_ROOT/calls"\n${script}\n`, 0o755);
   }

@@ -28,7 +28,7 @@ export class ScriptedHub {
   readonly #server: Server;
   readonly #sockets = new WebSocketServer({ noServer: true });
   #open: { send(text: string): void; close(code: number): void } | null = null;
-  /** Frames that the next long poll returns. */
+  /** Frames that the scripted hub returns to the agent's next long poll. */
   #polled: HubFrame[] = [];
   #epoch = 0;
 
@@ -36,14 +36,14 @@ export class ScriptedHub {
   renewals = 0;
   readonly hellos: Hello[] = [];
   readonly frames: AgentFrame[] = [];
-  /** The codes with which WebSockets were closed. */
+  /** The close codes of the WebSockets that have ended. */
   readonly closes: number[] = [];
   readonly serials: string[] = [];
-  /** How many enrollment answers get lost on the network after the certificate was made. */
+  /** The number of next enrollments whose answer gets lost after the scripted hub has issued the certificate. */
   loseEnrollments = 0;
   refuseEnrollments: Refusal | null = null;
   refuseRenewals: Refusal | null = null;
-  /** Simulates a proxy that lets no WebSocket through and answers with an HTML page. */
+  /** If `blockSockets` is true, the scripted hub acts like a proxy that refuses WebSockets with an HTML page. */
   blockSockets = false;
   refuseSockets: Refusal | null = null;
   silent = false;
@@ -126,7 +126,7 @@ export class ScriptedHub {
     });
   }
 
-  /** Returns the frames with which a hub answers a frame of the agent at once. */
+  /** Returns the frames with which the scripted hub immediately answers a frame of the agent. */
   #take(frame: AgentFrame): HubFrame[] {
     this.frames.push(frame);
     switch (frame.type) {

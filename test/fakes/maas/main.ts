@@ -4,7 +4,7 @@ import { startMaasSimulator } from "./simulator.ts";
 import { DEFAULT_API_KEY } from "./state/seed.ts";
 import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "./state/site.ts";
 
-/** The simulator's command-line flags. The default of each flag is an environment variable. */
+/** The simulator's command-line flags. An environment variable sets the default of each flag. */
 const { values } = parseArgs({
   options: {
     port: { type: "string", default: process.env["SIM_MAAS_PORT"] ?? "0" },

@@ -18,17 +18,17 @@ export interface MaasSimulatorOptions {
   version?: MaasVersion;
   /** The speed-up: the simulator divides every simulated duration by this number. */
   speed?: number;
-  /** The durations of the region's actions, in simulated seconds. A duration that is left out keeps its default. */
+  /** The durations of the region's actions, in simulated seconds. Each missing duration has its default. */
   timings?: Partial<Timings>;
-  /** How many boxes are in the racks at the first start. At the first start the region has no machine for any box. */
+  /** The number of simulated servers in the racks at the first start. At the first start, the region has no machine for any simulated server. */
   machines?: number;
   /** The API key of a new region's administrator. A region from a state file keeps its own key. */
   apiKey?: string;
-  /** The file in which the simulator keeps the region's state. Without a file, a restart loses the state. */
+  /** The file in which the simulator keeps the region's state. Without a file, a restart of the simulator loses the state. */
   stateFile?: string;
   /** The folder with a subfolder for each deployed machine that boots. Without `hostsDir`, the simulator simulates no host. */
   hostsDir?: string;
-  /** Filenames of the user-data parts to run. A simulated host unpacks and lists all other parts, but does not run them. */
+  /** Filenames of the user-data parts that a simulated host runs. A simulated host unpacks and lists all other parts, but does not run them. */
   runParts?: readonly string[];
   /** If true, the region's vendor data does not contain the files of hardware sync. */
   omitHwSyncFiles?: boolean;

@@ -1,14 +1,17 @@
-/** An answer of Vault: data, or a status with `errors`. */
+/** An answer of the simulated Vault: data, or a status with `errors`. */
 export interface VaultReply {
   readonly status: number;
   readonly body: unknown;
 }
 
-/** A refusal of Vault: the status and its `errors`. */
+/** A refusal of the simulated Vault: the status and its `errors`. */
 export class VaultFault extends Error {
   readonly status: number;
   readonly errors: readonly string[];
-  /** A 404 for a deleted version of a secret contains the metadata of the version. A 404 for an unknown path contains a warning. */
+  /**
+   * Vault's answer 404 for a deleted version of a secret contains the metadata of the version. Vault's answer 404 for an unknown path contains a
+   * warning.
+   */
   readonly body: Record<string, unknown>;
   constructor(status: number, errors: readonly string[], body: Record<string, unknown> = {}) {
     super(errors.join("; "));
@@ -18,9 +21,9 @@ export class VaultFault extends Error {
   }
 }
 
-/** The error for a token that does not exist or has ended. */
+/** Vault's error for a token that does not exist or has expired. */
 export const permissionDenied = (): VaultFault => new VaultFault(403, ["permission denied"]);
-/** The error for a token whose policies do not allow the path. */
+/** Vault's error for a token whose policies do not allow the requested path. */
 export const forbidden = (): VaultFault => new VaultFault(403, ["1 error occurred:\n\t* permission denied\n\n"]);
 export const noToken = (status: 400 | 500 = 400): VaultFault => new VaultFault(status, ["missing client token"]);
 export const notFound = (): VaultFault => new VaultFault(404, []);
@@ -28,7 +31,7 @@ export const noHandler = (path: string): VaultFault => new VaultFault(404, [`no 
 export const invalid = (error: string): VaultFault => new VaultFault(400, [error]);
 export const unsupported = (): VaultFault => new VaultFault(405, ["unsupported operation"]);
 
-/** The fields that Vault puts around the data of an answer. */
+/** Returns an answer of Vault: the given data with the fields that Vault puts around the data. */
 export const dataReply = (data: unknown): VaultReply => ({
   status: 200,
   body: {

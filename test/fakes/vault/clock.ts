@@ -1,6 +1,6 @@
 /**
- * The clock of the simulated Vault, which only a test moves. Timers fire in the order in which they are due. The work of one timer ends before the
- * next timer fires.
+ * The clock of the simulated Vault, which only a test moves. The clock's timers fire in the order in which they are due. The work of a fired timer
+ * ends before the next timer fires.
  */
 export class VaultClock {
   #now = Date.parse("2026-01-01T00:00:00Z");
@@ -23,7 +23,7 @@ export class VaultClock {
     return this.#timers.size;
   }
 
-  /** Moves the clock to the next timer and fires it. Returns false when there is no timer. */
+  /** Moves the clock to the time of the next timer, and fires the timer. Returns false if there is no timer. */
   fire(): boolean {
     const [first] = [...this.#timers].sort(([, a], [, b]) => a.at - b.at);
     if (first === undefined) return false;
@@ -34,7 +34,7 @@ export class VaultClock {
     return true;
   }
 
-  /** Moves the clock without firing a timer, as for a process that was suspended. */
+  /** Moves the clock without firing a timer, as a process sees after its suspension. */
   advance(seconds: number): void {
     this.#now += seconds * 1000;
   }

@@ -16,7 +16,7 @@ interface Entry {
 export class KvMount {
   readonly #clock: VaultClock;
   readonly #entries = new Map<string, Entry>();
-  /** The mount's setting `cas_required`: if true, each write must name the version that it replaces. */
+  /** The mount's setting `cas_required`: if true, each write must name the version that the write replaces. */
   casRequired = false;
   maxVersions = 10;
 
@@ -25,8 +25,8 @@ export class KvMount {
   }
 
   /**
-   * Whether the path of a secret exists. A write to an existing path needs the capability `update`, and a write to a new path `create`. A path still
-   * exists after its versions were deleted.
+   * True if the path of a secret exists. A write to an existing path needs the capability `update`, and a write to a new path `create`. A secret's
+   * path still exists after somebody deleted all versions of the secret.
    */
   has(below: string): boolean {
     return !below.startsWith("data/") || this.#entries.has(below.slice("data/".length));
@@ -42,7 +42,7 @@ export class KvMount {
     return version === undefined || version.deletedAt !== null || version.destroyed ? undefined : version.data;
   }
 
-  /** Answers a request for a path below the mount. */
+  /** Answers a request for a path below the KV mount. */
   answer(method: string, below: string, query: URLSearchParams, body: unknown): VaultReply {
     const [kind = "", ...rest] = below.split("/");
     const path = rest.join("/");
@@ -123,13 +123,13 @@ export class KvMount {
       cas_required: false,
       current_version: entry.current,
       max_versions: 0,
-      // Vault reports version 0 as the oldest until it has removed an old version.
+      // Vault reports 0 as the oldest version until Vault has removed an old version of the secret.
       oldest_version: entry.current > this.maxVersions ? Math.min(...entry.versions.keys()) : 0,
       versions: Object.fromEntries(versions),
     });
   }
 
-  /** Removes all versions of a path and its metadata. */
+  /** Removes all versions of a secret and the secret's metadata. */
   deleteMetadata(path: string): VaultReply {
     this.#entries.delete(path);
     return noContent;

@@ -12,14 +12,16 @@ import {
 import type { VaultClock } from "./clock.ts";
 
 export type Capability = "create" | "read" | "update" | "delete" | "list";
-/** A policy: capabilities by path. The path is written without `/v1/`, and a `*` at its end matches every continuation. */
+/**
+ * A policy of Vault: capabilities by path. A policy's paths have no `/v1/`, and a `*` at the end of a path matches every continuation of the path.
+ */
 export type Policy = Readonly<Record<string, readonly Capability[]>>;
 
 export interface TokenTerms {
   readonly policies: readonly string[];
   /** The token's time to live in seconds. With 0 the token does not expire. */
   readonly ttl: number;
-  /** The maximum age in seconds to which a renewal can extend the token. With 0 the token's age has no limit. */
+  /** The maximum age in seconds to which renewals can extend the token. With 0 the token's age has no limit. */
   readonly maxTtl: number;
   readonly renewable: boolean;
   readonly namespace: string;
@@ -61,7 +63,7 @@ interface Role {
 export interface RoleHandle {
   readonly roleId: string;
   newSecretId(terms?: SecretIdTerms): string;
-  /** Changes the terms of the tokens that logins get after this call. Tokens that exist already keep their policies. */
+  /** Changes the terms of the tokens that logins get after this call. Tokens from previous logins keep their policies. */
   change(terms: Partial<TokenTerms>): void;
 }
 
@@ -118,14 +120,14 @@ export class VaultTokens {
     this.#tokens.clear();
   }
 
-  /** Throws 403 when the token is unknown, has expired, belongs to another namespace, or has no policy for the call. */
+  /** Throws 403 when the token is unknown, has expired, belongs to a namespace other than the call's, or has no policy for the call. */
   demand(id: string | undefined, namespace: string, path: string, capability: Capability): Token {
     const token = this.#living(id, namespace, noToken());
     if (!this.#grants(token, path).has(capability)) throw forbidden();
     return token;
   }
 
-  /** Tells whether a policy of the token names a path below the mount. Vault shows a mount only to a token with a policy for the mount. */
+  /** True if a policy of the token names a path below the mount. Vault shows a mount only to a token with a policy for the mount. */
   knowsMount(id: string | undefined, namespace: string, mount: string): boolean {
     const token = this.#living(id, namespace, noToken(500));
     return this.#policiesOf(token).some((policy) => Object.keys(policy).some((path) => path.startsWith(`${mount}/`)));
@@ -203,8 +205,8 @@ export class VaultTokens {
   }
 
   /**
-   * Returns the token's capabilities for a path. If several rules of its policies match the path, the rule without `*` counts. If every matching rule
-   * has a `*`, the longest rule counts.
+   * Returns the token's capabilities for a path. If several rules of the token's policies match the path, the rule without `*` applies. If every
+   * matching rule has a `*`, the longest rule applies.
    */
   #grants(token: Token, path: string): Set<Capability> {
     const rules = this.#policiesOf(token).flatMap((policy) => Object.entries(policy));

@@ -6,7 +6,7 @@ import { type Capability, VaultTokens } from "./tokens.ts";
 
 export interface VaultCall {
   readonly method: string;
-  /** The decoded path of the request, without `/v1/`. */
+  /** The decoded path of the request to Vault, without `/v1/`. */
   readonly path: string;
   readonly query: URLSearchParams;
   readonly token: string | undefined;
@@ -24,9 +24,12 @@ export class Vault {
   readonly #mounts = new Map<string, Mount>();
   readonly #namespaces = new Set([""]);
   #sealed = false;
-  /** While `failing` is set, Vault answers every call with this error, as a proxy in front of Vault could. */
+  /** While `failing` is set, the simulated Vault answers every call with the error in `failing`, as a proxy in front of Vault could. */
   failing: VaultFault | null = null;
-  /** The method and path of every call, so that a test can count and compare calls. The list does not contain the bodies of calls. */
+  /**
+   * The method and path of every call of the simulated Vault, so that a test can count and compare calls. The list `calls` does not contain the
+   * bodies of calls.
+   */
   readonly calls: string[] = [];
 
   seal(): void {
@@ -43,7 +46,7 @@ export class Vault {
     this.#mounts.set(`${namespace}|${path}`, { path, version: "2", kv });
     return kv;
   }
-  /** The mount of KV version 2 at a path of the root namespace. */
+  /** Returns the mount of KV version 2 at a path of the root namespace. */
   mountAt(path: string): KvMount {
     const kv = this.#mounts.get(`|${path}`)?.kv;
     if (!(kv instanceof KvMount)) throw new Error(`nothing is mounted at ${path}`);
@@ -58,7 +61,7 @@ export class Vault {
     this.calls.push(`${call.method} ${call.path}`);
     if (this.failing !== null) throw this.failing;
     if (this.#sealed) throw SEALED;
-    // Vault answers a call in an unknown namespace with 403, because it does not reveal which namespaces exist.
+    // Vault answers a call in an unknown namespace with 403, because Vault does not reveal which namespaces exist.
     if (!this.#namespaces.has(call.namespace)) throw permissionDenied();
     if (call.path === "auth/approle/login") return this.#login(call);
     if (call.path.startsWith("auth/token/")) return this.#ownToken(call);
@@ -81,7 +84,7 @@ export class Vault {
     throw permissionDenied();
   }
 
-  /** Returns the mount that contains a path. The mount's path may be shorter than the path in the request. */
+  /** Returns the mount that contains a path. The path of the found mount may be shorter than the given path. */
   #mountOf({ method, path, token, namespace }: VaultCall): VaultReply {
     if (method !== "GET") throw unsupported();
     const name = `${path.slice("sys/internal/ui/mounts/".length)}/`;

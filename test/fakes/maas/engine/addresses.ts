@@ -39,7 +39,7 @@ export function overlaps(a: string, b: string): boolean {
   const [left, right] = [parseCidr(a), parseCidr(b)];
   if (left === null || right === null || familyOf(left.address) !== familyOf(right.address)) return false;
   if (familyOf(left.address) === "ipv6") return contains(a, right.address) || contains(b, left.address);
-  // A region has thousands of subnets and compares each new one with all of them, so IPv4 is compared by arithmetic.
+  // A region compares each new subnet with thousands of subnets, so the function compares IPv4 networks by arithmetic, which is fast.
   const size = 2 ** (32 - Math.min(left.prefix, right.prefix));
   return Math.floor(numberOf(left.address) / size) === Math.floor(numberOf(right.address) / size);
 }
@@ -59,7 +59,7 @@ export function addressOf(number: number): string {
   return [24, 16, 8, 0].map((shift) => Math.floor(number / 2 ** shift) % 256).join(".");
 }
 
-/** The first and the last address that a host may have, as numbers. The function works for IPv4 only. */
+/** Returns the first and last address that a host of an IPv4 subnet may have, as numbers. Returns null for an IPv6 subnet. */
 export function hostBounds(subnet: Subnet): { first: number; last: number } | null {
   const cidr = parseCidr(subnet.cidr);
   if (cidr === null || isIP(cidr.address) !== 4) return null;

@@ -60,7 +60,7 @@ export function setHwSync(region: Region, machine: Machine, enabled: boolean): v
   if (enabled) machine.syncInterval ??= hwSyncSeconds(region);
 }
 
-/** Allocates the machine to a user. The function also gives the owner a copy of the machine's storage layout. */
+/** Allocates the machine to a user, and gives the user a copy of the machine's storage layout. */
 export function acquire(region: Region, machine: Machine, user: User, agentName: string | null): void {
   region.setOwner(machine, user.username);
   machine.agentName = agentName ?? "";
@@ -111,7 +111,7 @@ export async function deploy(region: Region, machine: Machine, user: User, reque
   machine.token ??= { token_key: newKey(18), token_secret: newKey(32), consumer_key: newKey(18) };
   region.changeStatus(machine, STATUS.deploying);
   region.event(machine, "INFO", "Deploying");
-  // A machine without a disk, or an ephemeral deploy, runs its system from memory: nothing is installed.
+  // In an ephemeral deploy, and on a machine without a disk, the system runs from memory, so MAAS installs nothing.
   if (!request.ephemeralDeploy && machine.blockDevices.length > 0)
     startScriptSet(region, machine, "installation", [{ name: "/tmp/install.log", parameters: {} }]);
   startInstall(region, machine);
@@ -127,7 +127,10 @@ function startInstall(region: Region, machine: Machine): void {
   region.schedule("deploy_installed", machine, region.timings.install);
 }
 
-/** The region calls this function when the installer ends. The box then reboots into its installed system, unless the test has planned a failure. */
+/**
+ * The region calls `finishInstall` when a machine's installer ends. Unless the test has planned a failure, the simulated server reboots into its
+ * installed system.
+ */
 export function finishInstall(region: Region, machine: Machine): void {
   if (machine.status !== STATUS.deploying) return;
   const outcome = planOf(region, machine)?.deploy.shift() ?? "pass";
@@ -143,8 +146,8 @@ export function finishInstall(region: Region, machine: Machine): void {
     region.event(machine, "INFO", step);
   if (outcome === "datasource_failure") {
     const old = region.version === "3.5.12";
-    // For an installed system that does not report, MAAS 3.5 waits `node_timeout`, and MAAS 3.7 waits twice as long. The setting `deployTimeout` is
-    // the time of MAAS 3.7.
+    // For an installed system that does not report, MAAS 3.5 waits for its setting `node_timeout`, and MAAS 3.7 waits twice as long. The simulator's
+    // `deployTimeout` is the waiting time of MAAS 3.7.
     const reason = old ? "Node operation 'Deploying' timed out after 30 minutes." : "time-out during deployment";
     region.schedule("deploy_failed", machine, region.timings.deployTimeout / (old ? 2 : 1), { reason });
     return;
@@ -152,14 +155,20 @@ export function finishInstall(region: Region, machine: Machine): void {
   region.schedule("deploy_booted", machine, region.timings.boot);
 }
 
-/** The region calls this function when the installed system starts. A simulated host fetches its user data, which ends the deployment. */
+/**
+ * The region calls `bootInstalled` when a machine's installed system starts. The deployment ends when the simulated host has fetched its user data,
+ * or at once without a simulated host.
+ */
 export function bootInstalled(region: Region, machine: Machine): void {
   if (machine.status !== STATUS.deploying) return;
   if (region.hooks.boot === null) endDeployment(region, machine);
   else region.hooks.boot(machine);
 }
 
-/** Ends a deployment. The region calls this function when the installed system has fetched its user data. */
+/**
+ * Ends a machine's deployment. The region calls `endDeployment` when the installed system has fetched its user data, or when the system starts
+ * without a simulated host.
+ */
 export function endDeployment(region: Region, machine: Machine): void {
   if (machine.status !== STATUS.deploying) return;
   setPower(region, machine, "on");

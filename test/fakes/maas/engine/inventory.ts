@@ -52,8 +52,9 @@ function learnDisks(region: Region, machine: Machine, box: Hardware): void {
 }
 
 /**
- * Copies the box's hardware into the machine, as a commissioning run does. The function matches interfaces by MAC address and disks by serial number,
- * so their ids stay the same in all commissioning runs. The function replaces network links and storage layout, unless the caller asked to keep them.
+ * Copies the hardware data of a simulated server into the server's machine, as a commissioning run does. The function matches interfaces by MAC
+ * address and disks by serial number, so an interface or disk has the same id after all commissioning runs. The function replaces the machine's
+ * network links and storage layout, unless the commissioning request asked to keep the links or the layout.
  */
 export function learnHardware(region: Region, machine: Machine): void {
   const box = region.hardwareOf(machine);

@@ -151,7 +151,7 @@ export function assignAutoAddresses(region: Region, machine: Machine): void {
   }
 }
 
-/** Makes the boot interface's AUTO link STATIC with its present address. The link stays STATIC after a release. */
+/** Makes the boot interface's AUTO link STATIC with its present address. The changed link stays STATIC after a release of the machine. */
 export function keepBootAddress(machine: Machine): void {
   const boot = machine.interfaces.find((nic) => nic.id === machine.bootInterfaceId);
   for (const link of boot?.links ?? []) if (link.mode === "auto" && link.ipAddress !== null) link.mode = "static";

@@ -80,7 +80,7 @@ export async function powerOn(
 ): Promise<void> {
   if (machine.owner === null) throw stateConflict("Can't start node: it hasn't been allocated.");
   machine.userData = userData;
-  // The region writes the event about a power action before it calls the BMC, and also when the BMC fails.
+  // The region writes the event about a power action before it calls the BMC, so the event appears even if the BMC fails.
   region.userEvent(machine, user, "User powering up node", comment);
   await requireBmc(region, machine);
   startPowerOn(region, machine);

@@ -10,7 +10,7 @@ const UNREACHABLE =
 const WRONG_USER = "Incorrect username.  Check BMC configuration and try again.";
 const WRONG_PASSWORD = "Incorrect password.  Check BMC configuration and try again.";
 
-/** What the rack finds when it connects to the machine's BMC. A box without a BMC password accepts every password. */
+/** Returns what the rack finds when it connects to the machine's BMC. A simulated server without a BMC password accepts every password. */
 export function bmcOf(region: Region, machine: Machine): Bmc {
   if (machine.powerType === "manual") return { reach: "manual" };
   const box = region.hardwareOf(machine);
@@ -29,8 +29,8 @@ function requireRack(region: Region): void {
 }
 
 /**
- * Checks that the machine's BMC can be reached. Otherwise the function throws the error that a power call answers. A failure of the BMC comes only
- * after `bmcTimeout`.
+ * Checks that the rack can use the machine's BMC, and otherwise throws the error of a failed power call. The error of a failing BMC comes only after
+ * `bmcTimeout`.
  */
 export async function requireBmc(region: Region, machine: Machine): Promise<Bmc> {
   if (machine.powerType === "")

@@ -29,7 +29,7 @@ export function stateConflict(message: string): Refusal {
   return new Refusal(409, message);
 }
 
-/** Status 403 with an empty body, as for a locked machine or a caller without the right. */
+/** Status 403 with an empty body, for a call on a locked machine or from a user without the permission. */
 export function forbidden(message = ""): Refusal {
   return new Refusal(403, message);
 }

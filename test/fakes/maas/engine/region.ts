@@ -62,7 +62,8 @@ export class Region {
   /** The boot reports of deployed systems, in order. The region keeps boot reports in memory only, so a restart of the simulator loses them. */
   readonly bootReports: { systemId: string; name: string; result: string | null }[] = [];
   /**
-   * How far the region's clock is ahead, as clients see it. Jobs become due by the real clock. A restart of the simulator resets `clockAheadMs` to 0.
+   * By how many milliseconds the region's clock is ahead of the real clock for clients. The region's jobs become due by the real clock. A restart of
+   * the simulator resets `clockAheadMs` to 0.
    */
   clockAheadMs = 0;
   noncesForgottenAt = 0;

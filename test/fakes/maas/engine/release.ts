@@ -13,7 +13,7 @@ export interface ReleaseRequest {
   comment: string | null;
 }
 
-/** Clears the deployment's fields, which a release does while the machine still has its owner. */
+/** Clears the machine's fields about its deployment. A release clears these fields while the machine still has its owner. */
 function forgetDeployment(region: Region, machine: Machine): void {
   machine.agentName = "";
   machine.osystem = "";
@@ -37,8 +37,8 @@ export function finishRelease(region: Region, machine: Machine): void {
   if (machine.status === STATUS.ready) return;
   setPower(region, machine, "off");
   const passed = commissioningPassed(machine);
-  // A test or the control API may have set another status than Releasing. The region changes a machine with another status to Releasing before the
-  // machine becomes Ready or New.
+  // A test or the control API may have changed the machine's status during the release. The function sets such a machine's status to Releasing before
+  // it sets Ready or New.
   if (machine.status !== STATUS.releasing) region.changeStatus(machine, STATUS.releasing);
   region.changeStatus(machine, passed ? STATUS.ready : STATUS.new);
   region.setOwner(machine, null);
@@ -103,7 +103,10 @@ const ABORTED: Readonly<Partial<Record<Status, string>>> = {
   [STATUS.disk_erasing]: "Aborted disk erasing",
 };
 
-/** Starts to abort the machine's operation. The answer to the call shows the old status, because the job `aborted` changes the status later. */
+/**
+ * Starts to abort the machine's operation. The answer to the abort call shows the machine's old status, because the job `aborted` changes the status
+ * later.
+ */
 export function abort(region: Region, machine: Machine, user: User, comment: string | null): void {
   if (!allows("abort", machine.status))
     throw stateConflict(

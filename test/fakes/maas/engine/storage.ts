@@ -83,7 +83,7 @@ export interface LayoutRequest {
   rootSize: string | null;
 }
 
-/** Applies a storage layout. Only the layouts that Muster asks for are simulated. */
+/** Applies a storage layout. The simulator can apply only the storage layouts `flat`, `lvm`, `blank` and `custom`. */
 export function applyLayout(region: Region, machine: Machine, request: LayoutRequest): void {
   if (request.layout === null || request.layout === "") throw required("storage_layout");
   if (!LAYOUTS.some((name) => name === request.layout))

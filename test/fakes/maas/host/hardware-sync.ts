@@ -33,7 +33,7 @@ function readCredentials(yaml: string): Credentials {
   };
 }
 
-/** The interval in seconds that a drop-in on the host sets for the timer. Returns null where no drop-in sets an interval. */
+/** Returns the interval in seconds that a systemd drop-in on the host sets for hardware sync's timer. Returns null if no drop-in sets an interval. */
 export function ownInterval(root: string): number | null {
   const folder = join(root, DROP_INS);
   if (!existsSync(folder)) return null;
@@ -60,12 +60,12 @@ export function machineAuthorization(credentials: Omit<Credentials, "endpoint">)
 
 async function ask(url: URL, init: RequestInit): Promise<Response> {
   const response = await fetch(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
-  // The body of a refused request may contain the token's secret, so the program does not read the body.
+  // The body of a refusal by MAAS may contain the token's secret, so `ask` does not read the body.
   if (!response.ok) throw new Error(`${url.origin}${url.pathname} answered ${response.status}.`);
   return response;
 }
 
-/** Fetches the reporting script from the rack, as the unit does before it reports. */
+/** Fetches MAAS's reporting script from the rack, as the systemd unit of hardware sync does before it reports. */
 async function fetchScript(root: string): Promise<void> {
   const path = findUnitFile(root, HW_SYNC_SERVICE);
   if (path === null) throw new Error(`Unit ${HW_SYNC_SERVICE} not found.`);
@@ -79,7 +79,7 @@ async function fetchScript(root: string): Promise<void> {
   }
 }
 
-/** Runs hardware sync once. The sync uses only the files below the host's root. */
+/** Runs hardware sync once for a simulated host. Hardware sync uses only the files below the host's root. */
 export async function syncHardware(root: string): Promise<void> {
   await fetchScript(root);
   const credentials = readCredentials(await readFile(join(root, CREDENTIALS), "utf8"));

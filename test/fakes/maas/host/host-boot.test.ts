@@ -66,7 +66,7 @@ function userData(script: string): string {
   return Buffer.from(message).toString("base64");
 }
 
-/** Deploys the only box, and returns the machine's id. */
+/** Deploys the only simulated server, and returns the id of the server's machine. */
 async function deployOne(script = AGENT): Promise<string> {
   const machine = await client.get<{ system_id: string }>("POST", "machines/", {
     hostname: "gpu1",

@@ -21,13 +21,16 @@ export interface HostOptions {
   root: string;
   environment: Readonly<Record<string, string>>;
   restartDelayMs: number;
-  /** How often an active systemd timer fires, in milliseconds. With null, the host lists timers but never fires them. */
+  /** How often an active systemd timer fires, in milliseconds. If the interval is null, the simulated host lists timers but never fires them. */
   timerMs: () => number | null;
   /** Runs the service that belongs to a timer. */
   onTimer: (service: string) => Promise<void>;
 }
 
-/** The units of one running host. `SimulatedHost` knows which units run. The supervisor keeps the list of enabled units. */
+/**
+ * The systemd units of one running simulated host. `SimulatedHost` knows which units run. `HostSupervisor` keeps the list of the host's enabled
+ * units.
+ */
 export class SimulatedHost {
   readonly #options: HostOptions;
   readonly #children = new Map<string, ChildProcess>();
@@ -43,7 +46,7 @@ export class SimulatedHost {
     return this.#options.root;
   }
 
-  /** Ends the processes that a killed simulator left behind, before the host starts its own. */
+  /** Ends the processes of this simulated host that a killed simulator left behind. */
   killLeftovers(): void {
     let files: string[];
     try {
@@ -94,7 +97,7 @@ export class SimulatedHost {
     rmSync(this.root, { recursive: true, force: true });
   }
 
-  /** Runs a command and waits until it ends. */
+  /** Runs a command on the simulated host, and waits until the command ends. */
   async run(command: readonly string[], log: string): Promise<number> {
     return (await this.#supervised(`command-${command.at(-1)?.split("/").at(-1) ?? ""}`, command, {}, log)).code;
   }
@@ -139,7 +142,7 @@ export class SimulatedHost {
     this.#children.set(unit, child);
     if (child.pid !== undefined) notePid(this.root, unit, child.pid);
     const code = await exit;
-    // If the unit was stopped before its process ended, `#children` no longer has that process, and may already have a new process of the unit.
+    // If somebody stopped the unit before its process ended, `#children` no longer contains that process, but may contain a new process of the unit.
     if (this.#children.get(unit) !== child) return { code, stopped: true };
     this.#children.delete(unit);
     forgetPid(this.root, unit);

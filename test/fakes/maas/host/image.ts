@@ -29,7 +29,7 @@ function quote(text: string): string {
 function put(root: string, file: HostFile): void {
   const path = join(root, file.path);
   mkdirSync(dirname(path), { recursive: true });
-  // The function first removes the file that the previous boot wrote, because a read-only file cannot be overwritten.
+  // `put` first removes the file that the previous boot of the host wrote, because `put` cannot overwrite a read-only file.
   rmSync(path, { force: true });
   writeFileSync(path, file.content);
   chmodSync(path, file.mode);
@@ -43,7 +43,7 @@ export interface ImageOptions {
   omitHwSyncFiles: boolean;
 }
 
-/** Creates a host's root as the installer leaves it. The function removes all earlier files of the host's root. */
+/** Creates the root folder of a simulated host as MAAS's installer leaves it. The function first removes all existing files in the root folder. */
 export function installImage(options: ImageOptions): void {
   const { machine, root } = options;
   rmSync(root, { recursive: true, force: true });

@@ -5,7 +5,10 @@ import { join } from "node:path";
 
 const STOP_GRACE_MS = 5000;
 
-/** Returns the path below the host's root if that file exists, and else the same path on the machine that runs the simulator. */
+/**
+ * Returns a file's path below the host's root if the file exists there. Otherwise returns the path unchanged, for the machine that runs the
+ * simulator.
+ */
 function underRoot(root: string, path: string): string {
   return path.startsWith("/") && existsSync(join(root, path)) ? join(root, path) : path;
 }
@@ -28,7 +31,7 @@ export interface HostCommand {
   log: string;
 }
 
-/** Starts a command of the host in its own process group, so that its child processes can be stopped with it. */
+/** Starts a command of the simulated host in its own process group, so that a stop of the command also stops its child processes. */
 export function startOnHost({ root, command, environment, log }: HostCommand): ChildProcess {
   const [program = "/bin/false", ...rest] = command;
   const output = openSync(join(root, log), "a");
@@ -85,7 +88,8 @@ export function forgetPid(root: string, unit: string): void {
 }
 
 /**
- * Whether the process belongs to this host. The check is necessary because the kernel may have given the pid of an ended process to another program.
+ * True if the process belongs to the simulated host with the given root folder. The check is necessary because the kernel may have given the pid of
+ * an ended process to another program.
  */
 function belongsTo(root: string, pid: number): boolean {
   if (existsSync("/proc/self/environ")) {

@@ -14,7 +14,7 @@ import { unpackUserData } from "./user-data.ts";
 export interface SupervisorOptions {
   region: Region;
   hostsDir: string;
-  /** Names of the user-data parts to run. The name `all` stands for every part. */
+  /** Names of the user-data parts that a simulated host runs. The name `all` stands for every part. */
   runParts: readonly string[];
   omitHwSyncFiles: boolean;
   /** Environment variables of every process on a host. */
@@ -22,7 +22,10 @@ export interface SupervisorOptions {
 }
 
 const RESTART_DELAY_S = 1;
-/** The minimum pause before a restart, in real time. Without a pause before the restart, a unit that cannot start would use up the processor. */
+/**
+ * The minimum pause before the restart of a unit, in milliseconds of real time. Without a pause before the restart, a unit that cannot start would
+ * use up the processor.
+ */
 const MIN_RESTART_DELAY_MS = 250;
 const SCRIPTS = "var/lib/cloud/instance/scripts";
 const OUTPUT_LOG = "var/log/cloud-init-output.log";
@@ -47,7 +50,7 @@ export class HostSupervisor implements UnitSupervisor {
     region.hooks = {
       boot: (machine) => this.#enqueue(machine.systemId, () => this.#boot(machine)),
       halt: (machine, wipe) => {
-        // Halting a host switches its power off at once, also during a first boot. The other steps of the shutdown wait in the host's queue.
+        // Halting a host switches its power off at once, also during a first boot. The removal of the host's files waits in the host's queue.
         void this.#hosts.get(machine.systemId)?.halt();
         this.#enqueue(machine.systemId, () => this.#halt(machine.systemId, wipe));
       },
@@ -265,7 +268,7 @@ function orderOfRun(parts: readonly UserDataPart[]): UserDataPart[] {
   ];
 }
 
-/** The interpreter and its arguments from the script's first line. The interpreter is found by its name in `PATH`. */
+/** Returns a script's interpreter and its arguments, from the script's first line. The host finds the interpreter by its file name in `PATH`. */
 function interpreterOf(content: Buffer): string[] {
   const first = content.subarray(0, 256).toString("latin1").split("\n")[0] ?? "";
   const words = first.startsWith("#!") ? first.slice(2).trim().split(/\s+/) : [];

@@ -8,7 +8,7 @@ export interface ServiceUnit {
   execStartPre: string[][];
   execStart: string[][];
   restart: string;
-  /** Exit statuses after which the service is not restarted. */
+  /** Exit statuses of the service after which the simulated host does not restart the service. */
   finalStatuses: number[];
   environment: Record<string, string>;
 }

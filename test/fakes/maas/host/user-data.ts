@@ -12,7 +12,7 @@ interface Message {
   body: string;
 }
 
-/** Splits the headers from the body, and joins a header's continuation lines. The function keeps all bytes as Latin-1 characters. */
+/** Splits a MIME message into headers and body, and joins a header's continuation lines. The function keeps all bytes as Latin-1 characters. */
 function parseMessage(text: string): Message {
   const end = /\r?\n\r?\n/.exec(text);
   const head = end === null ? text : text.slice(0, end.index);
@@ -83,7 +83,7 @@ function unpackMessage(message: Message, parts: UserDataPart[]): void {
   });
 }
 
-/** Unpacks user data: plain or gzip, a single document or a MIME message with several parts. */
+/** Unpacks user data, which is plain or compressed with gzip, and is a single document or a MIME message with several parts. */
 export function unpackUserData(bytes: Buffer): UserDataPart[] {
   const data = bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes;
   if (data.length === 0) return [];

@@ -52,7 +52,7 @@ function checkSignature(oauth: OAuth, secret: Secret): void {
     throw refuse(
       `'Signature method ${oauth.oauth_signature_method} not supported try one of the following: PLAINTEXT'`,
     );
-  // The region's error text contains the expected secret. A client must therefore never log the body of a 401.
+  // MAAS's error text for a wrong signature contains the expected secret, so a client must never log the body of a 401.
   if (oauth.oauth_signature !== expected)
     throw refuse(`'Invalid signature. Expected signature base string: ${expected}'`);
 }
@@ -71,7 +71,7 @@ function useNonce(region: Region, oauth: OAuth): void {
   const now = region.now();
   const key = `${oauth.oauth_consumer_key} ${oauth.oauth_token} ${oauth.oauth_nonce}`;
   if (region.state.nonces[key] !== undefined) throw refuse(`'Nonce already used: ${oauth.oauth_nonce}'`);
-  // Old nonces are removed rarely, because each removal goes through all stored nonces.
+  // The simulator removes old nonces rarely, because each removal searches all stored nonces.
   if (now - region.noncesForgottenAt > NONCE_KEEP_MS) {
     const { nonces } = region.state;
     region.state.nonces = Object.fromEntries(Object.entries(nonces).filter(([, at]) => now - at <= NONCE_KEEP_MS));
@@ -101,7 +101,7 @@ export function authenticate(region: Region, request: IncomingMessage): User | n
   throw refuse(`'Invalid access token: ${oauth.oauth_token}'`);
 }
 
-/** The machine whose own token signed the request, or null. */
+/** Returns the system id of the machine whose own token signed the request, or null if no machine's token signed the request. */
 export function authenticateMachine(region: Region, request: IncomingMessage): string | null {
   const oauth = oauthOf(request);
   if (oauth === null) return null;

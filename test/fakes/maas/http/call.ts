@@ -5,13 +5,13 @@ import type { User } from "../state/model.ts";
 
 export interface Reply {
   status: number;
-  /** The body of the answer, which comes in pieces if it would be too long for one string. */
+  /** The body of the answer. A body that would be too long for one string consists of several strings. */
   body: string | Buffer | Iterable<string>;
   contentType: string;
   headers?: Readonly<Record<string, string>>;
 }
 
-/** The fields of a body or query: all values of each name, in order. */
+/** The fields of a request's body or query: all values of each name, in order. */
 export class Fields {
   readonly #values: Map<string, string[]>;
 
@@ -64,7 +64,7 @@ export class Fields {
 export interface Call {
   region: Region;
   user: User;
-  /** The groups that the path's pattern matched. */
+  /** The parts of the request's path that the groups of the resource's path pattern matched. */
   params: readonly string[];
   query: Fields;
   /** The fields of a request that creates or updates an object, from a form or a JSON body. */
@@ -115,7 +115,10 @@ function jsonEntries(value: unknown): [string, string][] {
   });
 }
 
-/** Parses the body of a request into fields. A file part counts as a field with its text, because operations read it as a field. */
+/**
+ * Parses the body of a request into fields. An uploaded file becomes a field with the file's text, because operations read an uploaded file as a
+ * field.
+ */
 export async function parseBody(contentType: string, body: Buffer): Promise<{ data: Fields; form: Fields }> {
   if (body.length === 0) return { data: new Fields([]), form: new Fields([]) };
   if (contentType.startsWith("application/json")) {

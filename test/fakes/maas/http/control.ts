@@ -204,7 +204,8 @@ export class Control {
   }
 
   /**
-   * Fails the deploy with the given reason, as an installer or a rack does. The reason of the failed deploy becomes the machine's error and an event.
+   * Makes a machine's deploy fail with the given reason, as an installer or a rack does. The reason of the failed deploy becomes the machine's error
+   * and an event.
    */
   #failDeploy(id: string | undefined, request: z.infer<typeof FailDeploy>): Reply {
     const { region } = this.#parts;
@@ -229,8 +230,8 @@ export class Control {
   }
 
   /**
-   * Simulates that the box PXE-boots without a call of MAAS. If a machine has the box's BMC address, it gets the box's interface. Otherwise the
-   * region creates a New machine.
+   * Simulates that a server boots by PXE without a call of MAAS. If no machine has the simulated server's BMC address, the region creates a New
+   * machine. The server's machine gets the server's boot interface.
    */
   async #enlist(id: string | undefined): Promise<Reply> {
     const { region } = this.#parts;

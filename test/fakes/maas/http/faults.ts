@@ -12,7 +12,10 @@ export const FAULT_KINDS = [
   "truncated_body",
   "echo_form",
 ] as const;
-/** The kind `held` is for tests in the same process. The region carries out and answers the request only when the promise `held` resolves. */
+/**
+ * Only tests in the simulator's own process can use the fault kind `held`. The region carries out and answers the request only when the promise
+ * `held` resolves.
+ */
 export type FaultKind = (typeof FAULT_KINDS)[number] | "held";
 
 export interface FaultMatch {
@@ -64,7 +67,7 @@ export class FaultBook {
     this.#faults = [];
   }
 
-  /** Takes the first fault that matches the request, and reduces its count by one. */
+  /** Finds the first fault that matches the request, and counts the request for the fault. Returns the fault if it has begun, otherwise null. */
   take(request: RequestShape): Fault | null {
     const fault = this.#faults.find(({ match }) => fits(match, request));
     if (fault === undefined) return null;

@@ -13,7 +13,7 @@ import { parseBody, plain } from "./call.ts";
 
 const ROOT = "/MAAS/metadata/2012-03-01/";
 
-/** Returns the bytes of the machine's user data. MAAS stores the user data as sent, and decodes it for the host when it is canonical base64. */
+/** Returns the bytes of the machine's user data. MAAS stores the user data as sent. For the host, MAAS decodes user data that is canonical base64. */
 function userDataBytes(machine: Machine): Buffer | null {
   if (machine.userData === null || machine.userData === "") return null;
   const decoded = Buffer.from(machine.userData, "base64");
@@ -42,7 +42,7 @@ async function signal(region: Region, machine: Machine, request: IncomingMessage
     region.count(machine.systemId, "sync");
     region.event(machine, "INFO", "Node hardware sync state change", `hardware sync reported ${status}`);
   }
-  // A real region reads `OK` as the end of a commissioning run, so hardware sync must never send it.
+  // A real region reads the signal `OK` as the end of a commissioning run, so hardware sync must never send `OK`.
   if (status === "OK") {
     region.setOwner(machine, null);
     region.changeStatus(machine, STATUS.ready);

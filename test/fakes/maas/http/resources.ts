@@ -8,10 +8,10 @@ import * as networks from "./operations/networks.ts";
 import * as parts from "./operations/node-parts.ts";
 import * as site from "./operations/site.ts";
 
-/** A path of the API and its operations. The key of an operation is `METHOD` or `METHOD op`. */
+/** A path of MAAS's API and the operations of the path. The key of an operation is `METHOD` or `METHOD op`. */
 export interface Resource {
   path: RegExp;
-  /** If true, the region answers an unsigned request to the path as an unrecognised operation. */
+  /** If true, the region answers an unsigned request to the path like a request for an unknown operation. */
   unsignedIsUnrecognised?: true;
   operations: Readonly<Record<string, Handler>>;
 }

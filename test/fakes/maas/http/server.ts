@@ -85,7 +85,9 @@ async function answerApi(region: Region, request: IncomingMessage, url: URL, bod
   return handler(call);
 }
 
-/** The reporting script that a deployed machine's sync service fetches. A host that is simulated in a folder does not need the script. */
+/**
+ * The reporting script that the hardware-sync service of a deployed machine fetches. A host that is simulated in a folder does not need the script.
+ */
 const RUN_SCRIPTS = readFileSync(new URL("../host/maas-run-scripts.py", import.meta.url), "utf8");
 
 async function answer(parts: ServerParts, request: IncomingMessage, url: URL, body: Buffer): Promise<Reply> {
@@ -168,7 +170,7 @@ async function handle(parts: ServerParts, request: IncomingMessage, response: Se
   if (fault?.kind === "held") await fault.held;
   const instead = fault === null ? null : await replyOf(fault, request, body);
   const reply = instead ?? (await answer(parts, request, url, body));
-  // The simulator writes its state before it sends the answer, so a kill right after the answer loses nothing.
+  // The simulator stores its state before it sends the answer, so a kill right after the answer loses no change.
   parts.region.changed();
   parts.region.flush();
   if (fault?.kind === "timeout_after_accept") hang(request);

@@ -24,7 +24,7 @@ export interface NetworkInterface {
   vendor: string | null;
   product: string | null;
   firmwareVersion: string | null;
-  /** The speed in megabit per second. */
+  /** The interface's speed in megabit per second. */
   linkSpeed: number;
   interfaceSpeed: number;
   numaNode: number;
@@ -148,7 +148,7 @@ export interface Machine {
   hardwareUuid: string | null;
   hardwareInfo: Record<string, string>;
   biosBootMethod: string | null;
-  /** The id of the machine's box. The id is null while no box has the machine's power address. */
+  /** The id of the machine's simulated server. The id is null while no simulated server has the machine's power address. */
   hardwareId: string | null;
   skipNetworking: boolean;
   skipStorage: boolean;
@@ -241,19 +241,19 @@ export interface HardwareNic {
   linkSpeed: number;
 }
 
-/** A box, which is a simulated physical server in a rack. A box exists whether or not MAAS has a record of it. */
+/** A simulated physical server in a rack. A simulated server exists whether or not MAAS has a record of the server. */
 export interface Hardware {
   id: string;
   bmcAddress: string;
   bmcUser: string;
   bmcPass: string;
-  /** False when the box's BMC does not answer. */
+  /** False when the BMC of the simulated server does not answer. */
   bmcReachable: boolean;
   /** How many simulated seconds the BMC takes for a power action. The default is `timings.power`. */
   bmcSeconds?: number | undefined;
   power: "on" | "off";
   cpuCount: number;
-  /** The numbers of the processor cores of the first NUMA node. */
+  /** The number of processor cores in the server's first NUMA node. */
   cores: number;
   memoryMib: number;
   uuid: string | null;
@@ -288,7 +288,7 @@ export const JOB_KINDS = [
 ] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
 
-/** A future change of a machine. A job survives a restart of the simulator. */
+/** A job is a planned change of a machine. A job survives a restart of the simulator. */
 export interface Job {
   id: number;
   /** The time at which the job runs, in milliseconds since the epoch. */

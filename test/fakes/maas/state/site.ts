@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Hardware, HardwareDisk, HardwareNic, State } from "./model.ts";
 
-/** Linux's names of the eight network cards beside the GPUs. */
+/** Linux's names of the eight RoCE network cards of a GPU server. */
 export const ROCE_NICS = [
   "enp28s0np0",
   "enp29s0np0",
@@ -14,7 +14,7 @@ export const ROCE_NICS = [
 ] as const;
 export const PXE_NIC = "eno8303";
 
-/** The BMC login of every simulated box. */
+/** The BMC login of every simulated server. */
 export const SITE_BMC_USER = "root";
 export const SITE_BMC_PASSWORD = "sim-bmc-password";
 
@@ -24,12 +24,12 @@ const RACK_NIC = "ens19";
 const FIRST_RAIL_VID = 2001;
 const BMC_NETWORK = "10.80.0";
 
-/** Address of the n-th box's BMC, counted from 1. */
+/** Returns the address of the BMC of the n-th simulated server, counted from 1. */
 export function bmcAddress(n: number): string {
   return `${BMC_NETWORK}.${10 + n}`;
 }
 
-/** A locally administered MAC address computed from a name, so that each restart gives the same address. */
+/** Computes a locally administered MAC address from a name, so that the name gives the same address after each restart. */
 function macOf(name: string): string {
   const digest = createHash("sha256").update(name).digest();
   return [0x02, ...digest.subarray(0, 5)].map((byte) => byte.toString(16).padStart(2, "0")).join(":");
@@ -52,7 +52,7 @@ export interface SiteNetworks {
   railVlanIds: number[];
 }
 
-/** Creates the site's networks: a PXE network with its subnet, and a VLAN without a subnet for each RoCE rail. */
+/** Creates the networks of the simulated site: a PXE network with its subnet, and a VLAN without a subnet for each RoCE rail. */
 function layNetworks(state: State): SiteNetworks {
   const pxeVlanId = next(state, "vlan");
   state.vlans.push({
@@ -138,7 +138,7 @@ function disks(serialBase: string): HardwareDisk[] {
   return [boot, ...data];
 }
 
-/** The interfaces of a box. The boot interface comes last, so that code which takes the first interface fails. */
+/** Returns the interfaces of a simulated server. The boot interface comes last, so that code which wrongly takes the first interface fails. */
 function nics(name: string, networks: SiteNetworks): HardwareNic[] {
   const pxe: HardwareNic = {
     name: PXE_NIC,
@@ -163,7 +163,7 @@ function nics(name: string, networks: SiteNetworks): HardwareNic[] {
   return [...roce, pxe];
 }
 
-/** The n-th box of the site, counted from 1. */
+/** Returns the n-th simulated server of the site, counted from 1. */
 function siteHardware(n: number, networks: SiteNetworks): Hardware {
   const id = `box-${String(n).padStart(2, "0")}`;
   const serial = `SIM${String(n).padStart(4, "0")}`;
@@ -195,7 +195,7 @@ function siteHardware(n: number, networks: SiteNetworks): Hardware {
   };
 }
 
-/** Creates the networks and puts `count` boxes into the racks. MAAS has no record of the new boxes. */
+/** Creates the site's networks, and puts `count` simulated servers into the racks. MAAS has no record of the new servers. */
 export function buildSite(state: State, count: number): SiteNetworks {
   const networks = layNetworks(state);
   state.rack.nic = { ...state.rack.nic, name: RACK_NIC, vlanId: networks.pxeVlanId };

@@ -164,7 +164,7 @@ export function allows(operation: keyof typeof ALLOWED, status: Status): boolean
   return accepted.includes(status);
 }
 
-/** Statuses in which the disks show the owner's storage layout instead of the machine's own. */
+/** Machine statuses in which MAAS shows the owner's copy of the storage layout instead of the machine's own layout. */
 const OWNED_STORAGE: readonly Status[] = [
   S.deployed,
   S.deploying,

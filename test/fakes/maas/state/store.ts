@@ -5,8 +5,8 @@ import type { State } from "./model.ts";
 const DEBOUNCE_MS = 20;
 
 /**
- * Keeps the region's state in one JSON file. A write makes a new file and renames it over the old one, so that a kill leaves either the old state or
- * the new state. Without a path, the class stores nothing.
+ * Keeps the region's state in one JSON file. Each write renames a new file over the old file, so that a kill of the simulator leaves the old state or
+ * the new state. Without a path for the file, `StateStore` stores nothing.
  */
 export class StateStore {
   readonly #path: string | null;
@@ -34,14 +34,14 @@ export class StateStore {
     return state;
   }
 
-  /** Remembers the changed state and writes it to the file a few milliseconds later. */
+  /** Keeps the changed state of the region in memory, and writes the state to the file a few milliseconds later. */
   changed(state: State): void {
     if (this.#path === null) return;
     this.#state = state;
     this.#timer ??= setTimeout(() => this.flush(), DEBOUNCE_MS);
   }
 
-  /** Writes the state file now. The server calls `flush` before it sends an answer, so that a kill loses nothing that a client knows. */
+  /** Writes the state file at once. The simulator calls `flush` before each answer, so that a kill loses no change that a client knows about. */
   flush(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

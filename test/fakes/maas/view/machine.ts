@@ -54,7 +54,7 @@ function statusPair(prefix: string, set: ScriptSet | null): Record<string, unkno
   return { [`${prefix}_status`]: status, [`${prefix}_status_name`]: SCRIPT_STATUS_LABEL[status] };
 }
 
-/** The fields about script runs that every kind of node shows. */
+/** Returns the fields about script runs that MAAS shows for machines and controllers. */
 export function viewScriptStatuses(sets: Machine["scriptSets"]): Record<string, unknown> {
   const storage =
     sets.testing?.results.some((result) => result.name.startsWith("smartctl")) === true ? sets.testing : null;
@@ -120,7 +120,8 @@ function viewStorage(machine: Machine): Record<string, unknown> {
 function viewNetwork(region: Region, machine: Machine): Record<string, unknown> {
   const interfaces = machine.interfaces.map((nic) => viewInterface(region, machine.systemId, nic));
   const boot = machine.interfaces.findIndex((nic) => nic.id === machine.bootInterfaceId);
-  // The links are in the order in which the interfaces were created, as in MAAS. The order does not show which interface is the boot interface.
+  // The function sorts a machine's links by the creation of their interfaces, as MAAS does. The order does not show which interface is the boot
+  // interface.
   const links = machine.interfaces.toSorted((a, b) => a.id - b.id).flatMap((nic) => nic.links);
   const gateway = links
     .map((link) => region.state.subnets.find((subnet) => subnet.id === link.subnetId)?.gatewayIp ?? null)
@@ -149,7 +150,7 @@ function viewSync(machine: Machine): Record<string, unknown> {
   };
 }
 
-/** The facts that an operation reads about its machine before it changes the machine. */
+/** The facts about a machine that an operation reads before the operation changes the machine. */
 export interface Before {
   status: Status;
   installationId: number | null;
@@ -165,8 +166,8 @@ export function readBefore(region: Region, machine: Machine): Before {
 }
 
 /**
- * The answer of an operation that changes a machine. In the answer, some fields show the machine before the change: the boot disk, and after a deploy
- * or release also the network.
+ * Returns the answer to an operation that changes a machine. In the answer, some fields show the machine before the change: the boot disk, and after
+ * a deploy or release also the network.
  */
 export function viewMachineAfter(
   region: Region,

@@ -6,8 +6,8 @@ const TABLE_BYTES = 6_119_424;
 const PARTITION_TABLE_BYTES = 5_242_880;
 
 /**
- * Whether answers hide the machine's filesystems. MAAS copies a machine's filesystems for its owner. An owned machine shows only these copies, or no
- * filesystems if MAAS made no copies.
+ * True if the region's answers hide the machine's filesystems. MAAS copies a machine's filesystems for its owner. For an owned machine, MAAS shows
+ * only the copied filesystems, or no filesystems if MAAS made no copies.
  */
 function hidesFilesystems(machine: Machine): boolean {
   return showsOwnedStorage(machine.status) && !machine.ownedStorage;

@@ -6,14 +6,14 @@ export function mayView(user: User, machine: Machine): boolean {
   return user.isSuperuser || machine.owner === null || machine.owner === user.username;
 }
 
-/** Returns the machine that the path names. Throws 403 when the caller may not see the machine. */
+/** Returns the machine that the request's path names. Throws 403 when the caller may not see the machine. */
 export function viewable(call: Call): Machine {
   const machine = call.region.machine(call.params[0] ?? "");
   if (!mayView(call.user, machine)) throw forbidden();
   return machine;
 }
 
-/** Returns the machine that the path names. Throws 403 when the machine is locked, or when the caller may not change the machine. */
+/** Returns the machine that the request's path names. Throws 403 when the machine is locked, or when the caller may not change the machine. */
 export function editable(call: Call): Machine {
   const machine = viewable(call);
   if (machine.locked) throw forbidden();

@@ -55,7 +55,7 @@ function add(errors: Errors, field: string, message: string): void {
   errors[field] = [...(errors[field] ?? []), message];
 }
 
-/** The power parameters of a form, given as one JSON object or as one field each. */
+/** Returns the power parameters of a form, which contains one JSON object with all parameters or one field for each parameter. */
 function powerParameters(data: Fields): Record<string, string> {
   const found: Record<string, string> = {};
   const whole = data.get("power_parameters");
@@ -232,7 +232,7 @@ function applyForm(machine: Machine, data: Fields): void {
   applyPower(machine, data);
 }
 
-/** Changes the fields that the form names. The region ignores unknown field names. */
+/** Changes the machine's fields that the request's form names. The region ignores unknown field names in the form. */
 export function updateByForm(region: Region, machine: Machine, data: Fields): void {
   const errors: Errors = {};
   checkArchitecture(data, false, errors);

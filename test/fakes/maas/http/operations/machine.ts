@@ -39,7 +39,7 @@ export function update(call: Call): Reply {
   return show(call, machine);
 }
 
-/** Deletes a machine in any status and leaves its power as it is. The box of a deleted machine may enlist later under a new id. */
+/** Deletes a machine in any status and leaves its power as it is. The simulated server of a deleted machine may enlist later under a new id. */
 export function remove(call: Call): Reply {
   const machine = administered(call);
   const { region } = call;
@@ -194,7 +194,7 @@ export function annotate(call: Call): Reply {
   return show(call, machine);
 }
 
-/** Answers two empty documents in BSON, a format that a client must not parse as JSON. */
+/** Answers with two empty documents in BSON, a format that a client must not parse as JSON. */
 export function details(call: Call): Reply {
   viewable(call);
   const entry = (name: string): Buffer =>

@@ -104,15 +104,15 @@ export async function create(call: Call): Promise<Reply> {
     try {
       await commission(call.region, machine, call.user, request);
     } catch (error) {
-      // When a new machine's commissioning options are invalid, MAAS ignores the error and leaves the machine New. When the BMC fails, the call fails
-      // too.
+      // When a new machine's commissioning options are invalid, MAAS ignores the error and leaves the machine New. When the new machine's BMC fails,
+      // the call to create the machine fails.
       if (!(error instanceof Refusal) || error.status !== 400) throw error;
     }
   }
   return json(viewMachine(call.region, machine));
 }
 
-/** The operation `accept` also commissions each New machine with the default options. */
+/** The operation `accept` starts a commissioning run with the default options for each New machine. */
 export async function accept(call: Call): Promise<Reply> {
   requireAdmin(call);
   const ids = call.form.all("machines");
@@ -166,7 +166,7 @@ export function allocate(call: Call): Reply {
   return json({ ...viewMachine(call.region, chosen), constraints_by_type: {} });
 }
 
-/** Releases several machines. One machine in a wrong status fails the whole call. */
+/** Releases several machines. If one of the machines has a wrong status, the whole call fails. */
 export function releaseMany(call: Call): Reply {
   const machines = call.form.all("machines").map((id) => {
     const machine = call.region.findMachine(id);

@@ -27,7 +27,7 @@ function interfaceOf(machine: Machine, id: string | undefined): NetworkInterface
 export function blockDevices(call: Call): Reply {
   const machine = viewable(call);
   const all = machine.blockDevices.map((device) => {
-    // The list of block devices has no firmware versions, but the answer for a single device has one.
+    // MAAS's list of block devices shows no firmware versions, but the answer for a single block device shows its firmware version.
     const { firmware_version: _, ...shown } = viewBlockDevice(machine, device);
     return shown;
   });
@@ -77,7 +77,7 @@ export function readInterface(call: Call): Reply {
   return json(viewInterface(call.region, machine.systemId, interfaceOf(machine, call.params[1])));
 }
 
-/** Moves an interface to a VLAN. A change of VLAN removes the links, which belong to the old VLAN. */
+/** Moves an interface to a VLAN. A change of VLAN removes the interface's links, which belong to the old VLAN. */
 function moveToVlan(nic: NetworkInterface, vlanId: number | null): void {
   if (nic.vlanId !== vlanId) nic.links = [];
   nic.vlanId = vlanId;
