@@ -30,12 +30,15 @@ export const DecommissionInput = z.object({
 });
 export type DecommissionInput = z.output<typeof DecommissionInput>;
 
-/** What the hub has concluded from the answers of a challenge, for the sanitization record. The tasks' rows have the rest of the evidence. */
+/**
+ * What the hub has concluded from the host's answers about GPU memory, for the sanitization record. The rows of the tasks contain all other evidence
+ * about GPU memory.
+ */
 const GpuMemoryCheck = z.object({
   fill_task_id: TaskId,
   challenge_task_id: TaskId,
   checked: z.array(z.object({ uuid: z.string(), asked: z.number(), correct: z.number() })),
-  /** The agent and the boot of the host when the answers were checked. */
+  /** The version of the agent when the hub checked the host's answers about GPU memory; `boot_id` is the host's boot at this time. */
   agent_version: z.string(),
   boot_id: z.string(),
 });

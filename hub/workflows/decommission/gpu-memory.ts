@@ -6,7 +6,7 @@ import { type HostMemory, judgeHostMemory } from "../../gpu-memory/host-memory.t
 import type { GpuRequirement } from "../../gpu-memory/verdict.ts";
 import type { DecommissionContext, GpuMemoryCheck } from "./decommission-context.ts";
 
-/** What the node's profile requires about GPU memory. A node without a profile needs no overwrite. */
+/** What the node's profile requires about the cleaning of GPU memory. On a node without a profile, the agent need not overwrite GPU memory. */
 export const requiredOf = ({ profile }: Pick<DecommissionContext, "profile">): GpuRequirement => ({
   level: profile?.gpuClaimLevel ?? "reset_only",
   share: (profile?.gpuClaimPercent ?? 0) / 100,
@@ -18,7 +18,7 @@ export const needsOverwrite = (context: Pick<DecommissionContext, "profile" | "n
 
 type Ended = Pick<Task, "id" | "state" | "input" | "result">;
 
-/** The result of the task that reset the GPUs, or null if no task succeeded with a result that can be read. */
+/** The result of the task that reset the GPUs, or null if the task did not succeed or the hub cannot read its result. */
 export function scrubbedOf(task: Ended | null | undefined): TaskResult<"node.gpu_scrub"> | null {
   if (task?.state !== "succeeded") return null;
   return TASKS["node.gpu_scrub"].result.safeParse(task.result).data ?? null;
@@ -39,8 +39,8 @@ export function challengedOf(task: Ended | null | undefined): Challenged | null 
 }
 
 /**
- * What the hub concludes about the GPU memory of the host, from the newest tasks of the operation. The answers count only if `check` belongs to these
- * tasks. The result is null if no reset has named the GPUs.
+ * What the hub concludes about the host's GPU memory from the newest tasks of the operation. The hub uses the checked answers about GPU memory only
+ * if `check` belongs to these tasks. The result is null if no task has reset the GPUs with a result that the hub can read.
  */
 export function hostMemoryOf(
   context: Pick<DecommissionContext, "profile">,

@@ -52,7 +52,7 @@ async function residueOf(tx: Tx, context: DecommissionContext, tasks: readonly T
   return recordResidue(judgement, known.success);
 }
 
-/** What the record says about the memory of each GPU, or null for a node without GPUs. */
+/** What the sanitization record says about the memory of each GPU, or null for a node without GPUs. */
 function memoryOf(context: DecommissionContext, tasks: readonly Task[]): HostMemory | null {
   if (context.node.gpusTotal === 0) return null;
   const newest = (type: Task["type"]): Task | null => tasks.find((task) => task.type === type) ?? null;
@@ -65,8 +65,8 @@ function memoryOf(context: DecommissionContext, tasks: readonly Task[]): HostMem
 }
 
 /**
- * The facts of a turnover for its sanitization record (architecture 14.5). Of each type of task only the newest task counts, because it repeats the
- * work of the earlier tasks.
+ * The facts of a turnover for its sanitization record (architecture 14.5). Of each type of task, the record contains only the newest task, because
+ * the newest task repeats the work of earlier tasks.
  */
 export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<Turnover> {
   const { node, decommission, tenancy, workflowId, state } = context;

@@ -5,8 +5,8 @@ import type { AgentWork } from "./agent-work.ts";
 const UNDRAIN_SECONDS = 900;
 
 /**
- * The task `node.undrain` at the end of a turnover, which lets users log in again. If the turnover drains the host again, the earlier undrain no
- * longer counts.
+ * The task `node.undrain` at the end of a turnover, which lets users log in again. If the turnover drains the host again, the hub ignores the earlier
+ * undrain.
  */
 export const UNDRAIN: AgentWork<"node.undrain"> = {
   type: "node.undrain",

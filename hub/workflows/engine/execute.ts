@@ -94,7 +94,7 @@ async function witnessed(stage: BoundStage, failure: Failure): Promise<Failure> 
   return { ...failure, evidence: { ...(await stage.observedEvidence()), ...failure.evidence } } as Failure;
 }
 
-/** After its deadline a stage still observes, so that a late success counts, but the stage does not act. */
+/** After its deadline a stage still observes, so that the engine accepts a late success, but the stage does not act. */
 async function look(stage: BoundStage, late: boolean): Promise<Outcome<Facts>> {
   if (stage.observe !== null) {
     const seen = await stage.observe();

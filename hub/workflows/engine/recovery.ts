@@ -36,7 +36,7 @@ export type Effect =
   /** The current stage observes again and adopts the effects that it finds; the workflow later ends as `reconciled`. */
   | "adopt_observed"
   /**
-   * The workflow stops, and only an operator's verb continues the workflow. A row that an operator has stopped before by `mark_manual_intervention`
+   * The workflow stops, and only an operator's verb continues the workflow. A row that an operator has already stopped by `mark_manual_intervention`
    * does not change.
    */
   | "freeze";

@@ -34,8 +34,8 @@ type Cause =
 
 const MOST_LINES = 8;
 /**
- * The order in which connection attempts of the same time count. A refused token comes first, because a refusal says more about the cause than an
- * answered request.
+ * Of connection attempts with the same time, the kind that comes first in this list decides the cause of the agent's absence. A refused token comes
+ * first, because a refusal says more about the cause than an answered request.
  */
 const SAYS_MORE = [
   "enrollment_refused",
@@ -52,8 +52,8 @@ const CAUSE_OF = {
 } as const;
 
 /**
- * Finds the cause of the agent's absence. Of the host's connection attempts only the newest counts, because somebody may have corrected the fault of
- * an earlier attempt.
+ * Finds the cause of the agent's absence. Of the host's connection attempts only the newest decides the cause, because somebody may have corrected
+ * the fault of an earlier attempt.
  */
 function causeOf({ connected, health, enrolledAt, attempts }: Absence): Cause {
   if (connected) {

@@ -43,8 +43,8 @@ async function readAbsence(context: ProvisionContext, maasSaw: string | null): P
     connected: (await readOpenSession(db, nodeId, generation)) !== null,
     health: told.find((one) => one.type === "agent.healthy") ?? null,
     enrolledAt: await readEnrolledAt(db, nodeId, generation),
-    // Connection attempts from before the stage was entered do not count, because an operator may have corrected the cause of their failure. A host
-    // that waits for the hub tries to connect again within seconds.
+    // The hub ignores connection attempts from before the stage was entered, because an operator may have corrected the cause of their failure. A
+    // host that waits for the hub tries to connect again within seconds.
     attempts: await listConnectionAttempts(db, { addresses, nodeId, since: enteredAt }),
     maasSaw,
   };

@@ -12,7 +12,7 @@ import type { ProvisionState } from "./provision-state.ts";
 const MOST_TOKEN_REFRESHES = 2;
 const LOOK_AGAIN_SECONDS = 15;
 
-/** Returns the agent's open session of this provisioning attempt. The agent's sessions of earlier provisioning attempts do not count. */
+/** Returns the agent's open session of this provisioning attempt. `agentSession` ignores the agent's sessions of earlier provisioning attempts. */
 export function agentSession(context: ProvisionContext): Promise<AgentSession | null> {
   const { nodeId, generation } = provisioningOf(context);
   return readOpenSession(context.services.db, nodeId, generation);

@@ -22,7 +22,7 @@ export const sameLink = (a: RoceLink, b: RoceLink): boolean =>
 
 /**
  * Decides which STATIC links of a machine Muster removes, and which links belong to somebody else. `wanted` are the links of the host's RoCE rows.
- * `ours` are links that a RoCE row named before.
+ * `ours` are links that Muster recorded when a RoCE row named them.
  */
 export function planLinks(
   interfaces: readonly MaasInterface[],

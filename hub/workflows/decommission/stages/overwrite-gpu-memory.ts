@@ -32,16 +32,22 @@ import {
 import { challengedOf, filledOf, hostMemoryOf, needsOverwrite, requiredOf, scrubbedOf } from "../gpu-memory.ts";
 import { isCleanable } from "../keeps-status.ts";
 
-/** How long the worker of a GPU may need until it commits. All GPUs of a host work at the same time. */
+/**
+ * A worker, the agent's process that overwrites the memory of one GPU, has this many seconds to overwrite the memory. The workers of all GPUs of a
+ * host run at the same time.
+ */
 const WORKER_SECONDS = 600;
-/** How long a worker holds the memory for the challenge. The hub asks as soon as it reads the commitments. */
+/**
+ * A worker holds the GPU's overwritten memory for this many seconds, until the hub asks about random blocks. The hub asks as soon as the hub has read
+ * the result of the overwrite.
+ */
 const HOLD_SECONDS = 900;
-/** How long a worker may need to answer, zero and free the memory. */
+/** A worker has this many seconds to answer the hub's questions, and to zero and free the GPU's memory. */
 const ANSWER_SECONDS = 300;
-/** How long the agent has for each task, with the time that the task waits for the agent. */
+/** The agent has this many seconds for the task that overwrites GPU memory, including the time for which the task waits for the agent. */
 const FILL_SECONDS = 1_800;
 const CHALLENGE_SECONDS = 900;
-/** The pause before the hub looks again whether it can check the answers. */
+/** If the hub cannot check the answers about GPU memory now, the stage tries again after this many seconds. */
 const CHECK_AGAIN_SECONDS = 15;
 
 const failedTask =
@@ -77,7 +83,10 @@ interface Known {
   readonly order: Order;
 }
 
-/** The GPUs to overwrite, as the newest reset of the operation named them, or why they cannot be overwritten. */
+/**
+ * Returns the GPUs whose memory the agent must overwrite, as the operation's newest reset named them, or the failure if the agent cannot overwrite
+ * them.
+ */
 async function orderOf(context: DecommissionContext): Promise<Known | Failed<DecommissionState>> {
   const { node, gpuVendor, services } = context;
   const { level } = requiredOf(context);
@@ -110,7 +119,10 @@ async function orderOf(context: DecommissionContext): Promise<Known | Failed<Dec
   };
 }
 
-/** The tasks of the present attempt. A challenge belongs to one fill, and both are history after a failure, because the workers answer only once. */
+/**
+ * The tasks of the present attempt to overwrite GPU memory. A challenge asks about the memory of one fill, and a worker answers only once, so after a
+ * failure both tasks must be repeated.
+ */
 interface Attempt {
   readonly fill: Task | null;
   readonly challenge: Task | null;
@@ -170,7 +182,10 @@ interface Answered {
   readonly challenged: Challenged | null;
 }
 
-/** Decides from the commitments and the answers. Every step that did not end well, and every unmet requirement, fails the stage. */
+/**
+ * Returns the stage's verdict from the result of the fill and the checked answers. The stage fails if a step did not end well, or if the GPU memory
+ * does not meet the profile's requirement.
+ */
 async function verdict(
   context: DecommissionContext,
   { scrub }: Known,
@@ -215,7 +230,7 @@ async function verdict(
   return { kind: "done", message: done, details: { task_id: challenge.id }, patch: { gpu_memory: check } };
 }
 
-/** Queues the next task of the attempt: the fill, or the challenge of a fill that has ended. */
+/** Queues the next task: the fill, which overwrites GPU memory, or after a fill the challenge, which asks about random blocks of this memory. */
 async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {
   const known = await orderOf(context);
   if ("kind" in known) return known;
@@ -231,7 +246,7 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
     });
   return startWork(context, {
     ...FILL,
-    // A seed is used once, because memory that still has the bytes of an earlier fill would look overwritten.
+    // Each fill gets a new random seed, because with an old seed the bytes of an earlier fill would look like a new overwrite.
     input: () => ({
       plan: false,
       seed: randomBytes(32).toString("hex"),
@@ -247,8 +262,8 @@ const seconds = (context: DecommissionContext): number =>
   context.input.agent_wait_seconds + FILL_SECONDS + CHALLENGE_SECONDS;
 
 /**
- * Has the agent overwrite the memory of the GPUs and answer questions about it, and decides the level of the claim (architecture 14.7, decision C2).
- * Without an overwrite that the profile requires, the stage fails.
+ * Has the agent overwrite GPU memory and answer questions about random blocks, and decides what Muster claims about the memory (architecture 14.7,
+ * decision C2). If the profile requires an overwrite and the agent did not prove one, the stage fails.
  */
 export const overwriteGpuMemory: DecommissionStageOf<"overwrite_gpu_memory"> = {
   name: "overwrite_gpu_memory",

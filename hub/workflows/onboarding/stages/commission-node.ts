@@ -41,7 +41,7 @@ export const commissionNode: OnboardStage<"commission_node"> = {
     await mustStillHold(context);
     try {
       // MAAS does not commission a machine whose last tests failed, so the stage first overrides the result of these tests. After a new
-      // commissioning, the results of its own tests count (maas 2.5).
+      // commissioning, only the results of the new tests count for the machine's status (maas 2.5).
       if (named.status === MAAS_STATUS.failed_testing) await maas.overrideFailedTesting(systemId);
       const machine = await maas.commission(systemId, {
         commissioning: context.profile.commissioningScripts,

@@ -11,8 +11,8 @@ const EVENTS = 100;
 const UNREAD_PAUSE_SECONDS = 5;
 
 /**
- * Classifies a failed deploy by its events in MAAS. If the events cannot be read, the failure counts as generic, which stops automatic retries
- * (lifecycle 4.6). Before it gives up, the stage asks MAAS for the deploy's events up to three times.
+ * Classifies a failed deploy by its events in MAAS. If the hub cannot read the events, the stage classifies the failure as generic, which stops
+ * automatic retries (lifecycle 4.6). Before it gives up, the stage asks MAAS for the deploy's events up to three times.
  */
 export const classifyDeployFailure: ProvisionStage<"classify_deploy_failure"> = {
   name: "classify_deploy_failure",

@@ -79,7 +79,7 @@ const done = (taskId: TaskId): Done<ProvisionState> => ({
 
 /**
  * The stage is done if the agent's task that rewrites the files of hardware sync succeeded since the stage was entered, even after the deadline. A
- * task that succeeded before the stage was entered does not count.
+ * task that succeeded before the stage was entered does not complete the stage.
  */
 async function seeded(context: ProvisionContext): Promise<Observation<ProvisionState>> {
   const { reseed_task_id: taskId } = context.state;
