@@ -24,8 +24,8 @@ export const SYSTEM_FOLDERS = [
   "var",
 ] as const;
 /**
- * Folders that no task may empty as a whole, because several file systems may be mounted in them. A task may empty folders below `/mnt`, `/media` and
- * `/srv`.
+ * Folders that no task may empty as a whole, because several file systems may be mounted below the folder. A task may empty folders below `/mnt`,
+ * `/media` and `/srv`.
  */
 const PARENTS_OF_MOUNTS = ["mnt", "media", "srv"];
 

@@ -76,9 +76,9 @@ export type OnboardingStage = (typeof ONBOARDING_STAGES)[number];
 
 /**
  * The modes of a decommission (lifecycle 5.1). The mode `drain` takes a node to `retired`. The mode `remove` takes a retired node to `deleted`. The
- * mode `release` returns the machine of a retired node to MAAS and powers it off (lifecycle 6.4). The mode `soft_reset` cleans a node for the next
- * tenant and keeps its system. The mode `reimage` gives the node a new system. The mode `storage_cleanup` cleans the storage of a node without a
- * tenant. Each mode of a decommission is a list of stages.
+ * mode `release` returns the machine of a retired node to MAAS and powers the machine off (lifecycle 6.4). The mode `soft_reset` cleans a node for
+ * the next tenant and keeps its system. The mode `reimage` gives the node a new system. The mode `storage_cleanup` cleans the storage of a node
+ * without a tenant. Each mode of a decommission is a list of stages.
  */
 export const DECOMMISSION_MODES = ["drain", "remove", "release", "soft_reset", "reimage", "storage_cleanup"] as const;
 export type DecommissionMode = (typeof DECOMMISSION_MODES)[number];

@@ -18,8 +18,8 @@ interface NamedBy {
   /** The field with the object's id in the items of a list. */
   readonly id: string;
   /**
-   * The field and the values by which an item of a list no longer owns its name, so that another object may have the name. The member `shown` is the
-   * query parameter with which the list operation also lists items that no longer own their name.
+   * If the field of a listed item has one of the values, the item no longer owns its name, and another object may have the name. The member `shown`
+   * is the query parameter with which the list operation also lists items that no longer own their name.
    */
   readonly unless?: { readonly field: string; readonly values: readonly string[]; readonly shown?: string };
 }

@@ -138,7 +138,7 @@ const profileFields = {
   hardware_sync_health_timeout_seconds: Seconds.default(2700),
   agent_enrollment_timeout_seconds: Seconds.default(1800),
   /**
-   * The time-out of a release includes the time in which MAAS erases the machine's disks, because MAAS may be configured to erase them at each
+   * The time-out of a release includes the time in which MAAS erases the machine's disks, because MAAS may be configured to erase disks at each
    * release.
    */
   release_timeout_seconds: Seconds.default(14_400),

@@ -155,7 +155,7 @@ export const SkuCreate = z.strictObject({
   gpus_total: z.int().min(0).max(64),
 });
 export type SkuCreate = z.output<typeof SkuCreate>;
-/** A patch of an SKU contains only the changed fields. The id of an SKU cannot change, because nodes and onboardings refer to it. */
+/** A patch of an SKU contains only the changed fields. The id of an SKU cannot change, because nodes and onboardings refer to the id. */
 export const SkuPatch = z.strictObject({
   description: z.string().max(512).optional(),
   gpu_vendor: SkuCreate.shape.gpu_vendor.optional(),

@@ -9,11 +9,11 @@ const GPU_FILL_STEPS = ["gpu_fill"] as const;
 /**
  * Overwrites the memory of the host's GPUs and keeps the memory allocated (decision C2). For each GPU, a worker allocates all memory, fills it with a
  * stream that the hub's seed determines, and compares the memory with the stream. The task's result contains each worker's commitment: what the
- * worker allocated, found and compared. The workers hold the GPU memory until the task `node.gpu_challenge` asks about it, or until `hold_seconds`
- * have passed. When a worker no longer has to hold the GPU memory, it zeroes and frees the memory.
+ * worker allocated, found and compared. The workers hold the GPU memory until the task `node.gpu_challenge` asks about the memory, or until
+ * `hold_seconds` have passed. When a worker no longer has to hold the GPU memory, it zeroes and frees the memory.
  *
- * The seed of a `node.gpu_fill` is no secret: the seed protects nothing, and the host must know it. The task's database row keeps the seed, so that
- * an auditor can compute the stream of bytes. A repetition with the same seed could find the bytes of the first run, so every error of the task
+ * The seed of a `node.gpu_fill` is no secret: the seed protects nothing, and the host must know the seed. The task's database row keeps the seed, so
+ * that an auditor can compute the stream of bytes. A repetition with the same seed could find the bytes of the first run, so every error of the task
  * `node.gpu_fill` is final. The hub repeats a failed overwrite of GPU memory as another task with another seed.
  */
 export const gpuFill = defineTask({

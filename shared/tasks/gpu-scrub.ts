@@ -66,8 +66,8 @@ export const gpuScrub = defineTask({
   }),
   progress: z.strictObject({ step: z.enum(GPU_STEPS) }),
   /**
-   * The task `node.gpu_scrub` reports an error only if it has changed nothing, or if its process was lost. Every other failure of the task is a
-   * failed step, so that the hub gets the step's evidence.
+   * The task `node.gpu_scrub` reports an error only if the task has changed nothing, or if the task's process was lost. Every other failure of the
+   * task is a failed step, so that the hub gets the step's evidence.
    */
   errors: {
     /** The tool of the GPU vendor, for example `nvidia-smi`, is not installed on the host. */

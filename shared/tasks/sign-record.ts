@@ -4,8 +4,8 @@ import { AGENT_SIGNATURE_ALGORITHM, MOST_RECORD_BYTES, MOST_RECORD_TASKS } from 
 import { defineTask } from "./define-task.ts";
 
 /**
- * The agent signs a sanitization record with the key of its certificate (architecture 14.5). Before the agent signs, it compares each task's result
- * in the record with its own journal of tasks. The task `node.sign_record` changes nothing on the host.
+ * The agent signs a sanitization record with the key of its certificate (architecture 14.5). Before the signing, the agent compares each task's
+ * result in the record with the agent's own journal of tasks. The task `node.sign_record` changes nothing on the host.
  */
 export const signRecord = defineTask({
   type: "node.sign_record",

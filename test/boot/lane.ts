@@ -1,6 +1,9 @@
 import type { Region } from "../fakes/maas/engine/region.ts";
 
-/** A `Lane` boots the simulated region's machines as containers or as virtual machines, and connects them with the computer that runs the tests. */
+/**
+ * A `Lane` boots the simulated region's machines as containers or as virtual machines, and connects these hosts with the computer that runs the
+ * tests.
+ */
 export interface Lane {
   /** The address on which the hub and the simulated region listen. */
   readonly listen: string;

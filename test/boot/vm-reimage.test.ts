@@ -7,8 +7,8 @@ import { ROOT_MOUNT, type VmHost } from "./vm-host.ts";
 import { VmHosts } from "./vm-hosts.ts";
 
 /**
- * The test twice installs one machine with foreign data on its disks. The profile of the first installation forbids erasing the data, and the second
- * profile allows it. At the end, the test starts the machine's first operating system once more.
+ * The test twice installs one machine with foreign data on its disks. The profile of the first installation forbids erasing the data on the disks,
+ * and the profile of the second installation allows the erasing. At the end, the test starts the machine's first operating system once more.
  */
 const BOOT_MS = 3_600_000;
 const SIGNED = ["signed", "table", "luks"];

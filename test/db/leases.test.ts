@@ -88,7 +88,7 @@ describe("a lease on a workflow", () => {
       return row?.status === "completed" ? row : undefined;
     });
     first.kill("SIGCONT");
-    // Once the paused hub has completed the workflow `next`, the stage that it ran before the pause has ended, and the engine has dropped that
+    // Once the paused hub has completed the workflow `next`, the hub's stage from before the pause has ended, and the engine has dropped the stage's
     // result.
     const next = await insertToy(test.database.db, "hold");
     await second.stop();

@@ -1,4 +1,7 @@
-/** Tests that two workflows never hold one subject at the same time, even if the holder releases the subject while the other workflow claims it. */
+/**
+ * Tests that two workflows never hold one subject at the same time, even if the holder releases the subject while the other workflow claims the
+ * subject.
+ */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { releaseSubjects, takeSubjects } from "../../hub/db/queries/workflow-subjects.ts";

@@ -151,7 +151,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
           .set({ state: "expired", attempts, finishedAt: sql`clock_timestamp()`, errorCode: "deadline_passed" })
           .where(eq(tasks.workflowId, id));
       });
-      // Each new task that the engine's retries create also expires, because no agent carries it out.
+      // Each new task that the engine's retries create also expires, because no agent carries out the task.
       const alone = new Driver(rig.test, driven.kinds, async (id) => {
         await db()
           .update(tasks)

@@ -97,7 +97,10 @@ class Onboarding {
     });
   }
 
-  /** Lets the onboarding take its machine, and returns true if the onboarding got it. The argument `bmc` is the machine's BMC address in MAAS. */
+  /**
+   * Lets the onboarding take its machine, and returns true if the onboarding got the machine. The argument `bmc` is the machine's BMC address in
+   * MAAS.
+   */
   async take(bmc: string): Promise<boolean> {
     const host = { nodeId: this.nodeId, hostname: this.hostname, ipmiIp: bmcOf(this.asked) };
     const taker = { workflowId: this.id, host, site: this.#site };

@@ -58,7 +58,7 @@ export interface Scenario {
   expectEnd(rig: OnboardingRig, subject: Subject): Promise<void>;
   /** True if no other machine can replace the workflow's machine after somebody has deleted the machine from MAAS. */
   readonly cannotReplaceMachine?: true;
-  /** True if the stages work with the agent only, and ask nothing of MAAS and of the secret store. */
+  /** True if the scenario's stages work only with the agent, and make no request to MAAS or to the secret store. */
   readonly agentAlone?: true;
   expectCancelled(rig: OnboardingRig, subject: Subject, end: WorkflowRow): Promise<void>;
 }
@@ -348,7 +348,10 @@ export const SCENARIOS: readonly Scenario[] = [
 /** Pairs every stage of every workflow kind with the scenario that exercises the stage. */
 export const STAGE_CASES = SCENARIOS.flatMap((scenario) => scenario.stages.map((stage) => ({ scenario, stage })));
 
-/** The scenarios whose stages make no request to MAAS and none to the secret store. `every-stage-changes.test.ts` proves that they make none. */
+/**
+ * The scenarios whose stages make no request to MAAS or to the secret store. The suite `every-stage-changes.test.ts` proves that the stages of such
+ * scenarios make no such request.
+ */
 export const OF_THE_AGENT_ALONE = SCENARIOS.filter((scenario) => scenario.agentAlone === true);
 
 /**

@@ -126,8 +126,8 @@ describe("agent and hub: identity", () => {
     const { validToDate } = new X509Certificate(host.read(`${STATE}/certificate.pem`));
     await until("the certificate to expire", () => (Date.now() > validToDate.getTime() ? true : undefined));
     hub.certificateLifeMs = 24 * 3_600_000;
-    // The agent's first certificate is valid for three seconds. The agent renews its first certificate at once, so it may already have connected a
-    // second time.
+    // The agent's first certificate is valid for three seconds. The agent renews its first certificate at once, so the agent may already have
+    // connected a second time.
     const { renewals, hellos } = hub;
     const before = hellos.length;
     startAgent();
@@ -148,8 +148,8 @@ describe("agent and hub: identity", () => {
   });
 
   it("reconnects with its renewed certificate and a new key as soon as it has them", async () => {
-    // The hub backdates the start of the agent's certificate by one hour. Of the certificate's life of one hour and ten minutes, more than half has
-    // already passed.
+    // The hub backdates the start of the agent's certificate by one hour. Of the agent certificate's life of one hour and ten minutes, more than half
+    // has already passed.
     hub.certificateLifeMs = 600_000;
     configure();
     startAgent();

@@ -162,7 +162,7 @@ describe("silent agents after an outage of the hub", () => {
       await fleet.db.update(agentSessions).set(heard).where(eq(agentSessions.nodeId, nodeId));
     }
     // The test backdates the nodes' past changes to offline by an hour, so that the breaker no longer counts the past changes. In the next outage,
-    // the breaker does not count nodes that it has kept online before.
+    // the breaker does not count nodes that the breaker kept online in an earlier outage.
     await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
     await allOffline(true, [first]);
     expect(await sweep(false)).toMatchObject({ offline: 0 });

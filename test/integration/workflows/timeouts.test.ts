@@ -39,8 +39,8 @@ interface Case {
   /** In a case that releases the machine of a retired node, `released` prepares the machine. */
   readonly released?: (rig: OnboardingRig, host: DeployedHost) => void;
   /**
-   * Makes every request to MAAS whose path contains `path` fail from the start. A case with `away` runs alone, because the failing requests would
-   * disturb other cases.
+   * Makes every request to MAAS whose path contains `path` fail from the start of the case. A case with `away` runs alone, because the failing
+   * requests would disturb other cases.
    */
   readonly away?: { readonly path: string };
 }

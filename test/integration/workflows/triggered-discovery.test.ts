@@ -317,8 +317,8 @@ describe("a discovery that finds nothing", () => {
     const id = await start(1);
     const booted = await driveUntil(id, isBooted);
     const { triggered_at: triggeredAt } = factsOf(booted).discovery ?? { triggered_at: "" };
-    // The default profile allows a host half an hour from the network boot until it appears in MAAS. The workflow entered the discovery stage anew at
-    // the network boot, so the stage's deadline is counted from the boot.
+    // The default profile allows half an hour from a host's network boot until the host appears in MAAS. The workflow entered the discovery stage
+    // anew at the network boot, so the stage's deadline is counted from the boot.
     const seconds = ((booted.stageDeadline?.getTime() ?? 0) - Date.parse(triggeredAt)) / 1000;
     expect(seconds).toBeGreaterThanOrEqual(1800);
     expect(seconds).toBeLessThan(1860);
