@@ -348,10 +348,7 @@ export const SCENARIOS: readonly Scenario[] = [
 /** Pairs every stage of every workflow kind with the scenario that exercises the stage. */
 export const STAGE_CASES = SCENARIOS.flatMap((scenario) => scenario.stages.map((stage) => ({ scenario, stage })));
 
-/**
- * The scenarios whose stages make no request to MAAS or to the secret store. The suite `every-stage-changes.test.ts` proves that the stages of such
- * scenarios make no such request.
- */
+/** The scenarios whose stages make no request to MAAS or to the secret store, as `every-stage-changes.test.ts` proves. */
 export const OF_THE_AGENT_ALONE = SCENARIOS.filter((scenario) => scenario.agentAlone === true);
 
 /**
