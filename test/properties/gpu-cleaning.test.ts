@@ -1,15 +1,19 @@
 /** Tests soft resets of a node with GPUs whose agent reports different results about the GPUs. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { gpuChallenge } from "../../agent/tasks/gpu-challenge.ts";
+import { gpuFill } from "../../agent/tasks/gpu-fill.ts";
 import { eq } from "../../hub/db/orm.ts";
 import { nodes, sanitizationRecords, type Task, tasks } from "../../hub/db/schema/index.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
-import type { WorkflowId } from "../../shared/ids.ts";
+import type { TaskId, WorkflowId } from "../../shared/ids.ts";
 import { SanitizationRecord } from "../../shared/sanitization-record.ts";
-import type { TaskInput, TaskResult } from "../../shared/tasks/index.ts";
+import { TASKS, type TaskInput, type TaskResult } from "../../shared/tasks/index.ts";
+import { GpuHost, gpuUuid, hasCompiler, PCI_ADDRESS } from "../fakes/gpu/gpu-host.ts";
 import { resetOf, resultOnCleanHost } from "../support/agent-results.ts";
 import { clean, playDecommissionedAgent } from "../support/decommission-world.ts";
-import { fillMemory } from "../support/gpu-memory-agent.ts";
+import { fillMemory, memoryUuid } from "../support/gpu-memory-agent.ts";
 import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { until } from "../support/until.ts";
 import { nextVerbOf } from "./converge.ts";
 import { Driver, plainly } from "./drive.ts";
 
@@ -23,7 +27,8 @@ afterAll(() => rig?.close());
 /** Makes a `Driver`, which runs a soft reset to its end with a simulated agent that reports `resultOf` for each task. */
 const agent = (resultOf: (task: Task) => unknown) =>
   new Driver(rig.test, workflowsOf(rig.services), (id) => playDecommissionedAgent(rig, id, resultOf));
-const start = (level: Parameters<typeof clean>[3] = null) => clean(rig, "soft_reset", `gpu-${++started}`, level);
+const start = (level: Parameters<typeof clean>[3] = null, knobs: Parameters<typeof clean>[4] = {}) =>
+  clean(rig, "soft_reset", `gpu-${++started}`, level, knobs);
 const recordOf = async (decommissionId: WorkflowId): Promise<SanitizationRecord> => {
   const [row] = await rig.test.database.db
     .select()
@@ -210,5 +215,61 @@ describe("the overwrite of GPU memory", () => {
     expect(row).toMatchObject({ status: "running", stage: "overwrite_gpu_memory" });
     const other = agent(resultOnCleanHost);
     expect((await other.drive(id)).status, await other.story(id)).toBe("completed");
+  });
+
+  it("fails if the reset names one GPU twice", async () => {
+    const { id } = await start("overwritten");
+    const scrub = resetOf(8);
+    const steps = scrub.steps.map((step) =>
+      step.target === "0000:07:00.0" && step.step === "gpu_verify"
+        ? { ...step, evidence: { uuid: memoryUuid(0) } }
+        : step,
+    );
+    const failed = await agent(scrubbing({ ...scrub, steps })).drive(id);
+    expect(failed.failureMessage).toContain("The reset named 7 of 8 GPUs");
+    expect(await tasksOf(id)).toEqual([]);
+  });
+});
+
+describe.skipIf(!hasCompiler)("the overwrite by the agent's own handlers (SKIPPED without gcc)", () => {
+  it("reaches challenge_verified on a stand-in for NVIDIA's driver, and leaves no memory held", async () => {
+    const host = new GpuHost();
+    const timing = { lookEveryMs: 20, endWithinMs: 20_000, tellEveryMs: 0 };
+    const run = (taskId: TaskId) => ({ taskId, signal: new AbortController().signal, progress: () => undefined });
+    const evidence = { uuid: gpuUuid(0), memory_total_mib: null };
+    const scrub: Scrubbed = {
+      ...resetOf(1),
+      steps: resetOf(1).steps.map((step) =>
+        step.step === "gpu_verify"
+          ? { ...step, target: PCI_ADDRESS, evidence }
+          : step.step === "gpu_reset"
+            ? { ...step, target: PCI_ADDRESS }
+            : step,
+      ),
+    };
+    /** What the agent's handlers return for the orders of the stage. */
+    const handled = async (task: Task): Promise<unknown> => {
+      if (task.type === "node.gpu_scrub") return scrub;
+      if (task.type !== "node.gpu_fill" && task.type !== "node.gpu_challenge") return resultOnCleanHost(task);
+      const reply =
+        task.type === "node.gpu_fill"
+          ? await gpuFill(host.gpuSystem, timing)(TASKS[task.type].input.parse(task.input), run(task.id))
+          : await gpuChallenge(host.gpuSystem, 20)(TASKS[task.type].input.parse(task.input), run(task.id));
+      if (!reply.ok) throw new Error(reply.message);
+      return reply.result;
+    };
+    try {
+      // The stand-in keeps a third of its memory for itself.
+      const { id, nodeId } = await start("challenge_verified", { gpu_claim_percent: 60 });
+      await rig.test.database.db.update(nodes).set({ gpusTotal: 1 }).where(eq(nodes.id, nodeId));
+      const driver = agent(handled);
+      expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+      const { verdict, gpus } = await recordOf(id);
+      expect(verdict).toBe("clean");
+      expect(gpus).toMatchObject([{ uuid: gpuUuid(0), level: "challenge_verified", required_share: 0.6 }]);
+      await until("nothing is held", () => (host.heldBytes() === 0 ? true : undefined));
+    } finally {
+      host.remove();
+    }
   });
 });

@@ -54,8 +54,13 @@ export async function recordBaseline(rig: OnboardingRig, nodeId: NodeId): Promis
 }
 
 /** Gives a node in service NVIDIA GPUs and a profile that requires the level of GPU memory. */
-async function requireMemory(rig: OnboardingRig, nodeId: NodeId, hostname: string, level: GpuLevel): Promise<void> {
-  const profileId = await rig.addProfile(hostname, { gpu_claim_level: level });
+async function requireMemory(
+  rig: OnboardingRig,
+  nodeId: NodeId,
+  hostname: string,
+  knobs: Partial<ProfileCreate>,
+): Promise<void> {
+  const profileId = await rig.addProfile(hostname, knobs);
   await rig.services.inTx(async (tx) => {
     await tx.update(nodes).set({ sku: NVIDIA_SKU }).where(eq(nodes.id, nodeId));
     await onboardedWith(tx, { nodeId, siteId: rig.siteId, profileId, hostname });
@@ -69,20 +74,21 @@ export async function clean(
   mode: "soft_reset" | "storage_cleanup",
   hostname: string,
   level: GpuLevel | null = null,
+  knobs: Partial<ProfileCreate> = {},
 ): Promise<StartedDecommission> {
   const nodeId = await nodeInService(rig, hostname);
   await recordBaseline(rig, nodeId);
-  if (level !== null) await requireMemory(rig, nodeId, hostname, level);
-  const knobs = { reason: "next tenant", agent_wait_seconds: 900 };
+  if (level !== null) await requireMemory(rig, nodeId, hostname, { ...knobs, gpu_claim_level: level });
+  const asked = { reason: "next tenant", agent_wait_seconds: 900 };
   const request =
     mode === "soft_reset"
-      ? ({ mode, ...knobs, storage_cleanup: "all" } as const)
-      : ({ mode, ...knobs, scope: "all" } as const);
+      ? ({ mode, ...asked, storage_cleanup: "all" } as const)
+      : ({ mode, ...asked, scope: "all" } as const);
   const created = await rig.test.database.inTx((tx) => startDecommission(tx, nodeId, request, "ann"));
   return { id: created.decommission_id, nodeId, hostname };
 }
 
-/** Simulates a connected agent: each task that waits for the agent succeeds. `resultOf` says what the agent reports for a task. */
+/** Simulates a connected agent: each task that waits for the agent succeeds. `resultOf` says, at once or later, what the agent reports for a task. */
 export async function playDecommissionedAgent(
   rig: OnboardingRig,
   id: WorkflowId,
@@ -92,14 +98,17 @@ export async function playDecommissionedAgent(
   const rows = await inTx((tx) => readDecommissionRows(tx, id));
   if (rows === null) return;
   const { node } = rows;
+  const { db } = rig.test.database;
+  const [session] = await db.select().from(agentSessions).where(eq(agentSessions.nodeId, node.id));
+  if (session?.state !== "open") return;
+  const due = await db
+    .select()
+    .from(tasks)
+    .where(and(eq(tasks.nodeId, node.id), inArray(tasks.state, ["queued", "offered"])));
+  const ended: { readonly task: Task; readonly result: unknown }[] = [];
+  for (const task of due) ended.push({ task, result: await resultOf(task) });
   await inTx(async (tx) => {
-    const [session] = await tx.select().from(agentSessions).where(eq(agentSessions.nodeId, node.id));
-    if (session?.state !== "open") return;
-    const due = await tx
-      .select()
-      .from(tasks)
-      .where(and(eq(tasks.nodeId, node.id), inArray(tasks.state, ["queued", "offered"])));
-    for (const task of due)
+    for (const { task, result } of ended)
       await tx
         .update(tasks)
         .set({
@@ -108,9 +117,9 @@ export async function playDecommissionedAgent(
           finishedAt: sql`clock_timestamp()`,
           leaseUntil: null,
           epoch: task.epoch + 1,
-          result: resultOf(task),
+          result,
         })
-        .where(eq(tasks.id, task.id));
+        .where(and(eq(tasks.id, task.id), inArray(tasks.state, ["queued", "offered"])));
     await wakeWorkflows(
       tx,
       due.map((task) => waitKey.task(task.id)),

@@ -103,21 +103,26 @@ async function orderOf(context: DecommissionContext): Promise<Known | Failed<Dec
       kind: "failed",
       failure: impossible(`Muster overwrites the memory of NVIDIA GPUs only: the SKU says ${gpuVendor ?? "nothing"}`),
     };
-  if (node.gpusTotal > MOST_GPUS)
-    return {
-      kind: "failed",
-      failure: impossible(`Muster overwrites at most ${MOST_GPUS} GPUs of a host: the SKU has ${node.gpusTotal}`),
-    };
   const scrub = await newestTaskOf(services.db, operationOf(context), ["node.gpu_scrub"]);
   const scrubbed = scrubbedOf(scrub);
-  const { order, unnamed } = scrubbed === null ? { order: [], unnamed: [] } : gpusOfScrub(scrubbed);
-  if (scrub !== null && unnamed.length === 0 && order.length >= node.gpusTotal) return { scrub, order };
-  const message = `The reset named ${order.length} of ${node.gpusTotal} GPUs of ${node.hostname} by their UUIDs, so not all can be overwritten. Rerun, so that the GPUs are reset again.`;
+  const { order, expected, unnamed } = scrubbed === null ? NO_GPUS : gpusOfScrub(scrubbed);
+  const count = Math.max(node.gpusTotal, order.length);
+  if (count > MOST_GPUS)
+    return {
+      kind: "failed",
+      failure: impossible(`Muster overwrites at most ${MOST_GPUS} GPUs of a host: this host has ${count}`),
+    };
+  const named = new Set(expected.map(({ uuid }) => uuid)).size;
+  // Two GPUs with one UUID are one GPU that the host named twice.
+  if (scrub !== null && unnamed.length === 0 && named === order.length && named >= node.gpusTotal)
+    return { scrub, order };
+  const message = `The reset named ${named} of ${node.gpusTotal} GPUs of ${node.hostname} by their UUIDs, so not all can be overwritten. Rerun, so that the GPUs are reset again.`;
   return {
     kind: "failed",
     failure: failure("upstream_transient", "cleaning_failed", message, { ...evidence, unnamed: unnamed.slice(0, 16) }),
   };
 }
+const NO_GPUS: ReturnType<typeof gpusOfScrub> = { order: [], expected: [], unnamed: [] };
 
 /**
  * The tasks of the present attempt to overwrite GPU memory. A challenge asks about the memory of one fill, and a worker answers only once, so after a
