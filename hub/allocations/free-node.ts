@@ -17,7 +17,7 @@ export interface Candidate {
 
 /**
  * All reasons why a node cannot be allocated now, the most important one first. An empty list of reasons means that Muster can allocate the node. A
- * tenant with root is allowed only on a node that can be reimaged after the tenant, or whose profile allows a soft reset after root (decision C4).
+ * tenant gets root only on a node that MAAS can deploy again, or whose profile allows a soft reset after root (decision C4).
  */
 export function obstaclesToAllocation({ row, heldBy }: Candidate, root: boolean): Obstacle[] {
   const { node, hostClosed, allocation, conditions, policy, hasBaseline } = row;

@@ -9,7 +9,7 @@ export interface SchedulingFacts {
   readonly hostClosed: boolean;
   /** The tenant of the node's open allocation. `tenant` is null if the node has no open allocation. */
   readonly tenant: string | null;
-  /** True if a soft reset would clean the node after a tenant, and the node has no baseline with which the hub could compare the host. */
+  /** True if a soft reset would clean the node after a tenant, but the node has no baseline to compare the host with. */
   readonly lacksBaseline: boolean;
 }
 export interface ConditionFacts {

@@ -28,7 +28,7 @@ interface CleaningStage<Name extends DecommissionStage, T extends TaskType> {
 
 /**
  * Makes a stage that has the agent clean a part of the host. A task that finished before the stage was entered proves nothing about the host's
- * present state, so a stage that an operator runs again queues a new task.
+ * present state. If an operator runs a cleaning stage again, the stage queues a new task.
  */
 export function cleaningStage<Name extends DecommissionStage, T extends TaskType>(
   spec: CleaningStage<Name, T>,

@@ -55,10 +55,7 @@ export function profileOf({ profile, decommission }: DecommissionContext): MaasS
   throw new StageFailure(failure("input_config_error", "profile_unknown", message));
 }
 
-/**
- * Throws `node_state_conflict` if the node's status does not allow a release, or if the node is now bound to another machine than when the operation
- * was requested.
- */
+/** Throws `node_state_conflict` if the node's status does not allow a release, or if the node is bound to another machine than at the request. */
 export function mustStandForRelease(
   context: DecommissionContext,
   node: Pick<Node, "status" | "generation"> | null,

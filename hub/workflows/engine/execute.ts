@@ -24,9 +24,7 @@ export type ClassifyError = (
 export interface Step {
   readonly transition: WorkflowTransition;
   readonly commit?: ((tx: Tx) => Promise<void>) | undefined;
-  /**
-   * Returns the writes about the row to commit if the stage's `commit` throws an error; null if the error does not count as a failure of the stage.
-   */
+  /** Returns the new values of the row if the stage's `commit` throws an error, or null if the error is no failure of the stage. */
   commitFailed?(error: unknown): WorkflowTransition | null;
 }
 

@@ -13,8 +13,8 @@ export const VERBS = [
 export type Verb = (typeof VERBS)[number];
 
 /**
- * The effect of a verb on a workflow's row in a certain status. `already` means that the row is already in the state that the verb asks for, so a
- * repeated request changes nothing and gets the same answer as the first request. `refused` means that the API answers 409.
+ * The effect of a verb on a workflow's row in a certain status. `already` means that the row is already in the state that the verb asks for. A
+ * repeated request for a verb changes nothing and gets the same answer as the first request. `refused` means that the API answers 409.
  */
 export type Effect =
   | "already"

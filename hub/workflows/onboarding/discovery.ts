@@ -20,9 +20,9 @@ const POLL_SECONDS = 60;
 const POWER_SECONDS = 5;
 
 /**
- * Begins a discovery (lifecycle 4.3, 4.16): the BMC boots the host from the network, and the onboarding takes the machine that MAAS creates for the
- * booted host. The hub commits the decision to begin a discovery before the BMC gets any command. After the decision to begin a discovery, the engine
- * enters the stage again, so that the stage gets the timeout of a discovery.
+ * Begins a discovery (lifecycle 4.3, 4.16). In a discovery, the BMC boots the host from the network, and the onboarding takes the machine that MAAS
+ * creates for the booted host. The hub commits the decision to begin a discovery before the BMC gets any command. After the decision to begin a
+ * discovery, the engine enters the stage again, so that the stage gets the timeout of a discovery.
  */
 export function beginDiscovery(
   { onboarding, now }: OnboardContext,
@@ -204,7 +204,7 @@ async function boot(bmc: BmcPort): Promise<void> {
 
 /**
  * Throws if another node uses the BMC of the requested host. The same run of the stage has checked that no machine of the site's MAAS uses the BMC. A
- * node of another site, or a node without a machine in MAAS, may still use the BMC, and the hub must never switch that node off.
+ * node of another site, or a node without a machine in MAAS, may still use the BMC. The hub must never switch off the host of another node.
  */
 async function mustBeNobodys({ services, onboarding }: OnboardContext): Promise<void> {
   const { nodeId, ipmiIp, hostname } = onboarding;

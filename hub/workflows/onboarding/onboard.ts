@@ -91,8 +91,8 @@ export function onboardWorkflow(services: WorkflowServices): Workflow {
     },
     restartPoint: (verb, stage) => restart[verb][stage] ?? stage,
     forgottenOnRerun: ["deploy_failure"],
-    // When an operator continues the onboarding, the onboarding keeps the fact `discovery`, because MAAS may have created a machine for the host
-    // since the discovery began.
+    // An onboarding that an operator continues keeps the fact `discovery`, because MAAS may have created a machine for the host since the discovery
+    // began.
     forgottenOnRecovery: [...PROVISION_COUNTERS, "create_rejections", "create_unusable", "discovery_power"],
     admit: (tx) => admitOnboardings(tx, ONBOARD),
   });

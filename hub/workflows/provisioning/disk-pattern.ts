@@ -45,8 +45,8 @@ const OF_CLASSES = ["a", "0", " ", "_", "-", "a0", "a ", "0 "];
 const WRONG_ENDS = ["\u0001", "!"];
 
 /**
- * Returns test texts that cause the most backtracking: many repetitions of a piece that the pattern may repeat, followed by an end that does not
- * match.
+ * Returns test texts that cause the most backtracking. Each test text consists of many repetitions of a piece that the pattern may repeat, and of an
+ * end that does not match.
  */
 export function worstTexts(pattern: string): string[] {
   const named = pattern.match(/[a-z0-9 _-]+/gi) ?? [];

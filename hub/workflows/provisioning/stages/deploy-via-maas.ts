@@ -26,9 +26,9 @@ import { stepBackToReady } from "../release.ts";
 
 /**
  * Deploys the machine, and always observes the machine before the deploy call (lifecycle 4.10). The stage commits its intent to deploy before it
- * calls MAAS. If the answer to the deploy call is lost, the next run finds a deploying machine, and the intent shows that this workflow started the
- * deploy. The stage also commits the name of Muster's MAAS user before the deploy call, because a rotation of the site's token may change this user
- * (lifecycle 3.5).
+ * calls MAAS. If the answer to the deploy call is lost, the next run finds a deploying machine. The stored intent then shows that this workflow
+ * started the deploy. The stage also commits the name of Muster's MAAS user before the deploy call. A rotation of the site's token may change
+ * Muster's MAAS user (lifecycle 3.5).
  */
 export const deployViaMaas: ProvisionStage<"deploy_via_maas"> = {
   name: "deploy_via_maas",

@@ -6,7 +6,7 @@ import type { ProvisionState } from "../provision-state.ts";
 import { stepBackToReady } from "../release.ts";
 
 /**
- * The limited redeploy of lifecycle 4.3: the stage releases the machine to Ready and goes back to `render_cloud_init`, which makes a new token and
+ * The limited redeploy of lifecycle 4.3. The stage releases the machine to Ready and goes back to `render_cloud_init`, which makes a new token and
  * new user-data.
  */
 export const recoverForDatasourceRetry: ProvisionStage<"recover_for_datasource_retry"> = {
