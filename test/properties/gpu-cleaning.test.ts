@@ -86,7 +86,10 @@ describe("the overwrite of GPU memory", () => {
     readonly fill?: (result: Filled) => unknown;
     readonly answer?: (result: Challenged) => unknown;
   }
-  /** An agent whose GPUs have `blocks` sample blocks. `fill` and `answer` change what it reports. */
+  /**
+   * Returns what a simulated agent reports for a task if each of its GPUs has `blocks` sample blocks. The functions `fill` and `answer` change the
+   * agent's results of `node.gpu_fill` and `node.gpu_challenge`.
+   */
   const played =
     ({ blocks = 1, fill = (result) => result, answer = (result) => result }: Agent) =>
     (task: Task): unknown => {

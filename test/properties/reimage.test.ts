@@ -90,7 +90,8 @@ describe("a reimage", () => {
     expect(before).toBeGreaterThan(0);
     rig.maas.sim.faults.clear();
     await driver.verb(id, "cancel");
-    // The cancel waits until MAAS cannot receive the release call any more. The test moves the start of the wait into the past.
+    // The cancel of the reimage waits until no release call of the hub can still arrive at MAAS. The test moves the start of the cancel's wait into
+    // the past.
     const end = await driver.drive(id, () => async (look) => {
       await plainly(look);
       await db().execute(sql`
