@@ -5,7 +5,10 @@ import { readNode } from "../db/queries/nodes.ts";
 import type { Tx } from "../db/tx.ts";
 
 const NOISY = "agent.noisy";
-/** The hub repeats a node's event `agent_noisy` only after this many minutes. A noisy host sends more than the hub allows for a long time. */
+/**
+ * The hub repeats a node's event `agent_noisy` only after this many minutes. A host is noisy if, for a long time, the host sends more than the hub
+ * allows.
+ */
 const EVENT_EVERY_MINUTES = 10;
 
 /**

@@ -98,7 +98,7 @@ async function fallSilent(tx: Tx, silent: readonly SilentNode[], held: ReadonlyS
   return offline;
 }
 
-/** Sets up to `SLICE` offline nodes to `active`, whose agents report again. Returns the number of nodes that became active. */
+/** Makes up to `SLICE` offline nodes whose agents report again `active`. Returns the number of nodes that became active. */
 async function bringBack(tx: Tx): Promise<number> {
   const returned = await lockReturnedNodes(tx, SLICE);
   for (const node of returned) {

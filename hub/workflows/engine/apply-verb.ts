@@ -62,8 +62,8 @@ export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: Ver
   const because = `${request.verb} by ${request.actor}: ${request.reason}`;
   if (effect === "at_commit") await requestStop(tx, row.id, { verb: request.verb as StopRequest["verb"], because });
   else if (effect !== "already") await carryOut(tx, workflow, row, stage, effect, because);
-  // If the row is `running` already, a verb such as `retry` only makes the row due at once. An operator gives such a verb, for example, after the
-  // task was lost for which the workflow waits (state model 8).
+  // If the row is `running` already, a verb such as `retry` only makes the row due at once. An operator gives `retry` to a running workflow, for
+  // example, after the task was lost for which the workflow waits (state model 8).
   else if (row.status === "running") await makeDue(tx, row.id);
   const after = (await readWorkflow(tx, row.id)) ?? row;
   await recordAudit(tx, {

@@ -113,8 +113,8 @@ const rulesOf = (workflow: Workflow, stage: Rules["stage"]): Rules => ({
 });
 
 /**
- * The rules for a stage whose context could not be read. A stage without its context gets five attempts. The deadline of such a stage is the row's
- * stored deadline, or else one hour from now.
+ * The rules for a stage whose context could not be read. A stage without its context gets five attempts. The deadline of a stage without its context
+ * is the row's stored deadline, or else one hour from now.
  */
 const unbound = (name: string, row: ClaimedWorkflow): Rules["stage"] => ({
   name,

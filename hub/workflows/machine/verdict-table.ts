@@ -39,7 +39,7 @@ export const PLACE_OF = {
   deploy_via_maas: "deploy",
   wait_for_deployed: "deployed",
   // The stage `classify_deploy_failure` reads only MAAS's events of a deploy that has ended. The stage after `classify_deploy_failure` reads the
-  // machine.
+  // machine from MAAS.
   classify_deploy_failure: "untouched",
   recover_for_datasource_retry: "recover",
   ensure_hardware_sync_configured: "seeding",

@@ -54,7 +54,8 @@ const sameVerdict = (one: Judgement, other: Judgement): boolean =>
   one.kind === "failed" && other.kind === "failed" ? one.failure.code === other.failure.code : one.kind === other.kind;
 
 /**
- * Judges the machine by the watcher's last observation, which may be old. The judgement only decides whether the stage reads the machine from MAAS.
+ * Judges the machine by the watcher's last observation, which may be old. The judgement of `judgeSeen` only decides whether the stage reads the
+ * machine from MAAS.
  */
 export const judgeSeen = (at: Judging, context: ProvisionContext, machine: JudgedMachine): Judgement =>
   judge(at, machine, isOursAs(context, machine, null));

@@ -10,8 +10,8 @@ import { type LinkPlan, planLinks, sameLink } from "../roce-links.ts";
 
 /**
  * Sets the RoCE addresses in MAAS (lifecycle 4.3). The stage `apply_roce_phase2` does not set up routing on the host. If the stage cannot apply a
- * RoCE row, MAAS deploys the host without the row's address (lifecycle 4.6). The node's condition `network.roce` names each RoCE row that was not
- * applied. The stage removes the links of earlier RoCE rows, because MAAS would otherwise configure both the old and the new address.
+ * RoCE row, MAAS deploys the host without the row's address (lifecycle 4.6). The node's condition `network.roce` names RoCE rows that the stage could
+ * not apply. The stage removes the links of earlier RoCE rows, because MAAS would otherwise configure both the old and the new address.
  */
 export const applyRocePhase2: ProvisionStage<"apply_roce_phase2"> = {
   name: "apply_roce_phase2",
