@@ -292,6 +292,7 @@ export const FAILURES = {
       "drain_incomplete",
       "residue_found",
       "uninstall_accepted",
+      "erase_unproven",
     ],
     exceptions: {
       drain_incomplete: {
@@ -308,6 +309,7 @@ export const FAILURES = {
         nextVerb: "resume",
         nextAction: "The agent removes itself already: resume to finish the remove.",
       },
+      erase_unproven: { nextAction: "Erase the machine's disks, then force, which records your decision to go on." },
       machine_locked: {
         nextVerb: "resume",
         nextAction: "Find out who locked the machine in MAAS and why; once it is unlocked, resume.",

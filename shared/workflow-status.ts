@@ -78,9 +78,18 @@ export type OnboardingStage = (typeof ONBOARDING_STAGES)[number];
  * The modes of a decommission (lifecycle 5.1). The mode `drain` takes a node to `retired`. The mode `remove` takes a retired node to `deleted`. The
  * mode `release` returns the machine of a retired node to MAAS and powers the machine off (lifecycle 6.4). The mode `soft_reset` cleans a node for
  * the next tenant and keeps its system. The mode `reimage` gives the node a new system. The mode `storage_cleanup` cleans the storage of a node
- * without a tenant. Each mode of a decommission is a list of stages.
+ * without a tenant. The mode `full_decommission` takes a node and its host out of the fleet: a drain, a release and a remove in one operation. Each
+ * mode of a decommission is a list of stages.
  */
-export const DECOMMISSION_MODES = ["drain", "remove", "release", "soft_reset", "reimage", "storage_cleanup"] as const;
+export const DECOMMISSION_MODES = [
+  "drain",
+  "remove",
+  "release",
+  "soft_reset",
+  "reimage",
+  "storage_cleanup",
+  "full_decommission",
+] as const;
 export type DecommissionMode = (typeof DECOMMISSION_MODES)[number];
 
 /** The modes that clean a node between two tenants (architecture 14.2). */
@@ -111,6 +120,19 @@ export const STAGES_OF_MODE = {
     "enable_node",
   ],
   storage_cleanup: ["disable_node", "drain_node", "cleanup_storage", "validate_clean_node", "enable_node"],
+  full_decommission: [
+    "disable_node",
+    "force_release_allocations",
+    "drain_node",
+    "revoke_users",
+    "cleanup_storage",
+    "retire_gpuaas_node",
+    "release_maas_node",
+    "power_off_maas_node",
+    "remove_gpuaas_node_record",
+    "cleanup_secrets",
+    "remove_maas_record",
+  ],
 } as const satisfies Readonly<Record<DecommissionMode, readonly [string, ...string[]]>>;
 export type DecommissionStage = (typeof STAGES_OF_MODE)[DecommissionMode][number];
 

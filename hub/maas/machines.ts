@@ -16,6 +16,7 @@ type Machines = Pick<
   | "systemIds"
   | "createMachine"
   | "updateMachine"
+  | "deleteMachine"
   | "getMachineToken"
 >;
 
@@ -99,6 +100,7 @@ export function machines(http: Transport): Machines {
         },
         Machine,
       ),
+    deleteMachine: async (systemId) => void (await http.text({ method: "DELETE", path: machinePath(systemId) })),
     getMachineToken: async (systemId) => {
       const token = await http.json(
         { method: "GET", path: machinePath(systemId), op: "get_token" },

@@ -49,6 +49,11 @@ export interface MaasPort {
     input: { hostname?: string; power?: PowerLogin; enableHwSync?: boolean },
   ): Promise<MaasMachine>;
   /**
+   * Deletes the machine's record in MAAS, in any status and without a change of its power (maas 2.12). If MAAS does not know the machine, the error is
+   * `not_found`. MAAS refuses to delete a locked machine with `forbidden`.
+   */
+  deleteMachine(systemId: string): Promise<void>;
+  /**
    * The argument `scripts` names the commissioning scripts by name or tag. If the list of commissioning scripts is empty or missing, MAAS chooses the
    * scripts.
    */

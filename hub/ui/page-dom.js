@@ -63,7 +63,17 @@ const facts = (values) =>
     Object.entries(values).flatMap(([name, value]) => [make("dt", words(name)), make("dd", shown(name, value))]),
   );
 /** The verbs of an operator's actions that cannot be undone. */
-const FINAL = ["remove", "release", "force_release", "restart_clean", "force", "accept_drift", "re-enroll", "finish"];
+const FINAL = [
+  "remove",
+  "release",
+  "full_decommission",
+  "force_release",
+  "restart_clean",
+  "force",
+  "accept_drift",
+  "re-enroll",
+  "finish",
+];
 /**
  * The attributes of a button on the operators' page name the action of the button. If an update changes a row and keeps its button, the update also
  * changes the attributes, so the button does what the row now shows.

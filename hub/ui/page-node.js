@@ -53,6 +53,14 @@ const NODE_ACTIONS = {
     when: (one) => one.onboarding_mode === "maas",
     title: "Release the machine in MAAS and power it off; the node cannot be put into service again",
   },
+  full_decommission: {
+    on: ["active", "offline", "quarantined", "draining", "retired"],
+    when: (one) => one.onboarding_mode === "maas" && one.allocation === null,
+    title:
+      "Take the node and its host out of the fleet: drain, release the machine with an erase of its disks, power it off, and remove the node",
+    verb: "decommission",
+    body: { mode: "full_decommission" },
+  },
   remove: {
     on: ["retired", "bootstrap_issued"],
     title:
@@ -62,7 +70,9 @@ const NODE_ACTIONS = {
 const nodeActions = (one) =>
   Object.entries(NODE_ACTIONS)
     .filter(([, { on, when = () => true }]) => on.includes(one.status) && when(one))
-    .map(([verb, { title, secret }]) => actionButton(`${NODES}/${one.id}`, title, verb, one.hostname, { secret }));
+    .map(([name, { title, secret, verb, body }]) =>
+      actionButton(`${NODES}/${one.id}`, title, name, one.hostname, { secret, verb, body }),
+    );
 /**
  * True if two hosts used the node's identity. After two hosts used a node's identity, the hub accepts no agent of the node until the node enrolls
  * again.

@@ -39,7 +39,7 @@ export type ReleaseCreate = z.output<typeof ReleaseCreate>;
 const StorageScope = z.enum(["none", "local", "weka", "all"]);
 /** How MAAS erases the disks when it releases the machine (lifecycle 5.3). */
 const Erase = z.enum(["none", "quick", "secure"]);
-/** The request that prepares a node for the next tenant by a soft reset or a reimage (lifecycle 5.1). */
+/** The request that prepares a node for the next tenant, or takes it and its host out of the fleet, by mode (lifecycle 5.1). */
 export const DecommissionCreate = z.discriminatedUnion("mode", [
   z.strictObject({
     mode: z.literal("soft_reset").describe("Clean the node and keep its system"),
@@ -52,6 +52,23 @@ export const DecommissionCreate = z.discriminatedUnion("mode", [
   z.strictObject({
     mode: z.literal("reimage").describe("Release the node's machine and deploy it again"),
     erase: Erase.describe("How MAAS erases the disks before the new deploy").default("secure"),
+    reason: Reason,
+    agent_wait_seconds,
+  }),
+  z.strictObject({
+    mode: z
+      .literal("full_decommission")
+      .describe("Drain the node, release and power off its machine, and remove the node"),
+    erase: Erase.describe("How MAAS erases the disks when it releases the machine").default("secure"),
+    storage_cleanup: StorageScope.describe("Which storage the agent cleans before the release").default("all"),
+    remove_maas_record: z
+      .boolean()
+      .describe("Also delete the machine in MAAS. Without it, the machine stays in MAAS")
+      .default(false),
+    force_release_allocation: z
+      .boolean()
+      .describe("Take the node from its tenant: the open allocation ends. Without it, an allocated node is refused")
+      .optional(),
     reason: Reason,
     agent_wait_seconds,
   }),

@@ -85,7 +85,7 @@ export function actionCases(stage: () => Stage): void {
   it("drains and reactivates a host, and links to the decommission", async () => {
     const visit = await stage().operator();
     await toNode(visit, LIVE.good);
-    const verbs = ["drain", "cordon", "quarantine", "storage cleanup"];
+    const verbs = ["drain", "cordon", "quarantine", "storage cleanup", "full decommission"];
     expect(await visit.buttons()).toEqual(verbs.map((verb) => `${verb} ${LIVE.good}`));
     await visit.act(`cordon ${LIVE.good}`, "a fan is loud");
     await visit.act(`uncordon ${LIVE.good}`, "it is quiet");

@@ -26,6 +26,7 @@ import { clean, decommission, playDecommissionedAgent } from "../support/decommi
 import { type OnboardingRig, playAgentOn, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { hostInService, retiredHost, startReimage, startRelease } from "../support/release-world.ts";
 import { Driver } from "./drive.ts";
+import { decommissioning } from "./full-decommission.ts";
 
 /** The workflow that a test drives, with its node and host. */
 export interface Subject {
@@ -60,6 +61,8 @@ export interface Scenario {
   readonly cannotReplaceMachine?: true;
   /** True if the scenario's stages work only with the agent, and make no request to MAAS or to the secret store. */
   readonly agentAlone?: true;
+  /** The stages with the same code as the stages of another workflow kind, at which the suites of MAAS faults try nothing. */
+  readonly sameCode?: readonly string[];
   expectCancelled(rig: OnboardingRig, subject: Subject, end: WorkflowRow): Promise<void>;
 }
 
@@ -235,6 +238,8 @@ const reimaging: Scenario = {
   kind: "reimage",
   name: "a reimage",
   stages: stagesOf("reimage", AFTER_A_FAILED_DEPLOY),
+  // The last stage makes no request to MAAS; the node is in service then, and the reconciler judges its machine.
+  sameCode: [...PROVISIONING_STAGES, "enable_node"],
   outside: { commission: 1, deploy: 2, release: 1, abort: 0, powerOff: 1 },
   start: async (rig, n) => {
     const host = await hostInService(rig, n, `reimaged-${n}`);
@@ -343,6 +348,7 @@ export const SCENARIOS: readonly Scenario[] = [
   cleaningStorage,
   reimaging,
   reimagingAgain,
+  decommissioning,
 ];
 
 /** Pairs every stage of every workflow kind with the scenario that exercises the stage. */
@@ -352,20 +358,15 @@ export const STAGE_CASES = SCENARIOS.flatMap((scenario) => scenario.stages.map((
 export const OF_THE_AGENT_ALONE = SCENARIOS.filter((scenario) => scenario.agentAlone === true);
 
 /**
- * The last stage of a reimage makes no request to MAAS. At the last stage of a reimage, the node is in service, and the reconciler judges the node's
- * machine.
- */
-const LEFT_OUT_OF_REIMAGE: readonly string[] = [...PROVISIONING_STAGES, "enable_node"];
-/**
  * The scenarios with the stages at which the suites try each fault of MAAS. The provisioning stages of reimages and of onboardings have the same
- * code, so the suites of MAAS faults leave out the provisioning stages of a reimage. The suite `every-stage.test.ts` kills, cancels and repeats the
- * stages of all kinds.
+ * code, and so have most stages of a full decommission and of other modes, so the suites of MAAS faults leave these stages out (`sameCode`). The suite
+ * `every-stage.test.ts` kills, cancels and repeats the stages of all kinds.
  */
 export const FAULT_SCENARIOS = SCENARIOS.filter((scenario) => !OF_THE_AGENT_ALONE.includes(scenario))
   .map((scenario) => ({
     scenario,
     name: scenario.name,
-    stages: scenario.stages.filter((stage) => scenario.kind !== "reimage" || !LEFT_OUT_OF_REIMAGE.includes(stage)),
+    stages: scenario.stages.filter((stage) => !scenario.sameCode?.includes(stage)),
   }))
   .filter(({ stages }) => stages.length > 0);
 export const FAULT_CASES = FAULT_SCENARIOS.flatMap(({ scenario, stages }) =>

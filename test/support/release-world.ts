@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
 import { startDecommission } from "../../hub/workflows/decommission/start-decommission.ts";
+import type { DecommissionCreate } from "../../shared/api/decommissions.ts";
 import type { NodeId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
 import type { Hardware, Machine } from "../fakes/maas/state/model.ts";
@@ -65,6 +66,28 @@ export async function retiredHost(rig: OnboardingRig, n: number, profileId = rig
 export async function startRelease(rig: OnboardingRig, host: DeployedHost): Promise<StartedDecommission> {
   const request = { mode: "release", reason: "no longer needed" } as const;
   const created = await rig.test.database.inTx((tx) => startDecommission(tx, host.nodeId, request, "reconciler"));
+  return { id: created.decommission_id, nodeId: host.nodeId, hostname: host.hostname };
+}
+
+/** The options of a request for a full decommission that a test may change. */
+export type FullOptions = Partial<Extract<DecommissionCreate, { readonly mode: "full_decommission" }>>;
+
+/** Starts a full decommission of a node whose host is the n-th box, which also deletes the machine in MAAS. */
+export async function startFull(
+  rig: OnboardingRig,
+  host: Pick<DeployedHost, "nodeId" | "hostname">,
+  more: FullOptions = {},
+): Promise<StartedDecommission> {
+  const request = {
+    mode: "full_decommission",
+    reason: "hardware returned",
+    erase: "quick",
+    storage_cleanup: "all",
+    remove_maas_record: true,
+    agent_wait_seconds: 900,
+    ...more,
+  } as const;
+  const created = await rig.test.database.inTx((tx) => startDecommission(tx, host.nodeId, request, "ann"));
   return { id: created.decommission_id, nodeId: host.nodeId, hostname: host.hostname };
 }
 

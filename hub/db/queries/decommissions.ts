@@ -2,7 +2,7 @@ import type { Decommission, DecommissionDetail } from "../../../shared/api/decom
 import type { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { DecommissionMode, DecommissionStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
-import { and, desc, eq, type SQL, type SQLWrapper, sql } from "../orm.ts";
+import { and, desc, eq, inArray, type SQL, type SQLWrapper, sql } from "../orm.ts";
 import {
   type MaasSiteProfile,
   maasSiteProfiles,
@@ -168,7 +168,7 @@ export async function readPriorStatus(tx: Tx, nodeId: NodeId): Promise<NodeStatu
   const [row] = await tx
     .select({ status: nodeDecommissions.priorStatus })
     .from(nodeDecommissions)
-    .where(and(eq(nodeDecommissions.nodeId, nodeId), eq(nodeDecommissions.mode, "drain")))
+    .where(and(eq(nodeDecommissions.nodeId, nodeId), inArray(nodeDecommissions.mode, ["drain", "full_decommission"])))
     .orderBy(desc(nodeDecommissions.createdAt))
     .limit(1);
   return row?.status ?? null;

@@ -42,7 +42,7 @@ export async function retirementsOf(db: Db | Tx, siteId: SiteId): Promise<Readon
     select n.id, extract(epoch from now() - greatest(
         (select max(e.occurred_at) from node_events e where e.node_id = n.id and e.type = 'status_changed' and e.to_status = 'retired'),
         (select max(w.completed_at) from node_decommissions d join workflows w on w.id = d.decommission_id
-          where d.node_id = n.id and d.mode = 'release' and w.status = 'cancelled')))::float8 as retired_for,
+          where d.node_id = n.id and d.mode in ('release', 'full_decommission') and w.status = 'cancelled')))::float8 as retired_for,
       p.retired_release_after_seconds as release_after,
       exists (select 1 from node_decommissions d where d.node_id = n.id and d.released_generation >= n.generation) as released
     from nodes n

@@ -224,12 +224,18 @@ export async function writeDrift(
 export async function lastMachineOf(
   db: Db | Tx,
   nodeId: NodeId,
-): Promise<{ readonly siteId: SiteId; readonly systemId: string; readonly ipmiIp: string } | null> {
+): Promise<{
+  readonly siteId: SiteId;
+  readonly systemId: string;
+  readonly ipmiIp: string;
+  readonly pxeMac: string | null;
+} | null> {
   const [row] = await db
     .select({
       siteId: nodeOnboardings.siteId,
       systemId: sql<string>`${nodeOnboardings.maasSystemId}`,
       ipmiIp: nodeOnboardings.ipmiIp,
+      pxeMac: nodeOnboardings.pxeMac,
     })
     .from(nodeOnboardings)
     .where(and(eq(nodeOnboardings.nodeId, nodeId), isNotNull(nodeOnboardings.maasSystemId)))

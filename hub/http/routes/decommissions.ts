@@ -47,6 +47,7 @@ const NODE_BECOMES = {
   soft_reset: null,
   reimage: "active",
   storage_cleanup: null,
+  full_decommission: "deleted",
 } as const satisfies Record<DecommissionMode, NodeStatus | null>;
 
 const auditOf = (created: z.output<typeof DecommissionCreated>, prior: NodeStatus | null, reason: string) => ({
@@ -115,7 +116,7 @@ const decommissionNode = writeRoute({
   method: "POST",
   path: "/api/v1/admin/nodes/{id}/decommission",
   tag,
-  summary: "Prepare a node for the next tenant: clean it, or deploy it again",
+  summary: "Prepare a node for the next tenant, or take it and its host out of the fleet",
   permission: "write",
   params: NodeParams,
   body: DecommissionCreate,

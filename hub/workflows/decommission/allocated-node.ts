@@ -22,9 +22,14 @@ export async function mustNotTakeFromTenant(tx: Tx, node: Node, wanted: Wanted, 
   const allocation = await lockOpenAllocation(tx, node.id);
   if (allocation === null) return;
   if (allocation.status === "ending") return mustCleanEnough(tx, node, wanted.mode, allocation);
+  // The stage `force_release_allocations` of a full decommission ends the allocation itself.
+  if (wanted.mode === "full_decommission" && wanted.force_release_allocation === true) return;
   if (wanted.force_release_allocation === true)
     return beginEnding(tx, allocation, { reason: wanted.reason, forced: true, actor });
-  const or = wanted.mode === "drain" ? ", or drain the node with force_release_allocation" : "";
+  const or =
+    wanted.mode === "drain" || wanted.mode === "full_decommission"
+      ? `, or ask for the ${wanted.mode} with force_release_allocation`
+      : "";
   throw new ApiError(
     "allocation_exists",
     `Node ${node.hostname} is allocated to ${allocation.tenant} (allocation ${allocation.id}), so no ${wanted.mode} can begin. Release the allocation first${or}.`,

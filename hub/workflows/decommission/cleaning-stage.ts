@@ -2,6 +2,7 @@ import { failure } from "../../../shared/failures.ts";
 import type { TaskResult, TaskType } from "../../../shared/tasks/index.ts";
 import { TASKS } from "../../../shared/tasks/index.ts";
 import type { DecommissionStage } from "../../../shared/workflow-status.ts";
+import { isHostReleased } from "../../db/queries/machine-releases.ts";
 import type { Task } from "../../db/schema/index.ts";
 import type { Observation, Outcome } from "../engine/stage.ts";
 import { type AgentWork, cancelWork, isHistory, judgeTask, operationOf, settledTask, startWork } from "./agent-work.ts";
@@ -11,7 +12,7 @@ import {
   type DecommissionState,
   stateConflict,
 } from "./decommission-context.ts";
-import { isCleanable } from "./keeps-status.ts";
+import { mayClean } from "./keeps-status.ts";
 
 type Verdict = Extract<Outcome<DecommissionState>, { readonly kind: "done" | "failed" }>;
 
@@ -59,15 +60,34 @@ export function cleaningStage<Name extends DecommissionStage, T extends TaskType
   };
 }
 
+/** True if a full decommission finds that the system of its host was released before, or that the node was removed. */
+async function isSystemGone({ decommission, node, services }: DecommissionContext): Promise<boolean> {
+  if (decommission.mode !== "full_decommission") return false;
+  if (node.status === "removing" || node.status === "deleted") return true;
+  return isHostReleased(services.db, node);
+}
+
+/** Only a full decommission continues without its agent, because the host takes no tenant any more. */
+const isForcedPast = ({ decommission, session }: DecommissionContext): boolean =>
+  decommission.mode === "full_decommission" && decommission.forcedAt !== null && session === null;
+
 async function observe<Name extends DecommissionStage, T extends TaskType>(
   context: DecommissionContext,
   spec: CleaningStage<Name, T>,
 ): Promise<Observation<DecommissionState>> {
-  const { node } = context;
-  if (!isCleanable(node.status)) return { kind: "failed", failure: stateConflict(context, node.status, "cleaned") };
+  const { node, decommission } = context;
+  if (await isSystemGone(context)) return { kind: "skipped", message: "The system of the host is gone" };
+  if (!mayClean(decommission.mode, node.status))
+    return { kind: "failed", failure: stateConflict(context, node.status, "cleaned") };
   const nothing = spec.nothingToDo(context);
   if (nothing !== null) return { kind: "skipped", message: nothing };
   const task = await settledTask(context, spec.work);
+  if (task?.state !== "succeeded" && isForcedPast(context))
+    return {
+      kind: "skipped",
+      message: `Continued without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}`,
+      commit: async (tx) => void (await cancelWork(tx, operationOf(context), spec.work)),
+    };
   if (task?.state !== "succeeded") return judgeTask(context, spec.work, task) ?? { kind: "not_started" };
   if (isHistory(context, task)) return { kind: "not_started" };
   const result = TASKS[spec.work.type].result.safeParse(task.result);

@@ -13,7 +13,7 @@ import { StageFailure } from "../stage-failure.ts";
 /** The services that the stages of a decommission use. */
 export type DecommissionServices = Pick<
   WorkflowServices,
-  "db" | "inTx" | "log" | "maas" | "countersign" | "checkAnswers"
+  "db" | "inTx" | "log" | "maas" | "secrets" | "countersign" | "checkAnswers"
 >;
 
 /**
@@ -27,6 +27,8 @@ export const DecommissionInput = z.object({
   force: z.boolean().default(false),
   storage_cleanup: z.enum(["none", "local", "weka", "all"]).default("none"),
   erase: z.enum(["none", "quick", "secure"]).default("none"),
+  remove_maas_record: z.boolean().default(false),
+  force_release_allocation: z.boolean().default(false),
 });
 export type DecommissionInput = z.output<typeof DecommissionInput>;
 
@@ -64,6 +66,8 @@ export const DecommissionState = z.object({
    * MAAS for the release again.
    */
   release_failure_told: z.boolean().nullable().optional(),
+  /** The generation whose machine had the status Disk erasing after the stage had asked MAAS for a release with an erase. */
+  erase_seen: z.number().nullable().optional(),
   /**
    * True after MAAS has accepted the command to power the machine off. The stage does not repeat a power-off command that MAAS has accepted, and
    * waits until the machine is off.

@@ -1,4 +1,5 @@
 import type { EventData, EventType } from "../../../shared/events.ts";
+import type { NodeId } from "../../../shared/ids.ts";
 import {
   type DecommissionMode,
   type DecommissionStage,
@@ -12,7 +13,14 @@ import { isTerminal } from "../../db/queries/workflows.ts";
 import type { Node, NodeDecommission, Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { orderFirstBaseline } from "../../node/baseline.ts";
-import { deleteNode, leaveCleaning, leaveDraining, leaveReimage, leaveRemoving } from "../../node/lifecycle.ts";
+import {
+  deleteNode,
+  leaveCleaning,
+  leaveDraining,
+  leaveReimage,
+  leaveRemoving,
+  quarantineUnclean,
+} from "../../node/lifecycle.ts";
 import { ending } from "../engine/ending.ts";
 import { defineWorkflow, type Workflow, type WorkflowHooks } from "../engine/workflow.ts";
 import { cancelWork } from "./agent-work.ts";
@@ -25,18 +33,21 @@ import {
   DecommissionState,
 } from "./decommission-context.ts";
 import { undoDrain } from "./drain-work.ts";
-import { endTenancy } from "./end-tenancy.ts";
+import { endTenancy, leaveTenancy } from "./end-tenancy.ts";
 import { KEEPS_STATUS } from "./keeps-status.ts";
 import { observedMachine } from "./release-machine.ts";
+import { cleanupSecrets } from "./stages/cleanup-secrets.ts";
 import { cleanupStorage } from "./stages/cleanup-storage.ts";
 import { disableNode } from "./stages/disable-node.ts";
 import { drainNode } from "./stages/drain-node.ts";
 import { enableNode } from "./stages/enable-node.ts";
+import { forceReleaseAllocations } from "./stages/force-release-allocations.ts";
 import { overwriteGpuMemory } from "./stages/overwrite-gpu-memory.ts";
 import { powerOffMaasNode } from "./stages/power-off-maas-node.ts";
 import { recordSanitization } from "./stages/record-sanitization.ts";
 import { releaseMaasNode } from "./stages/release-maas-node.ts";
 import { removeGpuaasNodeRecord } from "./stages/remove-gpuaas-node-record.ts";
+import { removeMaasRecord } from "./stages/remove-maas-record.ts";
 import { retireGpuaasNode } from "./stages/retire-gpuaas-node.ts";
 import { revokeUsers } from "./stages/revoke-users.ts";
 import { scrubGpu } from "./stages/scrub-gpu.ts";
@@ -65,6 +76,19 @@ const MODES: {
     enableNode,
   ],
   storage_cleanup: [disableNode, drainNode, cleanupStorage, validateCleanNode, enableNode],
+  full_decommission: [
+    disableNode,
+    forceReleaseAllocations,
+    drainNode,
+    revokeUsers,
+    cleanupStorage,
+    retireGpuaasNode,
+    releaseMaasNode,
+    powerOffMaasNode,
+    removeGpuaasNodeRecord,
+    cleanupSecrets,
+    removeMaasRecord,
+  ],
 };
 
 export const firstStageOf = (mode: DecommissionMode): DecommissionStage => STAGES_OF_MODE[mode][0];
@@ -115,6 +139,7 @@ async function settleNode(
   { decommission, node }: { decommission: NodeDecommission; node: Node },
 ): Promise<void> {
   if (status === "completed" || status === "reconciled") {
+    if (decommission.mode === "full_decommission") return endTenancy(tx, node.id, row.id, row.kind);
     if (!KEEPS_STATUS[decommission.mode]) return;
     await endTenancy(tx, node.id, row.id, row.kind);
     return orderFirstBaseline(tx, node.id);
@@ -123,6 +148,7 @@ async function settleNode(
   if (isTerminal(status)) {
     await undoDrain(tx, row.id, decommission, "The drain was given up");
     await leaveDraining(tx, nodeId, row.id, decommission.priorStatus, "The operation was cancelled");
+    if (decommission.mode === "full_decommission") await leaveFull(tx, row, nodeId);
     if (decommission.mode === "reimage") await leaveReimage(tx, nodeId, "The reimage was cancelled");
     if (KEEPS_STATUS[decommission.mode])
       await leaveCleaning(
@@ -139,6 +165,16 @@ async function settleNode(
   } else if (isTerminal(status)) {
     await deleteNode(tx, nodeId, row.id, "Its agent was uninstalled");
   }
+}
+
+/**
+ * Ends a full decommission that was cancelled. If the cleaning of a node that is in service again had begun, the node is quarantined. The hub clears the
+ * node of its tenant by a turnover, because the tenant's use is over.
+ */
+async function leaveFull(tx: Tx, { id, kind }: WorkflowRow, nodeId: NodeId): Promise<void> {
+  if (await hasTaskOf(tx, { nodeId, workflowId: id }, CLEANING_TASKS))
+    await quarantineUnclean(tx, nodeId, `The ${kind} was cancelled, so it is not known whether the host is clean`);
+  await leaveTenancy(tx, nodeId, id);
 }
 
 const EVENTS = {

@@ -1,4 +1,5 @@
 import type { NodeId, WorkflowId } from "../../../shared/ids.ts";
+import { setTurnover } from "../../db/queries/allocations.ts";
 import { lockAllocationOfOperation } from "../../db/queries/tenancies.ts";
 import type { Tx } from "../../db/tx.ts";
 import { moveAllocation } from "../../node/allocation-moves.ts";
@@ -12,4 +13,10 @@ export async function endTenancy(tx: Tx, nodeId: NodeId, operation: WorkflowId, 
   if (row?.status !== "ending") return;
   const message = `The ${mode} of the node is complete`;
   await moveAllocation(tx, row, { from: "ending", to: "ended" }, { owner: "muster", message });
+}
+
+/** Lets the sweep begin a turnover after the allocation, whose operation was cancelled, as soon as the node is free and in service. */
+export async function leaveTenancy(tx: Tx, nodeId: NodeId, operation: WorkflowId): Promise<void> {
+  const row = await lockAllocationOfOperation(tx, nodeId, operation);
+  if (row?.status === "ending") await setTurnover(tx, row.id, { decommissionId: null, endForced: row.endForced });
 }

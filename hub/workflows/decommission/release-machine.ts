@@ -35,6 +35,7 @@ const RELEASED_WHILE: Readonly<Record<DecommissionMode, readonly NodeStatus[]>> 
   soft_reset: [],
   reimage: ["active", "offline", "quarantined", "enrolling"],
   storage_cleanup: [],
+  full_decommission: ["retired"],
 };
 
 /** The machine to which the node was bound when the operation was requested. */
@@ -54,6 +55,14 @@ export function profileOf({ profile, decommission }: DecommissionContext): MaasS
   const message = `Node ${decommission.hostname} was created by no onboarding, so no profile says how long its release may take. Cancel the release.`;
   throw new StageFailure(failure("input_config_error", "profile_unknown", message));
 }
+
+/** True if a full decommission has removed its node already, which it does only after the release and the power-off. */
+export const wasRemoved = ({ decommission, node }: DecommissionContext): boolean =>
+  decommission.mode === "full_decommission" && node.status === "deleted";
+export const RELEASED_BEFORE = {
+  kind: "skipped",
+  message: "The machine was released and off before the node was removed",
+} as const;
 
 /** Throws `node_state_conflict` if the node's status does not allow a release, or if the node is bound to another machine than at the request. */
 export function mustStandForRelease(
@@ -112,13 +121,17 @@ const watchOf = (context: DecommissionContext): MachineWatch => ({
 export const freshMachine = (context: DecommissionContext): Promise<MaasMachine> => readAndObserve(watchOf(context));
 
 /**
- * Reads the machine from MAAS if `watchMachine` finds a reason to read it. Returns null while the watcher sees that MAAS has not finished the
- * release.
+ * Reads the machine from MAAS if `watchMachine` finds a reason to read it, or if the watcher's observation is news for the stage. Returns null while
+ * the watcher sees that MAAS has not finished the release.
  */
-export const watchedMachine = (context: DecommissionContext, at: ReleaseStage): Promise<MaasMachine | null> =>
+export const watchedMachine = (
+  context: DecommissionContext,
+  at: ReleaseStage,
+  isNews: (row: MaasMachineRow) => boolean = () => false,
+): Promise<MaasMachine | null> =>
   watchMachine(
     watchOf(context),
-    (row: MaasMachineRow) => judgeRelease(at, row, { ours: false, told: false }).kind !== "wait",
+    (row: MaasMachineRow) => isNews(row) || judgeRelease(at, row, { ours: false, told: false }).kind !== "wait",
   );
 
 /**

@@ -1,9 +1,17 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ruleOf } from "../../../shared/failures.ts";
+import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import { machine } from "../machine/machines.fixture.ts";
 import { VERDICTS } from "../machine/verdict-table.ts";
-import { asksWhoOwns, judgeRelease, RELEASE_STAGES, RELEASE_VERDICTS, type ReleaseStage } from "./release-verdicts.ts";
+import {
+  asksWhoOwns,
+  cannotDelete,
+  judgeRelease,
+  RELEASE_STAGES,
+  RELEASE_VERDICTS,
+  type ReleaseStage,
+} from "./release-verdicts.ts";
 
 const CODES = Object.keys(RELEASE_VERDICTS).map(Number);
 const judge = (at: ReleaseStage, status: number, ours: boolean, told = false, locked = false) =>
@@ -57,6 +65,15 @@ describe("the verdicts on a machine during a release", () => {
         });
       }),
     );
+  });
+
+  it("allow to delete a machine only if it is New or Ready, unowned and unlocked", () => {
+    const may = CODES.filter((status) => cannotDelete(machine({ status, owner: null })) === null);
+    expect(may).toEqual([MAAS_STATUS.new, MAAS_STATUS.ready]);
+    for (const status of CODES) {
+      expect(cannotDelete(machine({ status, owner: "somebody" }))?.class, String(status)).toBe("state_ambiguity");
+      expect(cannotDelete(machine({ status, owner: null, locked: true }))?.code).toBe("machine_locked");
+    }
   });
 
   it("name in each failure the verb that the failure's class recommends", () => {

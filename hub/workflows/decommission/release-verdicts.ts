@@ -112,6 +112,16 @@ export function judgeRelease(
 export const cannotPowerOff = (machine: JudgedMachine): Failure | null =>
   machine.locked ? ambiguity("power_off_maas_node", machine, "machine_locked") : null;
 
+/** The statuses in which nobody uses a machine, so that Muster may delete it in MAAS. */
+const FREE: readonly number[] = [S.new, S.ready];
+/** Returns a failure if Muster must not delete the released machine in MAAS; null if it may. */
+export function cannotDelete(machine: JudgedMachine): Failure | null {
+  const at = "remove_maas_record";
+  if (machine.locked) return ambiguity(at, machine, "machine_locked");
+  if (machine.owner !== null) return ambiguity(at, machine, "machine_owned_by_other");
+  return FREE.includes(machine.status) ? null : ambiguity(at, machine, "unexpected_maas_status");
+}
+
 const failed = (what: Failure): ReleaseJudgement => ({ kind: "failed", failure: what, accepted: true });
 
 function mayRelease(at: ReleaseStage, machine: JudgedMachine, ours: boolean): ReleaseJudgement {
@@ -134,7 +144,7 @@ const ambiguous = (at: ReleaseStage, machine: JudgedMachine, code: keyof typeof 
   accepted: false,
 });
 
-function ambiguity(at: ReleaseStage, machine: JudgedMachine, code: keyof typeof TODO): Failure {
+function ambiguity(at: ReleaseStage | "remove_maas_record", machine: JudgedMachine, code: keyof typeof TODO): Failure {
   const owner = machine.owner === null ? "nobody owns it" : `${machine.owner.slice(0, 64)} owns it`;
   const besides = code === "machine_locked" ? "it is locked" : owner;
   const message = `${nameOf(machine)} is '${machine.statusName}' (${machine.status}) in MAAS, and ${besides}, so nothing is done to it at "${at}". ${TODO[code]}`;

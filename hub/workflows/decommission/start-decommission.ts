@@ -28,7 +28,8 @@ import { moveNode } from "../../node/move-node.ts";
 import { adoptEnding, mustNotTakeFromTenant } from "./allocated-node.ts";
 import { firstStageOf } from "./decommission.ts";
 import { KEEPS_STATUS } from "./keeps-status.ts";
-import { takeLeftMachine } from "./take-left-machine.ts";
+import { MAY_BEGIN } from "./may-begin.ts";
+import { holdOwnMachine, takeLeftMachine } from "./take-left-machine.ts";
 import { staysDeployed } from "./uninstall-work.ts";
 
 export type DecommissionRequest =
@@ -37,65 +38,6 @@ export type DecommissionRequest =
   | ({ readonly mode: "release" } & ReleaseCreate)
   | ({ readonly mode: "storage_cleanup" } & StorageCleanupCreate)
   | DecommissionCreate;
-
-const CLEANED_IN_SERVICE: Readonly<Record<NodeStatus, true | string>> = {
-  bootstrap_issued: "Its host has not enrolled, so no agent can clean it.",
-  enrolling: "It is not in service yet: wait until it is active.",
-  active: true,
-  offline: true,
-  quarantined: true,
-  draining: "It is being drained: wait until it is retired, then activate it, or cancel the drain.",
-  retired: "It is out of service: activate it first.",
-  removing: "It is being removed.",
-  deleted: "A deleted node is never used again.",
-};
-
-/**
- * The table that says in which node status each mode of a decommission may begin. A text in `MAY_BEGIN` says why the hub refuses a mode in this
- * status, and what the operator does next. A new operation may take over a node that an earlier operation left `draining` or `removing`, if no
- * operation holds the node. A drain may also take over an `enrolling` node without an onboarding (`leaveEnrolling`). A `remove` of a node whose host
- * never enrolled is complete at once.
- */
-const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, true | string>>>> = {
-  drain: {
-    bootstrap_issued: "Its host has not enrolled, so there is nothing to drain: remove it.",
-    enrolling: true,
-    active: true,
-    offline: true,
-    quarantined: true,
-    draining: true,
-    retired: "It is drained already: remove it, or activate it.",
-    removing: "It is being removed.",
-    deleted: "A deleted node is never used again.",
-  },
-  remove: {
-    bootstrap_issued: true,
-    enrolling: "Only a retired node is removed: cancel its onboarding, and drain the node that it leaves.",
-    active: "Only a retired node is removed: drain it first.",
-    offline: "Only a retired node is removed: drain it first.",
-    quarantined: "Only a retired node is removed: drain it first.",
-    draining: "Only a retired node is removed: wait until it is drained.",
-    retired: true,
-    removing: true,
-    deleted: "It is removed already.",
-  },
-  release: {
-    bootstrap_issued: "It is no machine in MAAS.",
-    enrolling:
-      "Only the machine of a retired node is released: cancel its onboarding, and drain the node that it leaves.",
-    active: "Only the machine of a retired node is released: drain it first.",
-    offline: "Only the machine of a retired node is released: drain it first.",
-    quarantined: "Only the machine of a retired node is released: drain it first.",
-    draining: "Only the machine of a retired node is released: wait until it is drained.",
-    retired: true,
-    removing: "It is being removed.",
-    // The machine of a deleted node may be released, so that the host can be onboarded again.
-    deleted: true,
-  },
-  soft_reset: CLEANED_IN_SERVICE,
-  reimage: CLEANED_IN_SERVICE,
-  storage_cleanup: CLEANED_IN_SERVICE,
-};
 
 /** Locks the node's row and returns the node. Throws `not_found` if the node does not exist. */
 export async function mustLockNode(tx: Tx, nodeId: NodeId): Promise<Node> {
@@ -123,7 +65,8 @@ export async function startDecommission(
   await mustNotTakeFromTenant(tx, node, request, requestedBy);
   const removed = node.status === "deleted";
   const maasSystemId = removed ? await takeLeftMachine(tx, node, id) : await readMaasSystemId(tx, nodeId);
-  if (mode === "release" || mode === "reimage") await mustHaveMachine(tx, node, maasSystemId, mode);
+  if (isReleasing(mode)) await mustHaveMachine(tx, node, maasSystemId, mode);
+  if (mode === "full_decommission" && maasSystemId !== null) await holdOwnMachine(tx, node, id, maasSystemId);
   const priorStatus = await priorStatusOf(tx, node, request.reason);
   const input = inputOf(nodeId, request);
   await insertWorkflows(tx, [{ id, kind: mode, siteId: node.siteId, stage: firstStageOf(mode), input, requestedBy }]);
@@ -143,17 +86,17 @@ export async function startDecommission(
   return { decommission_id: id, node_id: nodeId, mode, status: "pending", warning };
 }
 
+/** The modes that release the node's machine. */
+const RELEASING = ["release", "reimage", "full_decommission"] as const satisfies readonly DecommissionMode[];
+type Releasing = (typeof RELEASING)[number];
+const isReleasing = (mode: DecommissionMode): mode is Releasing => (RELEASING as readonly string[]).includes(mode);
+
 /**
  * Throws ApiError if the node has no machine in MAAS that can be released. A node whose host was installed by hand (manual mode) has no machine in
  * MAAS; another node may have lost its binding to a machine.
  */
-async function mustHaveMachine(
-  tx: Tx,
-  node: Node,
-  maasSystemId: string | null,
-  mode: "release" | "reimage",
-): Promise<void> {
-  const todo = mode === "release" ? "released" : "deployed again";
+async function mustHaveMachine(tx: Tx, node: Node, maasSystemId: string | null, mode: Releasing): Promise<void> {
+  const todo = mode === "reimage" ? "deployed again" : "released";
   const refuse = (why: string) =>
     new ApiError("conflict", `No machine can be ${todo} for node ${node.hostname}: ${why}`, {
       context: { node_id: node.id },
@@ -202,20 +145,28 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
   node_id: nodeId,
   ...(request.mode === "release" ? {} : { agent_wait_seconds: request.agent_wait_seconds }),
   ...(request.mode === "drain" ? { deadline_seconds: request.deadline_seconds, force: request.force } : {}),
-  // When a cleaning of the node begins, no tenant uses the node any more, so the drain ends all user sessions at once.
-  ...(KEEPS_STATUS[request.mode] ? { force: true } : {}),
+  // When one of these modes begins, no tenant has a right to the node any more, so the drain ends all user sessions at once.
+  ...(KEEPS_STATUS[request.mode] || request.mode === "full_decommission" ? { force: true } : {}),
   ...(request.mode === "soft_reset" ? { storage_cleanup: request.storage_cleanup } : {}),
   ...(request.mode === "storage_cleanup" ? { storage_cleanup: request.scope } : {}),
   ...(request.mode === "reimage" ? { erase: request.erase } : {}),
+  ...(request.mode === "full_decommission"
+    ? {
+        erase: request.erase,
+        storage_cleanup: request.storage_cleanup,
+        remove_maas_record: request.remove_maas_record,
+        force_release_allocation: request.force_release_allocation ?? false,
+      }
+    : {}),
 });
 
 /**
- * The subjects that an operation holds. A reimage provisions its host, so it also holds the host's name and BMC, as an onboarding of the host does.
- * During a reimage, no onboarding can begin on the host.
+ * The subjects that an operation holds. A reimage and a full decommission also hold the host's name and BMC, as an onboarding of the host does. While
+ * such an operation runs, no onboarding can begin on the host.
  */
 async function subjectsOf(tx: Tx, node: Node, mode: DecommissionMode): Promise<string[]> {
   const own = [subjectOf.node(node.id)];
-  const bmc = mode === "reimage" ? await readBmcAddress(tx, node.id) : null;
+  const bmc = mode === "reimage" || mode === "full_decommission" ? await readBmcAddress(tx, node.id) : null;
   if (bmc === null || node.siteId === null) return own;
   return [...own, subjectOf.host(node.siteId, node.hostname), subjectOf.bmc(node.siteId, bmc)];
 }

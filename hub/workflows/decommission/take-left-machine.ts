@@ -1,5 +1,6 @@
 import { ApiError } from "../../../shared/api/errors.ts";
 import type { WorkflowId } from "../../../shared/ids.ts";
+import { readBmcAddress } from "../../db/queries/decommissions.ts";
 import { holdMachine } from "../../db/queries/machine-holds.ts";
 import { isHostReleased } from "../../db/queries/machine-releases.ts";
 import { lastMachineOf, lastNodeOfMachine } from "../../db/queries/node-machines.ts";
@@ -29,4 +30,22 @@ export async function takeLeftMachine(tx: Tx, node: Node, id: WorkflowId): Promi
       [`${holder.kind}_id`]: holder.id,
     });
   return systemId;
+}
+
+/**
+ * Takes hold of the node's machine until the end of the operation, because the node's binding to the machine ends before the operation does. Throws
+ * ApiError if another workflow holds the machine.
+ */
+export async function holdOwnMachine(tx: Tx, node: Node, id: WorkflowId, systemId: string): Promise<void> {
+  const bmc = await readBmcAddress(tx, node.id);
+  const { siteId } = node;
+  if (siteId === null) return;
+  const bmcs = bmc === null ? [] : [normalAddress(bmc)];
+  const holder = await holdMachine(tx, id, { siteId, systemId, bmcs });
+  if (holder === null) return;
+  throw new ApiError(
+    "conflict",
+    `No full_decommission of node ${node.hostname} can begin: ${holder.kind} ${holder.id} holds machine ${systemId}. Cancel that, or wait for it.`,
+    { context: { node_id: node.id, [`${holder.kind}_id`]: holder.id } },
+  );
 }

@@ -11,7 +11,9 @@ import {
   mustStandForRelease,
   mustStillStand,
   profileOf,
+  RELEASED_BEFORE,
   waitForMachine,
+  wasRemoved,
 } from "../release-machine.ts";
 import { cannotPowerOff } from "../release-verdicts.ts";
 
@@ -37,6 +39,7 @@ export const powerOffMaasNode: DecommissionStageOf<"power_off_maas_node"> = {
 };
 
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
+  if (wasRemoved(context)) return RELEASED_BEFORE;
   mustStandForRelease(context, context.node, context.boundSystemId);
   const machine = await freshMachine(context);
   const verdict = await judged("power_off_maas_node", context, machine);

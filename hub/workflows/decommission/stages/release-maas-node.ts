@@ -8,6 +8,7 @@ import type { Compensation, CompensationCause, Observation, Outcome } from "../.
 import { machineEvidence } from "../../machine/verdict-table.ts";
 import { UNHEARD_CALL_SECONDS, WAIT_RETRY } from "../../services.ts";
 import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
+import { ERASE_EVENTS, eraseSeen, eraseUnproven, isEvidence, lacksEvidence, reportsErase } from "../erase-evidence.ts";
 import {
   hostIsGone,
   judged,
@@ -17,7 +18,9 @@ import {
   mustStillBeTheHost,
   mustStillStand,
   profileOf,
+  RELEASED_BEFORE,
   waitForMachine,
+  wasRemoved,
   watchedMachine,
 } from "../release-machine.ts";
 
@@ -58,20 +61,23 @@ export const releaseMaasNode: DecommissionStageOf<"release_maas_node"> = {
 };
 
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
+  if (wasRemoved(context)) return RELEASED_BEFORE;
   mustStandForRelease(context, context.node, context.boundSystemId);
   // If a reimage released the machine of an earlier generation, the reimage has since deployed the host again.
   const { releasedGeneration } = context.decommission;
   if (releasedGeneration !== null && releasedGeneration < context.node.generation)
     return { kind: "skipped", message: "The machine was released before, and is deployed again" };
-  const machine = await watchedMachine(context, "release_maas_node");
+  const machine = await watchedMachine(context, "release_maas_node", ({ status }) => isEvidence(context, status));
   const gone = hostIsGone(context);
   if (machine === null) return { ...waitForMachine(context, REASON), commit: gone };
   const verdict = await judged("release_maas_node", context, machine);
   switch (verdict.kind) {
-    case "released":
+    case "released": {
+      if (!(await isErased(context))) return { kind: "failed", failure: eraseUnproven(context, machine), commit: gone };
       return { kind: "done", message: `The machine is released: it is ${machine.statusName}`, commit: gone };
+    }
     case "wait":
-      return { ...waitForMachine(context, REASON), commit: gone };
+      return { ...waitForMachine(context, REASON), patch: eraseSeen(context, machine), commit: gone };
     case "release":
       if (releasedGeneration === context.node.generation && machine.status === MAAS_STATUS.deployed)
         return { kind: "failed", failure: deployedByOther(context) };
@@ -79,8 +85,23 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
       return { kind: "not_started" };
     case "failed":
       if (!verdict.accepted) return { kind: "failed", failure: verdict.failure };
-      return { kind: "failed", failure: verdict.failure, patch: { release_failure_told: true }, commit: gone };
+      return {
+        kind: "failed",
+        failure: verdict.failure,
+        patch: { release_failure_told: true, erase_seen: null },
+        commit: gone,
+      };
   }
+}
+
+/**
+ * True if the operation asks for no erase, if Muster saw the erase, or if MAAS's events report it. A kill of the hub may have lost what Muster saw, and
+ * somebody else may have released the machine.
+ */
+async function isErased(context: DecommissionContext): Promise<boolean> {
+  if (!lacksEvidence(context)) return true;
+  const maas = await maasOf(context);
+  return reportsErase(await maas.machineEvents(machineOf(context).systemId, { limit: ERASE_EVENTS, level: "INFO" }));
 }
 
 /**
@@ -107,18 +128,15 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
     const comment = `muster decommission ${workflowId}`;
     const { erase } = context.input;
     const how = erase === "none" ? { comment } : { comment, erase };
-    await (await maasOf(context)).release(machineOf(context).systemId, how);
+    const machine = await (await maasOf(context)).release(machineOf(context).systemId, how);
+    const patch = { release_failure_told: false, ...eraseSeen(context, machine) };
+    return { ...waitForMachine(context, REASON), patch, commit: hostIsGone(context) };
   } catch (error) {
     if (!(error instanceof MaasError) || !LOOK_AGAIN.includes(error.code)) throw error;
     const seen = await look(context);
     if (seen.kind === "not_started") throw error;
     return seen;
   }
-  return {
-    ...waitForMachine(context, REASON),
-    patch: { release_failure_told: false },
-    commit: hostIsGone(context),
-  };
 }
 
 const nodeAfter = ({ node, decommission }: DecommissionContext): string =>
@@ -134,6 +152,7 @@ async function compensate(
   context: DecommissionContext,
   cause: CompensationCause,
 ): Promise<Compensation<DecommissionState>> {
+  if (wasRemoved(context)) return RELEASED_BEFORE;
   const { state, node, decommission } = context;
   if (
     cause === "restart" &&

@@ -3,7 +3,7 @@ import { isHostReleased } from "../../../db/queries/machine-releases.ts";
 import { hasEnrolled } from "../../../db/queries/node-certificates.ts";
 import type { Tx } from "../../../db/tx.ts";
 import { deleteNode, enterRemoving, leaveRemoving } from "../../../node/lifecycle.ts";
-import type { Compensation, Observation } from "../../engine/stage.ts";
+import type { Compensation, CompensationCause, Observation } from "../../engine/stage.ts";
 import { StageFailure } from "../../stage-failure.ts";
 import { cancelWork, currentTask, judgeTask, operationOf, settledTask, startWork } from "../agent-work.ts";
 import {
@@ -12,6 +12,7 @@ import {
   type DecommissionState,
   stateConflict,
 } from "../decommission-context.ts";
+import { wasRemoved } from "../release-machine.ts";
 import { staysDeployed, UNINSTALL, uninstallSeconds } from "../uninstall-work.ts";
 
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
@@ -66,11 +67,28 @@ async function finish(tx: Tx, context: DecommissionContext): Promise<void> {
   if (step.kind === "refused") throw new StageFailure(stateConflict(context, step.actual, "removed"));
 }
 
+/** A full decommission that is cancelled after it has removed its node leaves the rest of its work to a person. */
+function staysRemoved(
+  { node, decommission, input }: DecommissionContext,
+  cause: CompensationCause,
+): Compensation<DecommissionState> {
+  const machine = input.remove_maas_record ? `, and machine ${decommission.maasSystemId} may still be in MAAS` : "";
+  const message = `Node ${node.hostname} is deleted, which cannot be undone. Its secrets may still be in the secret store${machine}.`;
+  if (cause !== "cancel") return { kind: "skipped", message };
+  const nextAction = `Delete the BMC login that was written for this host alone${input.remove_maas_record ? ", and the machine in MAAS" : ""}.`;
+  const evidence = { node_id: node.id, maas_system_id: decommission.maasSystemId };
+  return { kind: "skipped", message, leaves: { message, nextAction, evidence } };
+}
+
 /**
  * At an uninstall, the agent removes nothing from the host before the hub has accepted the agent's result. Once the hub has accepted the agent's
  * result of the uninstall, the remove cannot be cancelled.
  */
-async function giveUp(context: DecommissionContext): Promise<Compensation<DecommissionState>> {
+async function giveUp(
+  context: DecommissionContext,
+  cause: CompensationCause,
+): Promise<Compensation<DecommissionState>> {
+  if (wasRemoved(context)) return staysRemoved(context, cause);
   const task = await currentTask(context.services.db, operationOf(context), UNINSTALL);
   if (task?.state === "succeeded" || context.node.status === "deleted") {
     const message = `The agent of ${context.node.hostname} already removes itself, so the remove can no longer be cancelled. Resume to finish the remove.`;

@@ -1,0 +1,64 @@
+import { failure } from "../../../../shared/failures.ts";
+import { MaasError, type MaasErrorCode } from "../../../maas/port.ts";
+import type { Observation, Outcome } from "../../engine/stage.ts";
+import { inFencedTx, UPSTREAM_RETRY } from "../../services.ts";
+import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
+import { maasOf, machineOf, mustStillBeTheHost, profileOf, waitForMachine } from "../release-machine.ts";
+import { cannotDelete } from "../release-verdicts.ts";
+
+/** The MAAS errors after which the stage observes the machine again, because the machine has changed since the last observation. */
+const LOOK_AGAIN: readonly MaasErrorCode[] = ["state_conflict", "forbidden", "not_found"];
+
+/** The stage reads the machine from MAAS itself, because the watcher may not have seen yet that the machine was deleted or taken. */
+async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
+  if (!context.input.remove_maas_record)
+    return { kind: "skipped", message: "The machine stays in MAAS, because the request does not ask to delete it" };
+  const { systemId } = machineOf(context);
+  const machine = await (await maasOf(context)).readMachine(systemId);
+  if (machine === null) return { kind: "done", message: `Machine ${systemId} is not in MAAS any more` };
+  const hindrance = cannotDelete(machine);
+  if (hindrance !== null) return { kind: "failed", failure: hindrance };
+  mustStillBeTheHost(context, machine);
+  return { kind: "not_started" };
+}
+
+async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {
+  await inFencedTx(context, async () => undefined);
+  try {
+    await (await maasOf(context)).deleteMachine(machineOf(context).systemId);
+  } catch (error) {
+    if (!(error instanceof MaasError) || !LOOK_AGAIN.includes(error.code)) throw error;
+    const seen = await look(context);
+    if (seen.kind === "not_started") throw error;
+    return seen;
+  }
+  return { ...waitForMachine(context, "MAAS to show that the machine is deleted"), seconds: 0 };
+}
+
+const seconds = (context: DecommissionContext): number => profileOf(context).configureTimeoutSeconds;
+
+/**
+ * Deletes the machine in MAAS, if the request asks for it (lifecycle 5.4). The operation holds the machine, so no onboarding has taken it since the
+ * release. A machine that somebody uses, has renamed or has locked stays.
+ */
+export const removeMaasRecord: DecommissionStageOf<"remove_maas_record"> = {
+  name: "remove_maas_record",
+  title: "Delete the machine in MAAS, if the request asks for it",
+  reentry: { rule: "observe_first", observe: look },
+  timeout: {
+    seconds,
+    failure: (context) =>
+      failure(
+        "upstream_transient",
+        "maas_timeout",
+        `Machine ${machineOf(context).systemId} of ${context.decommission.hostname} was not deleted in MAAS within ${seconds(context)} s.`,
+        {
+          timeout_seconds: seconds(context),
+          timeout_knob: "configureTimeoutSeconds",
+          maas_system_id: machineOf(context).systemId,
+        },
+      ),
+  },
+  retry: UPSTREAM_RETRY,
+  run,
+};

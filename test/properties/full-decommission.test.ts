@@ -1,0 +1,181 @@
+import { randomUUID } from "node:crypto";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createAllocation } from "../../hub/allocations/create-allocation.ts";
+import { and, eq } from "../../hub/db/orm.ts";
+import { readAllocation } from "../../hub/db/queries/allocations.ts";
+import { insertPowerOverride } from "../../hub/db/queries/power-overrides.ts";
+import { readWorkflow } from "../../hub/db/queries/workflows.ts";
+import { allocations, maasPowerCredentialOverrides, nodes, tasks } from "../../hub/db/schema/index.ts";
+import { SECRET_PATHS } from "../../hub/secrets/port.ts";
+import { applyForce } from "../../hub/workflows/decommission/force-decommission.ts";
+import { startOnboarding } from "../../hub/workflows/onboarding/start-onboarding.ts";
+import { workflowsOf } from "../../hub/workflows/registry.ts";
+import { AllocationCreate } from "../../shared/api/allocations.ts";
+import type { AllocationId, NodeId, WorkflowId } from "../../shared/ids.ts";
+import { STATUS } from "../fakes/maas/state/statuses.ts";
+import { makeSchedulable, SSH_KEY } from "../support/allocatable-node.ts";
+import { playDecommissionedAgent } from "../support/decommission-world.ts";
+import { setConnected } from "../support/node-in-service.ts";
+import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { type DeployedHost, hostInService, startFull } from "../support/release-world.ts";
+import { Driver, plainly } from "./drive.ts";
+
+/** What a full decommission does to tenants, secrets and machines, and where it stops (architecture 14.8). */
+let rig: OnboardingRig;
+let driver: Driver;
+let boxes = 0;
+beforeAll(async () => {
+  rig = await startOnboardingRig({ machines: 12 });
+  driver = new Driver(rig.test, workflowsOf(rig.services), (id) => playDecommissionedAgent(rig, id));
+});
+afterAll(() => rig?.close());
+
+const db = () => rig.services.db;
+const inTx: OnboardingRig["services"]["inTx"] = (fn) => rig.services.inTx(fn);
+const nodeOf = async (id: NodeId) => (await db().select().from(nodes).where(eq(nodes.id, id)))[0];
+const anotherHost = (): Promise<DeployedHost> => {
+  boxes += 1;
+  return hostInService(rig, boxes, `last-${boxes}`);
+};
+const machineOf = ({ machine }: DeployedHost) => rig.maas.sim.region.findMachine(machine.systemId);
+const drive = async (id: WorkflowId) => {
+  const end = await driver.drive(id);
+  return { status: end.status, stage: end.stage, code: end.failureCode };
+};
+const DONE = { status: "completed", stage: "remove_maas_record", code: null };
+/** Drives the operation until it enters the stage. */
+const until = (id: WorkflowId, stage: string) => driver.drive(id, (row) => (row.stage === stage ? null : plainly));
+const force = (workflowId: WorkflowId) =>
+  inTx((tx) => applyForce(tx, driver.kinds, { workflowId, actor: "ann", role: "admin", reason: "it burnt down" }));
+/** Releases the machine as another MAAS user would, and reports an erase of its disks if `erased` is true. */
+function releaseByOther({ machine }: DeployedHost, erased: boolean): void {
+  const { region } = rig.maas.sim;
+  if (erased) region.event(machine, "INFO", "Disks erased");
+  region.setOwner(machine, null);
+  region.forceStatus(machine, STATUS.ready);
+}
+
+describe("the tenant of a node", () => {
+  const allocate = async (nodeId: NodeId): Promise<AllocationId> => {
+    await inTx((tx) => makeSchedulable(tx, nodeId));
+    const request = { node_id: nodeId, tenant: "acme", login_user: "alice", ssh_keys: [SSH_KEY] };
+    const { id } = await inTx((tx) => createAllocation(tx, AllocationCreate.parse(request), "ann"));
+    await db().update(allocations).set({ status: "active" }).where(eq(allocations.id, id));
+    return id;
+  };
+
+  it("keeps the node unless the request takes it; then the account goes, and the allocation ends with the node", async () => {
+    const host = await anotherHost();
+    const id = await allocate(host.nodeId);
+    await expect(startFull(rig, host)).rejects.toMatchObject({ code: "allocation_exists" });
+    const started = await startFull(rig, host, { force_release_allocation: true });
+    expect((await readAllocation(db(), id))?.status).toBe("active");
+    await until(started.id, "drain_node");
+    expect(await readAllocation(db(), id)).toMatchObject({
+      status: "ending",
+      endForced: true,
+      endReason: "hardware returned",
+      decommissionId: started.id,
+    });
+    expect(await drive(started.id), await driver.story(started.id)).toEqual(DONE);
+    expect((await readAllocation(db(), id))?.status).toBe("ended");
+    const revoked = and(eq(tasks.nodeId, host.nodeId), eq(tasks.type, "allocation.revoke_user"));
+    expect(await db().select().from(tasks).where(revoked)).toMatchObject([{ input: { login_user: "alice" } }]);
+  });
+
+  it("is cleared by a turnover if the decommission is cancelled", async () => {
+    const host = await anotherHost();
+    const id = await allocate(host.nodeId);
+    const started = await startFull(rig, host, { force_release_allocation: true });
+    await until(started.id, "cleanup_storage");
+    await driver.verb(started.id, "cancel");
+    expect((await drive(started.id)).status).toBe("cancelled");
+    expect(await readAllocation(db(), id)).toMatchObject({ status: "ending", decommissionId: null });
+    expect(await nodeOf(host.nodeId)).toMatchObject({ status: "quarantined", quarantinedBy: "cleanup" });
+  });
+});
+
+describe("the erase", () => {
+  it("counts as done only with evidence; a person may decide to go on without", async () => {
+    const host = await anotherHost();
+    const { id } = await startFull(rig, host);
+    await until(id, "release_maas_node");
+    releaseByOther(host, false);
+    expect(await drive(id)).toMatchObject({ stage: "release_maas_node", code: "erase_unproven" });
+    expect(await nodeOf(host.nodeId)).toMatchObject({ status: "retired" });
+    await driver.verb(id, "resume");
+    expect(await drive(id)).toMatchObject({ code: "erase_unproven" });
+    await force(id);
+    expect(await drive(id), await driver.story(id)).toEqual(DONE);
+  });
+
+  it("by somebody else counts if MAAS reports it", async () => {
+    const host = await anotherHost();
+    const { id } = await startFull(rig, host, { remove_maas_record: false });
+    await until(id, "release_maas_node");
+    releaseByOther(host, true);
+    expect(await drive(id), await driver.story(id)).toEqual(DONE);
+    expect(machineOf(host), "the request leaves the machine in MAAS").toMatchObject({ status: STATUS.ready });
+  });
+});
+
+it("goes on by force without an agent that is gone for good", async () => {
+  const host = await anotherHost();
+  await setConnected(rig, host.nodeId, false);
+  const { id } = await startFull(rig, host, { agent_wait_seconds: 0 });
+  expect(await drive(id)).toMatchObject({ stage: "drain_node", code: "agent_unreachable" });
+  await force(id);
+  expect(await drive(id), await driver.story(id)).toEqual(DONE);
+  expect(await driver.story(id)).toContain("cleanup_storage skipped: Continued without the agent, as ann decided");
+});
+
+it("keeps every onboarding away from its host, until the machine is out of MAAS", async () => {
+  const host = await anotherHost();
+  const { id } = await startFull(rig, host);
+  await until(id, "remove_maas_record");
+  expect(await nodeOf(host.nodeId)).toMatchObject({ status: "deleted" });
+  const request = { site_id: rig.siteId, profile_id: rig.profileId, sku_id: SKU, ipmi_ip: host.box.bmcAddress };
+  const onboard = (hostname: string) =>
+    inTx((tx) => startOnboarding(tx, { request: { ...request, hostname }, requestedBy: "ann" }));
+  for (const hostname of [host.hostname, "another-name"])
+    await expect(onboard(hostname)).rejects.toMatchObject({ code: "onboarding_exists" });
+  expect(await drive(id)).toEqual(DONE);
+});
+
+describe("the secrets", () => {
+  it("of the node go, and those of the site and of other hosts stay", async () => {
+    const host = await anotherHost();
+    const override = async (selectorType: "hostname" | "ipmi_ip", selectorValue: string): Promise<string> => {
+      const overrideId = randomUUID();
+      const vaultPath = SECRET_PATHS.powerOverride(rig.siteId, overrideId);
+      await rig.secrets.write(vaultPath, { user: "u", pass: "p" });
+      const row = { id: overrideId, siteId: rig.siteId, selectorType, selectorValue, vaultPath };
+      await inTx((tx) => insertPowerOverride(tx, row));
+      return vaultPath;
+    };
+    const own = [await override("hostname", host.hostname), await override("ipmi_ip", host.box.bmcAddress)];
+    const other = await override("hostname", "somebody-else");
+    const { id } = await startFull(rig, host);
+    await driver.drive(id, (row) => (row.stage === "cleanup_secrets" ? null : plainly));
+    const before = [...rig.secrets.entries.keys()];
+    expect(await drive(id)).toEqual(DONE);
+    expect(before.filter((path) => !rig.secrets.entries.has(path)).sort()).toEqual([...own].sort());
+    const rows = await db().select().from(maasPowerCredentialOverrides);
+    expect(rows.filter(({ status }) => status === "active").map(({ vaultPath }) => vaultPath)).toEqual([other]);
+  });
+});
+
+describe("the machine in MAAS", () => {
+  it("stays if it has another name, and a cancel names what was not done", async () => {
+    const host = await anotherHost();
+    const { id } = await startFull(rig, host);
+    await until(id, "remove_maas_record");
+    host.machine.hostname = "taken";
+    expect(await drive(id)).toMatchObject({ stage: "remove_maas_record", code: "node_state_conflict" });
+    await driver.verb(id, "cancel");
+    expect((await drive(id)).status).toBe("cancelled");
+    expect(machineOf(host)).toBeDefined();
+    expect((await readWorkflow(db(), id))?.nextAction).toContain("the machine in MAAS");
+    expect(await nodeOf(host.nodeId)).toMatchObject({ status: "deleted" });
+  });
+});

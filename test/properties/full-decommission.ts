@@ -1,0 +1,69 @@
+/** The scenario of a full decommission, as the generated tests of stages need it. */
+import { expect } from "vitest";
+import { eq } from "../../hub/db/orm.ts";
+import { hasLiveCertificate } from "../../hub/db/queries/node-certificates.ts";
+import { hasTaskOf } from "../../hub/db/queries/task-reads.ts";
+import { nodes } from "../../hub/db/schema/index.ts";
+import { SECRET_PATHS } from "../../hub/secrets/port.ts";
+import { CLEANING_TASKS } from "../../hub/workflows/decommission/cleaning-tasks.ts";
+import type { NodeId } from "../../shared/ids.ts";
+import { STAGES_OF_MODE } from "../../shared/workflow-status.ts";
+import { playDecommissionedAgent, type StartedDecommission } from "../support/decommission-world.ts";
+import type { OnboardingRig } from "../support/onboarding-rig.ts";
+import { hostInService, startFull } from "../support/release-world.ts";
+
+/** A full decommission of a node, and the system id of its machine. */
+type Subject = StartedDecommission & { readonly systemId?: string };
+
+/** Starts a full decommission of a node that still has a secret of its first boot. */
+async function startFullOf(rig: OnboardingRig, n: number): Promise<Subject> {
+  const host = await hostInService(rig, n, `full-${n}`);
+  await rig.services.secrets.write(SECRET_PATHS.userData(host.nodeId), { user_data: "left" });
+  return { ...(await startFull(rig, host)), systemId: host.machine.systemId };
+}
+
+const nodeOf = async (rig: OnboardingRig, nodeId: NodeId) =>
+  (await rig.test.database.db.select().from(nodes).where(eq(nodes.id, nodeId)))[0];
+const hasCertificate = async (rig: OnboardingRig, nodeId: NodeId): Promise<boolean> => {
+  const generation = (await nodeOf(rig, nodeId))?.generation ?? -1;
+  return rig.test.database.inTx((tx) => hasLiveCertificate(tx, nodeId, generation));
+};
+
+/** Expects that nothing of the node is left: no valid certificate, no secret, and no machine in MAAS. */
+async function expectNothingLeft(rig: OnboardingRig, { nodeId, systemId }: Subject): Promise<void> {
+  expect(await nodeOf(rig, nodeId)).toMatchObject({ status: "deleted", operationId: null });
+  expect(await hasCertificate(rig, nodeId)).toBe(false);
+  expect(rig.secrets.entries.has(SECRET_PATHS.userData(nodeId))).toBe(false);
+  expect(rig.maas.sim.region.findMachine(systemId ?? "")).toBeUndefined();
+}
+
+/**
+ * Expects that a cancel leaves the node in service, retired or deleted. A node in service is quarantined if its cleaning had begun. The node's
+ * certificate is valid exactly as long as its machine is deployed.
+ */
+async function expectLeftInOrder(rig: OnboardingRig, { id, nodeId, systemId }: Subject): Promise<void> {
+  const node = await nodeOf(rig, nodeId);
+  const deployed = rig.maas.sim.region.findMachine(systemId ?? "")?.status === 6;
+  const begun = await hasTaskOf(rig.test.database.db, { nodeId, workflowId: id }, CLEANING_TASKS);
+  const inService = begun ? ["quarantined"] : ["active", "offline"];
+  expect(deployed ? [...inService, "retired"] : ["retired", "deleted"]).toContain(node?.status);
+  expect(node).toMatchObject({ operationId: null });
+  expect(await hasCertificate(rig, nodeId), "the node's certificate is valid").toBe(deployed);
+}
+
+const STAGES: readonly string[] = STAGES_OF_MODE.full_decommission;
+/** The stages that no other mode has. */
+const OWN: readonly string[] = ["cleanup_secrets", "remove_maas_record"];
+
+/** The scenario of a full decommission. Most of its stages have the same code as the stages of other modes. */
+export const decommissioning = {
+  kind: "full_decommission",
+  name: "a full decommission",
+  stages: STAGES,
+  sameCode: STAGES.filter((stage) => !OWN.includes(stage)),
+  outside: { commission: 1, deploy: 1, release: 1, abort: 0, powerOff: 1 },
+  start: startFullOf,
+  play: playDecommissionedAgent,
+  expectEnd: expectNothingLeft,
+  expectCancelled: expectLeftInOrder,
+};
