@@ -76,7 +76,12 @@ async function runningFolder(folder: string, stat: ProcStat): Promise<string> {
   if (!hasFirstThreadEnded(stat) || hasEnded(stat)) return folder;
   for (const thread of await readdir(join(folder, "task"))) {
     const path = join(folder, "task", thread);
-    if (!hasFirstThreadEnded(parseStat(await readFile(join(path, "stat"), "utf8")))) return path;
+    try {
+      if (!hasFirstThreadEnded(parseStat(await readFile(join(path, "stat"), "utf8")))) return path;
+    } catch (error) {
+      // This thread ended meanwhile, and another one may run.
+      if (!isGone(error)) throw error;
+    }
   }
   return folder;
 }
