@@ -158,7 +158,9 @@ describe.skipIf(why !== null)(`residue in private namespaces of this machine${wh
       `exec ${process.execPath} -e 'require("net").createServer().listen(4444,"0.0.0.0"); require("dgram").createSocket("udp4").bind(5555)'`,
     );
     const attach = process.arch === "arm64" ? 117 : 101;
-    start(`sleep 999 & exec perl -e 'syscall(${attach},16,$ARGV[0]+0,0,0)==0 or die $!; sleep 1000' $!`);
+    start(
+      `sleep 999 & until [ "$(cat /proc/$!/comm)" = sleep ]; do :; done; exec perl -e 'syscall(${attach},16,$ARGV[0]+0,0,0)==0 or die $!; sleep 1000' $!`,
+    );
     await until("all programs run", () => {
       const now = processes();
       return ["/tmp/miner", "/tmp/gone", "/tmp/kworker", "[rcu_sched]", "createServer", "syscall"].every((one) =>
@@ -231,7 +233,7 @@ describe.skipIf(why !== null)(`residue in private namespaces of this machine${wh
   it("is not seen in short jobs, as cron and logrotate start them", async () => {
     const baseline = await snapshot();
     start(
-      `for job in 1 2 3 4 5 6; do setpriv --reuid 30002 --clear-groups sleep 0.02; cp /bin/sleep /tmp/job.$job; /tmp/job.$job 0.02; mv /tmp/job.$job /tmp/job.$job.gz
+      `for job in 1 2 3 4 5 6; do cp /bin/sleep /tmp/job.$job; setpriv --reuid 30002 --clear-groups /tmp/job.$job 0.02; /tmp/job.$job 0.02; mv /tmp/job.$job /tmp/job.$job.gz
 rm /tmp/job.$job.gz; touch /dev/shm/job.$job; rm /dev/shm/job.$job; sleep 0.05; done`,
     );
     const now = await snapshot();
