@@ -16,7 +16,7 @@ export const hubOf = (rig: GatewayRig): HubOfHost => ({
   orderKey: rig.signer.publicKey,
 });
 
-/** Writes the files that the first boot writes for the agent. If no token is given, the host counts as already enrolled. */
+/** Writes the files that a host's first boot writes for the agent. Without a `token`, the files describe a host whose agent has already enrolled. */
 export function prepareHost(
   host: HostFolder,
   hub: HubOfHost,
@@ -58,7 +58,7 @@ export class AgentHosts {
     return agent;
   }
 
-  /** Stops all agents and removes the folders. */
+  /** Stops all agent processes and removes the hosts' folders. */
   async end(): Promise<void> {
     await Promise.all(this.#agents.map((agent) => agent.stop()));
     for (const host of this.#hosts) host.remove();

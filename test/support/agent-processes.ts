@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Pids of the real agent processes whose host root lies below `hostsDir`. The function finds the processes in /proc. */
+/** Returns the pids of the real agent processes whose host has its root folder below `hostsDir`. The function finds the processes in /proc. */
 export function agentPids(hostsDir: string): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -16,7 +16,7 @@ function isAgentOf(pid: number, hostsDir: string): boolean {
       .split("\0")
       .some((variable) => variable.startsWith(`MUSTER_ROOT=${hostsDir}/`));
   } catch {
-    // The read fails if the process has ended after `readdirSync` listed it.
+    // The read of a process's files fails if the process has ended after `readdirSync` listed the process.
     return false;
   }
 }

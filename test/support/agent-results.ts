@@ -6,7 +6,7 @@ import type { TaskInput, TaskResult, TaskType } from "../../shared/tasks/index.t
 import { answerChallenge, fillMemory, memoryUuid } from "./gpu-memory-agent.ts";
 import { signed } from "./signing-agent.ts";
 
-/** A host on which no item has an entry. */
+/** The residue snapshot of a clean host: no residue item has an entry. */
 export const EMPTY_SNAPSHOT: ResidueSnapshot = Object.fromEntries(
   RESIDUE_ITEM_NAMES.map((item) => [item, { entries: [] }]),
 );
@@ -14,7 +14,7 @@ export const EMPTY_SNAPSHOT: ResidueSnapshot = Object.fromEntries(
 const done = <S extends string>(step: S, target: string) =>
   ({ step, target, outcome: "ok", message: "done", evidence: {} }) as const;
 
-/** The steps of a reset of `count` GPUs that succeeded. */
+/** Returns the result of a task that has successfully reset `count` GPUs. */
 export function resetOf(count: number): TaskResult<"node.gpu_scrub"> {
   const host = (["gpu_services_stop", "gpu_holders", "gpu_services_start"] as const).map((step) => done(step, "host"));
   const gpus = Array.from({ length: count }, (_, number) => {
@@ -33,7 +33,7 @@ const RESULTS: { readonly [T in TaskType]?: TaskResult<T> } = {
   "node.validate_clean": { boot_id: "boot", snapshot: EMPTY_SNAPSHOT },
 };
 
-/** The result of a task on a clean host, or null for a task whose result no stage reads. */
+/** Returns the agent's result of a task on a clean host, or null for a task whose result no stage reads. */
 export function resultOnCleanHost({
   id,
   type,

@@ -6,7 +6,7 @@ import { type NodeId, type ProfileId, type SiteId, TaskId, WorkflowId } from "..
 import { EMPTY_SNAPSHOT } from "./agent-results.ts";
 import { addNodeInService } from "./site-nodes.ts";
 
-/** A valid public key. Nobody has its private key. */
+/** A valid SSH public key. Nobody has the private key of the SSH public key. */
 export const SSH_KEY =
   "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f tester@example";
 
@@ -23,7 +23,7 @@ export async function writeBaseline(tx: Tx, nodeId: NodeId): Promise<void> {
     .onConflictDoNothing();
 }
 
-/** Writes everything that scheduling needs to know of the node: its baseline, and all conditions as True, as its agent would report them. */
+/** Writes the node's baseline and the conditions that scheduling reads, with the values that the agent of a clean host would report. */
 export async function makeSchedulable(tx: Tx, nodeId: NodeId): Promise<void> {
   await writeBaseline(tx, nodeId);
   await tx.insert(nodeConditions).values(
@@ -40,7 +40,7 @@ export async function makeSchedulable(tx: Tx, nodeId: NodeId): Promise<void> {
   );
 }
 
-/** An active node of the SKU that takes new work. */
+/** Creates an active node with the given SKU. The node takes new allocations. */
 export async function addSchedulableNode(
   tx: Tx,
   { sku, ...host }: { readonly siteId: SiteId; readonly hostname: string; readonly sku: string },
@@ -53,7 +53,7 @@ export async function addSchedulableNode(
 
 const GRANTED = { step: "account", target: "acme", outcome: "ok", message: "made", evidence: {} } as const;
 
-/** The end of a task, as the agent reports it and the hub stores it. By default the account was made. */
+/** Ends a task in the database, as the hub does after the agent's report. By default, the task has created a tenant's account. */
 export async function endTask(tx: Tx, id: TaskId, ending: Partial<typeof tasks.$inferInsert> = {}): Promise<void> {
   await tx
     .update(tasks)
@@ -61,7 +61,7 @@ export async function endTask(tx: Tx, id: TaskId, ending: Partial<typeof tasks.$
     .where(eq(tasks.id, id));
 }
 
-/** Writes the rows of a finished onboarding of the node with the profile. */
+/** Writes the database rows of a finished onboarding of the node with the given profile. */
 export async function onboardedWith(
   tx: Tx,
   { profileId, ...about }: { nodeId: NodeId; siteId: SiteId; profileId: ProfileId; hostname: string },

@@ -34,11 +34,11 @@ export interface Answer {
   readonly problem: Problem;
 }
 
-/** The admin API on a database of its own, called over its public interface. The test sets MAAS's answer to a probe. */
+/** The hub's admin API on a database of its own, which a test calls over HTTP. `probeAnswer` is the answer of a simulated probe of MAAS. */
 export interface ApiHarness {
   readonly database: TestDatabase;
   readonly secrets: SecretStore;
-  /** The API token of the administrator. The hub's folder also contains the token of the administrator. */
+  /** The API token of the administrator. A file in the hub's folder contains the administrator's token. */
   readonly admin: string;
   readonly viewer: string;
   /** The hub's log, to which the API writes. */
@@ -46,14 +46,14 @@ export interface ApiHarness {
   /** The latest lines of the hub's log. */
   readonly logged: LogRing;
   probeAnswer: Awaited<ReturnType<ProbeMaas>>;
-  /** How long diagnostics wait for the database. The default is long, so that no test fails because the machine is slow. */
+  /** How long requests for diagnostics wait for the database. The default is long, so that no test fails because the machine is slow. */
   patience: Patience;
-  /** How many requests for diagnostics the API has got. */
+  /** The number of requests for diagnostics that the admin API has received. */
   diagnosticsAsked: number;
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** Requests a web page as a browser does, without a token. */
   page(path: string): Promise<{ status: number; headers: Headers; text: string }>;
-  /** Serves the same API on a port, for clients in other processes. `close` ends the server. */
+  /** Serves the admin API on a port, for clients in other processes. `close` ends the server of the admin API. */
   listen(): Promise<string>;
   /** The number of rows in each table that a request may write. A request that the API refuses must not change the numbers of rows. */
   counts(): Promise<Record<string, number>>;
@@ -78,8 +78,8 @@ const WRITTEN = [
 ];
 
 /**
- * An SQL condition that excludes audit entries of failed logins. The hub writes entries about failed logins in the background, so they may appear
- * after the answer.
+ * An SQL condition that excludes audit entries of failed logins. The hub writes audit entries about failed logins in the background, so an entry may
+ * appear after the answer to the login.
  */
 const NO_LOGINS = "where action <> 'loginFailed'";
 
@@ -123,7 +123,7 @@ const factsOf = ({ pool }: Database, log: LogRing): HubFacts => ({
   log,
 });
 
-/** The services that stages use. The API runs no stage, so each service refuses every call. */
+/** The services that stages of workflows use. The admin API runs no stage, so each service refuses every call. */
 export const OUTSIDE = {
   maas: () => Promise.reject(new Error("the API talks to no MAAS")),
   bmc: NO_BMC,
@@ -141,8 +141,8 @@ interface Options {
 }
 
 /**
- * Starts the admin API. `open` connects the API to the test's database in another way, for example through a proxy.
- * `probe` calls a MAAS in place of `probeAnswer`. `tokenRates` replaces the production rate limits.
+ * Starts the admin API. If given, `open` connects the API to the test's database, for example through a proxy. If given, `probe` probes a MAAS and
+ * replaces `probeAnswer`. If given, `tokenRates` replaces the production rate limits.
  */
 export async function startApi(options: Options = {}): Promise<ApiHarness> {
   const database = await createTestDatabase();
@@ -262,7 +262,7 @@ export const siteBody = (name: string) => ({
   api_base_url: `http://${name}.maas.example:5240/MAAS`,
 });
 
-/** The API with one site and a SKU. */
+/** Starts the admin API, and creates one site and a SKU. */
 export async function startApiWithSite(): Promise<{ api: ApiHarness; siteId: SiteId }> {
   const api = await startApi();
   return { api, siteId: SiteId.parse((await seedApi(api)).siteId) };

@@ -1,6 +1,6 @@
 /**
- * A test world with a hub, a simulated MAAS and hosts. Each secret of the site is a random text that occurs nowhere else. The class collects every
- * answer that a client outside got, so that a test can search the answers for the secrets.
+ * A hub, a simulated MAAS and simulated hosts in which each secret is a random text that occurs nowhere else. `CanarySite` collects every answer that
+ * a client outside the hub receives, so that a test can search the answers for the secrets.
  */
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -21,7 +21,7 @@ import { until } from "./until.ts";
 import { newSecret, Receiver } from "./webhook-receiver.ts";
 
 const HOSTS = demoHosts(3);
-/** Characters that shells, JSON, URLs, pages and Python escape, each in its own way. */
+/** Characters that shells, JSON, URLs, HTML pages and Python escape, each in its own way. */
 const ODD = `"'\\ $&<%é`;
 
 const Kept = z.object({
@@ -114,7 +114,7 @@ export class CanarySite {
     void this.#readStream();
   }
 
-  /** Calls the API and keeps the answer, also when it is a problem. */
+  /** Calls the hub's API and keeps the text of the answer, even if the answer is an error. */
   async ask(method: string, path: string, body?: unknown, token?: string): Promise<unknown> {
     const answer = await fetch(`${this.rig.apiUrl}/api/v1/admin/${path}`, {
       method,
@@ -125,13 +125,13 @@ export class CanarySite {
       ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
     });
     const text = await answer.text();
-    // Two answers of the API contain a secret on purpose and nothing else of interest, so the test does not search these answers.
+    // Two kinds of API answers contain a secret on purpose, so the test does not search these answers.
     if (!/"(?:bootstrap_command|phone_home_url)":/.test(text)) this.seen.push({ place: `${method} ${path}`, text });
     const json: unknown = text === "" ? null : JSON.parse(text);
     return answer.ok ? json : Problem.parse(json);
   }
 
-  /** Calls the agent listener as a host does. */
+  /** Calls the hub's agent listener as a host does. */
   askListener(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<string> {
     const agentUrl = this.hubsOwnUrl();
     return new Promise((resolve, reject) => {
@@ -184,8 +184,8 @@ export class CanarySite {
   }
 
   /**
-   * Waits until the onboarding ends in the given way, and collects the secrets that the onboarding has created. After a failure the method also
-   * requests the diagnostics, as an operator does.
+   * Waits until the onboarding ends in the given way, and collects the secrets that the onboarding has created. After a failed onboarding, the method
+   * requests the hub's diagnostics, as an operator does.
    */
   async ends(id: string, how: "failed" | "completed"): Promise<OnboardingDetail> {
     const ended = await until(

@@ -7,9 +7,9 @@ import type { Vault } from "../fakes/vault/vault.ts";
 import { hubPolicy } from "./vault-under-test.ts";
 
 const Read = z.object({ data: z.object({ data: z.record(z.string(), z.string()).nullable() }) });
-/** Names of stored fields that are no secrets: user names, certificates, times. */
+/** Matches the names of fields in Vault that are no secrets: user names, certificates, times. */
 const PUBLIC = /^user$|certificate|_until$/;
-/** The store's id is no secret, because the database contains it too. */
+/** The id of the secret store is no secret, because the hub's database contains the id too. */
 const STORE_ID = /store-id$/;
 const SHORTEST = 16;
 
@@ -40,7 +40,7 @@ export class CanaryVault {
       VAULT_SECRET_ID_FILE: this.#secretIdFile,
     };
   }
-  /** Gives the hub a secret ID for its login. The default is a new and valid secret ID. */
+  /** Gives the hub a secret ID for the hub's login to Vault. The default is a new and valid secret ID. */
   giveSecretId(secretId: string = this.#role.newSecretId()): string {
     writeFileSync(this.#secretIdFile, secretId, { mode: 0o600 });
     return secretId;
@@ -49,7 +49,10 @@ export class CanaryVault {
     return this.#server.vault;
   }
 
-  /** Names and values of all tokens that the hub got and of all secret fields in Vault, including those that the hub generated. */
+  /**
+   * Returns the names and values of all Vault tokens that the hub received, and of all secret fields in Vault. The secret fields include those that
+   * the hub generated.
+   */
   secrets(): (readonly [string, string])[] {
     const tokens = this.double.tokens.issued.map(
       (token, index) => [`the hub's Vault token ${index + 1}`, token] as const,
@@ -69,7 +72,7 @@ export class CanaryVault {
     try {
       return Read.parse(this.#mount.read(path, new URLSearchParams()).body).data.data ?? {};
     } catch {
-      // The simulated Vault throws when the newest version of the secret was deleted.
+      // The simulated Vault throws when somebody has deleted the newest version of the secret.
       return {};
     }
   }

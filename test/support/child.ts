@@ -14,13 +14,13 @@ export interface Child {
   /** Resolves with the exit code or signal when the process has ended. */
   readonly gone: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   kill(signal: NodeJS.Signals): void;
-  /** Sends SIGTERM, and SIGKILL when the process still runs after `graceMs`. */
+  /** Sends SIGTERM to the process, and SIGKILL if the process still runs after `graceMs` milliseconds. */
   stop(graceMs?: number): Promise<void>;
 }
 
 export interface ChildOptions {
   readonly name: string;
-  /** The Node program that runs the script. The default is the Node program of this process. */
+  /** The Node.js executable that runs the script. The default is the executable of this process. */
   readonly command?: string;
   /** The path of the script, relative to the repository or absolute. */
   readonly script: string;
@@ -32,7 +32,7 @@ export interface ChildOptions {
 
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 
-/** The ready line is the first line on stdout that is a JSON object with the member `listening`. */
+/** Starts a real process. The process is ready when it prints a JSON object with the member `listening` as a line on stdout. */
 export function startChild(options: ChildOptions): Child {
   mkdirSync(dirname(options.logFile), { recursive: true });
   const log = createWriteStream(options.logFile, { flags: "a" });
@@ -43,14 +43,14 @@ export function startChild(options: ChildOptions): Child {
       cwd: REPOSITORY,
       env: { ...process.env, ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
-      // Each child has its own process group. A Ctrl-C in the terminal therefore reaches only the parent, `npm run demo`, which then stops its
-      // children in order.
+      // Each child has its own process group. The process group keeps a Ctrl-C in the terminal away from the child. `npm run demo` receives the
+      // Ctrl-C and stops its children in order.
       detached: true,
     },
   );
   proc.stderr.pipe(log, { end: false });
   const gone = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
-    // The promise `gone` resolves after the log is written, because the caller then reads the log.
+    // The promise `gone` resolves only after the log file is complete, because callers read the log file when `gone` has resolved.
     proc.once("close", (code, signal) => log.end(() => resolve({ code, signal })));
     proc.once("error", () => resolve({ code: null, signal: null }));
   });

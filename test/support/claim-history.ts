@@ -1,10 +1,10 @@
 import type { Pool } from "pg";
 
 /**
- * Checks in the stored history that no stage ran twice at once and that nothing was written twice. Each row that the query returns is a violation. In
- * this check, a claim consists of a workflow, its fence, a hub and the time of the claim. A claim ends when the hub commits the step that it made
- * under the claim, and the step's events name the claim. `claimed_at` is read after the row lock is taken, so it is later than the previous claim's
- * commit. The history does not contain claims without a commit.
+ * Searches the workflow events for a stage that ran twice at the same time, and for a step that hubs stored twice. Each row that the query returns is
+ * a violation. In the query, a claim consists of a workflow, the workflow's fence, a hub and the time of the claim. A hub's claim of a workflow ends
+ * when the hub commits its step of the workflow. The events of the step name the claim. A hub reads `claimed_at` while it holds the row lock, so
+ * `claimed_at` is later than the commit of the previous claim. The workflow events do not contain claims without a commit.
  */
 const FAULTS = `
   with claims as (

@@ -7,7 +7,7 @@ export interface ApiAnswer {
   readonly text: string;
 }
 
-/** For each route, an SQL query for the ids in the route's path. The crawl fails if a route with ids has no entry in this table. */
+/** For each route of the hub's API, an SQL query for the ids in the route's path. The crawl fails if `IDS` lacks a route with ids. */
 const IDS: Readonly<Record<string, string>> = {
   "maas-sites": "select id as id from maas_sites",
   "maas-sites/profiles": "select site_id as parent, id from maas_site_profiles",
@@ -25,7 +25,7 @@ const IDS: Readonly<Record<string, string>> = {
 const Description = z.object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) });
 const Page = z.object({ next_cursor: z.string().nullable() });
 
-/** Returns the paths of a route, one for each row that the route can show. */
+/** Returns the paths of a route of the hub's API, one path for each database row that the route can show. */
 async function pathsOf(route: string, pool: Pool): Promise<string[]> {
   const names = [...route.matchAll(/([a-z-]+)\/\{\w+\}/g)].map(([, name]) => name ?? "");
   if (names.length === 0) return [route];
@@ -39,8 +39,8 @@ async function pathsOf(route: string, pool: Pool): Promise<string[]> {
 }
 
 /**
- * The answer to every GET that the hub has: each row, each page of a list, the web page and the API description. The crawl leaves out event streams,
- * which never end.
+ * Returns the answer to every GET of the hub's API: each row, each page of a list, the web page and the API description. The crawl does not request
+ * event streams, because they never end.
  */
 export async function crawlApi(url: string, token: string, pool: Pool): Promise<ApiAnswer[]> {
   const answers: ApiAnswer[] = [];

@@ -1,8 +1,8 @@
 /**
- * vitest's global set-up for projects that need PostgreSQL. A run uses one server. MUSTER_TEST_DATABASE_URL may name the server. The user in
- * `MUSTER_TEST_DATABASE_URL` must be able to create databases. Without MUSTER_TEST_DATABASE_URL the first test that needs a server starts an embedded
- * one. The set-up stops the embedded server at the end of the run. If a run is killed, the next run stops the embedded server of the killed run. An
- * environment variable tells the workers the server's folder.
+ * vitest's global set-up for projects that need PostgreSQL. All tests of a run use one PostgreSQL server. MUSTER_TEST_DATABASE_URL may name the
+ * PostgreSQL server. The user in `MUSTER_TEST_DATABASE_URL` must be able to create databases. Without MUSTER_TEST_DATABASE_URL, the first test that
+ * needs PostgreSQL starts an embedded server. The set-up stops the embedded server at the end of the test run. After a killed test run, the next run
+ * stops the embedded server of the killed run. An environment variable tells vitest's workers the folder of the embedded server.
  */
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.t
 import { quietLog } from "./log.ts";
 import { endRun, startRun } from "./run-folder.ts";
 
-/** The embedded server's state folder. */
+/** The environment variable with the state folder of the embedded PostgreSQL server. */
 export const TEST_SERVER_FOLDER = "MUSTER_TEST_SERVER_FOLDER";
 
 export default async function setup(): Promise<() => Promise<void>> {

@@ -1,4 +1,4 @@
-/** Gives each test file its own database, cloned from a template that is migrated once. */
+/** Gives each test file its own database, which PostgreSQL copies from a template database. The tests migrate the template database only once. */
 import { createHash, randomUUID } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import type { Leak } from "./secret-search.ts";
 
 const MIGRATIONS = fileURLToPath(new URL("../../hub/db/migrations", import.meta.url));
 
-/** The advisory lock that lets only one vitest worker create the template. */
+/** The advisory lock that lets only one vitest worker create the template database. */
 const TEMPLATE_LOCK = 74_101;
 
 export type TestDatabase = {
@@ -25,7 +25,7 @@ export type TestDatabase = {
   name: string;
   /** The connection pool, opened on first use. The method `drop` closes the connection pool. */
   database: Database;
-  /** Drops the database and its connections. Fails when a row, or a line that was logged to `quietLog`, contains a secret of the test data. */
+  /** Drops the database and its connections. Fails when a row of the database or a line of `quietLog` contains a secret of the test data. */
   drop(): Promise<void>;
 };
 
@@ -51,7 +51,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   };
 }
 
-/** The search runs inside the database, so that a large database is not read by the test. */
+/** PostgreSQL searches its rows for secrets, so that the test need not read a large database. */
 async function leaksInRows(client: Client): Promise<Leak[]> {
   const secrets = knownSecrets();
   const rows = await storedRows(client, secrets.spellings);
@@ -73,11 +73,14 @@ async function serverUrl(): Promise<string> {
     source: source === "npm" || source === "system" ? source : undefined,
     settings: { fsync: "off", synchronous_commit: "off", full_page_writes: "off" },
   });
-  await server.stop(); // The method `stop` ends only the use of the server by this test file. The set-up of the run stops the server.
+  await server.stop(); // With `stopOnClose: false`, `stop` leaves the server running for other test files.
   return server.url;
 }
 
-/** The template's name contains a hash of the migrations, because a long-lived server also keeps templates of other versions. */
+/**
+ * The name of the template database contains a hash of the migrations, because a long-lived server may have templates of other versions of the
+ * migrations.
+ */
 async function ensureTemplate(admin: Client, adminUrl: string): Promise<string> {
   const template = `muster_template_${await fingerprint()}`;
   await admin.query("select pg_advisory_lock($1)", [TEMPLATE_LOCK]);
@@ -107,7 +110,7 @@ async function fingerprint(): Promise<string> {
   return hash.digest("hex").slice(0, 12);
 }
 
-/** Repeats a statement while it fails because the server still counts a session that was just closed. */
+/** Repeats an SQL statement while it fails because PostgreSQL still sees a session that has just ended. */
 async function whenUnused<T>(statement: () => Promise<T>): Promise<T> {
   const deadline = Date.now() + 30_000;
   for (;;) {

@@ -23,7 +23,7 @@ export interface StartedDecommission {
   readonly hostname: string;
 }
 
-/** Starts a drain of a node in service, or a remove of a node that was drained before. */
+/** Starts the drain of a node in service, or the remove of a node after its drain. */
 export async function decommission(
   rig: OnboardingRig,
   mode: AgentMode,
@@ -53,7 +53,7 @@ export async function recordBaseline(rig: OnboardingRig, nodeId: NodeId): Promis
   });
 }
 
-/** Gives a node in service NVIDIA GPUs and a profile that requires the level of GPU memory. */
+/** Gives a node in service NVIDIA GPUs and a profile with the settings `knobs`. */
 async function requireMemory(
   rig: OnboardingRig,
   nodeId: NodeId,
@@ -68,7 +68,7 @@ async function requireMemory(
 }
 type GpuLevel = ProfileCreate["gpu_claim_level"];
 
-/** Starts the cleaning of a node in service. With `level`, the node has NVIDIA GPUs and a profile that requires the level of their memory. */
+/** Starts the cleaning of a node in service. With `level`, the node has NVIDIA GPUs and a profile whose `gpu_claim_level` is `level`. */
 export async function clean(
   rig: OnboardingRig,
   mode: "soft_reset" | "storage_cleanup",
@@ -88,7 +88,10 @@ export async function clean(
   return { id: created.decommission_id, nodeId, hostname };
 }
 
-/** Simulates a connected agent: each task that waits for the agent succeeds. `resultOf` says, at once or later, what the agent reports for a task. */
+/**
+ * Simulates the connected agent of a decommission's node: each task that waits for the agent succeeds. `resultOf` returns what the agent reports for
+ * a task, or a promise of the report.
+ */
 export async function playDecommissionedAgent(
   rig: OnboardingRig,
   id: WorkflowId,

@@ -1,4 +1,4 @@
-/** Reads the README and the docs, and finds the commands that a reader may type. */
+/** Reads the repository's README and docs, and finds the commands that a reader of the documents may type. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -25,7 +25,7 @@ const SHOWN = [
   /^#cloud-config/,
   /^\[Service\]/,
 ];
-/** The beginnings of lines after a command that show the command's output. */
+/** The beginnings of lines in code blocks that show a command's output. */
 const PRINTED = [
   /^hub-1\.json: /,
   /^Left out, because/,
@@ -62,7 +62,7 @@ function blocksOf(text: string): string[] {
   return blocks;
 }
 
-/** Whether a shell would wait for another line, because the text ends inside quotes or with a backslash. Quotes in comments do not count. */
+/** True if a shell would wait for another line, because the text ends inside quotes or with a backslash. The function ignores quotes in comments. */
 function goesOn(text: string): boolean {
   let quote = "";
   let comment = false;
@@ -76,7 +76,7 @@ function goesOn(text: string): boolean {
   return quote !== "" || text.endsWith("\\");
 }
 
-/** The commands of a block, each with its continuation lines. */
+/** Returns the commands of a code block, each with its continuation lines. */
 function commandsOf(block: string): string[] {
   if (SHOWN.some((shown) => shown.test(block))) return [];
   const commands: string[] = [];
@@ -91,7 +91,10 @@ function commandsOf(block: string): string[] {
   return open === "" ? commands : [...commands, open];
 }
 
-/** Matches the commands inside a sentence of a document. A text with `<command>` in it is a pattern and no command. */
+/**
+ * Matches the commands inside a sentence of a document. The tests ignore a text that contains `<command>`, because the text is a pattern and no
+ * command.
+ */
 const IN_PROSE = /`((?:npm run (?:-s )?muster -- |curl |jq |openssl |vault |T=)[^`]+)`/g;
 const inProse = (text: string): string[] =>
   [...text.matchAll(IN_PROSE)].map(([, command = ""]) => command).filter((command) => !command.includes("<command>"));

@@ -1,4 +1,7 @@
-/** Empties a folder as a worker does and prints the step's end, for tests that need a mount namespace or a process of their own. Arguments: root, path, use. */
+/**
+ * A process that empties a folder as the agent's worker does and prints the outcome, for tests that need a mount namespace or a process. The
+ * arguments are the host's root folder, the path of the folder to empty, and the use of that folder.
+ */
 import { emptyFolderStep } from "../../agent/system/storage/empty-folder-step.ts";
 
 const [root = "", path = "", use = ""] = process.argv.slice(2);

@@ -1,4 +1,7 @@
-/** Fills the free space of a folder's file system as a worker does, and prints the step's end. Arguments: the folder, the bytes that stay free. */
+/**
+ * A process that fills the free space of a folder's file system as the agent's worker does, and prints the outcome. The arguments are the folder and
+ * the number of bytes that stay free.
+ */
 import { fillFreeSpaceStep } from "../../agent/system/storage/free-space.ts";
 
 const [path = "", reserve = ""] = process.argv.slice(2);

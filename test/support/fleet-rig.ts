@@ -20,7 +20,10 @@ export interface FleetNode {
   readonly machine: Machine;
 }
 
-/** A site with nodes in service. Each node has a deployed machine in the simulated region. A watcher and a reconciler run while the test runs. */
+/**
+ * A test site with nodes in service. Each node has a deployed machine in the simulated MAAS region. After a call of `watch`, a watcher and a
+ * reconciler observe the site.
+ */
 export class FleetRig {
   readonly rig: OnboardingRig;
   readonly #watchers: Watcher[] = [];
@@ -44,7 +47,7 @@ export class FleetRig {
     return this.rig.siteId;
   }
 
-  /** Starts a hub's watcher and reconciler. A test may start several watchers. */
+  /** Starts a watcher of the site and a reconciler, as a hub does. A test may start several watchers. */
   watch({ rollCallMs }: { rollCallMs?: number } = {}): Watcher {
     const { db, inTx } = this;
     const reconciler = new Reconciler({ db, inTx, log: quietLog });
@@ -63,7 +66,7 @@ export class FleetRig {
     return watcher;
   }
 
-  /** An active node with a connected agent, as after an onboarding. The node's machine is deployed and uses hardware sync. */
+  /** Creates an active node with a connected agent, as after an onboarding. The node's machine is deployed and uses hardware sync. */
   async nodeInService(): Promise<FleetNode> {
     this.#made += 1;
     const hostname = `host-${this.#made}`;
@@ -95,13 +98,13 @@ export class FleetRig {
     this.address(machine, `10.99.0.${this.#made}`);
   }
 
-  /** Gives every interface of the machine the same single address. */
+  /** Gives every interface of the machine only the address `ipAddress`. */
   address(machine: Machine, ipAddress: string): void {
     for (const nic of machine.interfaces)
       nic.links = [{ id: 90_000 + nic.id, mode: "dhcp", subnetId: null, ipAddress }];
   }
 
-  /** Changes the machine in MAAS as another user would, so that the hub does not know of the change. */
+  /** Changes the machine in MAAS as a MAAS user other than the hub would, so that the hub does not know of the change. */
   change(machine: Machine, change: (machine: Machine) => void): void {
     const { region } = this.rig.maas.sim;
     change(machine);
@@ -131,8 +134,8 @@ export class FleetRig {
       .onConflictDoUpdate({ target: maasSiteWatches.siteId, set: now });
   }
   /**
-   * Waits until the watcher has read all machines and the reconciler has judged all nodes. The reconciler judges all nodes between two sweeps. The
-   * function waits for two sweeps, because the second sweep starts only after the reconciler has judged the nodes of the first sweep.
+   * Waits until the watcher has read all machines and the reconciler has judged all nodes. `sweep` waits for two sweeps, because the second sweep
+   * starts only after the reconciler has judged the nodes of the first sweep.
    */
   async sweep(): Promise<void> {
     for (const which of ["first", "second"]) {

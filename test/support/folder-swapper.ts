@@ -1,13 +1,14 @@
 /**
- * A hostile process: it makes folders in a folder that is being emptied, replaces them by symbolic links to a victim, and moves them away and back, as
- * fast as it can. Arguments: the folder, the victim, a folder aside. Prints how often it has done so.
+ * A hostile process that attacks the emptying of a folder. In the folder that an agent empties, the hostile process creates subfolders as fast as it
+ * can. The process replaces the subfolders by symbolic links to a victim folder, and moves the subfolders away and back. The arguments are the
+ * attacked folder, the victim folder, and a folder for the moved subfolders. The hostile process prints the number of its attacks.
  */
 import { mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const [folder = "", victim = "", aside = ""] = process.argv.slice(2);
 
-/** The remover works against this process, so each operation may fail. */
+/** Each operation of the hostile process may fail, because the agent deletes the attacked files at the same time. */
 function attempt(act: () => void): void {
   try {
     act();

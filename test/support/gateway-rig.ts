@@ -1,4 +1,4 @@
-/** An agent listener on a real database, and functions with which a test plays a host correctly or incorrectly. */
+/** An agent listener of a hub on a real database, and functions with which a test acts as a correct or faulty host. */
 import { createHash, createPublicKey, randomBytes, randomUUID, verify, webcrypto } from "node:crypto";
 import { type Agent, request as httpsRequest } from "node:https";
 import { eq, sql } from "../../hub/db/orm.ts";
@@ -55,7 +55,7 @@ export interface Answer {
   readonly retryAfter: string | undefined;
 }
 
-/** Tables that a refused request must not change. */
+/** Database tables that a refused request of an agent must not change. */
 const WATCHED = [
   "nodes",
   "node_events",
@@ -113,7 +113,7 @@ export class GatewayRig {
     this.listener = listener;
   }
 
-  /** Starts the rig with a new database, unless the test passes a database. */
+  /** Starts an agent listener on a new database, unless the test passes a database. */
   static async start(more: HubOptions = {}, given?: TestDatabase): Promise<GatewayRig> {
     const database = given ?? (await createTestDatabase());
     const secrets = new MemorySecrets();
@@ -148,7 +148,7 @@ export class GatewayRig {
     return this.database.database.inTx;
   }
 
-  /** Starts a second hub on the same database. */
+  /** Starts the agent listener of a second hub on the database of the first hub. */
   async secondHub(more: HubOptions = {}): Promise<AgentListener> {
     const listener = await startAgentListener({ ...this.#options, hubId: randomUUID(), ...more });
     this.#others.push(listener);
@@ -165,7 +165,7 @@ export class GatewayRig {
     await this.database.drop();
   }
 
-  /** Calls `use` with the rig, stops the rig, and returns the result of `use`. */
+  /** Calls `use` with this object, stops the agent listeners, drops the database, and returns the result of `use`. */
   async stopAfter<T>(use: (rig: GatewayRig) => Promise<T>): Promise<T> {
     try {
       return await use(this);
@@ -236,7 +236,7 @@ export class GatewayRig {
     return { nodeId, generation, certPem, keyPem: key.keyPem };
   }
 
-  /** Returns the identity with another certificate of the hub's CA, which expired `hoursAgo` hours ago. */
+  /** Returns the node's identity with a new certificate of the hub's CA that expired `hoursAgo` hours ago. */
   async expired(identity: Identity, hoursAgo: number): Promise<Identity> {
     const stored = await this.#secrets.read(SECRET_PATHS.certificateAuthority);
     const keys = await webcrypto.subtle.generateKey(KEY_ALGORITHM, true, ["sign", "verify"]);
@@ -265,7 +265,7 @@ export class GatewayRig {
     return { ...identity, certPem: certificate.toString("pem"), keyPem };
   }
 
-  /** Requests a renewed certificate for the given key, as an agent does. */
+  /** Requests a renewed certificate for the given key from the hub, as an agent does. */
   async renew(identity: Identity, key: HostKey, port = this.listener.port): Promise<Identity & { answer: Answer }> {
     const answer = await this.ask("POST", `/internal/v1/nodes/${identity.nodeId}/certificate`, {
       as: identity,
@@ -285,7 +285,7 @@ export class GatewayRig {
       headers?: Record<string, string>;
       as?: Pick<Identity, "certPem" | "keyPem">;
       port?: number;
-      /** An HTTPS agent that sends several requests over one connection. */
+      /** An HTTPS agent of Node.js, which can send several requests over one connection. */
       agent?: Agent;
     } = {},
   ): Promise<Answer> {
@@ -320,7 +320,7 @@ export class GatewayRig {
     });
   }
 
-  /** A workflow that waits at most an hour for a wake-up of the key. */
+  /** Creates a workflow that waits at most an hour for a wake-up of the key `waitOn`. */
   async waitingWorkflow(waitOn: string): Promise<{ isDue(): Promise<boolean> }> {
     const id = WorkflowId.parse(randomUUID());
     const wakeAt = sql`now() + interval '1 hour'`;
@@ -338,7 +338,7 @@ export class GatewayRig {
     };
   }
 
-  /** Whether the order is signed with the key that agents get at enrollment. */
+  /** True if the order is signed with the hub's key that agents get at enrollment. */
   hasSigned(order: SignedOrder): boolean {
     const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: this.signer.publicKey }, format: "jwk" });
     return verify(null, Buffer.from(orderSigningText(order)), key, Buffer.from(order.signature, "base64url"));

@@ -1,4 +1,7 @@
-/** A process that cleans the GPUs of a folder that stands for a host, and prints the reply. Arguments: the folder, the task id. */
+/**
+ * A process that cleans the GPUs of a folder that stands for a host, as the task `node.gpu_scrub` does, and prints the task's reply. The arguments
+ * are the folder and the task's id.
+ */
 import { scrubGpus } from "../../agent/gpu/scrub.ts";
 import { SCRUB_TIMING } from "../../agent/gpu/scrub-timing.ts";
 import { systemAt } from "../../agent/system/system.ts";

@@ -5,7 +5,7 @@ import { BatchCreated, Onboarding, OnboardingCreated, OnboardingDetail, page } f
 import { Profile } from "../../shared/api/profiles.ts";
 import { Site, Sku } from "../../shared/api/sites.ts";
 
-/** A refused request, with the problem that the hub answered. */
+/** The error for a request that the hub has refused, with the problem in the hub's answer. */
 export class HubProblem extends Error {
   readonly problem: Problem;
   constructor(method: string, path: string, problem: Problem) {
@@ -16,7 +16,7 @@ export class HubProblem extends Error {
   }
 }
 
-/** The hub's public API, as an outside program uses it. Each answer is checked against the schema that the hub documents. */
+/** A client of the hub's public API. The client checks each answer against the schema that the hub documents. */
 export class HubApi {
   readonly url: string;
   readonly #token: string;
@@ -48,7 +48,7 @@ export class HubApi {
     return schema.parse(json);
   }
 
-  /** Reads the object at the path and changes it. The request for the change names the version that the method has read. */
+  /** Reads the object at the path and changes the object. The request for the change names the version of the object that the method has read. */
   async patch<T>(schema: z.ZodType<T>, path: string, body: unknown): Promise<T> {
     const headers = { authorization: `Bearer ${this.#token}` };
     const seen = await fetch(new URL(path, this.url), {

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * Creates a folder that every user may enter. The embedded database of a hub that root runs belongs to another user, who needs access to the folder.
+ * Creates a folder that every user may enter. If root runs a hub, the hub's embedded database runs as a user other than root, who needs access to the
+ * folder.
  */
 export function newHubFolder(prefix: string, parent = tmpdir()): string {
   const folder = mkdtempSync(join(parent, prefix));
@@ -12,8 +13,8 @@ export function newHubFolder(prefix: string, parent = tmpdir()): string {
 }
 
 /**
- * The form of the path of an embedded database outside the hub's folder. A killed hub may have written only half of the path, so the clean-up removes
- * nothing if the path has another form.
+ * Matches the path of an embedded database outside the hub's folder. A killed hub may have written only half of the path, so the clean-up removes no
+ * path of a different form.
  */
 const DATABASE_OUTSIDE = /^[/]var[/]lib[/]muster[/]postgres-[0-9a-f-]{36}$/;
 

@@ -17,10 +17,10 @@ export const event = (id: number, node: string): MaasEvent => ({
   created: "",
 });
 
-/** A simulated MAAS region that consists of a list of machines and a list of events. The region records the requests that it gets. */
+/** A simulated MAAS region that consists of a list of machines and a list of events. The simulated region records the requests that it receives. */
 export class Region {
   machines: MaasMachine[] = [];
-  /** Machines that exist but that no list of machines shows. */
+  /** Machines that exist in the region, but that the region's answers to requests for a list of machines omit. */
   unlisted: MaasMachine[] = [];
   unreadable: UnreadableMachine[] = [];
   feed: MaasEvent[] = [];

@@ -1,6 +1,9 @@
 import { type SecretData, SecretError, type SecretStore, type SecretVersion } from "../../hub/secrets/port.ts";
 
-/** A secret store in memory. The field `awayFor` is the number of next calls that fail. The field `entries` shows the content of the store. */
+/**
+ * A secret store in memory. The field `awayFor` is the number of next calls of the store that fail. The field `entries` shows the content of the
+ * secret store.
+ */
 export class MemorySecrets implements SecretStore {
   readonly entries = new Map<string, SecretData>();
   awayFor = 0;

@@ -1,13 +1,13 @@
 import { spawnSync } from "node:child_process";
 
-/** How long a script in a mount namespace may take. A hanging mount must not hang the test. */
+/** How long a script in a mount namespace may take, so that a hanging mount does not hang the test. */
 const SCRIPT_TIMEOUT_MS = 150_000;
 
-/** Whether this process may mount file systems in a mount namespace of its own. A container may forbid it. */
+/** True if this process may mount file systems in a mount namespace of its own. A container may forbid such mounts. */
 export const mayMount: boolean =
   spawnSync("unshare", ["-m", "sh", "-c", "mount -t tmpfs none /mnt"], { stdio: "ignore" }).status === 0;
 
-/** Whether loop devices can be mounted too. */
+/** True if this process may mount loop devices in a mount namespace of its own. */
 export const mayMountLoop: boolean =
   mayMount &&
   spawnSync(
@@ -21,7 +21,9 @@ export const mayMountLoop: boolean =
     { stdio: "ignore" },
   ).status === 0;
 
-/** Runs a shell script in a mount namespace of its own, whose mounts end with it, and returns what the script printed. */
+/**
+ * Runs a shell script in a new mount namespace, and returns the script's output. The kernel removes the script's mounts when the script has ended.
+ */
 export function inMountNamespace(script: string, ...args: readonly string[]): string {
   const { status, stdout, stderr, error } = spawnSync("unshare", ["-m", "sh", "-ec", script, ...args], {
     encoding: "utf8",

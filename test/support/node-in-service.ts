@@ -27,7 +27,7 @@ export async function setConnected(rig: OnboardingRig, nodeId: NodeId, open: boo
     .onConflictDoUpdate({ target: agentSessions.nodeId, set: { state, lastSeenAt: sql`clock_timestamp()` } });
 }
 
-/** An active node with a connected agent, as after an onboarding, but without a machine in the region. */
+/** Creates an active node with a connected agent, as after an onboarding, but without a machine in the simulated MAAS region. */
 export async function nodeInService(rig: OnboardingRig, hostname: string): Promise<NodeId> {
   const nodeId = NodeId.parse(randomUUID());
   await rig.services.inTx(async (tx) => {
@@ -62,7 +62,7 @@ export interface OnboardedHost {
   readonly maasSystemId: string;
 }
 
-/** Writes the same rows about the node and its machine as a finished onboarding. */
+/** Writes the database rows that a finished onboarding writes about a node and the node's machine. */
 export async function recordOnboarding(
   rig: OnboardingRig,
   { nodeId, hostname, ipmiIp, maasSystemId }: OnboardedHost,

@@ -43,9 +43,12 @@ export const FIRST_BOOT: FirstBoot = {
   agentPackage: async () => null,
 };
 
-/** A database, a simulated region with boxes, one site with its profile, and the services that stages use. */
+/**
+ * A test environment for onboardings: a database, a simulated MAAS region with simulated servers, one site with a profile, and the services of
+ * stages.
+ */
 export interface OnboardingRig {
-  /** How long the stages' calls to MAAS wait for an answer. If the value is null, the calls wait as long as in a hub. */
+  /** How long the stages' calls to MAAS wait for an answer. If `patience` is null, the calls wait as long as in a hub. */
   patience: { readonly quickMs: number; readonly slowMs: number } | null;
   readonly test: TestDatabase;
   readonly maas: MaasSimulator;
@@ -53,7 +56,7 @@ export interface OnboardingRig {
   readonly services: WorkflowServices;
   readonly siteId: SiteId;
   readonly profileId: ProfileId;
-  /** Starts the onboarding of the n-th box, counted from 1, with RoCE rows. */
+  /** Starts the onboarding of the n-th simulated server, counted from 1, with RoCE rows. */
   start(n: number, profileId?: ProfileId): Promise<{ id: WorkflowId; nodeId: NodeId; hostname: string }>;
   addProfile(name: string, knobs: Partial<ProfileCreate>): Promise<ProfileId>;
   /** Simulates the host's agent as soon as the host's machine is deployed. */
@@ -185,7 +188,7 @@ async function start(
   return { id: created.onboarding_id, nodeId: created.node_id, hostname };
 }
 
-/** Simulates the agent of an onboarding's host: writes the rows that the gateway would write, and sets the time of the host's hardware sync. */
+/** Simulates the agent of an onboarding's host: writes the agent's database rows, and sets the time of the host's hardware sync. */
 export async function playAgent({ database }: TestDatabase, maas: MaasSimulator, id: WorkflowId): Promise<void> {
   const { db } = database;
   const [about] = await db
@@ -203,7 +206,7 @@ interface HostOfNode {
   readonly systemId: string;
 }
 
-/** The agent enrolls, connects, reports that it is healthy, and completes its tasks, once MAAS has deployed the machine. */
+/** Simulates a host's agent if MAAS has deployed the machine: the agent enrolls, connects, reports that it is healthy, and completes its tasks. */
 export async function playAgentOn(
   { database }: Pick<TestDatabase, "database">,
   maas: MaasSimulator,

@@ -14,7 +14,7 @@ interface PolledSite {
 }
 type Options = Partial<Omit<PollDependencies, "db" | "inTx">> & { readonly maas?: MaasPort };
 
-/** The id of the hub as which the tests of a file act. */
+/** The id of the hub that the tests of a file simulate. */
 export const HUB = randomUUID();
 
 export async function holdSite({ database }: TestDatabase, siteId: SiteId, hubId = HUB): Promise<HeldWatch> {
@@ -23,7 +23,7 @@ export async function holdSite({ database }: TestDatabase, siteId: SiteId, hubId
   return watch;
 }
 
-/** Polls the site once, as the hub that holds the site's lease. After the call, `region.asked` contains only the requests of this one poll. */
+/** Polls the site once, as the hub that holds the site's lease. After `pollOnce`, `region.asked` contains only the requests of that poll. */
 export async function pollOnce(
   test: TestDatabase,
   { siteId, region, memory }: PolledSite,

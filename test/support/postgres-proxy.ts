@@ -5,19 +5,22 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
 /**
- * What the proxy does with a statement. With `stalled` the connection stays open but transports nothing more, as behind a firewall that has forgotten
- * the connection.
+ * What the proxy does with an SQL statement. With `stalled`, the connection stays open but the proxy forwards nothing more, like a firewall that has
+ * forgotten the connection.
  */
 export type Fate = "pass" | "lost_before" | "lost_after" | "stalled";
 type Fault = Exclude<Fate, "pass">;
 export type Moment = "commit" | "statement";
 
 export interface PostgresProxy {
-  /** The database's URL with the proxy's address. */
+  /** The URL of the database with the address of the proxy. */
   readonly url: string;
   /** How often the proxy applied each fault: `lost_before`, `lost_after` and `stalled`. */
   readonly met: Readonly<Record<Moment, Record<Fault, number>>>;
-  /** The proxy calls `decide` at each COMMIT and at the end of each other statement, and does what the result says. */
+  /**
+   * The proxy calls `decide` at each COMMIT and at the end of each statement other than COMMIT. The result of `decide` is what the proxy does with
+   * the statement.
+   */
   decide: (moment: Moment) => Fate;
   cutAll(): void;
   close(): Promise<void>;
@@ -63,7 +66,7 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
         upstream.write(message);
       }
     });
-    // The server answers after the statement has taken effect, so the connection is cut at the first byte of the answer.
+    // PostgreSQL answers after the statement has taken effect, so the proxy cuts the connection at the first byte of the answer.
     upstream.on("data", (chunk: Buffer) => (answersLost ? cut() : client.write(chunk)));
   });
   await new Promise<void>((resolve, reject) => {
@@ -90,8 +93,8 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
 }
 
 /**
- * A client sends COMMIT as a simple query, and ends every other statement with the message Sync. Returns null for all other messages, for example
- * those of the login.
+ * A PostgreSQL client sends COMMIT as a simple query, and ends every other statement with the message Sync. Returns null for a message that neither
+ * is a COMMIT nor ends a statement, for example during the login.
  */
 function momentOf(message: Buffer): Moment | null {
   if (message[0] === SYNC) return "statement";
@@ -99,7 +102,7 @@ function momentOf(message: Buffer): Moment | null {
   return message.subarray(5, -1).toString().toLowerCase() === "commit" ? "commit" : null;
 }
 
-/** Splits the client's stream into messages. Only the first message of a client, the startup message, has no type byte. */
+/** Splits the stream of a PostgreSQL client into messages. Only the first message of a client, the startup message, has no type byte. */
 class Messages {
   #started = false;
   #rest: Buffer = Buffer.alloc(0);

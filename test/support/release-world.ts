@@ -17,7 +17,7 @@ export interface DeployedHost {
   readonly box: Hardware;
 }
 
-/** Commissions and deploys the n-th box as the site's MAAS user. */
+/** Creates, commissions and deploys the machine of the n-th simulated server, as the site's MAAS user. */
 async function deployedMachine(rig: OnboardingRig, n: number, hostname: string): Promise<Machine> {
   const maas = await rig.services.maas(rig.siteId);
   const { region } = rig.maas.sim;
@@ -35,7 +35,7 @@ async function deployedMachine(rig: OnboardingRig, n: number, hostname: string):
   return region.machine(systemId);
 }
 
-/** An active node whose host is the n-th box, as an onboarding leaves it. */
+/** Creates an active node whose host is the n-th simulated server, as after an onboarding. */
 export async function hostInService(
   rig: OnboardingRig,
   n: number,
@@ -51,7 +51,7 @@ export async function hostInService(
   return { nodeId, hostname, machine, box };
 }
 
-/** A node whose host is the n-th box, as an onboarding, a time in service and a drain leave it. */
+/** Creates a retired node whose host is the n-th simulated server, as after an onboarding, some time in service, and a drain. */
 export async function retiredHost(rig: OnboardingRig, n: number, profileId = rig.profileId): Promise<DeployedHost> {
   const host = await hostInService(rig, n, `retired-${n}`, profileId);
   const { nodeId } = host;
@@ -62,17 +62,17 @@ export async function retiredHost(rig: OnboardingRig, n: number, profileId = rig
   return host;
 }
 
-/** Starts a release of the machine of a node that was drained before. */
+/** Starts a release of the machine of a retired node. */
 export async function startRelease(rig: OnboardingRig, host: DeployedHost): Promise<StartedDecommission> {
   const request = { mode: "release", reason: "no longer needed" } as const;
   const created = await rig.test.database.inTx((tx) => startDecommission(tx, host.nodeId, request, "reconciler"));
   return { id: created.decommission_id, nodeId: host.nodeId, hostname: host.hostname };
 }
 
-/** The options of a request for a full decommission that a test may change. */
+/** The fields of a request for a full decommission that a test may change. */
 export type FullOptions = Partial<Extract<DecommissionCreate, { readonly mode: "full_decommission" }>>;
 
-/** Starts a full decommission of a node whose host is the n-th box, which also deletes the machine in MAAS. */
+/** Starts a full decommission of a node. By default, a full decommission deletes the node's machine in MAAS. */
 export async function startFull(
   rig: OnboardingRig,
   host: Pick<DeployedHost, "nodeId" | "hostname">,
@@ -91,7 +91,7 @@ export async function startFull(
   return { id: created.decommission_id, nodeId: host.nodeId, hostname: host.hostname };
 }
 
-/** Starts a reimage of an active node whose host is the n-th box. */
+/** Starts a reimage of an active node. */
 export async function startReimage(
   rig: OnboardingRig,
   host: DeployedHost,

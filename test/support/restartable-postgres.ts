@@ -1,4 +1,4 @@
-/** A real PostgreSQL server of a test, which can be stopped in each possible way and restarted with the same URL. */
+/** A real PostgreSQL server that a test can stop in each possible way and restart with an unchanged URL. */
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.ts";
@@ -8,8 +8,8 @@ import { quietLog } from "./log.ts";
 export interface RestartablePostgres {
   readonly url: string;
   /**
-   * Stops and starts the server. The stop mode `fast` rolls open transactions back. The mode `immediate` ends without clean-up, so that the next
-   * start needs crash recovery. The mode `kill` sends SIGKILL.
+   * Stops and starts the PostgreSQL server. The stop mode `fast` rolls open transactions back. The stop mode `immediate` ends PostgreSQL without
+   * clean-up, so that the next start needs crash recovery. The stop mode `kill` sends SIGKILL.
    */
   restart(how: "fast" | "immediate" | "kill", whileDown?: () => Promise<unknown>): Promise<void>;
   stop(): Promise<void>;
@@ -19,7 +19,7 @@ const SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as con
 
 export async function startRestartablePostgres(stateDir: string): Promise<RestartablePostgres> {
   mkdirSync(stateDir, { recursive: true });
-  // When root runs the tests, the server belongs to another user, who needs access to the folder.
+  // If root runs the tests, PostgreSQL runs as a user other than root, who needs access to the folder.
   chmodSync(stateDir, 0o711);
   const start = (): Promise<EmbeddedPostgres> => startEmbeddedPostgres({ stateDir, log: quietLog });
   let server = await start();
@@ -30,7 +30,7 @@ export async function startRestartablePostgres(stateDir: string): Promise<Restar
       const postmaster = await readPostmaster(join(stateDir, "postgres", "cluster", "data"));
       if (postmaster === undefined) throw new Error("the server is not running");
       process.kill(postmaster.pid, SIGNALS[how]);
-      // The server can start only after the old process has ended.
+      // PostgreSQL can start only after its old process has ended.
       for (let gone = false; !gone; ) {
         await new Promise((done) => setTimeout(done, 50));
         gone = !isAlive(postmaster.pid);

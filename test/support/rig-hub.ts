@@ -9,7 +9,8 @@ import { quietLog } from "./log.ts";
 import type { OnboardingRig } from "./onboarding-rig.ts";
 
 /**
- * Starts a hub's workflow runner on the rig's database. Several runners may run at once. The caller must close the runner before it closes the rig.
+ * Starts a hub's workflow runner on the database of a test environment. Several workflow runners may run at once. The caller must close the runner
+ * before the test environment.
  */
 export const startRunner = (rig: OnboardingRig, workflows = workflowsOf(rig.services)): WorkflowRunner =>
   startWorkflowRunner({
@@ -23,8 +24,9 @@ export const startRunner = (rig: OnboardingRig, workflows = workflowsOf(rig.serv
   });
 
 /**
- * Simulates the agents of the given onboardings, one after the other, as long as the rig is open. If one round of the agents still runs, the next
- * round is skipped. On a slow machine, many rounds at once could take all database connections, and the runner could not renew its leases.
+ * Simulates the agents of the given onboardings periodically, one agent after the other. The next round through the agents starts only after the end
+ * of the present round. On a slow machine, many rounds at once could use all database connections, so that the workflow runner could not renew its
+ * leases.
  */
 export const startAgents = (rig: OnboardingRig, of: ReadonlySet<WorkflowId>): { close(): Promise<void> } =>
   periodically({
@@ -36,7 +38,7 @@ export const startAgents = (rig: OnboardingRig, of: ReadonlySet<WorkflowId>): { 
     failed: "the simulated agents could not act",
   });
 
-/** Starts the watcher of a hub on the rig's database. */
+/** Starts the watcher of a hub on the database of a test environment. */
 export const startRigWatcher = (rig: OnboardingRig, clientFor = rig.services.maas): Watcher =>
   startWatcher({
     ...rig.test.database,

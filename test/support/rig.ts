@@ -10,12 +10,12 @@ import { startTcpFront, type TcpFront } from "./tcp-front.ts";
 import { until } from "./until.ts";
 
 export interface RigOptions {
-  /** The folder in which the rig writes all its files. A second rig on the same folder continues with the same data. */
+  /** The folder for all files of the test environment. A later test environment on this folder continues with the data in the folder. */
   readonly stateDir: string;
   readonly machines: number;
-  /** How many times faster than a real site the simulated MAAS runs. */
+  /** How many times faster the simulated MAAS runs than a real MAAS. */
   readonly speed: number;
-  /** How many hub processes share the database. If there are several hubs, the rig starts a load balancer. By default the rig starts one hub. */
+  /** How many hub processes share the database. If there are several hubs, the test environment has a load balancer. By default there is one hub. */
   readonly hubs?: number;
   /** The database of the hubs. By default a hub starts its own embedded database. */
   readonly databaseUrl?: string;
@@ -24,7 +24,9 @@ export interface RigOptions {
   readonly hubNodeArgs?: readonly string[];
   /** The API key of the simulated MAAS. The default is `DEFAULT_API_KEY`. */
   readonly apiKey?: string;
-  /** The rig calls `onRestart` when a hub or the simulated MAAS ended unexpectedly, and restarts the process, as systemd does. */
+  /**
+   * The test environment calls `onRestart` when a hub or the simulated MAAS has ended unexpectedly, and restarts the ended process as systemd does.
+   */
   readonly onRestart?: (name: string) => void;
 }
 
@@ -32,11 +34,11 @@ interface Ports {
   readonly maas: number;
   readonly http: number;
   readonly agent: number;
-  /** The ports of each hub, if the rig has several hubs. With several hubs, `http` and `agent` are the load balancer's ports. */
+  /** The ports of each hub, if the test environment has several hubs. With several hubs, `http` and `agent` are the load balancer's ports. */
   readonly hubs?: readonly { readonly http: number; readonly agent: number }[];
 }
 
-/** One hub of the rig. */
+/** One hub of a test environment. */
 export interface RigHub {
   readonly url: string;
   pid(): number;
@@ -46,7 +48,7 @@ export interface RigHub {
   ready(): Promise<void>;
 }
 
-/** Hubs and a simulated MAAS as real processes, which the rig restarts when they end. */
+/** A test environment with hubs and a simulated MAAS as real processes. The test environment restarts a process that has ended. */
 export interface Rig {
   readonly maas: { readonly url: string; readonly apiKey: string; readonly control: string };
   /** The hub's API, through the load balancer where there are several hubs. */
@@ -141,8 +143,8 @@ const startMaas = (options: RigOptions, ports: Ports): Child =>
   });
 
 /**
- * Starts a hub. If the rig uses an outside database, each hub of the rig has its own state folder. The folder of the first hub holds the files that
- * all hubs share.
+ * Starts a hub. If the hubs use an outside database, each hub has its own state folder. The folder of the first hub holds the files that all hubs
+ * share.
  */
 function runHub(options: RigOptions, index: number, ports: Ports, agentUrl: string): RigHub & { process: Supervised } {
   const name = index === 0 ? "hub" : `hub-${index + 1}`;
@@ -190,7 +192,7 @@ async function answersReady(url: string): Promise<void> {
   );
 }
 
-/** The ports are stored with the data, because hosts and database rows contain addresses that must stay valid. */
+/** The ports of a test environment stay the same after a restart, because hosts and database rows contain addresses with the ports. */
 async function rememberedPorts(stateDir: string, hubs: number): Promise<Ports> {
   const file = join(stateDir, "ports.json");
   if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8")) as Ports;

@@ -5,8 +5,8 @@ import { databasesOutside, newHubFolder, removeHubState } from "./hub-state.ts";
 import { until } from "./until.ts";
 
 /**
- * Creates a folder in `parent` whose name contains the id of this process. Before it creates the folder, the function cleans up the folders of killed
- * runs of the same user.
+ * Creates a folder in `parent` whose name contains the id of this process. Before the creation, the function cleans up the folders of killed test
+ * runs of the current user.
  */
 export async function startRun(parent: string, prefix: string, end = endRun): Promise<string> {
   mkdirSync(parent, { recursive: true });
@@ -20,7 +20,7 @@ export async function startRun(parent: string, prefix: string, end = endRun): Pr
 /** Returns the process id that the name of a run's folder contains. */
 export const pidOf = (name: string): string | undefined => NAME.exec(name)?.[1];
 
-/** Ends all processes of a run, unmounts its mounts, and removes its folder. */
+/** Ends all processes of a test run, removes the run's mounts, and removes the run's folder. */
 export async function endRun(folder: string): Promise<void> {
   const places = [folder, ...databasesOutside(folder)];
   await until(`the processes of ${folder} to end`, () => {
@@ -28,7 +28,7 @@ export async function endRun(folder: string): Promise<void> {
     for (const pid of left) kill(pid);
     return left.length === 0 || undefined;
   });
-  // Two runs that start at once may clean up the same folder, so a mount may already be gone.
+  // Two test runs that start at once may clean up one folder, so a mount may already be gone.
   for (const at of mountsIn(folder)) await execa("umount", ["--lazy", at], { reject: false });
   const mounted = mountsIn(folder);
   if (mounted.length > 0) throw new Error(`Still mounted, so that the folder cannot be removed: ${mounted.join(", ")}`);
@@ -38,13 +38,13 @@ export async function endRun(folder: string): Promise<void> {
 /** Matches the name of a run's folder: prefix, process id, start time of the process, and random characters for several runs of one process. */
 const NAME = /-([0-9]+)-([0-9]+)-[A-Za-z0-9]{6}$/;
 
-/** Whether the process of the run has ended. The kernel reuses process ids, but a process id and its start time together are unique. */
+/** True if the process of a test run has ended. The kernel reuses process ids, but a process id and its start time together are unique. */
 function isOfDead(name: string): boolean {
   const [, pid, start] = NAME.exec(name) ?? [];
   return pid !== undefined && startOf(pid) !== start;
 }
 
-/** Whether the path is a folder of the current user and not a symbolic link. */
+/** True if the path is a folder of the current user and not a symbolic link. */
 function isOwn(folder: string): boolean {
   const status = lstatSync(folder, { throwIfNoEntry: false });
   return status?.isDirectory() === true && status.uid === process.getuid?.();
@@ -61,7 +61,7 @@ function processesOf(places: readonly string[]): string[] {
   return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && pid !== own && isOf(places, pid));
 }
 
-/** Whether a process belongs to one of the folders, according to its arguments, its environment, or the root folder of its container. */
+/** True if a process belongs to one of the folders, according to the process's arguments, its environment, or the root folder of its container. */
 function isOf(places: readonly string[], pid: string): boolean {
   const words = ["cmdline", "environ"].map((file) => procFile(pid, file));
   const roots = mountsOf(pid).flatMap(({ root, at }) => (at === "/" ? [root] : []));
@@ -75,14 +75,14 @@ const mountsIn = (folder: string): string[] =>
     .filter((at) => at.startsWith(`${folder}/`))
     .reverse();
 
-/** The mounts of a process. `root` is the folder of the file system that is mounted `at` a place. */
+/** Returns the mounts of a process. In each mount, `root` is the folder of the file system that the kernel shows at the path `at`. */
 const mountsOf = (pid: string): { root: string; at: string }[] =>
   procFile(pid, "mountinfo")
     .split("\n")
     .map((line) => line.split(" "))
     .map(([, , , root = "", at = ""]) => ({ root, at }));
 
-/** The content of a file in /proc. The result is empty when the process has ended. */
+/** Returns the content of a process's file in /proc, or an empty text if the process has ended. */
 function procFile(pid: string, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, "utf8");

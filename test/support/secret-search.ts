@@ -1,6 +1,9 @@
 import { randomBytes } from "node:crypto";
 
-/** Where a secret was found: its name, its spelling and the place. The record of a leak does not contain the secret's value. */
+/**
+ * A found secret: its name, the spelling in which it occurs, and the place in which it occurs. The record of a leak does not contain the secret's
+ * value.
+ */
 export interface Leak {
   readonly secret: string;
   readonly spelling: string;
@@ -11,14 +14,15 @@ export interface Leak {
 const SHORTEST_HALF = 10;
 
 const base64Of = (secret: string): [string, string][] =>
-  // Inside a longer base64 text, a secret begins at one of three offsets. The search omits the characters that the neighbouring bytes influence.
+  // Inside a longer base64 text, a secret begins at one of three offsets. The search omits the base64 characters that depend on the bytes beside the
+  // secret.
   [0, 1, 2].map((shift) => {
     const encoded = Buffer.from("\0".repeat(shift) + secret).toString("base64");
     const whole = Math.floor(((Buffer.byteLength(secret) + shift) * 8) / 6);
     return [`base64, shifted by ${shift}`, encoded.slice(Math.ceil((shift * 8) / 6), whole)];
   });
 
-/** The forms in which a leaked secret may appear: escaped, encoded, cut in half, reversed. */
+/** Returns the forms in which a leaked secret may appear: escaped, encoded, cut in half, reversed. */
 function spellingsOf(secret: string): ReadonlyMap<string, string> {
   const middle = Math.ceil(secret.length / 2);
   const hex = Buffer.from(secret).toString("hex");
@@ -51,7 +55,7 @@ function spellingsOf(secret: string): ReadonlyMap<string, string> {
 export class SecretSearch {
   readonly #secrets = new Map<string, ReadonlyMap<string, string>>();
 
-  /** Creates a random secret. The parameter `more` adds characters that have to be escaped. */
+  /** Creates a random secret. The parameter `more` adds characters to the secret that encoders must escape. */
   plant(name: string, more = ""): string {
     const secret = `Cnry${randomBytes(18).toString("base64url").replace(/[-_]/g, "x")}${more}`;
     this.add(name, secret);

@@ -18,11 +18,11 @@ export interface DemoHost {
 const SITE = "demo-dc1";
 const SKU = "mi300x.192g.8gpu";
 
-/** The hosts as an operator enters them: a hostname and the BMC's address. MAAS has no record of the hosts yet. */
+/** Returns hosts as an operator enters them: a hostname and the address of the host's BMC. MAAS has no record of the hosts. */
 export const demoHosts = (count: number): DemoHost[] =>
   Array.from({ length: count }, (_, index) => ({ hostname: `c07u${41 + index}`, ipmi_ip: bmcAddress(index + 1) }));
 
-/** Eight /31 addresses for each host, one in each rail network. */
+/** Returns the RoCE rows of the hosts: for each host, one /31 address in each of the eight RoCE rails. */
 const roceRows = (hosts: readonly DemoHost[]) =>
   hosts.flatMap((host, row) =>
     ROCE_NICS.map((nic, rail) => ({
@@ -32,7 +32,7 @@ const roceRows = (hosts: readonly DemoHost[]) =>
     })),
   );
 
-/** Creates site, SKU, credentials, profile and RoCE rows through the public API. Existing objects stay as they are. */
+/** Creates a site, a SKU, credentials, a profile and RoCE rows through the hub's public API. The function does not change existing objects. */
 export async function seedSite(
   api: HubApi,
   maas: { url: string; apiKey: string; bmcPassword?: string; deployPassword?: string },

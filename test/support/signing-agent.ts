@@ -14,7 +14,10 @@ interface SigningKey {
 }
 const KEYS = new Map<NodeId, SigningKey>();
 
-/** Gives the node a certificate whose key the simulated agent has, as after an enrollment and the first connection. */
+/**
+ * Stores a certificate for the node, as after an enrollment and the agent's first connection. The simulated agent keeps the certificate's private
+ * key.
+ */
 export async function certify(tx: Tx, nodeId: NodeId): Promise<void> {
   const keys = await crypto.subtle.generateKey(KEY_ALGORITHM, true, ["sign", "verify"]);
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
@@ -43,7 +46,7 @@ export async function certify(tx: Tx, nodeId: NodeId): Promise<void> {
   });
 }
 
-/** The agent's answer to a task `node.sign_record`. */
+/** Returns the simulated agent's result of a task `node.sign_record`. */
 export function signed(nodeId: NodeId, { text }: TaskInput<"node.sign_record">): TaskResult<"node.sign_record"> {
   const own = KEYS.get(nodeId);
   if (own === undefined) throw new Error(`node ${nodeId} has no certificate to sign with`);

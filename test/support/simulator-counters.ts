@@ -6,7 +6,7 @@ const Counters = z.object({
 });
 export type Counters = z.output<typeof Counters>;
 
-/** The counters of the simulated MAAS: accepted calls for each machine, and all requests by operation. */
+/** Reads the counters of the simulated MAAS: the accepted calls for each machine, and all requests by operation. */
 export async function readCounters(control: string): Promise<Counters> {
   return Counters.parse(await (await fetch(`${control}/counters`)).json());
 }

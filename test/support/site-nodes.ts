@@ -44,7 +44,7 @@ export async function retireNode(tx: Tx, id: NodeId): Promise<void> {
   await retire(tx, id, "old");
 }
 
-/** Creates the node's machine as the watcher stores it. The machine's system id is the hostname. */
+/** Writes the database rows about the node's machine as the watcher writes them. The machine's system id is the hostname. */
 export async function addMachine(
   tx: Tx,
   { siteId, hostname, nodeId }: Host & { readonly nodeId: NodeId },

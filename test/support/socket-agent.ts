@@ -1,4 +1,7 @@
-/** A small agent for tests of the hub. The agent sends the frames that a test passes to it and stores the frames that it receives. */
+/**
+ * A simulated agent for tests of the hub. The simulated agent sends the frames that a test passes to `send`, and stores the frames that the hub
+ * sends.
+ */
 import { WebSocket } from "ws";
 import { type AgentFrame, type Hello, HubFrame } from "../../shared/protocol/frames.ts";
 import type { GatewayRig, Identity } from "./gateway-rig.ts";
@@ -17,7 +20,9 @@ export const helloOf = (identity: Pick<Identity, "nodeId" | "generation">, more:
   ...more,
 });
 
-/** The port of the hub and the local address of a simulated agent. The default is the rig's first hub, called from 127.0.0.1. */
+/**
+ * The port of the hub and the local address of a simulated agent. By default, a simulated agent connects from 127.0.0.1 to the first hub of the test.
+ */
 interface Route {
   readonly port?: number;
   readonly from?: string;
@@ -38,7 +43,7 @@ export class SocketAgent {
     socket.on("error", () => undefined);
   }
 
-  /** Opens the agent's WebSocket without sending a frame. Rejects with `HTTP <status> <code>` when the hub refuses the upgrade. */
+  /** Opens the agent's WebSocket without sending a frame. Rejects with `HTTP <status> <code>` when the hub refuses the upgrade to a WebSocket. */
   static async open(
     rig: GatewayRig,
     identity: { nodeId: string; certPem?: string; keyPem?: string },
@@ -67,7 +72,7 @@ export class SocketAgent {
     return agent;
   }
 
-  /** Opens the WebSocket, sends hello and waits for the welcome. */
+  /** Opens the simulated agent's WebSocket, sends the frame `hello`, and waits for the hub's frame `welcome`. */
   static async connect(
     rig: GatewayRig,
     identity: Identity,
@@ -86,7 +91,7 @@ export class SocketAgent {
     this.#socket.send(text);
   }
 
-  /** Waits for the next frame of the given type that no earlier call has returned. */
+  /** Waits for the next frame of the given type from the hub. Returns each frame only once. */
   async next<T extends HubFrame["type"]>(type: T): Promise<HubFrameOf<T>> {
     const frame = await until(`a ${type} frame`, () =>
       this.frames.find((one): one is HubFrameOf<T> => one.type === type && !this.#seen.has(one)),
@@ -95,7 +100,7 @@ export class SocketAgent {
     return frame;
   }
 
-  /** Resolves when the hub has handled all frames that the agent has sent so far. The hub handles frames in order. */
+  /** Resolves when the hub has handled all frames that the simulated agent has sent. The hub handles an agent's frames in order. */
   async settled(): Promise<void> {
     const seq = Math.floor(Math.random() * 1e9);
     this.send({ type: "heartbeat", seq });
@@ -112,7 +117,7 @@ export class SocketAgent {
     this.#socket.close(code, "done");
     await this.closing();
   }
-  /** Ends the connection without a WebSocket close frame, as a power cut does. */
+  /** Ends the simulated agent's connection without a WebSocket close frame, as a power cut of the host does. */
   cut(): void {
     this.#socket.terminate();
   }

@@ -2,7 +2,7 @@
 import { connect, createServer, type Socket } from "node:net";
 
 export interface Backend {
-  /** The port on this machine that gets the connections. */
+  /** The port on this machine to which the load balancer forwards connections. */
   readonly port: number;
   readonly readyUrl: string;
 }
@@ -13,7 +13,7 @@ export interface TcpFront {
 const CHECK_EVERY_MS = 300;
 const CHECK_WITHIN_MS = 1_000;
 
-/** Listens on `port` and spreads connections over the ready `backends`. The caller may add hubs to `backends` later. */
+/** Starts a TCP load balancer on `port`, which spreads connections over the ready `backends`. */
 export async function startTcpFront(port: number, backends: readonly Backend[]): Promise<TcpFront> {
   const ready = new Set<Backend>(backends);
   const open = new Map<Socket, Backend>();

@@ -9,14 +9,14 @@ export const sshKeyOf = (letter: string): string =>
   `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${letter.repeat(43)} ${letter}@example`;
 
 let count = 0;
-/** An order for a new account. No two orders have the same allocation or name. */
+/** Returns an order for a tenant's new account. By default, each order has an allocation and a user name of its own. */
 export function grantOrder(change: Partial<GrantOrder> = {}): GrantOrder {
   count += 1;
   const login_user = `mtst-${count}`;
   return { allocation_id: randomUUID(), login_user, ssh_keys: [sshKeyOf("A")], root: false, plan: false, ...change };
 }
 
-/** Makes an account, and returns its uid. */
+/** Runs the task that creates a tenant's account, and returns the account's uid. */
 export async function granted(world: TenantWorld, order: GrantOrder): Promise<number> {
   const reply = await world.task("allocation.grant_user", order);
   if (!reply.ok) throw new Error(reply.message);

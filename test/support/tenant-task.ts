@@ -1,6 +1,7 @@
 /**
- * Runs one task of the agent on the machine that this process sees, which is a `TenantWorld`. Usage: `tenant-task.ts TYPE INPUT [DIE_BEFORE]`. The
- * reply is written to standard output. With DIE_BEFORE, the process is killed before its change with this number, counted from 1.
+ * A process that runs one task of the agent in a `TenantWorld`, which is a machine for tests. Usage: `tenant-task.ts TYPE INPUT [DIE_BEFORE]`. The
+ * process writes the task's reply to standard output. With DIE_BEFORE, the process kills itself before its change of the host with that number,
+ * counted from 1.
  */
 import { createLog } from "../../agent/log.ts";
 import { type System, systemAt } from "../../agent/system/system.ts";
@@ -14,7 +15,7 @@ if (!isTaskType(type)) throw new Error(`There is no task type ${type}.`);
 /** The operations of `System` that change the host. */
 const CHANGES = ["run", "write", "remove", "rename", "makeHome", "writeOwned", "removeConfined"] as const;
 
-/** The system of this machine, which kills this process before a certain change. */
+/** Returns a `System` that kills this process before the change with the number `before`. */
 function mortal(system: System, before: number): System {
   let changes = 0;
   const changed = Object.fromEntries(

@@ -23,8 +23,8 @@ const TOOLS = [
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
- * Covers the folders that the tasks change with copies, makes an own `/run`, `/dev` and `/dev/shm`, and waits. The repository and the running node
- * program may lie below a covered folder, so both stay reachable below `$W`.
+ * Mounts copies over the folders that the agent's tasks change, mounts a new `/run`, `/dev` and `/dev/shm`, and waits. The script mounts the
+ * repository and the Node.js executable below `$W`, because the mounted copies may hide both.
  */
 const SETUP = `
 mkdir -p $W/repository $W/etc $W/home $W/lib $W/spool/cron/crontabs $W/spool/cron/atjobs $W/mail $W/dev $W/outside
@@ -52,7 +52,10 @@ mount -t tmpfs -o mode=755 tenant-world /run
 exec sleep infinity
 `;
 
-/** What the world contains, one line for each file, process and IPC object. Two equal texts mean that nothing was changed. */
+/**
+ * Prints the state of a `TenantWorld`, with one line for each file, process and IPC object. Two equal outputs of `SURVEY` mean that nothing has
+ * changed.
+ */
 const SURVEY = `
 find /etc /home /run /dev/shm /dev/mqueue /var/lib /var/spool /var/mail $W/outside -printf '%p %y %m %U:%G %s %l %T@ %C@ %i\\n' | LC_ALL=C sort
 find /etc /home /var/lib /var/spool /var/mail -type f -exec sha256sum {} + | LC_ALL=C sort
@@ -63,8 +66,9 @@ awk -v self=$$ 'FNR == 1 { flush() } /^(Name|Pid|PPid|Uid):/ { line = line " " $
 `;
 
 /**
- * A machine for tests that make and remove real accounts: namespaces of mounts, processes and IPC on this machine, with copies of the folders that the
- * tasks change. Accounts, processes, mounts and files of the world end with it, and this machine keeps none of them.
+ * A machine for tests that create and remove real accounts. The machine consists of namespaces of mounts, processes and IPC on this machine, and of
+ * copies of the folders that the agent's tasks change. The end of a `TenantWorld` removes its accounts, processes, mounts and files, so that this
+ * machine keeps none of them.
  */
 export class TenantWorld {
   readonly folder = mkdtempSync(join(realpathSync(tmpdir()), "muster-tenants-"));
@@ -132,14 +136,14 @@ export class TenantWorld {
     });
   }
 
-  /** Runs a shell script as root in the world, and returns its output. */
+  /** Runs a shell script as root in the `TenantWorld`, and returns the script's output. */
   async sh(script: string): Promise<string> {
     const { exitCode, stdout, stderr } = await this.#enter(["sh", "-euc", script]);
     if (exitCode !== 0) throw new Error(`The script ended with status ${exitCode}: ${stderr}\n${script}`);
     return stdout;
   }
 
-  /** Starts a process in the world that goes on. The script is Python, begins as root, and prints a line when it is ready. */
+  /** Runs a Python script in the background of the `TenantWorld`. The Python script begins as root, and prints a line when the script is ready. */
   async start(script: string): Promise<void> {
     const words = ["--target", String(this.#init), "--mount", "--pid", "--ipc", "--", "python3", "-c", script];
     const child = spawn("nsenter", words, { env: this.#env(), stdio: ["ignore", "pipe", "pipe"], detached: true });
@@ -149,13 +153,13 @@ export class TenantWorld {
         errors += text.toString();
       });
       child.stdout.once("data", () => resolve());
-      // The first process may end before the one that it started prints. The output closes with the last of them.
+      // The script's first process may end before a child process prints the line. The output closes when the script's last process has ended.
       child.once("close", () => reject(new Error(`The process ended before it was ready: ${errors}`)));
     });
     child.unref();
   }
 
-  /** Runs a task of the agent in the world. */
+  /** Runs a task of the agent in the `TenantWorld`. */
   async task<T extends TaskType>(
     type: T,
     input: TaskInput<T>,
@@ -166,10 +170,10 @@ export class TenantWorld {
     return JSON.parse(stdout);
   }
 
-  /** Runs a task that is killed before its change with the given number. Returns false if the task has fewer changes and has ended. */
+  /** Runs a task that kills itself before its change number `before`. Returns false if the task has ended after fewer changes. */
   async killedTask<T extends TaskType>(type: T, input: TaskInput<T>, before: number): Promise<boolean> {
     const { exitCode, stderr, signal } = await this.#program([type, JSON.stringify(input), String(before)], {});
-    // `nsenter` reports the signal of its child as its own end or as a status of 128 and the signal.
+    // When its child dies of a signal, `nsenter` dies of the signal too, or ends with the status 128 plus the signal's number.
     if (signal === "SIGKILL" || exitCode === 137) return true;
     if (exitCode !== 0) throw new Error(`The task ${type} ended with status ${exitCode}: ${stderr}`);
     return false;
@@ -190,12 +194,12 @@ export class TenantWorld {
       else this.#holder.kill("SIGKILL");
       await ended;
     }
-    // A test that failed may have left immutable files.
+    // A failed test may have left immutable files, which `rmSync` cannot remove.
     spawnSync("chattr", ["-R", "-f", "-i", "-a", this.folder]);
     rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
   }
 
-  /** Returns the reason why this machine cannot have a world for tenants, or null if it can. */
+  /** Returns the reason why this machine cannot run a `TenantWorld`, or null if it can. */
   static lacks(): string | null {
     if (process.getuid?.() !== 0) return "it needs root";
     const env = { PATH, LC_ALL: "C" };

@@ -1,7 +1,10 @@
 import { z } from "zod";
 import { defineWork } from "../../agent/system/workers/define-work.ts";
 
-/** A work for tests. It notes its start in the file `starts`, and ends when the file `until` exists, unless `way` says how it goes wrong. */
+/**
+ * A kind of work for tests of the agent's workers. The work appends a line to the file `starts`, and ends when the file `until` exists. The input
+ * `way` can make the work fail.
+ */
 export const TEST_WORK = defineWork({
   kind: "test.work",
   input: z.strictObject({

@@ -1,4 +1,4 @@
-/** The program of a worker in tests. It runs as the agent's own program does, and performs kinds of work that only tests need. */
+/** The program of a worker in tests. Like the agent's own worker program, this program performs work, but only the work `TEST_WORK`. */
 import { spawn } from "node:child_process";
 import { appendFileSync, existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -9,10 +9,10 @@ import { isCancelledByHub } from "../../agent/tasks/cancelled.ts";
 import { TEST_WORK } from "./test-work.ts";
 
 const TIMING = { lookEveryMs: 10, repeatProgressMs: 60_000, startWithinMs: 30_000, killedWithinMs: 10_000 };
-/** The program of a worker in tests. Node.js strips the types, as it does for the agent in a checkout. */
+/** The command that starts the program of a worker in tests. Node.js runs the TypeScript file directly, as it runs the agent in a checkout. */
 export const TEST_PROGRAM = [process.execPath, join(import.meta.dirname, "test-worker.ts")];
 
-/** The workers of a host without systemd, with the works of tests. */
+/** Returns the workers of a host without systemd. The workers perform the work of `test-work.ts`. */
 export const workersAt = (folder: string, log: Log, program: readonly string[] = TEST_PROGRAM): Workers =>
   new Workers(join(folder, "work"), folder, launcherFor(folder, toolsOf(folder), program), log, TIMING);
 

@@ -1,6 +1,6 @@
 /**
- * A workflow engine in its own process, which a test can pause and kill. The process reads DATABASE_URL and HOLD_MS. HOLD_MS is the duration of
- * the workflow's only stage. The process writes a line to stderr when a run begins and when it ends.
+ * A workflow engine in its own process, which a test can pause and kill. The process reads the environment variables DATABASE_URL and HOLD_MS.
+ * HOLD_MS is the duration of the only stage of the engine's workflow.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,7 +19,7 @@ startWorkflowRunner({
   workflows: [
     toyWorkflow([
       toyStage("hold", async ({ workflowId }) => {
-        // The stage ignores its abort signal on purpose. After a pause of the hub, a stage that does not stop is the worst case.
+        // The stage ignores its abort signal on purpose, because a stage that does not stop is the worst case after a pause of the hub.
         await sleep(Number(process.env["HOLD_MS"]));
         return {
           kind: "done",

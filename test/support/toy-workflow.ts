@@ -9,7 +9,7 @@ import { defineWorkflow, type Workflow, type WorkflowHooks } from "../../hub/wor
 import { type Failure, failure } from "../../shared/failures.ts";
 import { WorkflowId } from "../../shared/ids.ts";
 
-/** A minimal workflow for tests of the engine. */
+/** The state of a minimal workflow for tests of the workflow engine. */
 export type ToyState = { value?: number; more?: number };
 export type ToyContext = StageRun<unknown, ToyState>;
 export type ToyStage = Stage<ToyContext, ToyState>;

@@ -1,11 +1,11 @@
 import type { Pool } from "pg";
 
-/** A text that is longer than the diagnostics may show of one text. */
+/** A text that is longer than the part of a text that the hub's diagnostics may show. */
 const LONG = "x".repeat(20_000);
 
 /**
- * Inserts `size` sites, hosts and records of each kind, all with failures. The rows are inserted with SQL, because a large fleet must be quick to
- * create.
+ * Inserts `size` sites, hosts and other records of each kind, all with failures. The function uses SQL statements, so that the insert of a large
+ * fleet is fast.
  */
 export async function seedTroubledFleet(pool: Pool, size: number): Promise<void> {
   const each = async (statement: string, ...values: unknown[]): Promise<void> => {

@@ -38,11 +38,11 @@ export class TurnoverHost {
   get agent(): Child {
     return this.#agent;
   }
-  /** Starts the agent again after its end. */
+  /** Starts the agent process after the end of the previous agent process. */
   restart(): void {
     this.#agent = this.#hosts.start(this.folder);
   }
-  /** Removes the agent's journal, as the new system of a reimaged host has none, and starts the agent again. */
+  /** Restarts the agent with an empty journal, because the new system of a reimaged host has no journal of the old agent. */
   async forget(): Promise<void> {
     await this.#agent.stop();
     this.folder.write("var/lib/muster/agent/journal", "");
@@ -59,7 +59,7 @@ export class TurnoverHost {
       return now?.finishedAt == null ? undefined : now;
     });
   }
-  /** Has the agent do a task with cleaning steps: it closes the terminals of a user whom the host does not have. */
+  /** Lets the agent run a task with a cleaning step: the agent closes the terminals of a user who does not exist on the host. */
   async clean(): Promise<Task> {
     return this.ended(await this.queue("terminal.close", { login_user: "nobody-here", plan: false }));
   }
@@ -97,7 +97,7 @@ export class TurnoverHost {
   async sign(text: string): Promise<Task> {
     return this.ended(await this.queue("node.sign_record", { text }));
   }
-  /** Stores a record. `signing` is the agent's task that signed it, and null for a record without an agent's signature. */
+  /** Stores a sanitization record. `signing` is the agent's task that signed the record, or null for a record without an agent's signature. */
   store(text: string, signing: Task | null, change: object = {}): Promise<StoredRecord> {
     const signed =
       signing === null
@@ -107,7 +107,7 @@ export class TurnoverHost {
     return this.rig.inTx((tx) => storeRecord(tx, { text, signed, countersign }));
   }
 
-  /** A whole turnover: cleaning, a record, the agent's signature, the stored row. */
+  /** Runs a whole turnover: the agent cleans the host and signs the sanitization record, and the hub stores the record. */
   async turnOver(more: Partial<Turnover> = {}): Promise<SanitizationRecordRow> {
     const { text } = await this.prepare([await this.clean()], more);
     const stored = await this.store(text, await this.sign(text));

@@ -6,7 +6,9 @@ import { type NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { TestDatabase } from "./database.ts";
 import { MemorySecrets } from "./memory-secrets.ts";
 
-/** Stores a sanitization record of the node that no agent signed, with an order key made for the record. The function returns the record's id. */
+/**
+ * Stores a sanitization record of the node without an agent's signature. The hub's signature has a key made for the test. Returns the record's id.
+ */
 export async function storeUnsignedRecord(
   { database }: TestDatabase,
   nodeId: NodeId,

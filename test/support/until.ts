@@ -1,6 +1,6 @@
 /**
- * Polls until `look` returns a value other than undefined. The time-out only ends a wait that would never succeed: no test asserts speed. The abort
- * signal `signal` ends the wait at once with its reason, for example when another part of the test has failed.
+ * Polls until `look` returns a value other than undefined. The long time-out ends only a wait that would never succeed, because no test depends on
+ * speed. An abort of `signal` ends the wait at once with the signal's reason, for example when another part of the test has failed.
  */
 export async function until<T>(
   what: string,

@@ -1,7 +1,7 @@
 /**
- * The Vault servers for the tests of the hub's Vault adapter: the simulated one, and a real one where `VAULT_ADDR` and `VAULT_TOKEN` are set. The
- * token must be allowed everything, because the tests make and remove engines, policies and roles. The tests refuse a real server that contains other
- * data.
+ * The Vault servers for the tests of the hub's Vault adapter: a simulated server, and a real server if `VAULT_ADDR` and `VAULT_TOKEN` are set. The
+ * token in `VAULT_TOKEN` must have all permissions, because the tests create and remove engines, policies and roles. The tests refuse a real Vault
+ * server that contains data of its own.
  */
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -11,17 +11,17 @@ import type { Policy, SecretIdTerms } from "../fakes/vault/tokens.ts";
 
 export interface VaultUnderTest {
   readonly address: { readonly url: string; readonly namespace: string | null; readonly ca: string | null };
-  /** The mount of KV version 2. If the test sets `casRequired`, the mount requires check-and-set. */
+  /** The path of the mount of KV version 2. If the test sets `casRequired`, the KV mount requires check-and-set. */
   readonly mount: string;
   readonly version1: string;
-  /** The mount of AppRole. */
+  /** The path of the mount of AppRole. */
   readonly roleMount: string;
-  /** Creates or replaces a policy. */
+  /** Creates or replaces a policy of the Vault server. */
   setPolicy(name: string, policy: Policy): Promise<void>;
   createToken(policies: readonly string[]): Promise<string>;
   revokeToken(token: string): Promise<void>;
   addRole(policies: readonly string[]): Promise<RoleUnderTest>;
-  /** Revokes all tokens that logins of the roles got. */
+  /** Revokes all tokens that Vault has issued at logins of the AppRoles. */
   revokeRoleTokens(): Promise<void>;
   close(): Promise<void>;
 }
@@ -34,10 +34,10 @@ interface Wanted {
   readonly casRequired?: boolean;
 }
 
-/** Matches the mounts that a fresh development server has and the mounts that the tests make. */
+/** Matches the mounts of a fresh development server of Vault and the mounts that the tests create. */
 const OWN_MOUNTS = /^(cubbyhole|identity|secret|sys)\/$|^muster-test-/;
 
-/** The hub's policy as in docs/settings.md. */
+/** Returns the policy of the hub's tokens in Vault, as docs/settings.md shows it. */
 export const hubPolicy = (mount: string): Policy => ({
   [`${mount}/data/*`]: ["create", "update", "read"],
   [`${mount}/metadata/*`]: ["delete"],
@@ -148,7 +148,7 @@ async function addRole(
   const { role_id: roleId } = RoleId.parse(await ask("GET", `${path}/role-id`)).data;
   return {
     roleId,
-    // In a real Vault, the AppRole sets how long its secret IDs are valid and how often a login can use them.
+    // In a real Vault, the AppRole defines how long its secret IDs are valid, and for how many logins.
     newSecretId: async ({ uses = 0, ttl = 0 } = {}) => {
       await ask("POST", path, { secret_id_num_uses: uses, secret_id_ttl: `${ttl}s` });
       return SecretIdMade.parse(await ask("POST", `${path}/secret-id`, {})).data.secret_id;

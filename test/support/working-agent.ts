@@ -1,4 +1,7 @@
-/** A process that stands for an agent with one work: it performs the work to its end and prints the end. Arguments: work folder, task id, input. */
+/**
+ * A process that stands for an agent with one piece of work. The process waits for the end of the work, and prints the work's outcome. The arguments
+ * are the folder of the host, the id of the task, and the input of the work.
+ */
 import { quietAgentLog } from "../fakes/hub/host-folder.ts";
 import { performTestWork, workersAt } from "./test-workers.ts";
 

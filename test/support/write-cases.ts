@@ -1,4 +1,7 @@
-/** One accepted request for each writing route. `test/integration/api/every-write.test.ts` sends the requests of this table. */
+/**
+ * One request that the hub accepts, for each writing route of the API. `test/integration/api/every-write.test.ts` sends the requests of
+ * `write-cases.ts`.
+ */
 import { randomUUID } from "node:crypto";
 import type { Route } from "../../hub/http/route.ts";
 import { VERBS } from "../../hub/workflows/engine/recovery.ts";
@@ -9,7 +12,7 @@ import { DEPLOY_PASSWORD } from "./deploy-password.ts";
 import { newSecret } from "./webhook-receiver.ts";
 import { ADMIN, type WriteWorld } from "./write-world.ts";
 
-/** The parameters and body of one request. For a PATCH, the test adds the object's version from a GET of the same path. */
+/** The parameters and body of one request to a writing route. For a PATCH, the test adds the object's version from a GET of the object. */
 export interface WriteCase {
   readonly params?: Readonly<Record<string, string>>;
   readonly body?: object;
@@ -66,7 +69,7 @@ const SITES: Readonly<Record<string, Prepare>> = {
   deletePowerCredentialOverride: async (world) => ({ params: await world.override() }),
 };
 
-/** Turns a verb such as `restart_clean` into the form of the routes' operation ids, `restartClean`. */
+/** Turns the name of a verb into camel case, as in the API's operation ids: `restart_clean` becomes `restartClean`. */
 const camelCase = (verb: string): string => verb.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 const verbsOf = (what: string, failed: (world: WriteWorld) => Promise<string>): Readonly<Record<string, Prepare>> =>
   Object.fromEntries(

@@ -20,8 +20,8 @@ interface Host {
 }
 
 /**
- * Creates the objects that a request to a writing route needs: a site, a node, a workflow. Each call creates a new object, so no case depends on
- * another. `region` is the simulated MAAS. A region may belong to one site only.
+ * Creates the objects that a request to a writing route needs: a site, a node, a workflow. Each call creates a new object, so no test case depends on
+ * the objects of another test case. `region` is the simulated MAAS region. A MAAS region may belong to one site only.
  */
 export class WriteWorld {
   readonly api: ApiHarness;
@@ -47,7 +47,7 @@ export class WriteWorld {
     return { hostname: `h${n}`, ipmi_ip: `10.9.${n >> 8}.${n & 255}` };
   }
 
-  /** Creates an object through the API, and returns the body of the answer. */
+  /** Creates an object through the hub's API, and returns the body of the hub's answer. */
   async make(path: string, body?: object): Promise<ApiAnswerBody> {
     const answer = await this.api.ask("POST", `${ADMIN}${path}`, body);
     if (answer.status >= 300) throw new Error(`POST ${path} prepares nothing: ${JSON.stringify(answer.problem)}`);
@@ -62,7 +62,10 @@ export class WriteWorld {
     return seedApi(this.api, this.name());
   }
 
-  /** The site of the simulated region, as its watcher leaves it: with a token, and with the newest event of the region. */
+  /**
+   * Creates the site of the simulated MAAS region with a MAAS token. The site's watch row names the region's newest event, as after the work of a
+   * watcher.
+   */
   async siteOfRegion(): Promise<string> {
     const { url, apiKey, sim } = this.region;
     const { id } = await this.make("/maas-sites", { ...SITE_BODY, name: this.name(), api_base_url: url });
@@ -121,7 +124,10 @@ export class WriteWorld {
     return batchId;
   }
 
-  /** Creates an active node with a deployed machine. The parameter `drift` is what the reconciler has found about the machine. */
+  /**
+   * Creates an active node with a deployed machine. The parameter `drift` describes the machine and the drift that the reconciler has found about the
+   * machine.
+   */
   async node(drift: Parameters<typeof addMachine>[2] = { status: MAAS_STATUS.deployed }): Promise<NodeId> {
     const siteId = SiteId.parse((await this.site()).siteId);
     const { hostname } = this.host();
@@ -155,7 +161,7 @@ export class WriteWorld {
     return id;
   }
 
-  /** Returns the request for an allocation of a new node that takes new work. */
+  /** Creates a node that takes new allocations, and returns the body of a request to allocate the node. */
   async allocationRequest(): Promise<object> {
     const id = await this.node();
     await this.api.database.database.inTx((tx) => makeSchedulable(tx, id));
@@ -196,7 +202,7 @@ export class WriteWorld {
     return created.body.id;
   }
 
-  /** Begins a rotation of the hub's keys, or aborts the present rotation. */
+  /** Begins a rotation of the hub's keys if `underWay` is true, and otherwise aborts the present rotation. */
   async rotation(underWay: boolean): Promise<void> {
     const { next } = (await this.api.ask("GET", `${ADMIN}/authority`)).body;
     if ((next !== null) === underWay) return;
