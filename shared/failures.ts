@@ -309,7 +309,7 @@ export const FAILURES = {
         nextVerb: "resume",
         nextAction: "The agent removes itself already: resume to finish the remove.",
       },
-      erase_unproven: { nextAction: "Erase the machine's disks, then force, which records your decision to go on." },
+      erase_unproven: { nextAction: "Erase the machine's disks, then force: a rerun or resume alone fails again." },
       machine_locked: {
         nextVerb: "resume",
         nextAction: "Find out who locked the machine in MAAS and why; once it is unlocked, resume.",
