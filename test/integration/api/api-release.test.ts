@@ -107,6 +107,19 @@ describe("the release of a node's machine over the API", () => {
     expect(await api.counts()).toEqual(before);
   });
 
+  it("is part of a full decommission, which needs a machine and begins from any status in service or retired", async () => {
+    const full = (id: NodeId) =>
+      api.ask("POST", `/api/v1/admin/nodes/${id}/decommission`, { ...REASON, mode: "full_decommission" });
+    const manual = await full(await node("c04u01", "manual", false));
+    expect(manual.problem).toMatchObject({ status: 409, code: "conflict" });
+    expect(manual.problem.detail).toContain("by hand");
+    const begun = await full(await node("c04u02"));
+    expect(begun).toMatchObject({ status: 202, body: { mode: "full_decommission", status: "pending" } });
+    const { decommission_id: id } = begun.body;
+    expect((await verb(id, "cancel")).body).toMatchObject({ status: "cancelled", current_stage: "disable_node" });
+    expect(await full(await retired("c04u03"))).toMatchObject({ status: 202 });
+  });
+
   it("prevents activating the node while it runs or after the machine is released, but not after an earlier cancel", async () => {
     const [kept, gone] = [await retired("c03u01"), await retired("c03u02")];
     const begin = async (id: NodeId) => (await ask(id, "release")).body.decommission_id as string;

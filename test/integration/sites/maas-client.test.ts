@@ -242,6 +242,16 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     expect(await createMaasClient({ baseUrl: simulator.url, apiKey: new Secret("a:b:c") }).version()).toBeTruthy();
   });
 
+  it("deletes a machine once, and no locked machine", async () => {
+    const machine = simulator.sim.region.machine(systemId);
+    machine.locked = true;
+    expect(await failed(maas.deleteMachine(systemId))).toMatchObject({ code: "forbidden", httpStatus: 403 });
+    machine.locked = false;
+    await maas.deleteMachine(systemId);
+    expect(await maas.readMachine(systemId)).toBeNull();
+    expect(await failed(maas.deleteMachine(systemId))).toMatchObject({ code: "not_found", httpStatus: 404 });
+  });
+
   it("has been called with every method of the port", () => {
     expect([...called].sort()).toEqual(expect.arrayContaining(Object.keys(maas).sort()));
   });
