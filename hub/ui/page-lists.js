@@ -32,6 +32,7 @@ const LISTS = {
     rows: (items) => allocationTable(items),
     statuses: ALLOCATION_STATUSES,
   },
+  records: { title: "Sanitization records", path: () => RECORDS, rows: (items) => recordTable(items) },
   batches: { title: "Batches", path: () => BATCHES, rows: (items) => batchTable(items) },
   ...Object.fromEntries(
     ["onboardings", "decommissions"].map((kind) => [

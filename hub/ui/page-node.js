@@ -80,9 +80,10 @@ const nodeActions = (one) =>
 const isBlocked = ({ type, status }) => type === "agent.identity" && status === "False";
 
 async function node(id) {
-  const [{ events, conditions, inventory, maas, allocation, ...one }, used, ...held] = await Promise.all([
+  const [{ events, conditions, inventory, maas, allocation, ...one }, used, records, ...held] = await Promise.all([
     ask(`${NODES}/${id}`),
     ask(`${ALLOCATIONS}?node_id=${id}&limit=${NEWEST_OPERATIONS}`),
+    ask(`${RECORDS}?node_id=${id}&limit=${NEWEST_OPERATIONS}`),
     ...Object.entries(KINDS).map(async ([kind, { path }]) =>
       operations(kind, (await ask(`${path}?node_id=${id}&limit=${NEWEST_OPERATIONS}`)).items),
     ),
@@ -114,6 +115,7 @@ async function node(id) {
     section("As MAAS sees it", facts(maas ?? { machine: "not bound to one" })),
     section("Inventory", facts(inventory ?? { inventory: "not reported yet" })),
     section("Allocations of it", allocationTable(used.items), ...moreOf("allocations", [used], { node_id: id })),
+    section("Sanitization records of it", recordTable(records.items), ...moreOf("records", [records], { node_id: id })),
     ...Object.values(KINDS).map(({ title }, index) => section(`${title}s of it`, held[index])),
     section(
       events.length < NEWEST_MOVES ? "History" : `History: the newest ${NEWEST_MOVES}`,

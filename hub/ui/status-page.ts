@@ -3,9 +3,18 @@ import { readFileSync } from "node:fs";
 const read = (file: string): string => readFileSync(new URL(file, import.meta.url), "utf8");
 const style = read("./page.css");
 /** The files of the page's script, in the order in which they are joined into one script. */
-const PARTS = ["dom", "operations", "batch", "drift", "allocations", "node", "authority", "lists", "dialog"].map(
-  (part) => `./page-${part}.js`,
-);
+const PARTS = [
+  "dom",
+  "operations",
+  "batch",
+  "drift",
+  "allocations",
+  "sanitization",
+  "node",
+  "authority",
+  "lists",
+  "dialog",
+].map((part) => `./page-${part}.js`);
 const script = [...PARTS, "./page.js"].map(read).join("");
 
 /** The operators' page: one self-contained document, whose script (`page.js`) reads the public API (decision P8). */
@@ -21,7 +30,7 @@ export const statusPage = (nonce: string): string => `<!doctype html>
 <header>
   <h1><a href="#/">Muster</a></h1><span id="about" class="about"></span>
   <form id="find" role="search" hidden><label for="host">Host</label><input id="host" autocomplete="off" spellcheck="false"><button>Find</button></form>
-  <a href="#/list/allocations">Allocations</a><a href="#/authority">Keys</a><a href="/docs">API</a><button id="leave" type="button" hidden>Forget the token</button>
+  <a href="#/list/allocations">Allocations</a><a href="#/list/records">Records</a><a href="#/authority">Keys</a><a href="/docs">API</a><button id="leave" type="button" hidden>Forget the token</button>
 </header>
 <p id="stale" role="status"></p>
 <p id="ail" role="status"></p>

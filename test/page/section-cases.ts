@@ -1,7 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { expect, it } from "vitest";
 import { Drift, ReconciliationStatus } from "../../shared/api/reconciliation.ts";
+import { NodeId } from "../../shared/ids.ts";
 import { NODE_STATUSES } from "../../shared/node-status.ts";
 import { WORKFLOW_STATUSES } from "../../shared/workflow-status.ts";
+import { storeUnsignedRecord } from "../support/unsigned-record.ts";
 import { DARK, MARKUP } from "./dark-site.ts";
 import { LIVE } from "./page-world.ts";
 import type { Stage } from "./stage.ts";
@@ -118,7 +121,7 @@ export function sectionCases(stage: () => Stage): void {
       "Acknowledged by ann",
       MARKUP,
     );
-    const offered = ["drain", "cordon", "quarantine", "re-enroll"];
+    const offered = ["drain", "cordon", "quarantine", "re-enroll", "storage cleanup", "full decommission"];
     expect(await visit.buttons()).toEqual(offered.map((verb) => `${verb} ${DARK.known}`));
     await visit.says(visit.section("As MAAS sees it"), "Deployed", "10.9.1.1");
 
@@ -129,6 +132,30 @@ export function sectionCases(stage: () => Stage): void {
     await visit.says(visit.row("Onboardings of it", LIVE.good), "completed");
     await visit.says(visit.section("History"), "active");
     expect(await visit.heading("Does not agree with its machine in MAAS").count()).toBe(0);
+  });
+
+  it("shows the sanitization records of all nodes and of one node, with the tenant's name as text", async () => {
+    const { rig, database } = stage().world;
+    const known = (await rig.api.nodes()).find((one) => one.hostname === DARK.known);
+    const nodeId = NodeId.parse(known?.id);
+    const allocation = {
+      id: randomUUID(),
+      tenant: MARKUP,
+      login_user: "ann",
+      granted_root: true,
+      from: null,
+      to: null,
+    };
+    const recordId = await storeUnsignedRecord(database, nodeId, { allocation });
+    const visit = await stage().operator();
+    await visit.page.getByRole("link", { name: "Records" }).click();
+    await visit.heading("Sanitization records").waitFor();
+    const facts = ["incomplete", MARKUP, "soft reset", "in place", "hub only", recordId];
+    await visit.says(visit.row("Sanitization records", DARK.known), ...facts);
+    await visit.row("Sanitization records", DARK.known).getByRole("link").click();
+    await visit.heading(`Node ${DARK.known}`).waitFor();
+    await visit.says(visit.row("Sanitization records of it", DARK.known), ...facts);
+    expect(await visit.page.locator("img").count()).toBe(0);
   });
 
   it("shows markup in a name, a reason or a message as text", async () => {

@@ -54,8 +54,9 @@ export const DecommissionState = z.object({
   failed_task_id: TaskId.nullable().optional(),
   /** Tasks without a result in the agent's journal. The turnover's next sanitization record names the tasks in `unconfirmed_tasks` as unconfirmed. */
   unconfirmed_tasks: z.array(TaskId).nullable().optional(),
-  /** How many times the hub wrote the turnover's sanitization record again since a person last continued the operation. */
+  /** What the hub concluded from the agent's answers about the memory of the host's GPUs. */
   gpu_memory: GpuMemoryCheck.nullable().optional(),
+  /** How many times the hub wrote the turnover's sanitization record again since a person last continued the operation. */
   records_written: z.number().nullable().optional(),
   /**
    * The node's generation for which `release_maas_node` may have asked MAAS for a release. The stage stores `release_intent` before it calls MAAS.
