@@ -31,7 +31,7 @@ export interface HostProcess {
 }
 
 export interface ProcessTable {
-  /** Reads all processes of the host, except kernel threads. The agent does its other work meanwhile. */
+  /** Reads all processes of the host, except kernel threads. The agent continues its other work between the reads of processes. */
   read(): Promise<readonly HostProcess[]>;
   /** Sends a signal to a process. Returns false if the process has ended. */
   signal(process: HostProcess, signal: NodeJS.Signals): boolean;
@@ -49,7 +49,10 @@ export interface ProcessTable {
 const NO_LOGIN_UID = 4_294_967_295;
 const KTHREADD = 2;
 const KILL_TIMEOUT_MS = 10_000;
-/** How long the agent reads processes before its other work gets a turn. A host with 5,000 processes needs half a second for all of them. */
+/**
+ * How long the agent reads processes before it lets its other work continue. A read of all processes takes half a second on a host with 5,000
+ * processes.
+ */
 const SLICE_MS = 10;
 
 export function processTableOf(root: string): ProcessTable {
@@ -101,8 +104,8 @@ export function processTableOf(root: string): ProcessTable {
 }
 
 /**
- * Each process is read in one go, and a list of processes is never the state of one moment, because other processes run while the agent reads. Whoever
- * needs to know that no process is left reads the list twice.
+ * Reads each process without a pause. A list of processes never shows the state of one moment, because other processes run while the agent reads. A
+ * caller that needs to know that no process is left must read the list of processes twice.
  */
 async function readProcesses(proc: string): Promise<HostProcess[]> {
   const processes: HostProcess[] = [];

@@ -79,7 +79,7 @@ async function runningFolder(folder: string, stat: ProcStat): Promise<string> {
     try {
       if (!hasFirstThreadEnded(parseStat(await readFile(join(path, "stat"), "utf8")))) return path;
     } catch (error) {
-      // This thread ended meanwhile, and another one may run.
+      // The thread has ended since `readdir` listed it, and another thread of the process may run.
       if (!isGone(error)) throw error;
     }
   }
