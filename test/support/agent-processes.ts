@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Returns the pids of the real agent processes whose host has its root folder below `hostsDir`. The function finds the processes in /proc. */
+/**
+ * Returns the pids of the real agent processes whose host has its root folder below `hostsDir`. The function searches /proc for the agent processes.
+ */
 export function agentPids(hostsDir: string): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))

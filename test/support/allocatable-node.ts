@@ -10,7 +10,7 @@ import { addNodeInService } from "./site-nodes.ts";
 export const SSH_KEY =
   "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f tester@example";
 
-/** The conditions without which no work may be placed on a node. */
+/** The conditions that a node needs before the hub places work on the node. */
 const NEEDED = ["agent.connected", "agent.healthy", "os.booted"] as const;
 
 /** Writes the baseline of the node's generation, as the agent of a clean host reports it. */
@@ -40,7 +40,7 @@ export async function makeSchedulable(tx: Tx, nodeId: NodeId): Promise<void> {
   );
 }
 
-/** Creates an active node with the given SKU. The node takes new allocations. */
+/** Creates an active node with the given SKU. The created node takes new allocations. */
 export async function addSchedulableNode(
   tx: Tx,
   { sku, ...host }: { readonly siteId: SiteId; readonly hostname: string; readonly sku: string },

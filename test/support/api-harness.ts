@@ -46,7 +46,7 @@ export interface ApiHarness {
   /** The latest lines of the hub's log. */
   readonly logged: LogRing;
   probeAnswer: Awaited<ReturnType<ProbeMaas>>;
-  /** How long requests for diagnostics wait for the database. The default is long, so that no test fails because the machine is slow. */
+  /** How long requests for diagnostics wait for the database. The default `patience` is long, so that no test fails because the machine is slow. */
   patience: Patience;
   /** The number of requests for diagnostics that the admin API has received. */
   diagnosticsAsked: number;
@@ -55,7 +55,10 @@ export interface ApiHarness {
   page(path: string): Promise<{ status: number; headers: Headers; text: string }>;
   /** Serves the admin API on a port, for clients in other processes. `close` ends the server of the admin API. */
   listen(): Promise<string>;
-  /** The number of rows in each table that a request may write. A request that the API refuses must not change the numbers of rows. */
+  /**
+   * Returns the number of rows in each table that a request may write. A request that the API refuses must not change the number of rows in any
+   * table.
+   */
   counts(): Promise<Record<string, number>>;
   close(): Promise<void>;
 }
@@ -94,7 +97,7 @@ export const GOOD_PROBE: ApiHarness["probeAnswer"] = {
   checks: [{ name: "token", status: "ok", profile: null, message: "fine" }],
 };
 
-/** The CA bundle that hosts get. */
+/** The CA bundle that the hub gives to hosts. */
 const CA_PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 const HUB = {
   agentUrl: "https://127.0.0.1:1",
@@ -255,7 +258,7 @@ export const SITE_BODY = {
   node_pxe_iface: "eno8303",
 };
 
-/** The body of a request that creates a site. A region may belong to one site only, so each site's region has an address of its own. */
+/** The body of a request that creates a site. A MAAS region may belong to one site only, so each site's MAAS region has an address of its own. */
 export const siteBody = (name: string) => ({
   ...SITE_BODY,
   name,

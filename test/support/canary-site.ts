@@ -95,7 +95,7 @@ export class CanarySite {
     return new CanarySite(stateDir, rig, vault, apiKey, secrets);
   }
 
-  /** Creates a site, the BMC logins of single hosts, a webhook and a reader of the event stream. */
+  /** Creates a site, a BMC login for a single host, a webhook, and a reader of the hub's event stream. */
   async furnish(): Promise<void> {
     const [, second] = HOSTS;
     const maas = { ...this.rig.maas, bmcPassword: this.keys.bmc, deployPassword: this.#deploy };
@@ -184,8 +184,8 @@ export class CanarySite {
   }
 
   /**
-   * Waits until the onboarding ends in the given way, and collects the secrets that the onboarding has created. After a failed onboarding, the method
-   * requests the hub's diagnostics, as an operator does.
+   * Waits until the onboarding has failed or is complete, as `how` says, and collects the secrets that the onboarding has created. After a failed
+   * onboarding, the method requests the hub's diagnostics, as an operator does.
    */
   async ends(id: string, how: "failed" | "completed"): Promise<OnboardingDetail> {
     const ended = await until(

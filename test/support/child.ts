@@ -9,7 +9,7 @@ import { dirname } from "node:path";
 export interface Child {
   readonly name: string;
   readonly pid: number;
-  /** Resolves with the parsed ready line. Rejects when the process ends before it prints the ready line. */
+  /** Resolves with the process's parsed ready line. Rejects when the process ends before it prints the ready line. */
   readonly ready: Promise<Record<string, unknown>>;
   /** Resolves with the exit code or signal when the process has ended. */
   readonly gone: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;

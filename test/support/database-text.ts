@@ -6,7 +6,10 @@ export interface StoredRow {
   readonly text: string;
 }
 
-/** Returns all rows of all tables except PostgreSQL's own tables. With `having`, the result has only rows that contain one of the given texts. */
+/**
+ * Returns all rows of all tables of a database, except PostgreSQL's own tables. With `having`, the result has only rows that contain one of the given
+ * texts.
+ */
 export async function storedRows(pool: Pick<Pool, "query">, having?: readonly string[]): Promise<StoredRow[]> {
   const { rows: tables } = await pool.query<{ name: string }>(
     `select format('%I.%I', schemaname, tablename) as name from pg_tables

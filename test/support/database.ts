@@ -23,7 +23,7 @@ const TEMPLATE_LOCK = 74_101;
 export type TestDatabase = {
   url: string;
   name: string;
-  /** The connection pool, opened on first use. The method `drop` closes the connection pool. */
+  /** The pool of connections to the test's database, which opens at the first use. The method `drop` closes the connection pool. */
   database: Database;
   /** Drops the database and its connections. Fails when a row of the database or a line of `quietLog` contains a secret of the test data. */
   drop(): Promise<void>;
@@ -73,7 +73,7 @@ async function serverUrl(): Promise<string> {
     source: source === "npm" || source === "system" ? source : undefined,
     settings: { fsync: "off", synchronous_commit: "off", full_page_writes: "off" },
   });
-  await server.stop(); // With `stopOnClose: false`, `stop` leaves the server running for other test files.
+  await server.stop(); // With `stopOnClose: false`, `stop` leaves the PostgreSQL server running for other test files.
   return server.url;
 }
 

@@ -1,4 +1,7 @@
-/** What the agent of a host with NVIDIA GPUs reports about their memory. The memory of each simulated GPU is one sample block, or as many as asked. */
+/**
+ * What the agent of a host with NVIDIA GPUs reports about the memory of the GPUs. By default, the memory of each simulated GPU consists of one sample
+ * block.
+ */
 import { createHmac } from "node:crypto";
 import { sampleBlockBytes } from "../../hub/gpu-memory/expected-answers.ts";
 import { answerPrefix, type GpuCommitment, type GpuRelease, SAMPLE_BLOCK_BYTES } from "../../shared/gpu-memory.ts";
@@ -7,7 +10,7 @@ import type { TaskInput, TaskResult } from "../../shared/tasks/index.ts";
 type Fill = TaskInput<"node.gpu_fill">;
 type Challenge = TaskInput<"node.gpu_challenge">;
 
-/** The fills that simulated agents hold, by task id. */
+/** The inputs of the tasks `node.gpu_fill` whose GPU memory simulated agents hold, by task id. */
 const held = new Map<string, { readonly input: Fill; readonly blocks: number }>();
 
 export const memoryUuid = (number: number): string =>
@@ -33,7 +36,7 @@ const commitmentOf = (uuid: string, pciAddress: string, bytes: number): GpuCommi
   check_ms: 1,
 });
 
-/** Fills `blocks` sample blocks of each GPU of the order, and keeps what it needs for the challenge. */
+/** Simulates that an agent fills `blocks` sample blocks of each GPU in a task `node.gpu_fill`, and keeps the task's input for the challenge. */
 export function fillMemory(taskId: string, input: Fill, blocks = 1): TaskResult<"node.gpu_fill"> {
   held.set(taskId, { input, blocks });
   const commitments = input.gpus.flatMap((gpu) =>
@@ -45,7 +48,7 @@ export function fillMemory(taskId: string, input: Fill, blocks = 1): TaskResult<
   return { steps, commitments, faults: [], driver: null, library: { package: null, is_unchanged: null } };
 }
 
-/** Answers a challenge from the memory of its fill, zeroes the memory and frees it. */
+/** Simulates that an agent answers a challenge about the filled GPU memory, zeroes the GPU memory and frees it. */
 export function answerChallenge(input: Challenge): TaskResult<"node.gpu_challenge"> {
   const fill = held.get(input.fill_task_id);
   if (fill === undefined) throw new Error(`no simulated agent holds the memory of task ${input.fill_task_id}`);

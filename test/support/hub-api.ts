@@ -48,7 +48,10 @@ export class HubApi {
     return schema.parse(json);
   }
 
-  /** Reads the object at the path and changes the object. The request for the change names the version of the object that the method has read. */
+  /**
+   * Reads the object at the given path of the API, and changes the object. The request for the change names the version of the object that the method
+   * has read.
+   */
   async patch<T>(schema: z.ZodType<T>, path: string, body: unknown): Promise<T> {
     const headers = { authorization: `Bearer ${this.#token}` };
     const seen = await fetch(new URL(path, this.url), {

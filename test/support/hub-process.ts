@@ -16,7 +16,7 @@ interface HubProcess {
   readonly logFile: string;
 }
 
-/** Starts a hub in its own process. Only this machine can reach the hub. */
+/** Starts a hub in its own process. Only processes on this machine can reach the hub. */
 export const startHubProcess = ({ databaseUrl, stateDir, ports, env, logFile }: HubProcess): Child =>
   startChild({
     name: "hub",

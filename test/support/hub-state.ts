@@ -13,8 +13,8 @@ export function newHubFolder(prefix: string, parent = tmpdir()): string {
 }
 
 /**
- * Matches the path of an embedded database outside the hub's folder. A killed hub may have written only half of the path, so the clean-up removes no
- * path of a different form.
+ * Matches the path of an embedded database outside the hub's folder. A killed hub may have written only half of the database's path, so the clean-up
+ * removes only a path that matches `DATABASE_OUTSIDE`.
  */
 const DATABASE_OUTSIDE = /^[/]var[/]lib[/]muster[/]postgres-[0-9a-f-]{36}$/;
 

@@ -25,7 +25,7 @@ export class Region {
   unreadable: UnreadableMachine[] = [];
   feed: MaasEvent[] = [];
   isSuperuser = true;
-  /** The error that every request for events throws, or null if requests succeed. */
+  /** The error that every request for events throws, or null if requests for events succeed. */
   fault: MaasError | null = null;
   readonly asked: string[] = [];
   /** The region calls `meanwhile` during each request for a list of machines. */

@@ -1,8 +1,8 @@
 import { type SecretData, SecretError, type SecretStore, type SecretVersion } from "../../hub/secrets/port.ts";
 
 /**
- * A secret store in memory. The field `awayFor` is the number of next calls of the store that fail. The field `entries` shows the content of the
- * secret store.
+ * A secret store of a hub in memory, for tests. The field `awayFor` is the number of next calls of the store that fail. The field `entries` shows the
+ * content of the secret store.
  */
 export class MemorySecrets implements SecretStore {
   readonly entries = new Map<string, SecretData>();

@@ -33,7 +33,7 @@ import { MemorySecrets } from "./memory-secrets.ts";
 import { NO_BMC } from "./no-bmc.ts";
 
 export const SKU = "mi300x.192g.8gpu";
-/** An SKU with GPUs whose memory Muster can overwrite. */
+/** The id of an SKU with GPUs whose memory Muster can overwrite. */
 export const NVIDIA_SKU = "h200.141g.8gpu";
 const CA = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ2FuYXJ5\n-----END CERTIFICATE-----\n";
 
@@ -59,7 +59,7 @@ export interface OnboardingRig {
   /** Starts the onboarding of the n-th simulated server, counted from 1, with RoCE rows. */
   start(n: number, profileId?: ProfileId): Promise<{ id: WorkflowId; nodeId: NodeId; hostname: string }>;
   addProfile(name: string, knobs: Partial<ProfileCreate>): Promise<ProfileId>;
-  /** Simulates the host's agent as soon as the host's machine is deployed. */
+  /** Simulates the agent of the onboarding's host if MAAS has deployed the host's machine. */
   playAgent(id: WorkflowId): Promise<void>;
   close(): Promise<void>;
 }

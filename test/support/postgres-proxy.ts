@@ -1,6 +1,6 @@
 /**
- * A proxy before PostgreSQL that breaks connections at a COMMIT or at another statement. `lost_before` breaks the connection before the server
- * gets the statement. `lost_after` breaks the connection when the server has executed the statement and before the client gets the answer.
+ * A proxy before PostgreSQL that breaks connections at a COMMIT or at another statement. `lost_before` breaks the connection before PostgreSQL gets
+ * the statement. `lost_after` breaks the connection after PostgreSQL has executed the statement and before the client gets the answer.
  */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 

@@ -9,8 +9,8 @@ import { quietLog } from "./log.ts";
 import type { OnboardingRig } from "./onboarding-rig.ts";
 
 /**
- * Starts a hub's workflow runner on the database of a test environment. Several workflow runners may run at once. The caller must close the runner
- * before the test environment.
+ * Starts a hub's workflow runner on the database of a test environment. Several workflow runners may run at once. The caller must close the workflow
+ * runner before the caller closes the test environment.
  */
 export const startRunner = (rig: OnboardingRig, workflows = workflowsOf(rig.services)): WorkflowRunner =>
   startWorkflowRunner({
@@ -24,9 +24,9 @@ export const startRunner = (rig: OnboardingRig, workflows = workflowsOf(rig.serv
   });
 
 /**
- * Simulates the agents of the given onboardings periodically, one agent after the other. The next round through the agents starts only after the end
- * of the present round. On a slow machine, many rounds at once could use all database connections, so that the workflow runner could not renew its
- * leases.
+ * Simulates the agents of the given onboardings periodically, one agent after the other. The next round through the simulated agents starts only
+ * after the end of the present round. On a slow machine, many rounds at once could use all database connections, so that the workflow runner could
+ * not renew its leases.
  */
 export const startAgents = (rig: OnboardingRig, of: ReadonlySet<WorkflowId>): { close(): Promise<void> } =>
   periodically({

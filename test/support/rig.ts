@@ -15,9 +15,12 @@ export interface RigOptions {
   readonly machines: number;
   /** How many times faster the simulated MAAS runs than a real MAAS. */
   readonly speed: number;
-  /** How many hub processes share the database. If there are several hubs, the test environment has a load balancer. By default there is one hub. */
+  /**
+   * How many hub processes share the database. If there are several hubs, the test environment has a load balancer. By default, the test environment
+   * has one hub.
+   */
   readonly hubs?: number;
-  /** The database of the hubs. By default a hub starts its own embedded database. */
+  /** The URL of the hubs' database. By default a hub starts its own embedded database. */
   readonly databaseUrl?: string;
   readonly hubEnv?: Readonly<Record<string, string>>;
   /** Command-line flags of Node.js for the hub processes. */
@@ -34,7 +37,7 @@ interface Ports {
   readonly maas: number;
   readonly http: number;
   readonly agent: number;
-  /** The ports of each hub, if the test environment has several hubs. With several hubs, `http` and `agent` are the load balancer's ports. */
+  /** The ports of each hub, if the test environment has several hubs. With several hubs, `http` and `agent` are the ports of the load balancer. */
   readonly hubs?: readonly { readonly http: number; readonly agent: number }[];
 }
 
@@ -42,7 +45,7 @@ interface Ports {
 export interface RigHub {
   readonly url: string;
   pid(): number;
-  /** Kills the hub process and keeps it stopped. The returned function starts the hub again. */
+  /** Kills the hub process and keeps the hub stopped. The function that `keepDown` returns starts the hub again. */
   keepDown(): Promise<() => void>;
   /** Waits until the hub answers `/readyz` with success. */
   ready(): Promise<void>;
@@ -51,14 +54,14 @@ export interface RigHub {
 /** A test environment with hubs and a simulated MAAS as real processes. The test environment restarts a process that has ended. */
 export interface Rig {
   readonly maas: { readonly url: string; readonly apiKey: string; readonly control: string };
-  /** The hub's API, through the load balancer where there are several hubs. */
+  /** A client of the hub's API, through the load balancer if there are several hubs. */
   readonly api: HubApi;
   readonly apiUrl: string;
   readonly adminTokenFile: string;
   readonly hubs: readonly RigHub[];
   /** The pid of the first hub. */
   readonly hubPid: () => number;
-  /** Kills the simulated MAAS and keeps it stopped. The returned function starts the simulated MAAS again. */
+  /** Kills the simulated MAAS and keeps the simulated MAAS stopped. The function that `keepMaasDown` returns starts the simulated MAAS again. */
   keepMaasDown(): Promise<() => void>;
   /** Waits until one of the hubs answers `/readyz` with success. */
   hubReady(): Promise<void>;

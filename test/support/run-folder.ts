@@ -5,8 +5,8 @@ import { databasesOutside, newHubFolder, removeHubState } from "./hub-state.ts";
 import { until } from "./until.ts";
 
 /**
- * Creates a folder in `parent` whose name contains the id of this process. Before the creation, the function cleans up the folders of killed test
- * runs of the current user.
+ * Creates a folder in `parent` whose name contains the id of this process. Before it creates the folder, `startRun` cleans up the folders of killed
+ * test runs of the current user.
  */
 export async function startRun(parent: string, prefix: string, end = endRun): Promise<string> {
   mkdirSync(parent, { recursive: true });
@@ -17,7 +17,7 @@ export async function startRun(parent: string, prefix: string, end = endRun): Pr
   return newHubFolder(`${prefix}-${process.pid}-${startOf(String(process.pid)) ?? "unknown"}-`, parent);
 }
 
-/** Returns the process id that the name of a run's folder contains. */
+/** Returns the process id in the name of a test run's folder. */
 export const pidOf = (name: string): string | undefined => NAME.exec(name)?.[1];
 
 /** Ends all processes of a test run, removes the run's mounts, and removes the run's folder. */
@@ -35,7 +35,7 @@ export async function endRun(folder: string): Promise<void> {
   removeHubState(folder);
 }
 
-/** Matches the name of a run's folder: prefix, process id, start time of the process, and random characters for several runs of one process. */
+/** Matches the name of a test run's folder: prefix, process id, start time of the process, and random characters for several runs of one process. */
 const NAME = /-([0-9]+)-([0-9]+)-[A-Za-z0-9]{6}$/;
 
 /** True if the process of a test run has ended. The kernel reuses process ids, but a process id and its start time together are unique. */
@@ -50,7 +50,7 @@ function isOwn(folder: string): boolean {
   return status?.isDirectory() === true && status.uid === process.getuid?.();
 }
 
-/** The start time of a process in the kernel's ticks since the machine's start. The result is undefined when the process does not exist. */
+/** Returns the start time of a process in the kernel's ticks since the machine's start, or undefined if the process does not exist. */
 const startOf = (pid: string): string | undefined =>
   procFile(pid, "stat")
     .replace(/^.*[)] /s, "")
@@ -95,6 +95,6 @@ function kill(pid: string): void {
   try {
     process.kill(Number(pid), "SIGKILL");
   } catch {
-    // The kill fails if the process has already ended.
+    // The SIGKILL fails if the process has already ended.
   }
 }

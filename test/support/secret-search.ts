@@ -1,8 +1,7 @@
 import { randomBytes } from "node:crypto";
 
 /**
- * A found secret: its name, the spelling in which it occurs, and the place in which it occurs. The record of a leak does not contain the secret's
- * value.
+ * A found secret: the secret's name, the secret's spelling, and the place of the secret. The record of a leak does not contain the secret's value.
  */
 export interface Leak {
   readonly secret: string;
@@ -10,7 +9,9 @@ export interface Leak {
   readonly place: string;
 }
 
-/** The search looks for half of a secret only if the half has at least this length, because shorter halves also match harmless texts. */
+/**
+ * The search looks for half of a secret only if the half has at least `SHORTEST_HALF` characters, because shorter halves also match harmless texts.
+ */
 const SHORTEST_HALF = 10;
 
 const base64Of = (secret: string): [string, string][] =>
@@ -51,7 +52,7 @@ function spellingsOf(secret: string): ReadonlyMap<string, string> {
   return new Map(all.filter(([, text], at) => all.findIndex(([, other]) => other === text) === at));
 }
 
-/** Known secrets, and a search for them in a text. */
+/** A set of known secrets, and a search for the known secrets in a text. */
 export class SecretSearch {
   readonly #secrets = new Map<string, ReadonlyMap<string, string>>();
 
@@ -78,7 +79,7 @@ export class SecretSearch {
     return [...this.#secrets.values()].flatMap((spellings) => [...spellings.values()]);
   }
 
-  /** Finds the known secrets in a text. The method also searches the text without its line breaks, because encoders wrap long texts. */
+  /** Finds the known secrets in a text. `leaksIn` also searches the text without its white space, because encoders wrap long texts. */
   leaksIn(place: string, text: string): Leak[] {
     const unwrapped = text.replace(/(?:\s|\\n)+/g, "");
     return [...this.#secrets].flatMap(([secret, spellings]) => {

@@ -18,7 +18,7 @@ export interface DemoHost {
 const SITE = "demo-dc1";
 const SKU = "mi300x.192g.8gpu";
 
-/** Returns hosts as an operator enters them: a hostname and the address of the host's BMC. MAAS has no record of the hosts. */
+/** Returns hosts as an operator enters them: a hostname and the address of the host's BMC. MAAS has no record of the returned hosts. */
 export const demoHosts = (count: number): DemoHost[] =>
   Array.from({ length: count }, (_, index) => ({ hostname: `c07u${41 + index}`, ipmi_ip: bmcAddress(index + 1) }));
 
@@ -32,7 +32,7 @@ const roceRows = (hosts: readonly DemoHost[]) =>
     })),
   );
 
-/** Creates a site, a SKU, credentials, a profile and RoCE rows through the hub's public API. The function does not change existing objects. */
+/** Creates a site, a SKU, credentials, a profile and RoCE rows through the hub's public API. `seedSite` does not change existing objects. */
 export async function seedSite(
   api: HubApi,
   maas: { url: string; apiKey: string; bmcPassword?: string; deployPassword?: string },

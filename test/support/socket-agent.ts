@@ -91,7 +91,7 @@ export class SocketAgent {
     this.#socket.send(text);
   }
 
-  /** Waits for the next frame of the given type from the hub. Returns each frame only once. */
+  /** Waits for the next frame of the given type from the hub. `next` returns each frame of the hub only once. */
   async next<T extends HubFrame["type"]>(type: T): Promise<HubFrameOf<T>> {
     const frame = await until(`a ${type} frame`, () =>
       this.frames.find((one): one is HubFrameOf<T> => one.type === type && !this.#seen.has(one)),

@@ -2,7 +2,7 @@ import type { Child } from "./child.ts";
 
 export interface Supervised {
   current(): Child;
-  /** Kills the supervised process and keeps it stopped. The returned function starts the process again. */
+  /** Kills the supervised process and keeps the process stopped. The function that `keepDown` returns lets the process start again. */
   keepDown(): Promise<() => void>;
   stop(): Promise<void>;
 }

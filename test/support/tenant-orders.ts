@@ -9,7 +9,7 @@ export const sshKeyOf = (letter: string): string =>
   `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${letter.repeat(43)} ${letter}@example`;
 
 let count = 0;
-/** Returns an order for a tenant's new account. By default, each order has an allocation and a user name of its own. */
+/** Returns an order to the agent for a tenant's new account. By default, each order has an allocation and a user name of its own. */
 export function grantOrder(change: Partial<GrantOrder> = {}): GrantOrder {
   count += 1;
   const login_user = `mtst-${count}`;

@@ -1,6 +1,6 @@
 /**
  * A process that runs one task of the agent in a `TenantWorld`, which is a machine for tests. Usage: `tenant-task.ts TYPE INPUT [DIE_BEFORE]`. The
- * process writes the task's reply to standard output. With DIE_BEFORE, the process kills itself before its change of the host with that number,
+ * process writes the task's reply to standard output. If DIE_BEFORE is a number n, the process kills itself before the n-th change of the host,
  * counted from 1.
  */
 import { createLog } from "../../agent/log.ts";

@@ -23,7 +23,7 @@ const TOOLS = [
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
- * Mounts copies over the folders that the agent's tasks change, mounts a new `/run`, `/dev` and `/dev/shm`, and waits. The script mounts the
+ * Mounts copies over the folders that the agent's tasks change, mounts a new `/run`, `/dev` and `/dev/shm`, and waits. The script `SETUP` mounts the
  * repository and the Node.js executable below `$W`, because the mounted copies may hide both.
  */
 const SETUP = `
@@ -153,7 +153,8 @@ export class TenantWorld {
         errors += text.toString();
       });
       child.stdout.once("data", () => resolve());
-      // The script's first process may end before a child process prints the line. The output closes when the script's last process has ended.
+      // The first process of the Python script may end before a child process prints the line. The output closes when the last process of the Python
+      // script has ended.
       child.once("close", () => reject(new Error(`The process ended before it was ready: ${errors}`)));
     });
     child.unref();

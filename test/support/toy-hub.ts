@@ -1,6 +1,6 @@
 /**
- * A workflow engine in its own process, which a test can pause and kill. The process reads the environment variables DATABASE_URL and HOLD_MS.
- * HOLD_MS is the duration of the only stage of the engine's workflow.
+ * A workflow engine in its own process, which a test can pause and kill. The engine's process reads the environment variables DATABASE_URL and
+ * HOLD_MS. HOLD_MS is the duration of the only stage of the engine's workflow.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";

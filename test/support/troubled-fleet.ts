@@ -4,8 +4,8 @@ import type { Pool } from "pg";
 const LONG = "x".repeat(20_000);
 
 /**
- * Inserts `size` sites, hosts and other records of each kind, all with failures. The function uses SQL statements, so that the insert of a large
- * fleet is fast.
+ * Inserts `size` sites, hosts and other records of each kind, all with failures. `seedTroubledFleet` uses SQL statements, so that the insert of a
+ * large fleet is fast.
  */
 export async function seedTroubledFleet(pool: Pool, size: number): Promise<void> {
   const each = async (statement: string, ...values: unknown[]): Promise<void> => {

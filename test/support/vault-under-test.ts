@@ -43,7 +43,7 @@ export const hubPolicy = (mount: string): Policy => ({
   [`${mount}/metadata/*`]: ["delete"],
 });
 
-/** The title of the test that is skipped when `VAULT_ADDR` names no real server. */
+/** The title of the test that reports the skipped tests with a real Vault if `VAULT_ADDR` names no real Vault server. */
 export const SKIPPED = process.env["VAULT_ADDR"] === undefined ? ["SKIPPED: VAULT_ADDR names no real Vault"] : [];
 const { VAULT_ADDR, VAULT_TOKEN = "", VAULT_NAMESPACE, VAULT_CACERT } = process.env;
 export type StartVault = (wanted?: Wanted) => Promise<VaultUnderTest>;

@@ -20,8 +20,8 @@ interface Host {
 }
 
 /**
- * Creates the objects that a request to a writing route needs: a site, a node, a workflow. Each call creates a new object, so no test case depends on
- * the objects of another test case. `region` is the simulated MAAS region. A MAAS region may belong to one site only.
+ * Creates the objects that a request to a writing route needs: a site, a node, a workflow. Each call of a method creates a new object, so no test
+ * case depends on the objects of another test case. `region` is the simulated MAAS region. A MAAS region may belong to one site only.
  */
 export class WriteWorld {
   readonly api: ApiHarness;

@@ -26,7 +26,7 @@ interface BmcCall {
 
 export interface IpmiSim {
   readonly port: number;
-  /** The changes of power and boot device that clients asked for, in order. */
+  /** Returns the changes of power and boot device that clients requested from the simulated BMC, in order. */
   calls(): BmcCall[];
   power(): "on" | "off";
   setPower(power: "on" | "off"): void;

@@ -11,7 +11,7 @@ import { type Driver, gpuXml, XML_HEAD, XML_TAIL, type XmlGpu } from "./nvidia-x
  */
 
 const DRIVER: Driver = "575.51.02";
-/** The major number 1 of memory devices stands for that of NVIDIA's driver, because a test cannot open a device whose driver is not loaded. */
+/** The simulated NVIDIA driver has the major number 1 of memory devices, because a test cannot open a device of an unloaded driver. */
 const PROC_DEVICES = "Character devices:\n  1 nvidia-uvm\n226 drm\n\nBlock devices:\n  7 loop\n";
 
 /**

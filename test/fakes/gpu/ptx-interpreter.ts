@@ -10,7 +10,7 @@ export interface Launch {
   readonly kernel: string;
   readonly groups: number;
   readonly threads: number;
-  /** The values of the kernel's parameters by name. */
+  /** The values of the PTX kernel's parameters, by parameter name. */
   readonly parameters: Readonly<Record<string, number | bigint>>;
   readonly memory: readonly Memory[];
 }

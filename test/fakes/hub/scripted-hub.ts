@@ -62,7 +62,7 @@ export class ScriptedHub {
     });
     server.on("upgrade", (request, socket, head) => {
       socket.on("error", () => undefined);
-      // A hub accepts an expired certificate for a renewal only.
+      // A hub accepts an agent's expired certificate only for the renewal of the certificate.
       const { validToDate } = new X509Certificate((socket as TLSSocket).getPeerCertificate().raw);
       const expired = validToDate.getTime() < Date.now() ? { status: 403, code: "certificate_rejected" } : null;
       const refusal = this.refuseSockets ?? expired;

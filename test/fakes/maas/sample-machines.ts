@@ -4,7 +4,7 @@ import type { MaasSimulator, MaasSimulatorOptions } from "./simulator.ts";
 import { startMaasSimulator } from "./simulator.ts";
 import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "./state/site.ts";
 
-/** The speed of the simulator is so low that no job becomes due by itself. Each test runs the due jobs with `settle`. */
+/** The speed of the simulator is so low that no job becomes due by itself. Each test runs the waiting jobs of a machine with `settle`. */
 const STANDSTILL = 1e-6;
 export const [NEW, COMMISSIONING, READY, DEPLOYED, BROKEN, DEPLOYING, ALLOCATED, FAILED_DEPLOYMENT, RELEASING] = [
   0, 1, 4, 6, 8, 9, 10, 11, 12,

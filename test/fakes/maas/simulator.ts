@@ -22,7 +22,7 @@ export interface MaasSimulatorOptions {
   timings?: Partial<Timings>;
   /** The number of simulated servers in the racks at the first start. At the first start, the region has no machine for any simulated server. */
   machines?: number;
-  /** The API key of a new region's administrator. A region from a state file keeps its own key. */
+  /** The API key of a new region's administrator. A region from a state file keeps the API key in the state file. */
   apiKey?: string;
   /** The file in which the simulator keeps the region's state. Without a file, a restart of the simulator loses the state. */
   stateFile?: string;
@@ -32,7 +32,7 @@ export interface MaasSimulatorOptions {
   runParts?: readonly string[];
   /** If true, the region's vendor data does not contain the files of hardware sync. */
   omitHwSyncFiles?: boolean;
-  /** Environment variables of every process on the hosts. */
+  /** Environment variables of every process on the simulated hosts. */
   hostEnvironment?: Readonly<Record<string, string>>;
 }
 

@@ -46,6 +46,6 @@ export const dataReply = (data: unknown): VaultReply => ({
   },
 });
 export const noContent: VaultReply = { status: 204, body: null };
-/** The answer of a secrets engine to a request for a path that the engine does not have. */
+/** Returns the answer of Vault's secrets engine to a request for a path that the engine does not have. */
 export const warned = (warning: string): VaultFault =>
   new VaultFault(404, [], { ...(dataReply(null).body as Record<string, unknown>), warnings: [warning] });

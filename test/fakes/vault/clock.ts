@@ -18,7 +18,7 @@ export class VaultClock {
     return () => this.#timers.delete(id);
   };
 
-  /** The number of timers that have not fired yet. */
+  /** The number of the clock's timers that have not fired. */
   get pending(): number {
     return this.#timers.size;
   }

@@ -35,7 +35,7 @@ export class KvMount {
     return [...this.#entries.keys()].sort();
   }
 
-  /** Returns the data of a path's newest version, or undefined if the newest version was deleted. */
+  /** Returns the data in the newest version of a secret, or undefined if somebody has deleted the newest version. */
   newest(path: string): Record<string, unknown> | undefined {
     const entry = this.#entries.get(path);
     const version = entry?.versions.get(entry.current);

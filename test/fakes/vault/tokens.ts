@@ -45,7 +45,7 @@ interface Token extends TokenTerms {
 }
 
 interface SecretId {
-  /** How many more logins the secret ID allows, or null if there is no limit. */
+  /** How many more logins the secret ID allows, or null if the number of logins has no limit. */
   uses: number | null;
   readonly endsAt: number;
 }
@@ -63,7 +63,7 @@ interface Role {
 export interface RoleHandle {
   readonly roleId: string;
   newSecretId(terms?: SecretIdTerms): string;
-  /** Changes the terms of the tokens that logins get after this call. Tokens from previous logins keep their policies. */
+  /** Changes the terms of the tokens that Vault issues at logins after the call of `change`. Tokens from previous logins keep their policies. */
   change(terms: Partial<TokenTerms>): void;
 }
 

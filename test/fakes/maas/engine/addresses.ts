@@ -34,7 +34,7 @@ export function contains(cidr: string, address: string): boolean {
   return list.check(address, familyOf(address));
 }
 
-/** Whether two networks overlap. Two networks overlap if and only if the larger network contains the first address of the smaller network. */
+/** True if two IP networks overlap. Two IP networks overlap if and only if the larger network contains the first address of the smaller network. */
 export function overlaps(a: string, b: string): boolean {
   const [left, right] = [parseCidr(a), parseCidr(b)];
   if (left === null || right === null || familyOf(left.address) !== familyOf(right.address)) return false;

@@ -34,7 +34,10 @@ function chosen(
 const DEFAULT_TESTS = SCRIPTS.filter((one) => one.name === "smartctl-validate");
 const BUILT_IN = SCRIPTS.filter((one) => one.type === "commissioning");
 
-/** Starts a commissioning run. Throws when the machine's status does not allow commissioning. When the BMC fails, commissioning does not start. */
+/**
+ * Starts a commissioning run. Throws when the machine's status does not allow commissioning. If the machine's BMC fails, the commissioning run does
+ * not start.
+ */
 export async function commission(
   region: Region,
   machine: Machine,

@@ -26,7 +26,9 @@ interface System {
   kernel: string;
 }
 
-/** The image that a `distro_series` names, as `os/series` or as a bare series. Without a `distro_series` the result is the region's default image. */
+/**
+ * Returns the image that a `distro_series` names, as `os/series` or as a bare series. Without a `distro_series`, returns the region's default image.
+ */
 function chooseSystem(region: Region, wanted: string | null): System {
   const names = region.state.images.map((image) => image.name).toSorted();
   const name =

@@ -24,8 +24,8 @@ export function clearLinks(machine: Machine): void {
 }
 
 /**
- * Links the interfaces after commissioning. The boot interface gets an AUTO link on the first subnet of its VLAN,
- * or a DHCP link where the VLAN has no subnet. Every other interface gets a LINK_UP link.
+ * Links a machine's interfaces to subnets after a commissioning run. The boot interface gets an AUTO link on the first subnet of its VLAN, or a DHCP
+ * link where the VLAN has no subnet. Every interface except the boot interface gets a LINK_UP link.
  */
 export function linkDiscovered(region: Region, machine: Machine): void {
   for (const nic of machine.interfaces) {
@@ -96,7 +96,7 @@ function checkStaticAddress(region: Region, subnet: Subnet, address: string): vo
   if (takenAddresses(region).has(address)) throw new Refusal(404, "IP address is already in use.");
 }
 
-/** Returns a free address of the subnet that is in none of the subnet's ranges. Throws 503 when no address is free. */
+/** Returns a free address of the subnet that is in none of the subnet's ranges. Throws 503 when the subnet has no free address. */
 function pickAddress(region: Region, subnet: Subnet): string {
   const bounds = hostBounds(subnet);
   const taken = takenAddresses(region).add(subnet.gatewayIp);
@@ -131,7 +131,7 @@ export function linkSubnet(region: Region, nic: NetworkInterface, request: LinkR
   addLink(region, nic, mode, subnet?.id ?? null, address);
 }
 
-/** Removes a link of an interface. An interface whose last link is removed gets a LINK_UP link without an address. */
+/** Removes a link of an interface. After the removal of its last link, an interface gets a LINK_UP link without an address. */
 export function unlinkSubnet(region: Region, nic: NetworkInterface, linkId: string | null): void {
   if (linkId === null || linkId === "") throw required("id");
   const choices = nic.links.map((link) => String(link.id));
@@ -151,7 +151,10 @@ export function assignAutoAddresses(region: Region, machine: Machine): void {
   }
 }
 
-/** Makes the boot interface's AUTO link STATIC with its present address. The changed link stays STATIC after a release of the machine. */
+/**
+ * Changes the boot interface's AUTO link to a STATIC link with the address of the AUTO link. The changed link stays STATIC after a release of the
+ * machine.
+ */
 export function keepBootAddress(machine: Machine): void {
   const boot = machine.interfaces.find((nic) => nic.id === machine.bootInterfaceId);
   for (const link of boot?.links ?? []) if (link.mode === "auto" && link.ipAddress !== null) link.mode = "static";

@@ -86,7 +86,7 @@ export async function powerOn(
   startPowerOn(region, machine);
 }
 
-/** Starts a power-off. Returns false when the region cannot control the machine's power. */
+/** Starts to switch the machine's power off. Returns false when the region cannot control the machine's power. */
 export async function powerOff(region: Region, machine: Machine, user: User, comment: string | null): Promise<boolean> {
   region.userEvent(machine, user, "User powering down node", comment);
   const bmc = await requireBmc(region, machine);

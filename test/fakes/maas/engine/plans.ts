@@ -1,6 +1,6 @@
 import type { Machine, Plan } from "../state/model.ts";
 import type { Region } from "./region.ts";
 
-/** The planned outcomes of the machine's next commissionings and deploys. A test may store a plan under the hostname before the machine exists. */
+/** The planned outcomes of the machine's next commissionings and deploys. A test may plan outcomes for a hostname before the machine exists. */
 export const planOf = (region: Region, machine: Machine): Plan | undefined =>
   region.state.plans[machine.systemId] ?? region.state.plans[machine.hostname];

@@ -19,17 +19,17 @@ export class Refusal extends Error {
   }
 }
 
-/** Status 400 with error messages by form field. */
+/** A refusal with status 400 and error messages by form field. */
 export function badFields(fields: Readonly<Record<string, readonly string[]>>): Refusal {
   return new Refusal(400, JSON.stringify(fields), "application/json; charset=utf-8");
 }
 
-/** Status 409 with a plain text: the machine's state does not allow the call. */
+/** A refusal with status 409 and a plain text, for a call that the machine's state does not allow. */
 export function stateConflict(message: string): Refusal {
   return new Refusal(409, message);
 }
 
-/** Status 403 with an empty body, for a call on a locked machine or from a user without the permission. */
+/** A refusal with status 403, for a call on a locked machine or from a user without the permission. */
 export function forbidden(message = ""): Refusal {
   return new Refusal(403, message);
 }

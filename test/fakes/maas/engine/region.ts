@@ -21,7 +21,7 @@ export const DEFAULT_TIMINGS = {
   enlist: 90,
   /** How long the region waits for an installed system that never reports. */
   deployTimeout: 3600,
-  /** How long a call waits for a broken BMC before the call fails. */
+  /** How long an API call waits for a broken BMC before the call fails. */
   bmcTimeout: 60,
 } as const;
 
@@ -30,8 +30,8 @@ export type Timings = { [Name in keyof typeof DEFAULT_TIMINGS]: number };
 /** Functions that start or stop a machine's simulated host when the machine starts or stops. */
 export interface HostHooks {
   /**
-   * The region calls `boot` when the installed system starts for the first time. If no host is simulated, `boot` is null and the region ends the
-   * deployment at once.
+   * The region calls `boot` when the installed system starts for the first time. If the simulator simulates no hosts, `boot` is null and the region
+   * ends the deployment at once.
    */
   boot: ((machine: Machine) => void) | null;
   /** The region calls `halt` when the machine loses power or is released. `wipe` is true when the machine's disk is going to be installed again. */
@@ -52,7 +52,7 @@ export interface RegionOptions {
   onJob: JobHandler;
 }
 
-/** The region's state and its clock. Jobs that became due while the simulator was stopped run after its restart. */
+/** The region's state and its clock. Jobs that became due while the simulator was stopped run after the simulator's restart. */
 export class Region {
   readonly state: State;
   readonly version: MaasVersion;
@@ -159,7 +159,7 @@ export class Region {
     this.forceStatus(machine, to);
   }
 
-  /** Sets a status without checking the rules for transitions. The control API and the seeding of a region use `forceStatus`. */
+  /** Sets a machine's status without checking the rules for changes of status. The control API and the seeding of a region use `forceStatus`. */
   forceStatus(machine: Machine, to: Status): void {
     if (machine.status === to) return;
     this.event(

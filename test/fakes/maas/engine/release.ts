@@ -37,8 +37,7 @@ export function finishRelease(region: Region, machine: Machine): void {
   if (machine.status === STATUS.ready) return;
   setPower(region, machine, "off");
   const passed = commissioningPassed(machine);
-  // A test or the control API may have changed the machine's status during the release. The function sets such a machine's status to Releasing before
-  // it sets Ready or New.
+  // A test or the control API may have changed the machine's status since the release began, so the function first sets the status Releasing.
   if (machine.status !== STATUS.releasing) region.changeStatus(machine, STATUS.releasing);
   region.changeStatus(machine, passed ? STATUS.ready : STATUS.new);
   region.setOwner(machine, null);
@@ -147,7 +146,9 @@ export function finishAbort(region: Region, machine: Machine, from: number): voi
   }
 }
 
-/** Returns the machine to its status before its tests. If the tests followed a commissioning run, the machine becomes Ready. */
+/**
+ * Sets a machine's status back to its status before the tests of the machine. If the tests followed a commissioning run, the machine becomes Ready.
+ */
 export function leaveTesting(region: Region, machine: Machine): Status {
   const back = machine.previousStatus === STATUS.commissioning ? STATUS.ready : machine.previousStatus;
   if (back === STATUS.ready || back === STATUS.new) {

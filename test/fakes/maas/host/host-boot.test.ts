@@ -156,7 +156,7 @@ describe("a deployed machine boots", { timeout: 120_000 }, () => {
     expect(counted.boot).toBe(1);
     const machine = simulator.sim.region.machine(id);
     expect(machine.lastSync).toBeGreaterThan(machine.deployedAt ?? Number.POSITIVE_INFINITY);
-    // The host signalled `WORKING` only, so the machine stays Deployed. The link of the boot address is now STATIC.
+    // The host signalled only `WORKING`, so the machine stays Deployed. The signal has made the link of the boot interface STATIC.
     expect(machine).toMatchObject({ status: 6, owner: "admin" });
     const links = () => machine.interfaces.find((nic) => nic.id === machine.bootInterfaceId)?.links;
     const kept = [{ mode: "static", ipAddress: expect.stringMatching(/^10\.81\./) }];

@@ -21,9 +21,12 @@ export interface HostOptions {
   root: string;
   environment: Readonly<Record<string, string>>;
   restartDelayMs: number;
-  /** How often an active systemd timer fires, in milliseconds. If the interval is null, the simulated host lists timers but never fires them. */
+  /**
+   * The interval between two firings of an active systemd timer, in milliseconds. If the interval is null, the simulated host lists timers but never
+   * fires them.
+   */
   timerMs: () => number | null;
-  /** Runs the service that belongs to a timer. */
+  /** Runs the service that belongs to a systemd timer. */
   onTimer: (service: string) => Promise<void>;
 }
 
@@ -86,7 +89,7 @@ export class SimulatedHost {
     forgetPid(this.root, unit);
   }
 
-  /** Simulates that the host loses power: stops all its units. */
+  /** Simulates that the host loses power: stops all units of the host. */
   async halt(): Promise<void> {
     this.#down = true;
     const units = [...this.#children.keys(), ...this.#timers.keys(), ...this.#restarts.keys()];

@@ -27,7 +27,7 @@ export interface HostCommand {
   root: string;
   command: readonly string[];
   environment: Readonly<Record<string, string>>;
-  /** The path of the log file below the host's root. New output is appended to the file. */
+  /** The path of the command's log file below the host's root. The command appends its output to the log file. */
   log: string;
 }
 
@@ -63,7 +63,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Stops a child and its whole process group with SIGTERM, and after a grace period with SIGKILL. */
+/** Stops a process of a simulated host and its whole process group with SIGTERM, and after a grace period with SIGKILL. */
 export async function stopOnHost(child: ChildProcess): Promise<void> {
   const { pid } = child;
   if (pid === undefined || child.exitCode !== null || child.signalCode !== null) return;

@@ -43,7 +43,7 @@ export class HostSupervisor implements UnitSupervisor {
     this.#options = { ...options, hostsDir: resolve(options.hostsDir) };
   }
 
-  /** Takes over the region's boot hooks, and restarts the hosts that ran when the simulator ended. */
+  /** Sets the region's hooks for hosts, and restarts the simulated hosts that ran when the simulator ended. */
   start(origin: string): void {
     this.#origin = origin;
     const { region } = this.#options;
@@ -160,7 +160,7 @@ export class HostSupervisor implements UnitSupervisor {
       this.#enqueue(machine.systemId, () => this.#resume(machine));
   }
 
-  /** Starts the installed system for the first time. */
+  /** Starts the installed system of a simulated host for the first time. */
   async #boot(machine: Machine): Promise<void> {
     const { region } = this.#options;
     if (this.#closing || machine.status !== STATUS.deploying) return;
@@ -182,7 +182,7 @@ export class HostSupervisor implements UnitSupervisor {
     await this.#bringUp(machine, record);
   }
 
-  /** Starts the host again with the system on its disk. */
+  /** Starts a simulated host with the system that is already on its disk. */
   async #resume(machine: Machine): Promise<void> {
     const record = this.#record(machine.systemId);
     if (this.#closing || record === undefined || this.#hosts.has(machine.systemId)) return;
@@ -199,7 +199,9 @@ export class HostSupervisor implements UnitSupervisor {
     if (!record.firstBootDone) await this.#firstBoot(machine, host, record);
   }
 
-  /** Does the work of cloud-init on a simulated host: fetches the user data, which ends the deployment, and runs the parts in order. */
+  /**
+   * Does the work of cloud-init on a simulated host: fetches the user data, which ends the deployment, and runs the parts of the user data in order.
+   */
   async #firstBoot(machine: Machine, host: SimulatedHost, record: HostRecord): Promise<void> {
     const { region } = this.#options;
     const parts = unpackUserData(await this.#fetchUserData(machine));
@@ -258,7 +260,7 @@ export class HostSupervisor implements UnitSupervisor {
 
 /**
  * Returns the parts of the user-data in the order in which the host runs them: boothooks, then scripts, each sorted by name. The host does not run
- * parts of other types.
+ * parts that are neither boothooks nor scripts.
  */
 function orderOfRun(parts: readonly UserDataPart[]): UserDataPart[] {
   const byName = parts.toSorted((a, b) => (a.filename < b.filename ? -1 : 1));

@@ -21,7 +21,7 @@ const UNIT_FOLDERS = [
   "usr/lib/systemd/system",
 ];
 
-/** The path of the unit's file below a host's root, or null where the host has no such unit. */
+/** Returns the path of a unit's file below a host's root, or null if the host has no file of the unit. */
 export function findUnitFile(root: string, name: string): string | null {
   return UNIT_FOLDERS.map((folder) => join(root, folder, name)).find((path) => existsSync(path)) ?? null;
 }
@@ -58,7 +58,7 @@ function environmentFile(root: string, value: string): [string, string][] {
     });
 }
 
-/** Reads a service unit. Throws when a file that the unit needs is missing. */
+/** Reads the file of a systemd service unit. Throws when a file that the unit needs is missing. */
 export function readServiceUnit(root: string, name: string, path: string): ServiceUnit {
   const unit: ServiceUnit = {
     name,

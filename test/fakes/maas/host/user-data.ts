@@ -53,7 +53,7 @@ function typeByFirstLine(content: Buffer): string {
   return "text/plain";
 }
 
-/** Returns the bodies between the MIME delimiters. The line break before a MIME delimiter belongs to the delimiter. */
+/** Returns the parts between the delimiters of a MIME body. The line break before a MIME delimiter belongs to the delimiter. */
 function splitParts(body: string, boundary: string): string[] {
   const escaped = boundary.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const pieces = `\n${body}`.split(new RegExp(`\\r?\\n--${escaped}(--)?[ \\t]*(?=\\r?\\n|$)`));

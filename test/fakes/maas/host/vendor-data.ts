@@ -7,7 +7,7 @@ export interface HostFile {
   content: string;
 }
 
-/** The systemd calendar expression of hardware sync's timer. The region writes the interval into the timer's unit once, at the deploy. */
+/** The systemd calendar expression of hardware sync's timer. The region writes the sync interval into the timer's unit once, at the deploy. */
 function onCalendar(seconds: number): string {
   const minutes = Math.floor(seconds / 60);
   if (minutes > 0 && minutes < 60) return `*-*-* *:00/${String(minutes).padStart(2, "0")}:00`;

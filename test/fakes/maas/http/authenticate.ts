@@ -3,7 +3,9 @@ import { Refusal } from "../engine/refusal.ts";
 import type { Region } from "../engine/region.ts";
 import type { User } from "../state/model.ts";
 
-/** The maximum age of a request's timestamp, in seconds. The region refuses an older timestamp, and accepts a timestamp in the future. */
+/**
+ * The maximum age of a request's timestamp, in seconds. The region refuses a timestamp older than `MAX_AGE_S`, and accepts a timestamp in the future.
+ */
 const MAX_AGE_S = 300;
 /** How long the simulator remembers used nonces, in milliseconds: far longer than `MAX_AGE_S`. A real region keeps nonces for a day. */
 const NONCE_KEEP_MS = 900_000;
@@ -24,7 +26,7 @@ function refuse(message: string): Refusal {
 
 type OAuth = Record<(typeof NEEDED)[number], string>;
 
-/** The OAuth parameters of a request, or null when the request carries no complete set. */
+/** Returns the OAuth parameters of a request, or null if the request lacks one of the OAuth parameters. */
 function oauthOf(request: IncomingMessage): OAuth | null {
   const header = request.headers.authorization;
   if (header === undefined || !header.startsWith("OAuth ")) return null;
@@ -81,7 +83,10 @@ function useNonce(region: Region, oauth: OAuth): void {
   region.changed();
 }
 
-/** The user whose token signed the request, or null for an unsigned request. Throws 401 with the error texts of a real region. */
+/**
+ * Returns the user whose token signed the request, or null for an unsigned request. For an invalid signature, throws 401 with the error text of a
+ * real region.
+ */
 export function authenticate(region: Region, request: IncomingMessage): User | null {
   const oauth = oauthOf(request);
   if (oauth === null) return null;

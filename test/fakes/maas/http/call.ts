@@ -5,7 +5,7 @@ import type { User } from "../state/model.ts";
 
 export interface Reply {
   status: number;
-  /** The body of the answer. A body that would be too long for one string consists of several strings. */
+  /** The body of the region's answer. A body that would be too long for one string consists of several strings. */
   body: string | Buffer | Iterable<string>;
   contentType: string;
   headers?: Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 import { unpackUserData } from "../host/user-data.ts";
 import type { Fields, Reply } from "./call.ts";
 
-/** The kinds of failure that a test can cause. */
+/** The kinds of failure that a test can cause in the simulated MAAS. */
 export const FAULT_KINDS = [
   "status",
   "timeout_before",
@@ -67,7 +67,9 @@ export class FaultBook {
     this.#faults = [];
   }
 
-  /** Finds the first fault that matches the request, and counts the request for the fault. Returns the fault if it has begun, otherwise null. */
+  /**
+   * Finds the first fault that matches the request, and counts the request for the fault. Returns the fault if the fault has begun, otherwise null.
+   */
   take(request: RequestShape): Fault | null {
     const fault = this.#faults.find(({ match }) => fits(match, request));
     if (fault === undefined) return null;

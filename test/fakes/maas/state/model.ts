@@ -55,7 +55,7 @@ export interface BlockDevice {
   id: number;
   kind: "physical" | "virtual";
   name: string;
-  /** The size in bytes. */
+  /** The size of the disk in bytes. */
   size: number;
   blockSize: number;
   model: string | null;
@@ -81,7 +81,7 @@ export interface ScriptResult {
   status: ScriptStatus;
   created: number;
   updated: number;
-  /** The time at which the script ended, in milliseconds since the epoch, or null until then. */
+  /** The time at which the script ended, in milliseconds since the epoch, or null while the script has not ended. */
   ended: number | null;
   parameters: Record<string, unknown>;
 }

@@ -3,8 +3,8 @@ import { CONFIG_DEFAULTS } from "./config-settings.ts";
 import type { ApiToken, Counters, NetworkInterface, State } from "./model.ts";
 
 /**
- * The API key of the simulator's administrator, which works with a simulator only. Tests search logs for the parts of the key. No part of the key
- * consists of zeros and ones only, because PostgreSQL's own file names, such as 000000010000000000000001, do.
+ * The API key of the MAAS simulator's administrator, which is valid only for a MAAS simulator. Tests search logs for the parts of the API key. No
+ * part consists only of zeros and ones, because PostgreSQL has file names of zeros and ones, such as 000000010000000000000001.
  */
 export const DEFAULT_API_KEY = "simConsumer0000001:simToken000000001:simTokenSecretKv7Qm2Zx9Lr4Tn8Wc3H";
 
@@ -31,8 +31,8 @@ function parseApiKey(apiKey: string): Omit<ApiToken, "name"> {
 }
 
 /**
- * Returns the API key with which a stored region was created: the first token of its administrator. Returns null when the administrator's first token
- * was revoked.
+ * Returns the API key with which a stored region was created: the first token of the region's administrator. Returns null if somebody has revoked
+ * that token.
  */
 export function keptApiKey({ users }: State): string | null {
   const token = users.find((user) => user.isSuperuser)?.tokens[0];

@@ -1,6 +1,6 @@
 /**
- * The 23 machine statuses and the allowed changes from one status to another. Every change in the simulator is checked with `mayChange`, except
- * the control API's force-status.
+ * The 23 machine statuses and the allowed changes from one status to another. The simulator checks every change of a machine's status with
+ * `mayChange`, except the control API's force-status.
  */
 export const STATUS = {
   new: 0,
@@ -104,7 +104,10 @@ export function mayChange(from: Status, to: Status): boolean {
 
 const S = STATUS;
 
-/** The machine statuses in which each operation is allowed. An operation refuses a machine in a status outside its list, with its own error text. */
+/**
+ * The machine statuses in which each operation is allowed. Each operation has an error text of its own for a machine in a status outside the
+ * operation's list.
+ */
 export const ALLOWED = {
   commission: [S.new, S.failed_commissioning, S.ready, S.broken],
   abort: [S.commissioning, S.deploying, S.testing, S.disk_erasing],

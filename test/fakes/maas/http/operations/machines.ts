@@ -91,7 +91,7 @@ export function isRegistered(call: Call): Reply {
   return json(call.region.state.machines.some((machine) => machine.interfaces.some((nic) => nic.macAddress === mac)));
 }
 
-/** Creates a machine. A machine that an administrator creates is also commissioned, unless the form says otherwise. */
+/** Creates a machine. The region also commissions a machine that an administrator creates, unless the form sets `commission` to false. */
 export async function create(call: Call): Promise<Reply> {
   const machine = machineByForm(call.region, call.data);
   if (call.user.isSuperuser && call.data.flag("commission", true)) {
