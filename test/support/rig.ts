@@ -45,7 +45,7 @@ interface Ports {
 export interface RigHub {
   readonly url: string;
   pid(): number;
-  /** Kills the hub process and keeps the hub stopped. The function that `keepDown` returns starts the hub again. */
+  /** Kills the hub process and keeps the hub stopped. The function that `keepDown` returns restarts the hub. */
   keepDown(): Promise<() => void>;
   /** Waits until the hub answers `/readyz` with success. */
   ready(): Promise<void>;
@@ -61,7 +61,7 @@ export interface Rig {
   readonly hubs: readonly RigHub[];
   /** The pid of the first hub. */
   readonly hubPid: () => number;
-  /** Kills the simulated MAAS and keeps the simulated MAAS stopped. The function that `keepMaasDown` returns starts the simulated MAAS again. */
+  /** Kills the simulated MAAS and keeps the simulated MAAS stopped. The function that `keepMaasDown` returns restarts the simulated MAAS. */
   keepMaasDown(): Promise<() => void>;
   /** Waits until one of the hubs answers `/readyz` with success. */
   hubReady(): Promise<void>;

@@ -2,7 +2,7 @@ import type { Child } from "./child.ts";
 
 export interface Supervised {
   current(): Child;
-  /** Kills the supervised process and keeps the process stopped. The function that `keepDown` returns lets the process start again. */
+  /** Kills the supervised process and keeps the process stopped. The function that `keepDown` returns restarts the process. */
   keepDown(): Promise<() => void>;
   stop(): Promise<void>;
 }

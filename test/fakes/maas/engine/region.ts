@@ -34,9 +34,9 @@ export interface HostHooks {
    * ends the deployment at once.
    */
   boot: ((machine: Machine) => void) | null;
-  /** The region calls `halt` when the machine loses power or is released. `wipe` is true when the machine's disk is going to be installed again. */
+  /** The region calls `halt` when the machine loses power or is released. `wipe` is true if the simulated host's files must be deleted. */
   halt: (machine: Machine, wipe: boolean) => void;
-  /** The region calls `resume` when the machine is powered on again with its installed system. */
+  /** The region calls `resume` when somebody switches on a machine that has an installed system. */
   resume: (machine: Machine) => void;
 }
 

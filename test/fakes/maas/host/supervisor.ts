@@ -148,7 +148,10 @@ export class HostSupervisor implements UnitSupervisor {
     });
   }
 
-  /** Continues a host after a restart of the simulator. An interrupted first boot starts over, and a deployed host starts again. */
+  /**
+   * Continues a host after a restart of the simulator. A host whose first boot was interrupted repeats its first boot. A deployed host starts with
+   * the system on its disk.
+   */
   #continue(machine: Machine): void {
     const { region } = this.#options;
     const record = this.#record(machine.systemId);
@@ -200,7 +203,8 @@ export class HostSupervisor implements UnitSupervisor {
   }
 
   /**
-   * Does the work of cloud-init on a simulated host: fetches the user data, which ends the deployment, and runs the parts of the user data in order.
+   * Does the work of cloud-init on a simulated host: fetches the user data and runs the parts of the user data in order. The fetch of the user data
+   * ends the machine's deployment.
    */
   async #firstBoot(machine: Machine, host: SimulatedHost, record: HostRecord): Promise<void> {
     const { region } = this.#options;
