@@ -30,12 +30,13 @@ export interface AgentParts {
 
 const HEALTH_EVERY_MS = 30_000;
 /**
- * The time after which the agent's next health check repeats an unchanged readiness report. The time keeps the limit `AGENT_REPEATS_WITHIN_SECONDS`.
+ * When this time has passed, the agent's next health check repeats an unchanged readiness report. The agent thus repeats a readiness report within
+ * `AGENT_REPEATS_WITHIN_SECONDS`.
  */
 const READINESS_EVERY_MS = AGENT_REPEATS_WITHIN_SECONDS * 1000 - HEALTH_EVERY_MS;
 /**
- * The interval of health checks until the host's first boot has ended well. The interval is short because an onboarding waits for the end of the
- * first boot.
+ * The interval of health checks until the host's first boot has ended well. Until the first boot has ended, the agent checks the host's health often,
+ * because the hub's onboarding waits for that end.
  */
 const SETTLING_EVERY_MS = 2_000;
 const RENEW_CHECK_MS = 60_000;
@@ -87,7 +88,10 @@ export class Agent {
     this.#parts = parts;
   }
 
-  /** Sets the runner that carries out tasks. The runner sends its frames through the channel to the hub that is open when it sends. */
+  /**
+   * Sets the task runner, which carries out the hub's orders. The task runner sends each frame over the agent's present WebSocket connection to the
+   * hub.
+   */
   use(runner: Runner): void {
     this.#runner = runner;
   }
@@ -196,8 +200,8 @@ export class Agent {
       const code = error instanceof HubRefusal ? error.code : null;
       log.warn("enrollment was refused or did not get through", { code, error });
       await this.#askForTrust(error);
-      // The hub extends an expired enrollment token while the onboarding waits, so the agent soon retries the enrollment. Most other refusals of an
-      // enrollment need a person, so the agent retries the enrollment only rarely.
+      // The hub extends an expired enrollment token while the onboarding waits, so the agent soon retries the enrollment. When the hub refuses an
+      // enrollment for another reason, usually a person must act, so the agent retries the enrollment only rarely.
       if (code === "token_expired" || code === "unavailable" || code === "internal_error") await this.#pause(5_000);
       else if (code !== null) await this.#pauseLong();
       return null;

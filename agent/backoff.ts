@@ -10,7 +10,7 @@ export const windowMs = (failures: number): number =>
 
 /**
  * The random time within a window at which the agent tries to reconnect to the hub. After a failed attempt the agent also waits for the rest of the
- * attempt's window. If the agent skipped the rest of a window, the sum of random delays would make many hosts reconnect at the same time. The
+ * attempt's window. Without the wait for the rest, the agents of many hosts would add up random delays and reconnect to the hub at the same time. The
  * argument `random` is a number in [0, 1).
  */
 export function attemptPlan(failures: number, random: number): { beforeMs: number; afterMs: number } {

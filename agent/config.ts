@@ -52,7 +52,8 @@ export function loadConfig(args: readonly string[], env: Readonly<Record<string,
   const rootOfEnv = rootOf(env);
   const at = args.indexOf("--config");
   const path = (at >= 0 ? args[at + 1] : undefined) ?? "/etc/muster/agent.json";
-  // Where a folder stands for the host, the program that started the agent may already have put the root before the path.
+  // MUSTER_ROOT can name a folder that replaces the host's root folder, for example in a test. The path after `--config` may already begin with the
+  // folder of MUSTER_ROOT.
   const file = rootOfEnv !== "/" && path.startsWith(`${rootOfEnv}/`) ? path : join(rootOfEnv, path);
   let json: unknown;
   try {

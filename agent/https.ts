@@ -39,7 +39,10 @@ export interface HubRequest {
   readonly signal?: AbortSignal;
 }
 
-/** Sends one request to the hub. Throws HubRefusal if the hub answers with a problem, and HubUnreachable for every other wrong answer or failure. */
+/**
+ * Sends one request to the hub. Throws HubRefusal if the hub answers with an error response in the problem format of RFC 9457. Throws HubUnreachable
+ * if the hub's answer has any other fault, or if no answer arrives.
+ */
 export async function askHub<T>(hub: URL, tls: TlsIdentity, ask: HubRequest, schema: z.ZodType<T>): Promise<T> {
   const { status, text } = await exchange(hub, tls, ask).catch((error: unknown) => {
     throw new HubUnreachable(explain(error), { cause: error });

@@ -88,8 +88,8 @@ export class Journal {
   }
 
   /**
-   * The list of deliveries that the agent's hello frame reports, at most `limit`. In a long list, deliveries whose end the hub does not know have
-   * priority.
+   * The list of deliveries that the agent's hello frame reports, at most `limit`. If the journal has more than `limit` deliveries, `digest` prefers
+   * deliveries whose end the hub does not know.
    */
   digest(limit: number): Pick<JournalEntry, "task_id" | "epoch" | "state">[] {
     const open = this.entries.filter((entry) => entry.state !== "reported");
@@ -125,8 +125,8 @@ export class Journal {
     remember(this.#latest, entry);
     if (this.#size < this.#compactAt) return;
     forgetOldest(this.#latest);
-    // If the rewrite fails, the journal's old file, which already contains the new record, stays in use. The journal's next failed write reports the
-    // fault.
+    // If the rewrite of the journal's file fails, the old file, which already contains the new record, stays in use. The fault of the rewrite is
+    // ignored here, because the next failed write to the journal's file reports the fault of the disk.
     await this.#rewrite().catch(() => undefined);
     this.#compactAt = Math.max(COMPACT_BYTES, 2 * this.#size);
   }

@@ -8,7 +8,7 @@ import { orderSigningText, type SignedOrder } from "../shared/tasks/order.ts";
 /** How long after its deadline an order still counts as valid, because the host knows the hub's time only from the last welcome frame. */
 const CLOCK_TOLERANCE_MS = 5 * 60_000;
 
-/** Makes a public key for orders from raw base64url or from PEM. The bootstrap part may contain the hub's order key as raw base64url or as PEM. */
+/** Makes the public key that verifies the hub's orders. The agent's configuration contains the hub's order key either as raw base64url or as PEM. */
 export const signingKey = (text: string): KeyObject =>
   text.startsWith("-----BEGIN")
     ? createPublicKey(text)
@@ -21,7 +21,7 @@ export function isSigningKey(text: string): boolean {
   try {
     return RAW_OR_PEM.test(text) && signingKey(text).asymmetricKeyType === "ed25519";
   } catch {
-    // The text of the key looks like PEM but contains no public key.
+    // The agent's configuration names an order key that looks like PEM but contains no public key.
     return false;
   }
 }

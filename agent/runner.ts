@@ -50,7 +50,7 @@ interface Job {
   readonly input: Json;
   readonly abort: AbortController;
   running: boolean;
-  /** True when the task has replied to the hub. After a task has replied, its further work does not matter. */
+  /** True when the task has replied to the hub. The runner ignores everything that a task reports after its reply. */
   ended: boolean;
 }
 

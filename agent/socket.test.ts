@@ -73,7 +73,7 @@ describe("a WebSocket to the hub", () => {
     hub.heartbeatTtlMs = 60_000;
     channel.send({ type: "heartbeat", seq: 1 });
     await expect.poll(() => heard, { timeout: 20_000 }).toEqual(["heartbeat.ack"]);
-    // The silence in this test is longer than two old times to live and shorter than one new time to live.
+    // The hub is silent for 21 seconds. The hub's first welcome named a heartbeat time to live of 10 seconds, and its later answer one of 60 seconds.
     passes(21_000);
     channel.send({ type: "heartbeat", seq: 2 });
     await expect.poll(() => heard.length, { timeout: 20_000 }).toBe(2);

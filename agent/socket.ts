@@ -94,7 +94,7 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
       if (socket.readyState !== WebSocket.OPEN) return;
       socket.send(JSON.stringify(frame));
       if (socket.bufferedAmount > MAX_BUFFERED_BYTES) socket.terminate();
-      // The agent has received nothing from the hub for two times to live: the connection is dead, and TCP has not noticed it.
+      // If the agent hears nothing from the hub for twice the heartbeat's time to live, the connection is dead, although TCP has not noticed.
       if (performance.now() - lastHeard > 2 * ttlMs) socket.terminate();
     },
     close: (why) => {
@@ -123,8 +123,8 @@ async function refusalIn(response: IncomingMessage): Promise<Error> {
 }
 
 /**
- * An error response of the hub counts as a refusal of the WebSocket. Any other page than the hub's comes from a proxy, and the next attempt may reach
- * the hub.
+ * Turns an HTTP error response to the agent's WebSocket request into an error. An error response in the hub's format is a refusal by the hub. An
+ * error response in another format comes from a proxy, and the agent's next attempt may reach the hub.
  */
 function refusalOf(status: number, body: string): Error {
   try {

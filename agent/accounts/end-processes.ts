@@ -14,9 +14,9 @@ export const END_TIMING: EndTiming = { termMs: 5_000, killMs: 30_000, lookEveryM
 /** Tells which processes belong to an owner, for example a tenant. */
 export interface Ownership {
   readonly owns: (process: HostProcess) => boolean;
-  /** Whether all processes with the uid belong to the owner. */
+  /** Whether every process that runs under the user id `uid` belongs to the tenant or other owner that `Ownership` describes. */
   readonly isOwnUid: (uid: number) => boolean;
-  /** The uid whose cgroup of login sessions belongs completely to the owner, or null. */
+  /** The user id whose cgroup of login sessions contains only processes of the tenant or other owner. `slice` is null if there is no such user id. */
   readonly slice: number | null;
 }
 const MOST_UIDS_AT_ONCE = 64;

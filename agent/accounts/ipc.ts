@@ -91,16 +91,16 @@ export async function clearKeyrings({ system, tenant, plan, signal }: Revocation
 }
 
 /**
- * The most keys that count as no key. The kernel counts a user's empty keyrings as keys and may keep them for a short time after the user's last
- * process.
+ * The kernel may keep a user's empty keyrings for a short time after the user's last process, and counts each empty keyring as a key. A tenant with
+ * at most EMPTY_KEYRINGS kernel keys therefore has no key left.
  */
 const EMPTY_KEYRINGS = 3;
 const COLLECTED_WITHIN_MS = 10_000;
 const READ_EVERY_MS = 100;
 
 /**
- * The number of the tenant's keys that the kernel still holds. The kernel's garbage collector removes cleared keys a moment later, so
- * `keysAfterCollection` repeats its read until the keys are gone.
+ * The number of the tenant's keys that are still in the keyrings of the Linux kernel. The kernel's garbage collector removes cleared keys a moment
+ * later, so `keysAfterCollection` repeats its read until the keys are gone.
  */
 async function keysAfterCollection(system: System, uid: number, signal: AbortSignal): Promise<number> {
   const deadline = Date.now() + COLLECTED_WITHIN_MS;

@@ -44,7 +44,7 @@ export async function endLinger({ system, tenant, plan }: Revocation): Promise<R
   const has = (await system.entry(file)) !== null;
   if (plan)
     return cleaningStep("linger", file, "planned", has ? "The file would be removed." : "The user does not linger.");
-  // `loginctl` may refuse a user whose account is gone, but only the removal of the linger file counts.
+  // `loginctl` may refuse a user whose account is gone. The step's result depends only on the removal of the user's linger file.
   const told =
     has && (await isSystemdRunning(system))
       ? await toolFault(system, "loginctl", ["disable-linger", tenant.loginUser])

@@ -12,7 +12,10 @@ const MOST_LEFT = 1_000;
 /** The limits of one removal, because a tenant may have made millions of objects in /dev/shm and /dev/mqueue. */
 export interface PosixBounds {
   readonly objects: number;
-  /** How many names of a folder the removal holds in memory at once. The removal reads a folder once more after `namesAtOnce` names of the folder. */
+  /**
+   * How many file names of /dev/shm or /dev/mqueue the agent holds in memory at once. A folder with more than `namesAtOnce` names is read several
+   * times.
+   */
   readonly namesAtOnce: number;
 }
 const BOUNDS: PosixBounds = { objects: 500_000, namesAtOnce: 20_000 };

@@ -4,8 +4,9 @@ import { aliveWorker, type EndTiming, endWorker, workerAfter } from "./exchange-
 
 /**
  * Ends the worker processes of earlier tasks, because those processes hold GPU memory. An earlier task may have left worker processes behind, for
- * example because the hub or the agent was killed. Returns the first worker process that does not end, with its task, or null if all such processes
- * have ended. `endEarlierWorkers` removes the files of an earlier task when all worker processes of the task have ended.
+ * example because the hub or the agent was killed. Returns the first worker process of an earlier task that does not end, with the task's id. Returns
+ * null if every worker process of an earlier task has ended. `endEarlierWorkers` removes the files of an earlier task when all worker processes of
+ * the task have ended.
  */
 export async function endEarlierWorkers(
   system: System,

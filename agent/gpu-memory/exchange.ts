@@ -23,15 +23,19 @@ export const OverwriteOrder = z.strictObject({
   seed: z.string().regex(/^[0-9a-f]{64}$/),
   marker: z.int().min(1).max(0xffff_ffff).nullable(),
   /**
-   * In the pass `mark` the worker process writes the marker into all memory of the GPU and ends at once. In the pass `overwrite` another worker
-   * process counts how much of the marker NVIDIA's driver left, and overwrites the GPU's memory.
+   * In the pass `mark` a first worker process fills the GPU's memory with `marker`, a random number of the hub, and ends at once. In the pass
+   * `overwrite` a second worker process counts how often the GPU's memory still contains the random number `marker`. The second worker process then
+   * overwrites the GPU's memory.
    */
   pass: z.enum(["mark", "overwrite"]),
   hold_seconds: z.int().min(1),
 });
 export type OverwriteOrder = z.output<typeof OverwriteOrder>;
 
-/** The folder with the files that the agent exchanges with worker processes. Each fill task has a folder there, with a folder for each GPU. */
+/**
+ * The folder with the files that the agent exchanges with worker processes. In EXCHANGE_FOLDER, each task `node.gpu_fill` has a subfolder, which
+ * contains a folder for each GPU.
+ */
 export const EXCHANGE_FOLDER = "/var/lib/muster/agent/gpu-memory";
 /**
  * The names of the files that the agent and the worker process of a GPU exchange. Either the agent or the worker process writes a file of the

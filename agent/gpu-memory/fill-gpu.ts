@@ -17,7 +17,7 @@ export interface FillTiming extends EndTiming {
   readonly tellEveryMs: number;
 }
 /**
- * How the overwriting of one GPU's memory ended. If an outcome has a commitment and a fault, the GPU's memory did not return the bytes that were
+ * How the overwriting of one GPU's memory ended. If a `FillOutcome` has a commitment and a fault, the GPU's memory did not return the bytes that were
  * written.
  */
 export interface FillOutcome {
@@ -41,8 +41,9 @@ const FAULT_OF_FAILURE: Readonly<Record<WorkFailure, GpuFault>> = {
 };
 
 /**
- * Why the agent stops following a worker process. A worker process that has written its commitment continues its work. The agent ends a worker
- * process that has not written its commitment by the deadline.
+ * Why the agent stops following a worker process that overwrites a GPU's memory. With the reason `committed`, the worker process has reported its
+ * commitment and continues to hold the GPU's memory. With the reason `too_late`, the worker process missed the deadline, and the agent ends the
+ * worker process.
  */
 class Followed extends Error {
   override readonly name = "Followed";
@@ -64,8 +65,9 @@ interface Filling {
 }
 
 /**
- * Marks the memory of a GPU if the task's order has a marker, and overwrites that memory afterwards. The worker process that overwrites GPU memory
- * continues after its commitment and holds the memory for a challenge.
+ * Overwrites the memory of a GPU. If the task's order contains a random number `marker`, a first worker process fills the GPU's memory with that
+ * number before the overwrite. The worker process that overwrites GPU memory continues after its commitment and holds the memory for a challenge of
+ * the hub.
  */
 export async function fillGpu(filling: Filling): Promise<FillOutcome> {
   const { system, timing, input, gpu, run } = filling;

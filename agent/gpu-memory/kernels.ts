@@ -159,8 +159,8 @@ const check = (): string =>
   ]);
 
 /**
- * Each thread of the kernel `scan` reads four units of 16 bytes of GPU memory. The kernel `scan` counts in `found` the units that are not zero, and
- * the units that consist of the marker.
+ * Each thread of the kernel `scan` reads four units of 16 bytes of GPU memory. The GPU kernel `scan` counts the units of 16 bytes that are not zero,
+ * and the units that consist only of the random number `marker`.
  */
 const scan = (): string =>
   kernel("scan", [

@@ -110,8 +110,8 @@ export async function overwrite(
 }
 
 /**
- * Writes the marker into all memory of one GPU, and does not zero that memory afterwards. NVIDIA's driver takes the GPU memory back when the worker
- * process ends. A driver that clears freed GPU memory leaves no marker to the next process.
+ * Fills all memory of one GPU with `marker`, a random number from the task's order, and does not zero that memory afterwards. NVIDIA's driver takes
+ * the GPU memory back when the worker process ends. A driver that clears freed GPU memory leaves no marker to the next process.
  */
 export async function mark(order: OverwriteOrder, { device }: OpenedGpu, run: OverwriteRun): Promise<OverwriteResult> {
   const passes = new Passes(device, run);

@@ -20,7 +20,7 @@ export interface Slice {
   /** The distance in bytes from the start of the allocated GPU memory to the slice. */
   readonly offset: number;
   readonly chunk: number;
-  /** The number, in its chunk, of the ChaCha20 block with which the slice begins. */
+  /** The slice of GPU memory begins with this ChaCha20 block of the chunk `chunk`: the first block of a chunk has the number 0. */
   readonly counter: number;
 }
 

@@ -36,8 +36,8 @@ export const describe = (holders: readonly DeviceHolder[]): string =>
 const isUntouchable = ({ pid }: DeviceHolder): boolean => pid === 1 || pid === process.pid || pid === process.ppid;
 
 /**
- * Ends the processes that hold a GPU. Each holder gets SIGTERM, and SIGKILL if it does not end within `holderMs`. Returns the processes that hold a
- * GPU after the signals, also processes that opened a GPU during the wait.
+ * Ends the processes that hold a GPU. Each holder gets SIGTERM, and SIGKILL if it does not end within `holderMs`. Returns all processes that hold a
+ * GPU at the end, also processes that opened a GPU after `endHolders` began.
  */
 export async function endHolders(system: System, timing: ScrubTiming, find: () => Promise<Holders>): Promise<Holders> {
   let found = await find();

@@ -26,8 +26,8 @@ export interface GpuReadings {
 }
 
 /**
- * Returns the reasons why a GPU is not clean after its reset; for a clean GPU the list is empty. A value that is not known is also a reason, because
- * an unknown value proves nothing.
+ * Returns the reasons why a GPU is not clean after its reset; for a clean GPU the list is empty. A GPU with an unknown value is not clean either,
+ * because an unknown value proves nothing.
  */
 export function whyNotClean(readings: GpuReadings): readonly string[] {
   const { before, idle, after, settled, kernelFaults } = readings;
@@ -81,7 +81,10 @@ function settingFaults(before: GpuState, settled: GpuState): string[] {
   });
 }
 
-/** Says why a GPU is not well directly after a reset. If `whyNotReset` returns a reason, the agent tries the next stronger kind of reset. */
+/**
+ * Returns the faults that a GPU has directly after a reset. If `whyNotReset` returns a fault of the GPU, the agent tries the next stronger kind of
+ * GPU reset.
+ */
 export function whyNotReset(idle: GpuState | undefined, after: GpuState | undefined): readonly string[] {
   if (idle === undefined || after === undefined) return ["the GPU is missing"];
   return [...after.faults, ...memoryFaults(idle, after), ...processFaults(after), ...fabricFaults(idle, after)];

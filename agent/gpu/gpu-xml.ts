@@ -1,7 +1,7 @@
 import { parseXml, XmlElement } from "@rgrove/parse-xml";
 import { messageOf } from "../message-of.ts";
 
-/** The longest output of `nvidia-smi -q -x` that the agent reads. The output for eight GPUs has about 200 kB. */
+/** The longest output of `nvidia-smi -q -x` that the agent reads. For a host with eight GPUs, `nvidia-smi -q -x` prints about 200 kB. */
 const MOST_CHARACTERS = 8_000_000;
 
 export class UnreadableXml extends Error {

@@ -17,8 +17,8 @@ const known = (text: string | null): string | null => (isAbsent(text) || text ==
 
 /**
  * The actions that NVIDIA's driver recommends for a GPU. The field `gpu_recovery_action` exists since driver R565. Drivers up to R555 have only the
- * field `gpu_reset_status`, which newer drivers call deprecated. NVIDIA's library NVML knows further actions, and each of these needs more than a
- * reset of the GPU.
+ * field `gpu_reset_status`, which newer drivers call deprecated. NVIDIA's library NVML also recommends actions that need more than a reset of the
+ * GPU, for example a reboot of the host.
  */
 const ACTIONS: Readonly<Record<string, GpuAction>> = {
   None: "none",

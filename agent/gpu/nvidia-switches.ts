@@ -11,8 +11,8 @@ export const GPU_FOLDER = "/proc/driver/nvidia/gpus";
 export const registryFile = (gpu: string): string => `${GPU_FOLDER}/${gpu}/registry`;
 
 /**
- * Matches the two lines of the driver's file `params` that contain registry switches. The other lines of `params` are numbers, which the driver
- * prints whether or not somebody set them.
+ * Matches the two lines of the driver's file `params` that contain registry switches. Every line of `params` without registry switches contains a
+ * number, which NVIDIA's driver prints whether or not somebody set the number.
  */
 const TEXT_LINE = /^(RegistryDwords|RegistryDwordsPerDevice): "(.*)"$/gm;
 /** With the switch RMDisableScrubOnFree, NVIDIA's driver does not zero the GPU memory that a process frees. */
@@ -51,6 +51,9 @@ export function switchesInRegistry(gpu: string, text: string): readonly DriverSw
   });
 }
 
-/** True if a registry switch keeps NVIDIA's driver from zeroing freed GPU memory. A switch with any value except zero counts as set. */
+/**
+ * True if a registry switch keeps NVIDIA's driver from zeroing freed GPU memory. `turnsScrubOff` treats a registry switch of NVIDIA's driver with any
+ * value except zero as set.
+ */
 export const turnsScrubOff = ({ name, value }: DriverSwitch): boolean =>
   name.toLowerCase() === SCRUB_OFF.toLowerCase() && !/^(0x)?0+$/i.test(value);

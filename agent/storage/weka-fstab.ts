@@ -8,7 +8,10 @@ export interface FstabEdit {
   readonly kept: number;
 }
 
-/** Removes the lines of /etc/fstab that mount a Weka file system below one of `prefixes`. All other lines of /etc/fstab stay byte by byte. */
+/**
+ * Removes the lines of /etc/fstab that mount a Weka file system below one of `prefixes`. `withoutWekaLines` does not change a byte of any line of
+ * /etc/fstab that it keeps.
+ */
 export function withoutWekaLines(fstab: string, prefixes: readonly string[]): FstabEdit {
   const isBelow = (point: string): boolean => prefixes.some((one) => point === one || point.startsWith(`${one}/`));
   const weka = (line: string): string | null => {

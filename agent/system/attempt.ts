@@ -35,9 +35,9 @@ const LONGEST_CHARACTER = 4;
 const FOLDERS = ["usr/bin", "usr/sbin", "bin", "sbin", "opt/rocm/bin"];
 
 /**
- * Returns a function that runs a tool which may hang in a driver. The function passes the arguments without a shell, and fixed environment variables.
- * A tool that does not end within `timeoutMs` gets SIGTERM, and SIGKILL after `graceMs`. The agent abandons a process that survives SIGKILL, because
- * such a process waits in the kernel, where no signal ends it.
+ * Returns a function that runs a tool which may hang in a driver. The returned function starts the tool without a shell and with fixed environment
+ * variables. A tool that does not end within `timeoutMs` gets SIGTERM, and SIGKILL after `graceMs`. The agent abandons a process that survives
+ * SIGKILL, because such a process waits in the kernel, where no signal ends it.
  */
 export function attemptsBelow(root: string): AttemptTool {
   return async (tool, args, options) => {

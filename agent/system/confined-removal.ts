@@ -10,7 +10,10 @@ export interface Removal {
   readonly removed: number;
   /** How often the removal cleared the flags "immutable" and "append only" of a folder and of entries in that folder. */
   readonly unlocked: number;
-  /** The paths of mounts and of entries that the removal left, each with the reason. The list `left` contains only the first paths of `leftCount`. */
+  /**
+   * The paths of mounts and of entries that the removal left, each with the reason. The list `left` contains only the first of these paths, and
+   * `leftCount` counts all of them.
+   */
   readonly left: readonly { readonly path: string; readonly reason: string }[];
   readonly leftCount: number;
 }
@@ -33,8 +36,8 @@ export type UnlockPaths = (paths: Buffer) => Promise<void>;
 const MOST_NAMED = 20;
 const MOST_LEFT = 10_000;
 /**
- * The removal moves a folder that lies deeper than DEEPEST upwards before it empties the folder. By such moves, the removal of a deep tree needs
- * neither a deep recursion nor many descriptors.
+ * The removal moves a folder that lies deeper than DEEPEST upwards before it empties the folder. Because the removal moves deep folders upwards, it
+ * needs neither a deep recursion nor many descriptors.
  */
 const DEEPEST = 64;
 const PROGRESS_EVERY = 500;
@@ -73,11 +76,17 @@ export async function removeConfined(
 class ConfinedRemoval {
   #removed = 0;
   #unlocked = 0;
-  /** The paths that the removal left, each with the reason. Later passes over a folder neither try nor count these paths a second time. */
+  /**
+   * The paths that the removal left, each with the reason. When the removal reads a folder again, it neither tries nor counts a path of `#left` a
+   * second time.
+   */
   readonly #left = new Map<string, string>();
-  /** The first folder that the removal entered, into which the removal moves deep folders. */
+  /** The folder whose tree `removeConfined` removes. The removal moves deep folders of the tree into the tree's top folder. */
   #top: { folder: OpenFolder; path: string } | null = null;
-  /** How many deep folders the removal has moved into the top folder. One more pass over the top folder empties the moved folders. */
+  /**
+   * How many deep folders of a tree the removal has moved into the tree's top folder. The removal reads the tree's top folder again to empty the
+   * folders that it moved there.
+   */
   #moved = 0;
   readonly #limits: RemovalLimits;
   readonly #unlock: UnlockPaths;

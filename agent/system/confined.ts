@@ -14,8 +14,8 @@ export class OpenFolder {
   }
 
   /**
-   * Opens a folder, for example `/home/ada`, in a parent folder that only root can change. The path of the parent folder may contain symbolic links
-   * that an operator made. Returns null if there is nothing at the path, and throws if the path is not a folder.
+   * Opens a folder whose parent folder only root can change, for example `/home/ada` in `/home`. The path of the opened folder's parent may contain
+   * symbolic links that an operator made. Returns null if there is nothing at the path, and throws if the path is not a folder.
    */
   static async at(root: string, path: string): Promise<OpenFolder | null> {
     const real = await realParent(root, path);
@@ -115,7 +115,7 @@ export async function entryAt(root: string, path: string): Promise<Entry | null>
 export interface OwnedFile {
   /** The path of the user's home folder, whose parent folder only root can change. */
   readonly home: string;
-  /** The name of the folder in the home. `writeOwned` makes the folder if it is missing. */
+  /** The name of a folder in the user's home folder, for example `.ssh`. `writeOwned` makes the folder if it is missing. */
   readonly folder: string;
   readonly name: string;
   readonly text: string;
@@ -124,9 +124,9 @@ export interface OwnedFile {
 }
 
 /**
- * Writes a file with mode 0600 into a folder of a user's home. The user may change the home during the write. `writeOwned` opens home and folder
- * without following a symbolic link, and both must belong to the user. The written file replaces anything that has the file's name. If a symbolic
- * link has the file's name, `writeOwned` replaces the link and does not follow it.
+ * Writes a file with mode 0600 into a folder of a user's home. The user may change the home folder while `writeOwned` runs. `writeOwned` opens home
+ * and folder without following a symbolic link, and both must belong to the user. The written file replaces anything that has the file's name. If a
+ * symbolic link has the file's name, `writeOwned` replaces the link and does not follow it.
  */
 export async function writeOwned(root: string, file: OwnedFile): Promise<void> {
   const { home, folder, uid, gid } = file;

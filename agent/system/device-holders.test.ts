@@ -53,7 +53,7 @@ print("ready", flush=True)
 sys.stdin.read()
 `;
 
-/** The program ends its first thread, while another thread keeps the device open. */
+/** A Python program for the test: it opens a device and ends its first thread, while another thread keeps the device open. */
 const LEADERLESS = `
 import ctypes, os, sys, threading, time
 fd = os.open(sys.argv[1], os.O_RDONLY)

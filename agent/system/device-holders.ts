@@ -26,8 +26,8 @@ const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in
 const isGone = (error: unknown): boolean => ["ENOENT", "ESRCH"].includes(String(codeOf(error)));
 
 /**
- * True for the error of a user's FUSE file system, which root may not read, or of a FUSE file system whose server has ended. These FUSE file systems
- * are mounted with `nodev`, so no process can open a device through them.
+ * True for the error of a user's FUSE file system, which root may not read, or of a FUSE file system whose server has ended. A user's FUSE file
+ * system is mounted with `nodev`, so no process can open a device through it.
  */
 const isForeignFuse = (error: unknown): boolean => ["EACCES", "ENOTCONN"].includes(String(codeOf(error)));
 
@@ -98,8 +98,8 @@ function targetOf(path: string): string | null {
 }
 
 /**
- * One address range for each mapped file in the text of `/proc/<pid>/maps`. One range is enough, because a process maps the file of a library several
- * times.
+ * One address range for each mapped file in the text of `/proc/<pid>/maps`. A process maps the file of a library at several addresses, and one
+ * address range is enough to find the file's device number.
  */
 function mappedFiles(maps: string): string[] {
   const byFile = new Map<string, string>();
@@ -140,8 +140,8 @@ export function signalHolder(root: string, holder: DeviceHolder, signal: "SIGTER
 }
 
 /**
- * A pid in a folder that stands for a host may belong to any process of this machine. `signalHolder` signals a process for a folder that stands for a
- * host only if the folder's entry links to the process in this machine's /proc.
+ * In a test, the folder `root` replaces the host's root folder, and a pid below `root/proc` may be any process of the machine. `signalHolder` signals
+ * a process only if the entry below `root/proc` is a link to the process's folder in the machine's real /proc.
  */
 function refuseStranger(root: string, pid: number): void {
   const entry = join(root, "proc", String(pid));
