@@ -127,7 +127,10 @@ async function start(
   process.stdout.write(`${JSON.stringify({ listening, ...started, pid: process.pid })}\n`);
 }
 
-/** Starts the sweeps that read the results of tasks. The returned function tells them that an agent has ended a task. */
+/**
+ * Starts the sweeps that read the results of tasks. The returned function tells the sweeps for allocations and for baselines that an agent has ended
+ * a task.
+ */
 function startTaskReaders({ log, database: { db, inTx } }: Parts, closers: Closer[]): () => void {
   const [allocationsDue, baselinesDue] = [new WakeSignal(), new WakeSignal()];
   const allocations = startAllocationSweep({ db, inTx, due: allocationsDue, log: log.with({ part: "allocations" }) });

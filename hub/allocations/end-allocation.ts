@@ -18,9 +18,9 @@ export interface EndRequest extends Ending {
 }
 
 /**
- * Ends an allocation at an operator's request (architecture 14.1). `releaseAllocation` refuses while an operation holds the node. A forced release
- * instead cancels an operation on the node, except the allocation's own turnover. If `releaseAllocation` refuses the request, it throws ApiError and
- * writes nothing.
+ * Ends an allocation at an operator's request (architecture 14.1). `releaseAllocation` refuses while an operation holds the node. A forced release of
+ * the allocation cancels an operation that holds the node. Not even a forced release cancels the turnover that this allocation's end has begun. If
+ * `releaseAllocation` refuses the request, it throws ApiError and writes nothing.
  */
 export async function releaseAllocation(
   tx: Tx,

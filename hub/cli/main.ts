@@ -127,8 +127,8 @@ function unknownCommand(name: string | undefined, operations: readonly Operation
 }
 
 /**
- * Runs the command `verify-record`, which needs no hub, or shows its help. Returns false if the command line has any other command, which needs a
- * hub.
+ * Runs the command `verify-record`, which needs no hub, or shows its help. Returns false for every command except `verify-record` and its help,
+ * because every other command needs a hub.
  */
 function runOffline(argv: readonly string[]): boolean {
   const [command, about] = argv;

@@ -8,7 +8,8 @@ it("every column that holds a secret's path is known", () => {
     .filter((one) => is(one, PgTable))
     .flatMap((table) => Object.values(getTableColumns(table)).map(({ name }) => `${getTableName(table)}.${name}`));
   expect(columns.length).toBeGreaterThan(200);
-  // A new column whose name suggests a secret must be in namedSecrets, or this list must say why the copy misses no secret.
+  // A new column whose name suggests a secret must be in namedSecrets, or the list that this test expects must say why the copy of secrets misses
+  // none.
   expect(columns.filter((name) => /[.].*(path|secret|vault|cred|password|login)/.test(name)).sort()).toEqual([
     // The name of a tenant's account, which has no password.
     "allocations.login_user",

@@ -3,8 +3,8 @@ import { plainAddress } from "../outbound/addresses.ts";
 import { ADDRESS_RATES, type AddressKind, ask, type Bucket, isFull, type Rate } from "./budgets.ts";
 
 /**
- * The number of addresses for which the hub keeps budgets. If more addresses than this limit send requests, the hub forgets the least recently used
- * addresses. A budget for each address could not limit a client that uses more addresses than this limit anyway.
+ * The number of client addresses for which the hub keeps budgets of requests. If more than `MOST_ADDRESSES` addresses send requests, the hub forgets
+ * the least recently used addresses. Budgets for single addresses could not limit a client with more than `MOST_ADDRESSES` addresses anyway.
  */
 const MOST_ADDRESSES = 20_000;
 
@@ -44,7 +44,10 @@ export class AddressBudgets {
   }
 }
 
-/** The key under which the budgets of an address are kept. An IPv6 client owns a whole /64, so the client's key is the /64. */
+/**
+ * The key under which `AddressBudgets` keeps the request budgets of a client's IP address. An IPv6 client owns a whole /64, so the client's key is
+ * the /64.
+ */
 export function addressKey(address: string): string {
   const [plain = ""] = plainAddress(address).split("%");
   if (!isIPv6(plain)) return plain;

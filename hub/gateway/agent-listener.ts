@@ -74,8 +74,8 @@ const HANDSHAKE_WITHIN_MS = 10_000;
 /** The time limit for the download of the agent package, which is the time that a host's first boot waits for the package. */
 const PACKAGE_WITHIN_MS = 900_000;
 /**
- * The time that a stopping hub waits for its connections to end. After the end of the connections, a stopping hub waits at most as long until the
- * ends of all sessions are written.
+ * The time that a stopping hub waits for its connections to end. After the end of its connections, a stopping hub waits at most `CLOSE_WITHIN_MS`
+ * more until the database contains the ends of all sessions.
  */
 const CLOSE_WITHIN_MS = 3_000;
 const CHECK_SESSIONS_EVERY_TICKS = 5;
@@ -314,8 +314,8 @@ function listenForWork(
 }
 
 /**
- * Runs the given step for ever, with a pause after each run. If the step fails, `every` logs the failure and runs the step once more. The function
- * that `every` returns stops the repetition.
+ * Runs the given function for ever, with a pause after each run. If the function `step` fails, `every` logs the failure and calls `step` again after
+ * the pause. The function that `every` returns stops the repetition.
  */
 function every(ms: number, log: Log, step: () => Promise<void>): () => Promise<void> {
   const stop = new AbortController();

@@ -17,8 +17,8 @@ export interface PackageSource {
   readonly guard: Guard;
   readonly packages: AgentPackages;
   /**
-   * The time limit for a download of the agent package. The hub ends the download of a slower client, because each download occupies a file and a
-   * socket.
+   * The time limit for a download of the agent package. The hub ends a download of the agent package that takes longer than `packageWithinMs`,
+   * because each download occupies a file and a socket.
    */
   readonly packageWithinMs: number;
 }

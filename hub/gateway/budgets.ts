@@ -86,9 +86,9 @@ export const ADDRESS_RATES = {
 export type AddressKind = keyof typeof ADDRESS_RATES;
 
 /**
- * The budgets of one token of the admin API at one hub. A browser that shows all parts of the hub's web page sends 21 requests in two seconds. Ten
- * such browsers, a script that onboards hosts one by one, and a client that lists the fleet stay below these limits together. A script out of control
- * uses up only the budget of its own token.
+ * The budgets of one token of the admin API at one hub. A browser that shows all parts of the hub's web page sends 21 requests in two seconds. One
+ * token can serve ten browsers with the hub's web page, a script that onboards hosts, and a client that lists the fleet. A script out of control uses
+ * up only the budget of its own token.
  */
 export const TOKEN_RATES = {
   request: { burst: 1_000, perMinute: 9_000 },
@@ -102,13 +102,14 @@ export type TokenKind = keyof typeof TOKEN_RATES;
 export const LIMITS = {
   /**
    * The limit of connections that have not proven to come from a host of this hub. A connection's first authenticated request proves that it comes
-   * from a host of this hub. If there are more unproven connections, the hub closes the oldest unproven connection.
+   * from a host of this hub. When the hub has more connections without an authenticated request than the limit, the hub closes the oldest of these
+   * connections.
    */
   unprovenPerAddress: 2_000,
   unprovenInAll: 6_000,
   /**
-   * In each turn of 10 ms the hub begins at most 4 TLS handshakes for one address, and 16 in all: 400 and 1,600 a second. A TLS handshake takes half
-   * a millisecond. TLS handshakes above the limit of a turn wait for the next turn.
+   * In each interval of 10 ms the hub begins at most 4 TLS handshakes for one address, and 16 in all: 400 and 1,600 a second. A TLS handshake takes
+   * half a millisecond. TLS handshakes above the limit of an interval wait for the next interval.
    */
   handshakeTurnMs: 10,
   handshakesPerAddress: 4,
@@ -117,7 +118,10 @@ export const LIMITS = {
   noisyAfterMs: 30_000,
   /** The time for which a noisy node must keep to its budgets until it is no longer noisy. */
   calmAfterMs: 300_000,
-  /** The limit of an agent's frames that wait until the hub processes them. If more frames wait, the hub stops reading from the agent's socket. */
+  /**
+   * The limit of an agent's frames that wait until the hub processes them. If more than `waitingFrames` frames of an agent wait, the hub stops
+   * reading from the agent's socket.
+   */
   waitingFrames: 64,
   waitingBytes: 1024 * 1024,
 } as const;

@@ -43,10 +43,10 @@ export const unknownToken = (): ApiError =>
   );
 
 /**
- * Exchanges a one-time enrollment token for a client certificate. The exchange is atomic, so only one of two simultaneous clients with a token
- * succeeds. A host with the same key may send the same token a second time, because the hub's first answer may have been lost. A host with a
- * different key cannot use a token that was used before. A refused enrollment changes nothing in the database. An enrollment does not make the node
- * active; only the node's onboarding makes it active.
+ * Exchanges a one-time enrollment token for a client certificate. If two clients send one enrollment token at the same time, only one of them gets a
+ * certificate, because the exchange is one transaction. A host may send its enrollment token again with its first key, because the hub's first answer
+ * may have been lost. A host with a different key cannot use an enrollment token that was used before. A refused enrollment changes nothing in the
+ * database. An enrollment does not make the node active; only the node's onboarding makes it active.
  */
 export async function enroll(deps: EnrollDependencies, request: EnrollRequest): Promise<EnrollResponse> {
   refuseOldProtocol(request.protocol_version);

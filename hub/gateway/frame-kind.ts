@@ -1,7 +1,10 @@
 import type { AgentFrame } from "../../shared/protocol/frames.ts";
 import type { NodeKind } from "./budgets.ts";
 
-/** The budget to which the hub charges each type of frame. It is null for a hello message, because the hub has already charged the session. */
+/**
+ * The budget to which the hub charges each type of frame. A hello message has null instead of a budget, because the hub has already charged the
+ * agent's new session to a budget.
+ */
 const KINDS: Readonly<Record<AgentFrame["type"], NodeKind | null>> = {
   hello: null,
   heartbeat: "heartbeat",

@@ -251,8 +251,8 @@ export class Gateway {
   }
 
   /**
-   * Makes the identity of a node invalid, because two hosts use it. Returns a function that logs a warning about the two hosts after the transaction
-   * has committed.
+   * Makes the identity of a node invalid, because two hosts use it. The caller of `#block` calls the returned function after the transaction has
+   * committed, to log a warning that two hosts use one identity.
    */
   async #block(tx: Tx, { nodeId, generation }: Session, found: CloneFound): Promise<(() => void) | null> {
     if (!(await blockIdentity(tx, nodeId, generation, found))) return null;

@@ -11,8 +11,8 @@ import { NodeBudgets, type NodeLimits } from "./node-budgets.ts";
 import { UnprovenConnections, type UnprovenLimits } from "./unproven-connections.ts";
 
 /**
- * The error codes of refusals that no healthy agent causes: a request for another node, or for a node that does not exist. The host's own budgets
- * limit all other refused requests of a host.
+ * The error codes of refusals that no healthy agent causes: a request for another node, or for a node that does not exist. Refused requests of a host
+ * with an error code that is not in `NOT_OF_A_HOST` count only against the host's own budgets.
  */
 const NOT_OF_A_HOST: ReadonlySet<ApiError["code"]> = new Set(["certificate_rejected", "not_found"]);
 
@@ -74,7 +74,7 @@ export class Guard {
     if (waitMs > 0) throw tooMany(`Node ${nodeId} sent too many bytes`, waitMs);
   }
 
-  /** Stores which nodes have become noisy and which nodes are no longer noisy. A noisy node has been over a budget for a long time. */
+  /** Stores which nodes have become noisy, which means over a budget for a long time, and which nodes are no longer noisy. */
   async tellNoise({ inTx }: { readonly inTx: InTx }, log: Log): Promise<void> {
     const changes = this.nodes.sweep();
     for (const [at, change] of changes.entries()) {

@@ -16,7 +16,10 @@ const IN_FORCE: HandshakeLimits = {
 /** The header of a TLS record: its kind, two bytes of version, two bytes of length. */
 const HEADER_BYTES = 5;
 const HANDSHAKE_RECORD = 22;
-/** The largest length of a TLS record (RFC 8446, 5.1); TLS itself refuses a record that claims a larger length. */
+/**
+ * The largest length of a TLS record in bytes (RFC 8446, 5.1). Node's TLS code itself refuses a TLS record whose header names a length over 16,384
+ * bytes.
+ */
 const MOST_RECORD_BYTES = 16_384;
 
 /** True if TLS can start, because the client's first TLS record is complete, or because the client's data is not a TLS record. */

@@ -51,7 +51,10 @@ export class HubAuthority {
   readonly #settleMs: number;
   readonly #first: Pair;
   #now: InForce;
-  /** The time when the hub last began to read the statements about its keys. Another hub may have added a statement since `#askedAt`. */
+  /**
+   * The time when the hub last began to read the statements about its keys. The hub may lack statements about the hub's keys that another hub has
+   * added since the time `#askedAt`.
+   */
   #askedAt: number;
   /**
    * The time when the hub last finished reading the statements about its keys. The database computed the age of each statement at the time
@@ -93,7 +96,10 @@ export class HubAuthority {
     return this.#now.trust;
   }
 
-  /** The statements about the hub's keys that agents may know. The list leaves out a statement that became valid less than `SETTLE_MS` ago. */
+  /**
+   * The statements about the hub's keys that agents may know. `chain` leaves out a statement that finishes a rotation of the hub's keys until the
+   * statement has been valid for `SETTLE_MS`.
+   */
   get chain(): readonly TrustStatement[] {
     const since = performance.now() - this.#answeredAt;
     const hidden = this.#now.chain.findIndex(

@@ -24,8 +24,8 @@ interface Account {
 }
 
 /**
- * A node that has become noisy, which means over a budget for a long time, or is no longer noisy. The caller of `sweep` stores that the node has
- * changed.
+ * A node that has become noisy, which means over a budget for a long time, or is no longer noisy. The caller of `NodeBudgets.sweep` stores in the
+ * database that the node has become noisy or is no longer noisy.
  */
 export interface NoiseChange {
   readonly nodeId: NodeId;

@@ -59,8 +59,8 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
     deps.guard.opens(c.env.incoming.socket);
     return c.json({ status: "ok" });
   });
-  // This route sends the chain of statements about the hub's keys to hosts that were off while the hub's CA was rotated. A host trusts only the
-  // signatures of the statements about the hub's keys, not the connection to the hub.
+  // The route `TRUST_PATH` sends the chain of statements about the hub's keys to hosts that were off while the hub's CA was rotated. A host trusts
+  // only the signatures of the statements about the hub's keys, not the connection to the hub.
   app.get(TRUST_PATH, (c) => {
     deps.guard.opens(c.env.incoming.socket);
     return c.json({ statements: deps.trustChain() });
@@ -108,7 +108,10 @@ export function agentRoutes(deps: AgentRouteDependencies): Hono<Env> {
   return app;
 }
 
-/** Records a refused enrollment token with its node. An onboarding that waits for the node's agent shows the refused token to the operator. */
+/**
+ * Records with the node that the hub refused an enrollment token. An onboarding that waits for the node's agent tells the operator that the hub
+ * refused the agent's enrollment token.
+ */
 async function noted(
   { attempts, guard }: AgentRouteDependencies,
   c: Context<Env>,

@@ -24,8 +24,8 @@ export interface Session {
   /** The time when the hub last heard from the agent, in milliseconds of `performance.now()`. */
   heardAt: number;
   /**
-   * True after the hub has compared the agent's journal of received tasks with the deliveries of former sessions. If the hub offered a task before it
-   * compared the journal, the task would look like a lost delivery.
+   * True after the hub has compared the agent's journal of received tasks with the deliveries of former sessions. A task that the hub offered before
+   * it compared the agent's journal with these deliveries would look like a lost delivery.
    */
   settled: boolean;
   /** The number of statements about the hub's keys that the hub has sent to the session's agent. */

@@ -63,8 +63,8 @@ export class SocketChannel implements Channel {
       this.#gone.abort();
       this.#queue(async () => {
         if (this.#session === null) return;
-        // A running agent answers the hub's close message with the hub's own close code. A connection that is dead or was already closed ends with
-        // another close code.
+        // A running agent answers the hub's close message with the hub's own close code. A WebSocket connection that is dead or was already closed
+        // ends with a close code that the hub did not send.
         const answered = this.#ended && code === CLOSE_CODES.superseded.code;
         await gateway.closed(this.#session, `${code} ${reason.toString()}`.trim(), answered);
       });

@@ -10,8 +10,8 @@ const IN_FORCE: UnprovenLimits = { perAddress: LIMITS.unprovenPerAddress, inAll:
 
 /**
  * Connections that have not proven to come from a host of this hub, e.g. an incomplete TLS handshake, or a connection without a request. If there are
- * too many unproven connections, the hub closes the oldest unproven connection. Because of this limit, a client that holds many idle connections
- * loses them, and does not keep a host from connecting.
+ * too many unproven connections, the hub closes the oldest unproven connection. A client that holds many idle connections to the hub loses its oldest
+ * connections, and cannot keep a host from connecting.
  */
 export class UnprovenConnections {
   readonly #limits: UnprovenLimits;

@@ -4,8 +4,8 @@ import type { Question, Reply } from "./answers-thread.ts";
 import type { AnswersToCheck, CheckedAnswers } from "./expected-answers.ts";
 
 /**
- * The limit of GPU challenges whose answers wait for a check. `AnswerChecker` refuses further challenges, and the stage of a refused challenge
- * repeats its call later.
+ * The limit of GPU challenges whose answers wait for a check. While this many GPU challenges wait, `AnswerChecker` refuses each new challenge. The
+ * workflow stage whose challenge was refused calls `check` again later.
  */
 const MOST_WAITING = 64;
 /** The time after which the checking thread ends if it has no work. */

@@ -21,7 +21,10 @@ export interface HostMemory {
   /** The entries of the sanitization record. */
   readonly gpus: readonly RecordGpu[];
   readonly statements: readonly Statement[];
-  /** Why the GPUs do not meet the requirement, for an operator. An empty list means that they do. */
+  /**
+   * The reasons for an operator why the cleaning of the host's GPU memory does not reach the required claim level or share. The list `unmet` is empty
+   * if every GPU reaches the required claim level and share.
+   */
   readonly unmet: readonly string[];
 }
 

@@ -8,8 +8,8 @@ import type { ApiDependencies } from "./deps.ts";
  */
 const TELL_EVERY_MS = 60_000;
 /**
- * The hub counts failed logins separately for at most `MOST_ADDRESSES` client addresses. All further client addresses share one counter of failed
- * logins.
+ * The hub counts failed logins separately for at most `MOST_ADDRESSES` client addresses. After `MOST_ADDRESSES` client addresses have counters of
+ * their own, all new addresses share one counter of failed logins.
  */
 const MOST_ADDRESSES = 1_000;
 const OTHERS = "others";

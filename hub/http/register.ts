@@ -118,7 +118,7 @@ async function parseCall(c: Context<Env>, route: Route, actor: Actor, deps: ApiD
 }
 
 /**
- * A query parameter that a client gives twice stays a list, which every schema refuses. If the hub used only one of the two values of a parameter,
+ * A query parameter that a client gives twice stays a list, which every schema refuses. If the hub used only one value of a repeated query parameter,
  * the hub would answer a question that the client did not ask.
  */
 const queryOf = (c: Context<Env>): Record<string, unknown> =>
@@ -221,8 +221,8 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
 }
 
 /**
- * After a request, removes things outside the database that nothing needs any more, e.g. a secret. If the removal fails, the request's own result or
- * error must still reach the client.
+ * After a request, removes things outside the database that nothing needs any more, e.g. a secret. If the hub cannot remove such an unused secret,
+ * the result or error of the client's request must still reach the client.
  */
 async function tidy(route: Route, call: Call, removal: Promise<void> | undefined): Promise<void> {
   await removal?.catch((error: unknown) => {

@@ -76,8 +76,8 @@ interface WriteRoute<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodTy
   /** Performs the route's change, in one transaction with the audit row and the stored answer of the Idempotency-Key. */
   write(call: Call<z.output<P>, z.output<Q>, z.output<B>>, tx: Tx, prepared: X): Promise<Written<z.input<R>>>;
   /**
-   * Removes things outside the database that the committed transaction made useless. If the removal fails, the things that remain do no harm, because
-   * nothing uses them.
+   * Removes things outside the database that the committed transaction made useless. If `after` fails, useless things such as a secret remain outside
+   * the database, but do no harm, because nothing uses them.
    */
   after?(call: Call<z.output<P>, z.output<Q>, z.output<B>>, prepared: X): Promise<void>;
 }

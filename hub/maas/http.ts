@@ -147,8 +147,8 @@ export function createTransport(options: TransportOptions): Transport {
 }
 
 /**
- * Each request to MAAS carries the token, so it must not reach another server. `refusing` refuses a MAAS host name that now resolves to a forbidden
- * address.
+ * Each request to MAAS carries the site's MAAS token, so the request must not reach a server that is not MAAS. `refusing` refuses a MAAS host name
+ * that now resolves to a forbidden address.
  */
 const placeOf = (base: URL, request: MaasRequest, resolve = lookup) => ({
   url: urlOf(base, request),

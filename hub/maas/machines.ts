@@ -28,7 +28,10 @@ const IDS_PER_REQUEST = 500;
 
 export const machinePath = (systemId: string): string => `machines/${encodeURIComponent(systemId)}/`;
 
-/** Encodes a machine's power parameters with the names of MAAS's drivers. The form leaves out `power_off_mode` on purpose (maas 2.2). */
+/**
+ * Encodes a machine's power parameters with the names of MAAS's drivers. The encoded power parameters do not contain `power_off_mode`, because each
+ * `power_off` call to MAAS names the mode (maas 2.2).
+ */
 const powerForm = (power: PowerLogin): Record<string, FormValue> => ({
   ...(power.driver === "redfish"
     ? { power_type: "redfish" }

@@ -118,7 +118,9 @@ export interface MachineToken {
   readonly tokenSecret: Secret;
 }
 
-/** The fields of a MAAS machine that Muster uses. The parser drops everything else in MAAS's large answer about a machine. */
+/**
+ * The fields of a MAAS machine that Muster uses. The parser of MAAS's large answer about a machine drops each field that `MaasMachine` does not list.
+ */
 export interface MaasMachine {
   readonly systemId: string;
   readonly hostname: string;
@@ -237,7 +239,7 @@ export class MaasError extends Error {
   readonly outcomeUnknown: boolean;
   /** The seconds in MAAS's header Retry-After, or null if MAAS sent none. */
   readonly retryAfterSeconds: number | null;
-  /** A short, sanitized piece of MAAS's answer. The piece of MAAS's answer is always empty for a 401 (decision M12). */
+  /** A short, sanitized piece of MAAS's answer. If MAAS answered 401, the error's `snippet` of the answer is always empty (decision M12). */
   readonly snippet: string;
   /** The field errors in MAAS's answer 400, if the answer contained field errors. */
   readonly fieldErrors: Readonly<Record<string, readonly string[]>>;

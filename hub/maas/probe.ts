@@ -188,7 +188,7 @@ async function eraseCheck(maas: MaasPort): Promise<Check> {
 
 /**
  * MAAS has one interval of hardware sync for all hosts of a region (maas 4.2). The hub sets the region's interval of hardware sync to that of the
- * default profile. For other profiles, the agents set the interval of hardware sync on their hosts.
+ * default profile. For a profile with an interval of its own, the agents set the interval of hardware sync on the profile's hosts.
  */
 async function syncCheck(maas: MaasPort, profiles: readonly ProbedProfile[]): Promise<Check> {
   const value = await maas.getConfig("hardware_sync_interval");

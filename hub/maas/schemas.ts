@@ -49,8 +49,8 @@ interface WithAddresses {
 }
 
 /**
- * A machine's addresses, in the order in which MAAS created the interfaces. A MAAS version without the field `ip_addresses` still lists the links of
- * the interfaces.
+ * A machine's addresses, in the order in which MAAS created the interfaces. If a version of MAAS has no field `ip_addresses`, `addressesOf` reads the
+ * IP addresses in the field `links` of the machine's interfaces.
  */
 function addressesOf(machine: WithAddresses): string[] {
   if (machine.ip_addresses) return [...machine.ip_addresses];

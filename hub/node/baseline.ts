@@ -42,8 +42,8 @@ async function orderBaseline(
 }
 
 /**
- * Orders the baseline of one node that lacks a baseline, when the node comes into service or its tenancy ends with a new system. Without this call,
- * the sweep for baselines would order the baseline later.
+ * Orders the baseline of one node that lacks a baseline, when the node comes into service or its tenancy ends with a new system. Without
+ * `orderFirstBaseline`, the sweep for baselines would order the node's missing baseline later.
  */
 export async function orderFirstBaseline(tx: Tx, id: NodeId): Promise<void> {
   for (const node of await lockNodesWithoutBaseline(tx, 1, id)) await orderBaseline(tx, node, BY_HUB);

@@ -60,7 +60,7 @@ async function quarantine(tx: Tx, { id, status }: Node, message: string): Promis
 
 /**
  * Records that the node has enrolled again after its identity became invalid because two hosts used it. Only an operator or an onboarding can have
- * issued the token for this second enrollment of the node.
+ * issued the enrollment token with which such a node enrolls again.
  */
 export async function healIdentity(tx: Tx, node: Node): Promise<void> {
   const block = await endIdentityBlock(tx, node.id, node.generation);

@@ -10,9 +10,9 @@ import { cordonForOperation, uncordonOfOperation } from "./cordon.ts";
 import { moveNode } from "./move-node.ts";
 
 /**
- * The result of a step by which an operation changes a node's status, e.g. to `draining` (state model 3.2, decision N3). Each step locks the node's
- * row and reads the node's status. `adopted` means that the step changes nothing and accepts the status that the node already has. `actual` is the
- * present status of a node for which the step was refused, or null if the node does not exist.
+ * The result of a function by which an operation changes a node's status, e.g. to `draining` (state model 3.2, decision N3). Each of these functions
+ * locks the node's row and reads the node's status. `adopted` means that the function changes nothing and accepts the status that the node already
+ * has. If a function refuses to change the node's status, `actual` is the node's present status, or null if the node does not exist.
  */
 export type Step =
   | { readonly kind: "moved" | "adopted"; readonly status: NodeStatus }
@@ -110,7 +110,8 @@ export async function leaveReimage(tx: Tx, nodeId: NodeId, reason: string): Prom
 
 /**
  * Ends the cordon of the operation that cleaned the node. With `endsQuarantine`, `returnCleanNode` also ends a quarantine that a cleanup set, because
- * the host is proven clean (decision N4). A quarantine that a person or another part of the hub set stays.
+ * the host is proven clean (decision N4). `returnCleanNode` never ends a quarantine that a person set, or that a part of the hub other than a cleanup
+ * set.
  */
 export async function returnCleanNode(
   tx: Tx,
@@ -129,8 +130,8 @@ export async function returnCleanNode(
 }
 
 /**
- * Ends a cleaning that was cancelled. If the cleaning had begun, the hub quarantines the node, because nobody knows whether the host is clean. A
- * person or a later successful cleaning ends the quarantine after a cancelled cleaning.
+ * Ends a cleaning of a node's host that was cancelled. If the cancelled cleaning had begun, the hub quarantines the node, because nobody knows
+ * whether the host is clean. A person or a later successful cleaning ends the quarantine after a cancelled cleaning.
  */
 export async function leaveCleaning(tx: Tx, nodeId: NodeId, begun: boolean, reason: string): Promise<void> {
   if (begun) await quarantineUnclean(tx, nodeId, `${reason}, so it is not known whether the host is clean`);
@@ -138,8 +139,9 @@ export async function leaveCleaning(tx: Tx, nodeId: NodeId, begun: boolean, reas
 }
 
 /**
- * Quarantines a node in service whose host is not proven clean. If another part of the hub has quarantined the node, the cleanup takes over the
- * quarantine, so that only a clean host ends the quarantine. The cleanup does not take over a person's quarantine.
+ * Quarantines a node in service whose host is not proven clean. If a part of the hub, such as the reconciler, has already quarantined the node,
+ * `quarantineUnclean` makes `cleanup` the owner of the quarantine. Only a proof that the host is clean, or a person, ends a quarantine with the owner
+ * `cleanup`. `quarantineUnclean` does not change the owner of a quarantine that a person set.
  */
 export async function quarantineUnclean(tx: Tx, nodeId: NodeId, reason: string): Promise<void> {
   const node = await lockNode(tx, nodeId);

@@ -122,8 +122,8 @@ export function startOfflineSweep(options: OfflineSweepOptions): { close(): Prom
     const now = performance.now();
     if (now - sweptAt > 3 * everyMs) upSince = now;
     const upForMs = now - upSince;
-    // During the grace period after a start or an outage, the hub's uptime counts as zero, so no node counts as silent. During the grace period the
-    // sweep runs only to prove that the hub is able to sweep.
+    // During the grace period after a start or an outage, the hub's uptime counts as zero, so no node counts as silent. A sweep in the grace period
+    // marks no node as offline, but records that the hub swept, so the grace period does not begin again.
     const { offline } = await sweepOffline({
       ...options,
       upForMs: upForMs < options.graceMs ? 0 : upForMs,

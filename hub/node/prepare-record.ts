@@ -15,7 +15,10 @@ import type { Tx } from "../db/tx.ts";
 
 export const sha256Of = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-/** The facts for a turnover's sanitization record that the workflow knows. `prepareRecord` reads all other facts of the record from the database. */
+/**
+ * The facts for a turnover's sanitization record that the workflow knows. `prepareRecord` reads every fact of the record that `Turnover` does not
+ * contain from the database.
+ */
 export interface Turnover
   extends Pick<
     RecordFacts,

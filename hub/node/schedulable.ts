@@ -31,8 +31,8 @@ export interface Obstacle {
 }
 
 /**
- * Decides whether a node may get new work. The hub computes the decision for each request and never stores the decision (architecture 3). `reasons`
- * is empty only if the node may get new work.
+ * Decides whether a node may get new work. The hub decides anew for each request whether the node may get work, and never stores the answer
+ * (architecture 3). `reasons` is empty only if the node may get new work.
  */
 export function schedulability(
   node: SchedulingFacts,

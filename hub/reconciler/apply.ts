@@ -90,8 +90,8 @@ async function act(tx: Tx, judged: Judged, finding: Finding, options: ApplyOptio
     case "update_host": {
       const [address] = hostAddresses(row.machine?.interfaceAddresses ?? [], row.hostInterface);
       if (address !== undefined) await setNodeHost(tx, node.id, address);
-      // Updating the stored address of the node's host ends the drift of the address. If the node also has another drift, the other drift stays
-      // visible.
+      // Updating the stored address of the node's host ends the drift of the address. If the address is not the node's first drift, the node keeps
+      // the first drift, and operators still see it.
       if (judged.judgement.findings[0] === finding) await resolve(tx, judged, null, null);
       return [];
     }
@@ -122,7 +122,7 @@ const RESEED_DEADLINE_SECONDS = 600;
 /**
  * Orders the agent to repair the host's hardware sync, at most once in each interval of the hardware sync. Without the limit of once an interval, a
  * host whose sync cannot be repaired would get tasks for ever (lifecycle 9.1). While MAAS reports the sync as disabled, the hub repeats its request
- * that MAAS enables the sync. An earlier request may have had no effect, because a hub died or MAAS refused.
+ * that MAAS enables the sync. An earlier request to enable the sync may have had no effect, because a hub died or MAAS refused the request.
  */
 async function reseed(tx: Tx, { row }: Judged, { now, maasUser, budget }: ApplyOptions): Promise<FollowUp[]> {
   const { node, machine, policy } = row;

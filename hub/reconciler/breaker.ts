@@ -15,8 +15,8 @@ export const moveLimit = (inService: number): number => Math.max(LEAST, Math.flo
 
 /**
  * True if the breaker must open, because too many nodes would change their status. `wouldMove` is the number of nodes whose status would change now,
- * and `moved` the number whose status changed within `BREAKER_WINDOW_SECONDS`. `inService` is the number of nodes in service before these nodes
- * change their status.
+ * and `moved` the number whose status changed within `BREAKER_WINDOW_SECONDS`. `inService` is the number of nodes in service before the status of the
+ * `wouldMove` nodes changes.
  */
 export const breakerTrips = (counts: { wouldMove: number; moved: number; inService: number }): boolean =>
   counts.wouldMove > 0 && counts.wouldMove + counts.moved > moveLimit(counts.inService);

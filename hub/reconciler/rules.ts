@@ -82,7 +82,8 @@ export interface NodeFacts {
   readonly machineReleased: boolean;
   /**
    * `asked` is the sync interval that the hub last ordered the agent to set, and `set` is the sync interval that the agent has set. `syncSeed` is
-   * null if the agent has never carried out an order to set the interval. `set` is null if the agent could not set the interval.
+   * null if the agent has never carried out an order to set the interval. `set` is null if the agent could not set the interval of the host's
+   * hardware sync.
    */
   readonly syncSeed: { readonly asked: number; readonly set: number | null } | null;
 }

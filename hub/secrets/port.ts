@@ -14,8 +14,8 @@ export const SECRET_ERRORS = [
 export type SecretErrorCode = (typeof SECRET_ERRORS)[number];
 
 /**
- * The error codes for a secret store that is unreachable and may recover by itself. Every error of the secret store with another code stays until an
- * operator acts.
+ * The error codes for a secret store that is unreachable and may recover by itself. An error of the secret store whose code is not in `AWAY` stays
+ * until an operator acts.
  */
 const AWAY: ReadonlySet<SecretErrorCode> = new Set([
   "secret_store_unavailable",
@@ -79,7 +79,10 @@ export const SECRET_PATHS = {
   userData: (nodeId: string) => `kv/nodes/${nodeId}/user-data`,
   certificateAuthority: "kv/muster/certificate-authority",
   taskSigningKey: "kv/muster/task-signing-key",
-  /** The hub's keys of the key generations after the first generation, by the generation's number (decision I6). */
+  /**
+   * Each rotation of the hub's CA and task-signing key gives the new keys the next number. The paths of the second and all later keys contain the
+   * keys' number (decision I6).
+   */
   laterCertificateAuthority: (generation: number) => `kv/muster/certificate-authority-${generation}`,
   laterTaskSigningKey: (generation: number) => `kv/muster/task-signing-key-${generation}`,
   webhookSecret: (webhookId: string) => `kv/muster/webhooks/${webhookId}`,

@@ -174,8 +174,9 @@ async function writeDurably(directory: string, file: string, bytes: Buffer): Pro
 const CLAIM_LAPSES_MS = 10_000;
 
 /**
- * Replaces a secret's file only if the file holds the expected version (check-and-set). The check of the version also works between hubs that share
- * one folder. A writer links the new version's file to a name that only one writer can take, and renames this file over the old version's file.
+ * Replaces a secret's file only if the file holds the expected version (check-and-set). `replaceDurably` checks the secret's version safely even if
+ * several hubs write to one shared folder. A writer links the new version's file to a name that only one writer can take, and renames this file over
+ * the old version's file.
  */
 const replaceDurably =
   (path: string, replaces: Replaces) =>

@@ -42,8 +42,8 @@ const TLS_FAULT =
 /**
  * Makes calls to Vault through the library node-vault, each with one attempt, a deadline, and a closed set of errors. A call throws if Vault is
  * unreachable, sealed or not trusted, and returns any other answer. The library node-vault would take its settings from the environment, and would
- * log requests when DEBUG is set. To prevent both, the hub sets all settings of node-vault explicitly. The hub's own transport replaces node-vault's
- * transport, which would follow redirects with the Vault token.
+ * log requests when DEBUG is set. The hub sets all settings of node-vault explicitly, so that node-vault reads no environment variable and logs no
+ * request. The hub's own transport replaces node-vault's transport, which would follow redirects with the Vault token.
  */
 export function createVaultApi(address: VaultAddress): VaultApi {
   const client = nodeVault({
@@ -67,7 +67,7 @@ export function createVaultApi(address: VaultAddress): VaultApi {
     } catch (error) {
       if (error instanceof NoAnswer) throw noAnswer(error, address, path);
       const refused = Refused.safeParse(error);
-      // Other errors of node-vault may contain what the hub sent, so the hub drops these errors.
+      // An error of node-vault that contains no answer of Vault may contain what the hub sent, so the hub drops the error.
       if (!refused.success)
         throw new SecretError("secret_store_unavailable", path, "The call to Vault could not be made");
       return refusal(refused.data.response.statusCode, refused.data.response.body, address, path);
@@ -156,7 +156,7 @@ function parseJson(text: string, status: number): unknown {
     return JSON.parse(text);
   } catch {
     // A proxy in front of Vault may refuse a request with a text that is not JSON. The hub judges a refusal without JSON by its HTTP status alone.
-    // The hub drops the JSON parser's error message, because the message quotes the proxy's answer.
+    // The hub drops the JSON parser's error message, because the message quotes the answer of the server that the hub asked.
     if (status !== 200) return null;
     throw new NoAnswer("its answer is not JSON", true);
   }

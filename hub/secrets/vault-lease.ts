@@ -12,8 +12,8 @@ export type NextStep = { readonly afterMs: number; readonly how: "renew" | "log_
 
 const SHORTEST_MS = 1_000;
 /**
- * The divisor of the Vault token's lease that gives the time after which the hub repeats a failed step for the token. Several repetitions of a failed
- * step fit into the lease, and a long lease causes few requests.
+ * The divisor of the Vault token's lease that gives the time after which the hub repeats a failed renewal or login. Several repetitions of a failed
+ * renewal fit into the Vault token's lease, and a long lease causes few requests to Vault.
  */
 const RETRIES = 20;
 

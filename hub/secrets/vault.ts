@@ -24,8 +24,8 @@ export interface VaultStore extends SecretStore {
  */
 const Versioned = z.object({ data: z.object({ data: z.unknown(), metadata: z.object({ version: z.int() }) }) });
 /**
- * Vault's answer if nothing was ever written at the path, or if the secret was removed. Any other answer 404 does not come from Vault's KV engine,
- * but e.g. from another secrets engine.
+ * Vault's answer if nothing was ever written at the path, or if the secret was removed. An answer 404 with any other content does not come from
+ * Vault's KV version 2, but e.g. from another secrets engine.
  */
 const Absent = z.object({ errors: z.array(z.string()).max(0) });
 const Written = z.object({ data: z.object({ version: z.int() }) });
@@ -101,7 +101,7 @@ class KvStore {
     const body = { options: { cas }, data };
     const answer = await this.#ask("POST", this.#place("data", path), body);
     if (answer.ok && Written.safeParse(answer.body).success) return;
-    // Vault's KV version 1 accepts the same request and would store the secret without a check.
+    // Vault's KV version 1 also accepts a check-and-set write for KV version 2, and stores the secret without a check of its version.
     if (answer.ok || answer.status === 404) throw this.#noKv(path);
     if (answer.status === 400 && answer.errors.some((error) => error.includes("check-and-set parameter did not match")))
       throw new SecretError(

@@ -84,8 +84,8 @@ const Env = z.object({
   MUSTER_HTTP_HOST: z.string().min(1).default("127.0.0.1"),
   MUSTER_HTTP_PORT: port(8480),
   /**
-   * The files with the certificate and the private key of the admin API's listener, in PEM. When the file of the certificate or of the key changes,
-   * the hub reads both files.
+   * The files with the certificate and the private key of the admin API's listener, in PEM. When the certificate file or the key file of the admin
+   * API's listener changes, the hub reads both files again.
    */
   MUSTER_HTTP_TLS_CERT: z.string().min(1).optional(),
   MUSTER_HTTP_TLS_KEY: z.string().min(1).optional(),
@@ -97,7 +97,7 @@ const Env = z.object({
   /** The address of the listener for agents. The agent listener uses TLS with the hub's own CA, and client certificates after enrollment. */
   MUSTER_AGENT_HOST: z.string().min(1).default("0.0.0.0"),
   MUSTER_AGENT_PORT: port(8481),
-  /** The URL at which hosts reach the agent listener. The URL's host name becomes part of the hub's server certificate. */
+  /** The URL at which hosts reach the agent listener. The host name in MUSTER_AGENT_URL becomes part of the hub's server certificate for agents. */
   MUSTER_AGENT_URL: z
     .url({ protocol: /^https$/ })
     .refine(

@@ -24,8 +24,8 @@ const LOOK_EVERY_MS = 1_000;
 
 /**
  * Reads the hub's CA and task-signing key from the secret store, and follows their rotations; the first hub creates them. An unreachable secret store
- * does not prevent the hub's start. The hub repeats its request until the secret store answers; hosts and new deployments wait for the hub's keys.
- * `openIdentity` throws any other error of the secret store at once.
+ * does not prevent the hub's start. The hub repeats its request until the secret store answers; hosts and new deployments wait for the hub's keys. If
+ * the secret store is reachable but returns an error, `openIdentity` throws the error at once.
  */
 export async function openIdentity(options: { db: Db; secrets: SecretStore; log: Log }): Promise<HubIdentity> {
   const { db, secrets, log } = options;

@@ -57,8 +57,8 @@ export const probeSite: ProbeMaas = ({ site, token, profiles }) =>
   });
 
 /**
- * Compares the MAAS region at an address with the MAAS region from which Muster has read the site's machines until now. The comparison creates a MAAS
- * client of its own, because the token may not be stored yet.
+ * Compares the MAAS region at an address with the MAAS region from which Muster has read the site's machines until now. `compareRegion` creates a
+ * MAAS client of its own, because the MAAS token for the address may not be stored yet.
  */
 export const compareRegion: CompareRegion = ({ address, token, known }) =>
   differencesFrom(known, createMaasClient({ baseUrl: address, apiKey: token })).catch((error: unknown) => {

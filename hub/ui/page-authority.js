@@ -5,8 +5,8 @@ const AUTHORITY = "/api/v1/admin/authority";
 const KEYS = "the rotation of the hub's keys";
 
 /**
- * Returns a button for each step of a rotation that the hub would accept now. While some hosts do not have the hub's next keys yet, the hub refuses
- * to finish the rotation unless the operator forces it.
+ * Returns a button for each step of a rotation of the hub's keys that the hub would accept now. While some hosts do not have the hub's next keys yet,
+ * the hub refuses to finish the rotation unless the operator forces it.
  */
 const rotationButtons = ({ next, hosts, informed }) => {
   if (next === null)

@@ -17,8 +17,8 @@ const NOTHING: Confirmed = { gone: [], present: [], left: [] };
 
 /**
  * A machine that is missing in a list is not proven to be gone, because a permission may have changed. A missing machine is gone if MAAS answers 404
- * to a direct read of the machine while the hub's user is an administrator (decision M14). The hub does not read missing machines that are known to
- * be gone, or that it has never seen.
+ * to a direct read of the machine while the hub's user is an administrator (decision M14). Of the machines that are missing in MAAS's list, the hub
+ * reads only those that the database lists as present.
  */
 export async function confirmGone(
   db: Db,

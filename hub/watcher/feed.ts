@@ -9,7 +9,7 @@ export interface Feed {
   readonly reset: boolean;
   readonly changed: readonly string[];
   readonly events: readonly MaasEvent[];
-  /** The error that kept the hub from reading the feed, if MAAS may still answer a request for machines; otherwise null. */
+  /** The error that kept the hub from reading MAAS's events, if MAAS may still answer a request for machines; otherwise null. */
   readonly error: MaasError | null;
 }
 

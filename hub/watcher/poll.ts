@@ -283,8 +283,8 @@ function onceEach(readings: readonly Seen[]): Seen[] {
 }
 
 /**
- * Updates the hub's memory about the site after a poll was stored. After a failed poll, or if another hub took the site over, the memory does not
- * change, so that the next poll processes the same events.
+ * Updates what the hub remembers of the site's MAAS events in `memory`, after a poll was stored. After a failed poll, or if another hub took the site
+ * over, `memory` does not change, so the next poll processes the same events.
  */
 function remember(memory: PollMemory, feed: Feed, some: ReadSome, swept: SweptList | null): void {
   const { seen } = memory;

@@ -10,7 +10,10 @@ import { within } from "../timing/pause.ts";
  * request for any number of machines.
  */
 export const ROLL_CALL_MS = 240_000;
-/** The time in milliseconds that a poll waits for MAAS's list of machine ids. If the list of machine ids comes later, a later poll uses it. */
+/**
+ * The time in milliseconds that a poll waits for MAAS's list of machine ids. If MAAS's list of machine ids arrives after that time, a later poll uses
+ * the list to find deleted machines.
+ */
 const PATIENCE_MS = 2_000;
 
 type End = { readonly missing: readonly string[] } | { readonly error: unknown };

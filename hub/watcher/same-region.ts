@@ -4,11 +4,11 @@ import { sameAddress } from "../maas/power-address.ts";
 import { wordOf } from "./plan.ts";
 
 /**
- * The differences between the MAAS region at another address and the region that Muster has read for the site so far (`known`). If there are no
- * differences between the two regions, the other address leads to the known region. The newest event that Muster has read from the known region must
- * also exist at the other address, with the same content. Another region, or an older copy of the known region, does not have this newest event. Each
- * known machine must exist at the other address too, with the same BMC. If the hub cannot check the newest event or a machine at the other address,
- * `differencesFrom` reports a difference.
+ * The differences between the MAAS region at a site's new address and the region that Muster has read for the site so far (`known`). If there are no
+ * differences between the two regions, the new address leads to the known region. `differencesFrom` reports a difference unless MAAS at the new
+ * address has the newest event that Muster read at the old address. A different MAAS region, or an older copy of the known region, does not have this
+ * newest event. `differencesFrom` also reports each machine of the known region that is missing at the new address, or has another BMC there. If the
+ * hub cannot check the newest event or a machine at the new address, `differencesFrom` reports a difference.
  */
 export async function differencesFrom(known: KnownRegion, maas: MaasPort): Promise<string[]> {
   const { place, machines } = known;

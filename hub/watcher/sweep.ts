@@ -40,7 +40,10 @@ export class Sweep {
     );
   }
 
-  /** Begins a sweep, and waits at most `patienceMs` for its end. If MAAS's list of machines takes longer, a later poll uses the list. */
+  /**
+   * Begins a sweep, and waits at most `patienceMs` for its end. If MAAS needs more than `patienceMs` to list all machines, a later poll uses the
+   * list.
+   */
   static async begin(
     db: Db,
     siteId: SiteId,

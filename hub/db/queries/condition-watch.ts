@@ -18,8 +18,8 @@ export async function lockConditionWatch(tx: Tx): Promise<{ idleSeconds: number;
 }
 
 /**
- * In a transaction that waited for a lock, now() is older than in the transaction that held the lock. SQL's `greatest` keeps the stored time from
- * moving backwards.
+ * In a transaction that waited for a lock, now() is older than in the transaction that held the lock. SQL's `greatest` keeps the times in the table
+ * `condition_watch` from moving backwards.
  */
 const orNow = (column: typeof conditionWatch.lookedUntil | typeof conditionWatch.lookedAt) =>
   sql`greatest(${column}, now())`;

@@ -108,7 +108,7 @@ export interface DecommissionRows {
   readonly node: Node;
   /** The system id of the machine to which the node is bound now. */
   readonly boundSystemId: string | null;
-  /** The profile of the node's last onboarding, or null for a node of manual mode. */
+  /** The profile of the node's last onboarding, or null for a node that joined Muster without an onboarding. */
   readonly profile: MaasSiteProfile | null;
   /** The vendor of the GPUs of the node's SKU, or null if the SKU does not exist any more. */
   readonly gpuVendor: Sku["gpuVendor"] | null;

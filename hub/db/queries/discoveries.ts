@@ -4,8 +4,8 @@ import { maasSites, nodeMaasState, nodeOnboardings, nodes, workflows } from "../
 import type { Db } from "../tx.ts";
 
 /**
- * SQL for the part of a workflow's state that records the search for the workflow's machine in MAAS. The part `discovery` is null or JSON null if the
- * workflow has not begun to search for its machine.
+ * SQL for the part of a workflow's state that records the search for the workflow's machine in MAAS. The field `discovery` of a workflow's JSON state
+ * is null or missing if the workflow has not begun to search for its machine.
  */
 const discovery = sql`${workflows.state} -> 'discovery'`;
 

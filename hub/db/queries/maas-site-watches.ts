@@ -178,8 +178,8 @@ export async function recordPoll(tx: Tx, siteId: SiteId, fence: number, poll: Po
 }
 
 /**
- * SQL that clears the time of a request for a poll or sweep, unless a newer request came after the answered request. JavaScript cuts off the
- * microseconds of the answered request's time, so the SQL adds one millisecond.
+ * SQL that clears the time of the last request for a poll or sweep. If the last request is newer than `answered`, the request that was answered, the
+ * SQL keeps the time. JavaScript cuts off the microseconds of a time from PostgreSQL, so the SQL adds one millisecond to the time in `answered`.
  */
 const unlessNewer = (column: AnyPgColumn, answered: Date) =>
   sql`case when ${column} <= ${answered.toISOString()}::timestamptz + interval '1 millisecond' then null else ${column} end`;

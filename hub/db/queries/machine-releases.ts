@@ -20,9 +20,9 @@ export async function isHostReleased(db: Db | Tx, node: Pick<Node, "id" | "gener
 export interface Retirement {
   readonly nodeId: NodeId;
   /**
-   * Seconds since the node was retired, or since an operator cancelled the last release of its machine. A cancelled release restarts the count of
-   * seconds, because the operator wants to keep the machine for now. `retiredForSeconds` is null if the hub knows the time of neither the retirement
-   * nor the cancel.
+   * Seconds since the node was retired, or since an operator cancelled the last release of its machine. When an operator cancels a release of the
+   * machine, `retiredForSeconds` begins again at zero, because the operator wants to keep the machine for now. `retiredForSeconds` is null if the hub
+   * knows neither the time of the node's retirement nor the time of a cancelled release.
    */
   readonly retiredForSeconds: number | null;
   /** The profile's delay between retirement and release; null if the machine stays until a person releases it, or if the node had no onboarding. */

@@ -98,9 +98,9 @@ export async function noteReplacedUse(tx: Tx, serial: string): Promise<void> {
 }
 
 /**
- * Returns the state of a node's key, from the key's certificates of the given generation: `unknown` if the key has no certificate, `counts` if one
- * certificate is not replaced, `over` if all were replaced, or `revoked` if one was revoked. If one certificate of a key is revoked, the key itself
- * counts as revoked.
+ * Returns the state of a node's key, from the key's certificates of the given generation: `unknown`, `counts`, `over` or `revoked`. A key is
+ * `unknown` if it has no certificate, and `revoked` if one of its certificates was revoked. A key is `over` if all its certificates were replaced. A
+ * key `counts`, which means that the host may use it, if one of its certificates is not replaced.
  */
 export async function readKeyUse(
   tx: Tx,

@@ -8,7 +8,8 @@ export type TurnoverPolicy = Pick<MaasSiteProfile, "turnoverMode" | "softResetAf
 
 /**
  * Returns how the hub cleans the given nodes between two tenants (decision C4), as the nodes' profiles say. A node's profile is the profile of its
- * last onboarding. A node of manual mode has no profile, and the result has no entry for such a node.
+ * last onboarding. A node that joined Muster without an onboarding has no profile, and the map that `turnoverPolicies` returns has no entry for such
+ * a node.
  */
 export async function turnoverPolicies(
   db: Db | Tx,

@@ -301,11 +301,11 @@ export interface JournalledDelivery {
 /**
  * Compares the node's tasks with the journal, the list of task deliveries that a connecting agent sends, and returns the changed tasks. A delivery
  * that is in the agent's journal has reached the agent, even if the acknowledgement was lost. A delivery that is missing in the journal never
- * arrived, or the host lost its journal. If the delivery of a task that is not destructive is missing in the journal, the hub queues the task again
- * at once. If the agent had not acknowledged the missing delivery, the delivery does not count as an attempt. The hub never queues a destructive task
- * again only because the task's delivery is missing in the journal. If the missing delivery of a destructive task was acknowledged, the task fails
- * with an unknown result. A destructive task whose delivery was not acknowledged waits for its lease to end, because the agent may just be writing
- * the delivery to its journal.
+ * arrived, or the host lost its journal. If the agent's journal lacks the delivery of a task that is not destructive, the hub queues the task again
+ * at once. A delivery that the agent's journal lacks and the agent never acknowledged does not count as an attempt of the task. The hub never queues
+ * a destructive task again only because the task's delivery is missing in the journal. If the missing delivery of a destructive task was
+ * acknowledged, the task fails with an unknown result. A destructive task whose delivery was not acknowledged waits for its lease to end, because the
+ * agent may just be writing the delivery to its journal.
  */
 export async function reconcileDeliveries(
   tx: Tx,

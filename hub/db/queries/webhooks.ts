@@ -101,8 +101,8 @@ export async function listWebhooksAfter(
 }
 
 /**
- * Records for the given webhooks that all events up to the sequence number `position` have their deliveries. A webhook whose recorded number is
- * already higher keeps its number.
+ * Records for the given webhooks that all events up to the sequence number `position` have their deliveries. If the recorded sequence number of a
+ * webhook is already higher than `position`, the webhook keeps its higher number.
  */
 export async function advanceFanOut(tx: Tx, ids: readonly string[], position: bigint): Promise<void> {
   await tx

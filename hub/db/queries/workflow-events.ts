@@ -18,7 +18,7 @@ export interface StageEventWrite {
  */
 export interface Claim {
   readonly hubId: string;
-  /** The time of a hub's claim as text from the database, to the microsecond. */
+  /** The time at which the hub claimed the workflow, as text from the database, to the microsecond. */
   readonly at: string;
 }
 

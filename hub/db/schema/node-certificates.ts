@@ -4,8 +4,8 @@ import { at } from "./columns.ts";
 
 /**
  * Every client certificate that the hub's CA has signed; the revoked certificates are the deny list. In each generation, a node has at most one
- * certificate in use and at most one issued certificate that it has not used yet. All other certificates of a node's generation are replaced
- * (decision I1).
+ * certificate in use and at most one issued certificate that it has not used yet. Every older certificate of the node's generation is replaced and no
+ * longer valid for the node (decision I1).
  */
 export const nodeCertificates = pgTable(
   "node_certificates",

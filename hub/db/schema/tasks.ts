@@ -4,8 +4,8 @@ import { check, index, integer, jsonb, pgTable, sql, text, unique, uuid } from "
 import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 
 /**
- * The queue of tasks for agents. Each delivery of a task raises `epoch`. Acknowledgements, progress reports and results with an older epoch have no
- * effect (architecture 11).
+ * The queue of tasks for agents. The column `epoch` counts the deliveries of a task to its agent. An acknowledgement, progress report or result that
+ * names an earlier delivery of the task has no effect (architecture 11).
  */
 export const tasks = pgTable(
   "tasks",

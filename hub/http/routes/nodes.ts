@@ -31,7 +31,8 @@ const CHECK_DEADLINE_SECONDS = 300;
 
 function toSummary(row: NodeRow): z.input<typeof NodeSummary> {
   const { node, session, maasSystemId, conditions, hostClosed, allocation, policy, hasBaseline } = row;
-  // The summary judges for a tenant without root; if a tenant with root needs a reimage, that tenant also gets a node without a baseline.
+  // The field `schedulable` in a node's summary holds for a tenant without root. If the profile cleans by a reimage after a tenant with root, a node
+  // for such a tenant needs no baseline.
   const turnover = { grantsRoot: false, onboardingMode: node.onboardingMode, policy };
   const facts = {
     ...node,

@@ -13,7 +13,7 @@ import type { ApiDependencies } from "../deps.ts";
 
 /**
  * True if the new address of a site's MAAS region is spelt differently from the stored address, because a different spelling may be a different
- * region. After a change of the spelling, the operator can send the MAAS token again.
+ * region. If the differently spelt address leads to the same MAAS region, the operator only has to send the site's MAAS token again.
  */
 export const isOtherAddress = (site: MaasSite, address: string | undefined): boolean =>
   address !== undefined && address !== site.apiBaseUrl;

@@ -44,8 +44,8 @@ const moveMaasSite = writeRoute({
     // `moveMaasSite` locks the site before the addresses of all sites, in the order of `updateMaasSite`, so that the two routes cannot deadlock.
     await lockSite(tx, params.id);
     await mustBeSoleAtAddress(tx, { id: params.id, apiBaseUrl: body.api_base_url }, "/api_base_url");
-    // The site's version must not have changed since the hub tested the token. A token that somebody wrote after the test was tested only at the
-    // site's old address.
+    // The site's version must not have changed since the hub tested the token. If somebody stored another MAAS token after `moveMaasSite` tested its
+    // token, the hub has tested the stored token only at the site's old address.
     const site = await changeSite(tx, params.id, version, { apiBaseUrl: body.api_base_url });
     if (site === null)
       throw new ApiError(
