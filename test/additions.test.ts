@@ -86,8 +86,8 @@ describe("a provisioning stage", () => {
 describe("the specification", () => {
   const page = (name: string): string => readFileSync(new URL(`../docs/spec/${name}.md`, import.meta.url), "utf8");
   /**
-   * Returns the names in a document's section that look like stages or tasks, each once and in order. A text in bold, such as **Not yet:**, ends the
-   * part of a document's section that the function reads.
+   * Returns the names in a document's section that look like stages or tasks, each once and in order. `namesIn` reads a section of a document up to
+   * the first line that begins in bold, for example with **Not yet:**.
    */
   const namesIn = (text: string, heading: string, name: RegExp): string[] => {
     const section = text.slice(text.indexOf(`# ${heading}\n`)).split(/\n#+ /, 1)[0] ?? "";

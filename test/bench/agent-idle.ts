@@ -68,7 +68,10 @@ interface Running {
   stop(): void;
 }
 
-/** Starts the agent with the start script of its Debian package. The benchmark replaces only the install path in the start script. */
+/**
+ * Starts the agent with the start script of its Debian package. In the start script of the agent's package, the benchmark changes only the install
+ * path, which becomes a path in the folder `unpacked`.
+ */
 async function startAgent(unpacked: string, hub: MemoryHub, host: HostFolder): Promise<Running> {
   const command = join(unpacked, "usr/bin/muster-agent");
   const text = readFileSync(command, "utf8");

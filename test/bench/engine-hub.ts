@@ -1,7 +1,7 @@
 /**
- * A hub process for benchmarks, without a hub's listeners: engine, site watcher and connection pool are as in hub/main.ts. Its workflow calls no
- * other system. The benchmark's hub process reads the environment variable DATABASE_URL. To watch sites, the benchmark's hub process also reads
- * MAAS_URL and MAAS_KEY. At SIGTERM, the benchmark's hub process writes its counters to the table `bench_hubs`.
+ * A hub process for benchmarks, without a hub's listeners: engine, site watcher and connection pool are as in hub/main.ts. The workflow that the
+ * benchmark's hub process runs calls no other system. The benchmark's hub process reads the environment variable DATABASE_URL. To watch sites, the
+ * benchmark's hub process also reads MAAS_URL and MAAS_KEY. At SIGTERM, the benchmark's hub process writes its counters to the table `bench_hubs`.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -27,7 +27,7 @@ export interface BootWorld<L extends Lane = ContainerHosts> {
   readonly site: SeededSite;
   readonly boxes: readonly DemoHost[];
   readonly agentPort: number;
-  /** The folder for the files of the present run of the boot suite. The boot suite removes the folder at the end of the run. */
+  /** The folder for the files of the present run of the boot suite. At its end, a run of the boot suite removes the folder with its files. */
   readonly folder: string;
   /**
    * Onboards the n-th host of the simulated region, counted from 1. If `profile` is given, the method creates a new profile with the settings of

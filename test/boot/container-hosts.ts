@@ -20,8 +20,7 @@ export class ContainerHosts implements Lane {
   readonly reach: string;
   readonly #hosts = new Map<string, ContainerHost>();
   /**
-   * The newest piece of work on the containers. Each piece of work on the containers, such as an installation or a power call, starts after the end
-   * of the piece before.
+   * The newest operation on a container: an installation or a power call. Each operation on a container starts after the end of the operation before.
    */
   #last: Promise<void> = Promise.resolve();
   readonly #failing = new AbortController();

@@ -15,7 +15,10 @@ export class Lxd {
   /** The address on the bridge of the machine that runs the tests. */
   readonly gateway: string;
   readonly network: string;
-  /** The range of addresses that DHCP gives to containers. The simulated region can assign all other addresses of the bridge's network. */
+  /**
+   * The range of addresses that DHCP gives to containers. The simulated region may assign the addresses of the bridge's network that are outside the
+   * DHCP range.
+   */
   readonly dhcp: { readonly first: string; readonly last: string };
   readonly bridge: string;
 

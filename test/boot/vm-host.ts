@@ -135,7 +135,10 @@ export class VmHost {
     return this.#process !== null && this.#process.exitCode === null && this.#process.signalCode === null;
   }
 
-  /** Ends the virtual machine at once, as a power cut does. Data that the guest has not written to disk is lost. */
+  /**
+   * Ends the virtual machine at once, as a power cut does. A power cut of a virtual machine loses the data that the guest system has not written to
+   * disk.
+   */
   async powerCut(): Promise<void> {
     this.#process?.kill("SIGKILL");
     await this.#ended;

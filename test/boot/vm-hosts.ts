@@ -10,7 +10,10 @@ import type { Lane } from "./lane.ts";
 import { GUEST_GATEWAY, VmHost } from "./vm-host.ts";
 import { SHELL_UNIT, SHELL_WANTED } from "./vm-shell.ts";
 
-/** Changes a virtual machine before the installation of its new operating system. Returns files for the machine's new system. */
+/**
+ * Changes a virtual machine before the installation of its new operating system. Returns the files that the boot suite adds to the virtual machine's
+ * new operating system.
+ */
 export type PrepareVm = (host: VmHost) => Promise<HostFile[]>;
 
 /** Boots as virtual machines the machines that a simulated MAAS region deploys, and carries out the region's power calls. */

@@ -4,8 +4,8 @@ import { until } from "../support/until.ts";
 import type { HostFile } from "./container-host.ts";
 
 /**
- * The systemd unit of the boot suite's root shell on the second serial port. The suite writes the unit into each guest's disk, so that the hosts'
- * image needs no change.
+ * The systemd unit of the boot suite's root shell on the second serial port. The boot suite writes the unit of its root shell into the disk of each
+ * virtual machine, so that the disk image needs no change.
  */
 export const SHELL_UNIT: HostFile = {
   path: "etc/systemd/system/boot-suite-shell.service",

@@ -84,8 +84,8 @@ it("removes events from the oldest on without a gap, also beside another transac
   await other.query("commit");
   other.release();
   expect(await removing).toMatchObject({ domain_events: 2 });
-  // Retention keeps event 3 as the last outdated event before a recent event. Retention keeps event 5 because its id is higher than the recent
-  // event's.
+  // Of the domain events, 4 and 6 are recent. Retention keeps the outdated event 3, because it is the last event before the recent event 4. Retention
+  // keeps the outdated event 5, because it is newer than the recent event 4.
   expect(await left()).toEqual([3, 4, 5, 6]);
 });
 

@@ -40,8 +40,8 @@ describe("kill -9 of the region, of the hub and of agents while eight hosts are 
 
   it("all eight hosts become active, and no outside effect happens twice", async () => {
     const site = await seedSite(rig.api, rig.maas, HOSTS);
-    // The test's outage of MAAS comes first, because the first stages of an onboarding call MAAS themselves. Later stages of an onboarding may wait
-    // for the hub's watcher and make no call to MAAS.
+    // The test's outage of MAAS comes first, because the first stages of an onboarding call MAAS themselves. An onboarding that has finished its
+    // first stages may wait for the hub's watcher and make no call to MAAS.
     const back = await rig.keepMaasDown();
     await rig.api.onboardBatch({ site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId, nodes: HOSTS });
     await until("each host at work says that it waits for MAAS", async () =>

@@ -177,8 +177,8 @@ async function killedInside(request: () => Promise<Answer>): Promise<void> {
   await startHub();
 }
 /**
- * Sends a request to the hub, kills the hub as soon as the database has the new statement about keys, and starts another hub. At the time of the
- * kill, the hub may or may not have answered the request.
+ * Sends a request to the hub, kills the hub as soon as the database has the new statement about keys, and starts another hub. The killed hub may or
+ * may not have answered the request of `killedAfter`.
  */
 async function killedAfter(request: () => Promise<Answer>, count: number): Promise<void> {
   const answer = request().catch(() => null);

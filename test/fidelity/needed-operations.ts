@@ -1,6 +1,7 @@
 /**
  * The recorded exchanges of the operations that the hub's MAAS client calls during an onboarding, including failures of the operations. The MAAS
- * simulator must give the recorded answers in all exchanges of `NEEDED`. For all other recordings, the fidelity suite only reports the differences.
+ * simulator must give the recorded answers in all exchanges of `NEEDED`. For recorded exchanges that `NEEDED` does not list, the fidelity suite only
+ * reports the differences.
  */
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
   "who and what version": ["version", "users-whoami"],

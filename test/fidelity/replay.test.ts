@@ -16,8 +16,8 @@ if (!present)
   );
 
 /**
- * The speed of the simulator's clock, which is so low that no job of the simulator becomes due by itself. The replay of the recording runs the jobs
- * of the simulator.
+ * The speed of the simulator's clock, which is so low that no planned change of a simulated machine happens by itself. Between the recorded requests,
+ * the functions in `BY_HAND` make the planned changes happen.
  */
 const STANDSTILL = 1e-6;
 
@@ -89,8 +89,8 @@ async function replayAll(version: MaasVersion): Promise<{ exchanges: Exchange[];
 }
 
 /**
- * Replays a request that links an interface to an address in use, which MAAS refuses. The request with the used address was recorded separately, on
- * another machine.
+ * Replays a request that links an interface to an address in use, which MAAS refuses. MAAS's refusal of an address in use was recorded separately
+ * from the other exchanges, and on another machine.
  */
 async function replayTaken(simulator: MaasSimulator, exchange: Exchange, callers: Callers): Promise<string[]> {
   const machine = simulator.sim.region.state.machines.find((one) => one.hostname === "s-renamed");

@@ -62,7 +62,10 @@ export class Translation {
     );
   }
 
-  /** Returns the text of a recorded error, with the simulator's link ids instead of the recorded link ids. */
+  /**
+   * Returns the text of a recorded error. The ids of links between interfaces and subnets in the returned text are the simulator's ids and not the
+   * recorded ids.
+   */
   error(exchange: Exchange, recorded: string): string {
     const text = this.text(recorded);
     if (!exchange.request.url.includes("op=unlink_subnet")) return text;

@@ -42,8 +42,8 @@ export class DebianRoot {
   }
 
   /**
-   * Runs a script as the user root in the Debian root. The overlay mounts of the Debian root end with the script, but the files that the script wrote
-   * remain.
+   * Runs a script as the user root in the Debian root. The overlay mounts of the Debian root exist only while `run` runs its script, but the files
+   * that the script wrote remain.
    */
   run(script: string) {
     const mounts = COVERED.map(

@@ -162,8 +162,8 @@ describe("the runner", () => {
       ),
     ]);
     const id = await insertToy(engine.db(), "one");
-    // A runner soon repeats a stage when the stage's workflow starts to wait for a key. The test sets the workflow's key before the first run, so
-    // that only the wake-up causes the second run.
+    // When a stage begins to wait for notifications of a key, the engine repeats the stage after a second. The test sets the workflow's `waitOn`
+    // before the first run, so that only the call of `wakeWorkflows` causes the second run.
     await engine.db().update(workflows).set({ waitOn: "thing" }).where(eq(workflows.id, id));
     engine.run(workflow, { databaseUrl: engine.url(), pollMs: 3_600_000 });
     await until("the first run is over", async () => {

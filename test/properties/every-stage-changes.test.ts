@@ -54,7 +54,8 @@ const ofMachine = (change: (machine: Machine) => (() => void) | null): Trouble =
     arm({ rig }, row) {
       const machine = machineOf(rig, row);
       if (machine === undefined) return false;
-      // The simulated region first finishes the machine's pending transitions, so that no transition interferes with the change.
+      // Before a fault changes a machine, the simulated region finishes the machine's pending transitions. Pending transitions could undo the change
+      // of the fault.
       rig.maas.sim.region.settle(machine);
       right = change(machine);
       return right !== null;
@@ -224,7 +225,7 @@ describe.each(FAULT_CASES)("$stage of $scenario.name", ({ scenario, stage }) => 
         before = countedOf(craft.rig, row);
         return armed;
       },
-      // The machine in MAAS belongs to the other user until the operator has tried all verbs.
+      // The machine in MAAS belongs to the user `somebody` until the test has tried the operator's verbs, so `lift` does not restore the owner.
       lift: () => true,
     });
     if (told.met) {

@@ -88,7 +88,7 @@ describe("the overwrite of GPU memory", () => {
   }
   /**
    * Returns what a simulated agent reports for a task if each of its GPUs has `blocks` sample blocks. The functions `fill` and `answer` change the
-   * agent's results of `node.gpu_fill` and `node.gpu_challenge`.
+   * simulated agent's results of the tasks `node.gpu_fill` and `node.gpu_challenge`.
    */
   const played =
     ({ blocks = 1, fill = (result) => result, answer = (result) => result }: Agent) =>

@@ -20,7 +20,9 @@ const freshHost = (): NvidiaHost => {
   return made;
 };
 
-/** Runs the GPU cleaning in its own process, which a simulated tool may kill. Returns true if the tool killed the process. */
+/**
+ * Runs the GPU cleaning in its own process, which a simulated tool may kill. Returns true if a simulated tool killed the process of the GPU cleaning.
+ */
 function clean(killAt: string): boolean {
   host.state("kill-at", killAt);
   const { signal, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, host.root, newTaskId()], {

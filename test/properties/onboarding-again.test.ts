@@ -122,8 +122,8 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
   });
 
   /**
-   * Problems for which the onboarding cannot set the address of the first RoCE row in MAAS. The function `make` creates a problem with the address
-   * and returns a function that removes the problem.
+   * Problems for which the onboarding cannot set the address of the first RoCE row in MAAS. The function `make` of a problem causes the problem for
+   * one host, and returns a function that removes the problem.
    */
   const TROUBLES = {
     "an interface that the machine lacks": {

@@ -6,7 +6,7 @@ import type { TaskInput, TaskResult, TaskType } from "../../shared/tasks/index.t
 import { answerChallenge, fillMemory, memoryUuid } from "./gpu-memory-agent.ts";
 import { signed } from "./signing-agent.ts";
 
-/** The residue snapshot of a clean host: no residue item has an entry. */
+/** The residue snapshot of a clean host: every list in the snapshot is empty. */
 export const EMPTY_SNAPSHOT: ResidueSnapshot = Object.fromEntries(
   RESIDUE_ITEM_NAMES.map((item) => [item, { entries: [] }]),
 );

@@ -6,7 +6,7 @@ import { type NodeId, type ProfileId, type SiteId, TaskId, WorkflowId } from "..
 import { EMPTY_SNAPSHOT } from "./agent-results.ts";
 import { addNodeInService } from "./site-nodes.ts";
 
-/** A valid SSH public key. Nobody has the private key of the SSH public key. */
+/** A valid SSH public key. Nobody has the private key that belongs to `SSH_KEY`. */
 export const SSH_KEY =
   "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f tester@example";
 
@@ -53,7 +53,10 @@ export async function addSchedulableNode(
 
 const GRANTED = { step: "account", target: "acme", outcome: "ok", message: "made", evidence: {} } as const;
 
-/** Ends a task in the database, as the hub does after the agent's report. By default, the task has created a tenant's account. */
+/**
+ * Ends a task in the database, as the hub does after the agent's report. Without `ending`, `endTask` stores the result of a task that has created a
+ * tenant's account.
+ */
 export async function endTask(tx: Tx, id: TaskId, ending: Partial<typeof tasks.$inferInsert> = {}): Promise<void> {
   await tx
     .update(tasks)

@@ -46,14 +46,17 @@ export interface ApiHarness {
   /** The latest lines of the hub's log. */
   readonly logged: LogRing;
   probeAnswer: Awaited<ReturnType<ProbeMaas>>;
-  /** How long requests for diagnostics wait for the database. The default `patience` is long, so that no test fails because the machine is slow. */
+  /**
+   * How long requests for diagnostics wait for the database. The default `patience` is long, so that no test fails because the computer that runs the
+   * tests is slow.
+   */
   patience: Patience;
   /** The number of requests for diagnostics that the admin API has received. */
   diagnosticsAsked: number;
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** Requests a web page as a browser does, without a token. */
   page(path: string): Promise<{ status: number; headers: Headers; text: string }>;
-  /** Serves the admin API on a port, for clients in other processes. `close` ends the server of the admin API. */
+  /** Serves the admin API on a port, for clients in other processes. The method `close` ends the server of the admin API. */
   listen(): Promise<string>;
   /**
    * Returns the number of rows in each table that a request may write. A request that the API refuses must not change the number of rows in any
@@ -144,8 +147,9 @@ interface Options {
 }
 
 /**
- * Starts the admin API. If given, `open` connects the API to the test's database, for example through a proxy. If given, `probe` probes a MAAS and
- * replaces `probeAnswer`. If given, `tokenRates` replaces the production rate limits.
+ * Starts the admin API. If given, `open` connects the API to the test's database, for example through a proxy. By default, the API's probe of a MAAS
+ * region returns `probeAnswer` and sends no request. If given, the function `probe` replaces the default probe. If given, `tokenRates` replaces the
+ * production rate limits.
  */
 export async function startApi(options: Options = {}): Promise<ApiHarness> {
   const database = await createTestDatabase();

@@ -40,7 +40,7 @@ export class CanaryVault {
       VAULT_SECRET_ID_FILE: this.#secretIdFile,
     };
   }
-  /** Gives the hub a secret ID for the hub's login to Vault. The default is a new and valid secret ID. */
+  /** Gives the hub a secret ID for the hub's login to Vault. Without an argument, `giveSecretId` gives the hub a new and valid secret ID. */
   giveSecretId(secretId: string = this.#role.newSecretId()): string {
     writeFileSync(this.#secretIdFile, secretId, { mode: 0o600 });
     return secretId;

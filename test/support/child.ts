@@ -20,9 +20,12 @@ export interface Child {
 
 export interface ChildOptions {
   readonly name: string;
-  /** The Node.js executable that runs the script. The default is the executable of this process. */
+  /**
+   * The Node.js executable that runs the child process's script. Without `command`, the Node.js executable of the test process runs the script of the
+   * child process.
+   */
   readonly command?: string;
-  /** The path of the script, relative to the repository or absolute. */
+  /** The path of the child process's script, relative to the repository or absolute. */
   readonly script: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;

@@ -7,7 +7,10 @@ export interface ApiAnswer {
   readonly text: string;
 }
 
-/** For each route of the hub's API, an SQL query for the ids in the route's path. The crawl fails if `IDS` lacks a route with ids. */
+/**
+ * For each route of the hub's API, an SQL query for the ids in the route's path. The crawl of the API fails if `IDS` has no entry for a route whose
+ * path contains ids.
+ */
 const IDS: Readonly<Record<string, string>> = {
   "maas-sites": "select id as id from maas_sites",
   "maas-sites/profiles": "select site_id as parent, id from maas_site_profiles",

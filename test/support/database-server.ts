@@ -1,8 +1,9 @@
 /**
- * vitest's global set-up for projects that need PostgreSQL. All tests of a run use one PostgreSQL server. MUSTER_TEST_DATABASE_URL may name the
- * PostgreSQL server. The user in `MUSTER_TEST_DATABASE_URL` must be able to create databases. Without MUSTER_TEST_DATABASE_URL, the first test that
- * needs PostgreSQL starts an embedded server. The set-up stops the embedded server at the end of the test run. After a killed test run, the next run
- * stops the embedded server of the killed run. An environment variable tells vitest's workers the folder of the embedded server.
+ * vitest's global set-up for projects that need PostgreSQL. All tests of one vitest run use one PostgreSQL server. MUSTER_TEST_DATABASE_URL may name
+ * the PostgreSQL server. The user in `MUSTER_TEST_DATABASE_URL` must be able to create databases. Without MUSTER_TEST_DATABASE_URL, the first test
+ * that needs PostgreSQL starts an embedded server. The function that `setup` returns stops the embedded server at the end of the vitest run. After a
+ * killed vitest run, the next vitest run stops the embedded server of the killed run. The environment variable MUSTER_TEST_SERVER_FOLDER tells
+ * vitest's workers the folder of the embedded server.
  */
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -62,7 +62,9 @@ function blocksOf(text: string): string[] {
   return blocks;
 }
 
-/** True if a shell would wait for another line, because the text ends inside quotes or with a backslash. The function ignores quotes in comments. */
+/**
+ * True if a shell would wait for another line, because the text ends inside quotes or with a backslash. `goesOn` ignores quotes in shell comments.
+ */
 function goesOn(text: string): boolean {
   let quote = "";
   let comment = false;

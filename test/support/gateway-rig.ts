@@ -320,7 +320,7 @@ export class GatewayRig {
     });
   }
 
-  /** Creates a workflow that waits at most an hour for a wake-up of the key `waitOn`. */
+  /** Creates a workflow that is due after an hour, or earlier when a hub wakes the workflows that wait for the key `waitOn`. */
   async waitingWorkflow(waitOn: string): Promise<{ isDue(): Promise<boolean> }> {
     const id = WorkflowId.parse(randomUUID());
     const wakeAt = sql`now() + interval '1 hour'`;

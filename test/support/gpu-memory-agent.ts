@@ -1,6 +1,6 @@
 /**
- * What the agent of a host with NVIDIA GPUs reports about the memory of the GPUs. By default, the memory of each simulated GPU consists of one sample
- * block.
+ * What the agent of a host with NVIDIA GPUs reports about the memory of the GPUs. By default, each simulated GPU has `SAMPLE_BLOCK_BYTES` bytes of
+ * memory.
  */
 import { createHmac } from "node:crypto";
 import { sampleBlockBytes } from "../../hub/gpu-memory/expected-answers.ts";
@@ -10,7 +10,7 @@ import type { TaskInput, TaskResult } from "../../shared/tasks/index.ts";
 type Fill = TaskInput<"node.gpu_fill">;
 type Challenge = TaskInput<"node.gpu_challenge">;
 
-/** The inputs of the tasks `node.gpu_fill` whose GPU memory simulated agents hold, by task id. */
+/** The inputs of the tasks `node.gpu_fill` by task id, as long as the simulated agents hold the GPU memory that the tasks filled. */
 const held = new Map<string, { readonly input: Fill; readonly blocks: number }>();
 
 export const memoryUuid = (number: number): string =>

@@ -49,8 +49,8 @@ export class HubApi {
   }
 
   /**
-   * Reads the object at the given path of the API, and changes the object. The request for the change names the version of the object that the method
-   * has read.
+   * Reads the object at the given path of the API, and changes the object. The PATCH request of `patch` contains the version of the object as `patch`
+   * has read the object.
    */
   async patch<T>(schema: z.ZodType<T>, path: string, body: unknown): Promise<T> {
     const headers = { authorization: `Bearer ${this.#token}` };

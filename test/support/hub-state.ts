@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 /**
  * Creates a folder that every user may enter. If root runs a hub, the hub's embedded database runs as a user other than root, who needs access to the
- * folder.
+ * hub's folder.
  */
 export function newHubFolder(prefix: string, parent = tmpdir()): string {
   const folder = mkdtempSync(join(parent, prefix));

@@ -48,7 +48,7 @@ export const FIRST_BOOT: FirstBoot = {
  * stages.
  */
 export interface OnboardingRig {
-  /** How long the stages' calls to MAAS wait for an answer. If `patience` is null, the calls wait as long as in a hub. */
+  /** How long the stages' calls to MAAS wait for an answer. If `patience` is null, the stages' calls to MAAS wait as long as in a hub. */
   patience: { readonly quickMs: number; readonly slowMs: number } | null;
   readonly test: TestDatabase;
   readonly maas: MaasSimulator;

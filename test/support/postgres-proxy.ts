@@ -15,7 +15,7 @@ export type Moment = "commit" | "statement";
 export interface PostgresProxy {
   /** The URL of the database with the address of the proxy. */
   readonly url: string;
-  /** How often the proxy applied each fault: `lost_before`, `lost_after` and `stalled`. */
+  /** How often the proxy applied each of the faults `lost_before`, `lost_after` and `stalled`. */
   readonly met: Readonly<Record<Moment, Record<Fault, number>>>;
   /**
    * The proxy calls `decide` at each COMMIT and at the end of each statement other than COMMIT. The result of `decide` is what the proxy does with

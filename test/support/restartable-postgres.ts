@@ -19,7 +19,7 @@ const SIGNALS = { fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as con
 
 export async function startRestartablePostgres(stateDir: string): Promise<RestartablePostgres> {
   mkdirSync(stateDir, { recursive: true });
-  // If root runs the tests, PostgreSQL runs as a user other than root, who needs access to the folder.
+  // If root runs the tests, PostgreSQL runs as a user other than root, who needs access to the state folder of PostgreSQL.
   chmodSync(stateDir, 0o711);
   const start = (): Promise<EmbeddedPostgres> => startEmbeddedPostgres({ stateDir, log: quietLog });
   let server = await start();

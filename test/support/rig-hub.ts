@@ -9,8 +9,8 @@ import { quietLog } from "./log.ts";
 import type { OnboardingRig } from "./onboarding-rig.ts";
 
 /**
- * Starts a hub's workflow runner on the database of a test environment. Several workflow runners may run at once. The caller must close the workflow
- * runner before the caller closes the test environment.
+ * Starts a hub's workflow runner on the database of a test environment. A test may start several workflow runners at once. A test must close its
+ * workflow runners before the test closes its `OnboardingRig`.
  */
 export const startRunner = (rig: OnboardingRig, workflows = workflowsOf(rig.services)): WorkflowRunner =>
   startWorkflowRunner({

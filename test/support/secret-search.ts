@@ -15,8 +15,8 @@ export interface Leak {
 const SHORTEST_HALF = 10;
 
 const base64Of = (secret: string): [string, string][] =>
-  // Inside a longer base64 text, a secret begins at one of three offsets. The search omits the base64 characters that depend on the bytes beside the
-  // secret.
+  // Inside a longer base64 text, a secret begins at one of three offsets. The search for secrets omits the base64 characters that depend on the bytes
+  // before and after a secret.
   [0, 1, 2].map((shift) => {
     const encoded = Buffer.from("\0".repeat(shift) + secret).toString("base64");
     const whole = Math.floor(((Buffer.byteLength(secret) + shift) * 8) / 6);

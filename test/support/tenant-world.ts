@@ -23,8 +23,8 @@ const TOOLS = [
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
- * Mounts copies over the folders that the agent's tasks change, mounts a new `/run`, `/dev` and `/dev/shm`, and waits. The script `SETUP` mounts the
- * repository and the Node.js executable below `$W`, because the mounted copies may hide both.
+ * Mounts copies over the folders that the agent's tasks change, mounts a new `/run`, `/dev` and `/dev/shm`, and waits until a signal ends it. The
+ * script `SETUP` mounts the repository and the Node.js executable below `$W`, because the mounted copies may hide both.
  */
 const SETUP = `
 mkdir -p $W/repository $W/etc $W/home $W/lib $W/spool/cron/crontabs $W/spool/cron/atjobs $W/mail $W/dev $W/outside
@@ -153,8 +153,8 @@ export class TenantWorld {
         errors += text.toString();
       });
       child.stdout.once("data", () => resolve());
-      // The first process of the Python script may end before a child process prints the line. The output closes when the last process of the Python
-      // script has ended.
+      // The first process of the Python script may end before a child process prints that the script is ready. The output of the Python script closes
+      // when the last process of the script has ended.
       child.once("close", () => reject(new Error(`The process ended before it was ready: ${errors}`)));
     });
     child.unref();
@@ -171,7 +171,10 @@ export class TenantWorld {
     return JSON.parse(stdout);
   }
 
-  /** Runs a task that kills itself before its change number `before`. Returns false if the task has ended after fewer changes. */
+  /**
+   * Runs a task of the agent in a process that kills itself before the task's change number `before`. Returns false if the task ended after fewer
+   * than `before` changes.
+   */
   async killedTask<T extends TaskType>(type: T, input: TaskInput<T>, before: number): Promise<boolean> {
     const { exitCode, stderr, signal } = await this.#program([type, JSON.stringify(input), String(before)], {});
     // When its child dies of a signal, `nsenter` dies of the signal too, or ends with the status 128 plus the signal's number.

@@ -9,10 +9,12 @@ import { isCancelledByHub } from "../../agent/tasks/cancelled.ts";
 import { TEST_WORK } from "./test-work.ts";
 
 const TIMING = { lookEveryMs: 10, repeatProgressMs: 60_000, startWithinMs: 30_000, killedWithinMs: 10_000 };
-/** The command that starts the program of a worker in tests. Node.js runs the TypeScript file directly, as it runs the agent in a checkout. */
+/**
+ * The command that starts the program of a worker process in tests. Node.js runs the TypeScript file directly, as it runs the agent in a checkout.
+ */
 export const TEST_PROGRAM = [process.execPath, join(import.meta.dirname, "test-worker.ts")];
 
-/** Returns the workers of a host without systemd. The workers perform the work of `test-work.ts`. */
+/** Returns the object that runs worker processes on a host without systemd. The worker processes perform the work that `test-work.ts` defines. */
 export const workersAt = (folder: string, log: Log, program: readonly string[] = TEST_PROGRAM): Workers =>
   new Workers(join(folder, "work"), folder, launcherFor(folder, toolsOf(folder), program), log, TIMING);
 

@@ -19,7 +19,8 @@ startWorkflowRunner({
   workflows: [
     toyWorkflow([
       toyStage("hold", async ({ workflowId }) => {
-        // The stage ignores its abort signal on purpose, because a stage that does not stop is the worst case after a pause of the hub.
+        // The stage ignores its abort signal on purpose. The worst case for the engine is a paused hub whose stage goes on after the hub has lost its
+        // lease.
         await sleep(Number(process.env["HOLD_MS"]));
         return {
           kind: "done",

@@ -1,7 +1,7 @@
 /**
  * The Vault servers for the tests of the hub's Vault adapter: a simulated server, and a real server if `VAULT_ADDR` and `VAULT_TOKEN` are set. The
- * token in `VAULT_TOKEN` must have all permissions, because the tests create and remove engines, policies and roles. The tests refuse a real Vault
- * server that contains data of its own.
+ * token in `VAULT_TOKEN` must have all permissions, because the tests create and remove engines, policies and roles. The tests refuse to run against
+ * a real Vault server that already contains data.
  */
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * A process that stands for an agent with one piece of work. The process waits for the end of the work, and prints the work's outcome. The arguments
- * are the folder of the host, the id of the task, and the input of the work.
+ * A process that stands for an agent, and runs the work of one task in a worker process. The process waits for the end of the task's work, and prints
+ * the work's outcome. The arguments are the folder of the host, the id of the task, and the input of the work.
  */
 import { quietAgentLog } from "../fakes/hub/host-folder.ts";
 import { performTestWork, workersAt } from "./test-workers.ts";

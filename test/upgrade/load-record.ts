@@ -36,13 +36,16 @@ export async function loadRecord({ database, url }: TestDatabase, record: Upgrad
 
 const ageOf = (record: UpgradeRecord): number => Date.now() - Date.parse(record.recordedAt);
 
-/** Moves the times inside the record's stored JSON values by the record's age. Another function moves the times in database columns. */
+/**
+ * Moves the times inside the record's stored JSON values by the record's age. The function `factsMoved` does not move the times in database columns;
+ * `bringToNow` moves them.
+ */
 const factsMoved = (json: string, age: number): string =>
   json.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (time) => new Date(Date.parse(time) + age).toISOString());
 
 /**
- * Moves the times in the state of the simulated region by the age of the upgrade record. The region's times are milliseconds since 1970. All larger
- * or smaller numbers in the simulated region's state stay unchanged.
+ * Moves the times in the state of the simulated region by the age of the upgrade record. The simulated region's times are milliseconds since 1970.
+ * `regionMoved` changes only numbers that mean a time between the years 2023 and 2049.
  */
 const regionMoved = (region: unknown, age: number): string =>
   JSON.stringify(region, (_key, value: unknown) =>

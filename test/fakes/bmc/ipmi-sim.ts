@@ -58,8 +58,8 @@ const lanConf = (folder: string, { address, port }: { address: string; port: num
   ].join("\n");
 
 /**
- * The script by which ipmi_sim reads and changes the simulated host's power and boot device. The script runs the command `onNetworkBoot` each time a
- * client switches the host on while the host's boot device is PXE.
+ * The script by which ipmi_sim reads and changes the simulated host's power and boot device. Each time an IPMI client switches the simulated host on
+ * with the boot device PXE, the script of ipmi_sim runs the command `onNetworkBoot`.
  */
 const chassis = (folder: string, onNetworkBoot: string): string => `#!/bin/sh
 cd ${folder} || exit 1

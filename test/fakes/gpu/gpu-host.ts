@@ -69,8 +69,8 @@ export class GpuHost extends HostFolder {
   }
 
   /**
-   * Installs the stand-in for NVIDIA's driver library. If given, `undefinedSymbol` names a symbol that the installed library lacks, as an old driver
-   * does.
+   * Installs the stand-in for NVIDIA's driver library. If given, `undefinedSymbol` names a symbol that the stand-in for the driver library lacks, as
+   * the library of an old driver does.
    */
   install(name: string, undefinedSymbol = ""): void {
     copyFileSync(compiled(undefinedSymbol), this.path(join(LIBRARY_FOLDER, name)));

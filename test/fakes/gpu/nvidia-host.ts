@@ -5,9 +5,9 @@ import { HostFolder } from "../hub/host-folder.ts";
 import { type Driver, gpuXml, XML_HEAD, XML_TAIL, type XmlGpu } from "./nvidia-xml.ts";
 
 /**
- * A folder that stands for a host with NVIDIA GPUs. Small programs stand for the tools of the simulated host. The programs share a state in files:
- * services, kernel modules, GPUs, and processes that hold a device. The programs refuse what real tools refuse, for example a reset of a GPU that a
- * process holds.
+ * A folder that stands for a host with NVIDIA GPUs. Small programs stand for the tools of the simulated host. The simulated tools share a state in
+ * files: services, kernel modules, GPUs, and processes that hold a device. The simulated tools refuse what real tools refuse, for example a reset of
+ * a GPU that a process holds.
  */
 
 const DRIVER: Driver = "575.51.02";
@@ -165,8 +165,8 @@ export class NvidiaHost extends HostFolder {
   }
 
   /**
-   * Starts a real process that holds a device with the major number 1 open. If the test may create device files, the process opens a device file of
-   * its own instead of /dev/zero.
+   * Starts a real process that holds a device with the major number 1 open. If the test may create device files, the process that `holder` starts
+   * opens a new device file. Otherwise the process that `holder` starts opens /dev/zero.
    */
   async holder(options: { readonly deaf?: boolean; readonly unit?: string } = {}): Promise<number> {
     const node = this.path(`device-${this.#children.length}`);

@@ -1,6 +1,6 @@
 /**
- * Outputs of `nvidia-smi -q -x` for tests. The outputs follow the field names that NVIDIA documents and that published outputs of the named driver
- * versions show. No output comes from a real NVIDIA GPU.
+ * Outputs of `nvidia-smi -q -x` for tests. The simulated outputs of `nvidia-smi` have the field names of NVIDIA's documentation and of published
+ * outputs of the driver versions in `Driver`. No output comes from a real NVIDIA GPU.
  */
 
 /** Versions of NVIDIA's driver whose outputs differ in the fields that Muster reads. */

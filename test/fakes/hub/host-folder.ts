@@ -50,7 +50,10 @@ export class HostFolder {
     return (statSync(this.path(name)).mode & 0o777).toString(8);
   }
 
-  /** Installs a stand-in for a tool of the host. The stand-in appends its arguments to the file `calls` and then runs `script`. */
+  /**
+   * Installs a shell script in place of a tool of the simulated host. The script in place of the tool appends its name and arguments to the file
+   * `calls`, and then runs the commands `script`.
+   */
   tool(name: string, script = "exit 0"): void {
     this.write(`usr/bin/${name}`, `#!/bin/sh\necho "${name} $*" >> "$MUSTER_ROOT/calls"\n${script}\n`, 0o755);
   }

@@ -22,13 +22,18 @@ export interface MaasSimulatorOptions {
   timings?: Partial<Timings>;
   /** The number of simulated servers in the racks at the first start. At the first start, the region has no machine for any simulated server. */
   machines?: number;
-  /** The API key of a new region's administrator. A region from a state file keeps the API key in the state file. */
+  /**
+   * The API key of a new region's administrator. A region that the simulator loads from a state file keeps the API key that the state file contains.
+   */
   apiKey?: string;
   /** The file in which the simulator keeps the region's state. Without a file, a restart of the simulator loses the state. */
   stateFile?: string;
   /** The folder with a subfolder for each deployed machine that boots. Without `hostsDir`, the simulator simulates no host. */
   hostsDir?: string;
-  /** Filenames of the user-data parts that a simulated host runs. A simulated host unpacks and lists all other parts, but does not run them. */
+  /**
+   * Filenames of the user-data parts that a simulated host runs. A simulated host unpacks and lists the user-data parts whose filenames are not in
+   * `runParts`, but does not run them.
+   */
   runParts?: readonly string[];
   /** If true, the region's vendor data does not contain the files of hardware sync. */
   omitHwSyncFiles?: boolean;

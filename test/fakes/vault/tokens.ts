@@ -19,9 +19,9 @@ export type Policy = Readonly<Record<string, readonly Capability[]>>;
 
 export interface TokenTerms {
   readonly policies: readonly string[];
-  /** The token's time to live in seconds. With 0 the token does not expire. */
+  /** The token's time to live in seconds. If `ttl` is 0, the Vault token does not expire. */
   readonly ttl: number;
-  /** The maximum age in seconds to which renewals can extend the token. With 0 the token's age has no limit. */
+  /** The maximum age in seconds to which renewals can extend the token. If `maxTtl` is 0, the age of the Vault token has no limit. */
   readonly maxTtl: number;
   readonly renewable: boolean;
   readonly namespace: string;

@@ -43,8 +43,8 @@ async function mend(api: ApiHarness): Promise<void> {
 }
 
 /**
- * Adds items until each list of the API has at least two items. The fleet that the test takes from the diagnostics tests has fewer items in some
- * lists.
+ * Adds items until each list of the API has at least two items. The fleet that the test takes from the diagnostics tests has fewer than two items in
+ * some lists of the API.
  */
 async function addToLists(api: ApiHarness): Promise<void> {
   const { pool } = api.database.database;

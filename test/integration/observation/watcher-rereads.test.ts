@@ -200,8 +200,8 @@ describe("a machine that is deleted in MAAS together with its events", () => {
     state.events = state.events.filter((event) => event.systemId !== machine.systemId);
   };
   /**
-   * Adds events of another machine. MAAS deletes the events of a deleted machine. If the deleted events were the newest ones, the watcher would see
-   * that the newest event id has become lower, and would sweep all machines.
+   * Adds events of a machine that MAAS does not delete. MAAS deletes the events of a deleted machine. If the deleted events were the newest ones, the
+   * watcher would see that the newest event id has become lower, and would sweep all machines.
    */
   const somethingElse = async (): Promise<void> => {
     const other = await known();

@@ -59,8 +59,8 @@ describe("a batch of 200 hosts over night", () => {
   let playing = true;
   let played: Promise<void>;
   /**
-   * The signal is aborted when the simulation of the agents fails. Without simulated agents no onboarding could end, so the abort stops every wait
-   * for a host with the simulation's error.
+   * Aborts the test's waits for hosts with the error of `playAgents`, if `playAgents` fails. Without the agents that `playAgents` simulates, no
+   * onboarding could end.
    */
   const agents = new AbortController();
   const faults = faultsOfHosts();

@@ -79,7 +79,7 @@ const machineOf = async (id: WorkflowId) =>
     return typeof systemId === "string" ? rig.maas.sim.region.findMachine(systemId) : undefined;
   });
 /**
- * Plans how the commissioning and the deploys of a host end in the simulated region. The plan must exist before a hub runs, because a hub may
+ * Plans how the commissioning and the deploys of a host end in the simulated region. A test must call `plan` before a hub runs, because a hub may
  * commission the host at once.
  */
 const plan = (hostname: string, what: Plan): void => {
@@ -257,7 +257,7 @@ describe("a deploy call that MAAS has not answered yet", () => {
 
   it("is awaited after the hub that made it is gone", async () => {
     const { id, machine, carryOut } = await deployHeld();
-    // The hub stops before MAAS has answered the hub's deploy call; MAAS still processes the call.
+    // The hub stops before MAAS has answered the hub's deploy call. MAAS still processes the deploy call of the stopped hub.
     await Promise.all(runners.map((runner) => runner.close()));
     await verb(id, "restart_clean");
     hub();

@@ -156,7 +156,7 @@ const CASES: readonly Case[] = [
 ];
 
 const defaults = ProfileCreate.parse({ name: "x" });
-/** Returns the row that the table of docs/timeouts.md must have for the case. */
+/** Returns the row that the table of docs/timeouts.md must have for one entry of `CASES`. */
 const rowOf = ({ knob, stage, what, ends: [cls, code, status, verb] }: Case): string =>
   `| \`${knob}\` | ${defaults[knob]} | \`${stage}\` | ${what} | \`${cls}/${code}\` | \`${status}\` | ${verb} |`;
 

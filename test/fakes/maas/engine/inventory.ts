@@ -52,9 +52,10 @@ function learnDisks(region: Region, machine: Machine, box: Hardware): void {
 }
 
 /**
- * Copies the hardware data of a simulated server into the server's machine, as a commissioning run does. The function matches interfaces by MAC
- * address and disks by serial number, so an interface or disk has the same id after all commissioning runs. The function replaces the machine's
- * network links and storage layout, unless the commissioning request asked to keep the links or the layout.
+ * Copies the hardware data of a simulated server into the server's machine, as a commissioning run does. `learnHardware` matches interfaces by MAC
+ * address and disks by serial number, so an interface or disk has the same id after all commissioning runs. `learnHardware` replaces the subnet links
+ * of the machine's interfaces, unless the commissioning request sets `skip_networking`. `learnHardware` replaces the machine's storage layout, unless
+ * the commissioning request sets `skip_storage`.
  */
 export function learnHardware(region: Region, machine: Machine): void {
   const box = region.hardwareOf(machine);

@@ -25,7 +25,7 @@ export function clearLinks(machine: Machine): void {
 
 /**
  * Links a machine's interfaces to subnets after a commissioning run. The boot interface gets an AUTO link on the first subnet of its VLAN, or a DHCP
- * link where the VLAN has no subnet. Every interface except the boot interface gets a LINK_UP link.
+ * link where the VLAN has no subnet. Every interface except the boot interface gets a LINK_UP link, which has no subnet and no address.
  */
 export function linkDiscovered(region: Region, machine: Machine): void {
   for (const nic of machine.interfaces) {
@@ -131,7 +131,9 @@ export function linkSubnet(region: Region, nic: NetworkInterface, request: LinkR
   addLink(region, nic, mode, subnet?.id ?? null, address);
 }
 
-/** Removes a link of an interface. After the removal of its last link, an interface gets a LINK_UP link without an address. */
+/**
+ * Removes the link of an interface to a subnet. After the removal of its last link to a subnet, an interface gets a LINK_UP link without an address.
+ */
 export function unlinkSubnet(region: Region, nic: NetworkInterface, linkId: string | null): void {
   if (linkId === null || linkId === "") throw required("id");
   const choices = nic.links.map((link) => String(link.id));
@@ -152,8 +154,8 @@ export function assignAutoAddresses(region: Region, machine: Machine): void {
 }
 
 /**
- * Changes the boot interface's AUTO link to a STATIC link with the address of the AUTO link. The changed link stays STATIC after a release of the
- * machine.
+ * Changes the boot interface's AUTO link to a STATIC link with the address of the AUTO link. The boot interface's link to its subnet stays STATIC
+ * after a release of the machine.
  */
 export function keepBootAddress(machine: Machine): void {
   const boot = machine.interfaces.find((nic) => nic.id === machine.bootInterfaceId);

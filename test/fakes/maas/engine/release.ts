@@ -13,7 +13,7 @@ export interface ReleaseRequest {
   comment: string | null;
 }
 
-/** Clears the machine's fields about its deployment. A release clears these fields while the machine still has its owner. */
+/** Clears the machine's fields about its deployment. A release clears the fields about the deployment while the machine still has its owner. */
 function forgetDeployment(region: Region, machine: Machine): void {
   machine.agentName = "";
   machine.osystem = "";
@@ -37,7 +37,8 @@ export function finishRelease(region: Region, machine: Machine): void {
   if (machine.status === STATUS.ready) return;
   setPower(region, machine, "off");
   const passed = commissioningPassed(machine);
-  // A test or the control API may have changed the machine's status since the release began, so the function first sets the status Releasing.
+  // A test or the control API may have changed the machine's status since the release began. `finishRelease` then sets the status Releasing again,
+  // because the statuses Ready and New follow only after Releasing.
   if (machine.status !== STATUS.releasing) region.changeStatus(machine, STATUS.releasing);
   region.changeStatus(machine, passed ? STATUS.ready : STATUS.new);
   region.setOwner(machine, null);

@@ -16,7 +16,7 @@ interface Credentials {
   tokenSecret: string;
 }
 
-/** Reads the credentials file of hardware sync. The function understands only YAML that has two levels of mapping and plain values. */
+/** Reads the credentials file of hardware sync. `readCredentials` understands only YAML that has two levels of mapping and plain values. */
 function readCredentials(yaml: string): Credentials {
   const value = (name: string): string => {
     const match = new RegExp(`^\\s+${name}:\\s*["']?([^"'\\s#]+)["']?\\s*$`, "m").exec(yaml);

@@ -43,7 +43,10 @@ export interface ImageOptions {
   omitHwSyncFiles: boolean;
 }
 
-/** Creates the root folder of a simulated host as MAAS's installer leaves it. The function first removes all existing files in the root folder. */
+/**
+ * Creates the root folder of a simulated host as MAAS's installer leaves it. `installImage` first removes all existing files in the root folder of
+ * the simulated host.
+ */
 export function installImage(options: ImageOptions): void {
   const { machine, root } = options;
   rmSync(root, { recursive: true, force: true });

@@ -6,8 +6,8 @@ import { join } from "node:path";
 const STOP_GRACE_MS = 5000;
 
 /**
- * Returns a file's path below the host's root if the file exists there. Otherwise returns the path unchanged, for the machine that runs the
- * simulator.
+ * Returns a file's path below the host's root if the file exists there. If the simulated host lacks the file, returns the path unchanged, which names
+ * a file of the machine that runs the simulator.
  */
 function underRoot(root: string, path: string): string {
   return path.startsWith("/") && existsSync(join(root, path)) ? join(root, path) : path;
@@ -27,7 +27,7 @@ export interface HostCommand {
   root: string;
   command: readonly string[];
   environment: Readonly<Record<string, string>>;
-  /** The path of the command's log file below the host's root. The command appends its output to the log file. */
+  /** The path of the command's log file below the host's root. The command of a simulated host appends its output to the log file. */
   log: string;
 }
 

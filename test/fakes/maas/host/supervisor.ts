@@ -14,7 +14,7 @@ import { unpackUserData } from "./user-data.ts";
 export interface SupervisorOptions {
   region: Region;
   hostsDir: string;
-  /** Names of the user-data parts that a simulated host runs. The name `all` stands for every part. */
+  /** Names of the user-data parts that a simulated host runs. The name `all` stands for every part of the user-data. */
   runParts: readonly string[];
   omitHwSyncFiles: boolean;
   /** Environment variables of every process on a host. */
@@ -263,8 +263,8 @@ export class HostSupervisor implements UnitSupervisor {
 }
 
 /**
- * Returns the parts of the user-data in the order in which the host runs them: boothooks, then scripts, each sorted by name. The host does not run
- * parts that are neither boothooks nor scripts.
+ * Returns the parts of the user-data in the order in which the host runs them: boothooks, then scripts, each sorted by name. A simulated host does
+ * not run parts of the user-data that are neither boothooks nor scripts.
  */
 function orderOfRun(parts: readonly UserDataPart[]): UserDataPart[] {
   const byName = parts.toSorted((a, b) => (a.filename < b.filename ? -1 : 1));

@@ -87,8 +87,8 @@ export function readServiceUnit(root: string, name: string, path: string): Servi
 }
 
 function applySetting(root: string, unit: ServiceUnit, key: string, value: string): void {
-  // Prefixes such as - and + change how systemd treats a failure or a user. The function removes the prefixes, because the simulated host runs the
-  // command in the same way with and without them.
+  // In a systemd unit, a prefix such as - or + before a command changes how systemd treats a failure or a user. `applySetting` removes the prefixes
+  // of a unit's commands, because the simulated host runs a command in the same way with and without a prefix.
   const command = (): string[] => splitCommand(value.replace(/^[-+!@:]+/, ""));
   if (key === "Type") unit.type = value;
   else if (key === "Restart") unit.restart = value;

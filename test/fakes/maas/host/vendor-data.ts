@@ -1,6 +1,8 @@
 import type { Machine } from "../state/model.ts";
 
-/** A file that the region's vendor data writes on a deployed machine. The file's path is relative to the host's root. */
+/**
+ * A file that the region's vendor data writes on a deployed machine. The `path` of a `HostFile` is relative to the root folder of the simulated host.
+ */
 export interface HostFile {
   path: string;
   mode: number;

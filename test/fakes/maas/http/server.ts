@@ -86,7 +86,8 @@ async function answerApi(region: Region, request: IncomingMessage, url: URL, bod
 }
 
 /**
- * The reporting script that the hardware-sync service of a deployed machine fetches. A host that is simulated in a folder does not need the script.
+ * The reporting script that the hardware-sync service of a deployed machine fetches. A host that the simulator simulates in a folder does not need
+ * MAAS's reporting script.
  */
 const RUN_SCRIPTS = readFileSync(new URL("../host/maas-run-scripts.py", import.meta.url), "utf8");
 

@@ -148,7 +148,7 @@ export interface Machine {
   hardwareUuid: string | null;
   hardwareInfo: Record<string, string>;
   biosBootMethod: string | null;
-  /** The id of the machine's simulated server. The id is null while no simulated server has the machine's power address. */
+  /** The id of the machine's simulated server. `hardwareId` is null while no simulated server has the machine's power address. */
   hardwareId: string | null;
   skipNetworking: boolean;
   skipStorage: boolean;
@@ -249,7 +249,7 @@ export interface Hardware {
   bmcPass: string;
   /** False when the BMC of the simulated server does not answer. */
   bmcReachable: boolean;
-  /** How many simulated seconds the BMC takes for a power action. The default is `timings.power`. */
+  /** How many simulated seconds the BMC takes for a power action. If `bmcSeconds` is absent, a power action takes `timings.power`. */
   bmcSeconds?: number | undefined;
   power: "on" | "off";
   cpuCount: number;
@@ -288,7 +288,7 @@ export const JOB_KINDS = [
 ] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
 
-/** A job is a planned change of a machine. A job survives a restart of the simulator. */
+/** A job is a planned change of a simulated machine. The planned changes of simulated machines survive a restart of the simulator. */
 export interface Job {
   id: number;
   /** The time at which the job runs, in milliseconds since the epoch. */

@@ -3,8 +3,8 @@ import { CONFIG_DEFAULTS } from "./config-settings.ts";
 import type { ApiToken, Counters, NetworkInterface, State } from "./model.ts";
 
 /**
- * The API key of the MAAS simulator's administrator, which is valid only for a MAAS simulator. Tests search logs for the parts of the API key. No
- * part consists only of zeros and ones, because PostgreSQL has file names of zeros and ones, such as 000000010000000000000001.
+ * The API key of the MAAS simulator's administrator, which is valid only for a MAAS simulator. Tests search logs for the parts of the simulator's API
+ * key. No part of the simulator's API key consists only of zeros and ones, because PostgreSQL has file names such as 000000010000000000000001.
  */
 export const DEFAULT_API_KEY = "simConsumer0000001:simToken000000001:simTokenSecretKv7Qm2Zx9Lr4Tn8Wc3H";
 

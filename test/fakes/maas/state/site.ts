@@ -195,7 +195,10 @@ function siteHardware(n: number, networks: SiteNetworks): Hardware {
   };
 }
 
-/** Creates the site's networks, and puts `count` simulated servers into the racks. MAAS has no record of the new servers. */
+/**
+ * Creates the site's networks, and puts `count` simulated servers into the racks. The simulated region has no machines for the servers that
+ * `buildSite` adds.
+ */
 export function buildSite(state: State, count: number): SiteNetworks {
   const networks = layNetworks(state);
   state.rack.nic = { ...state.rack.nic, name: RACK_NIC, vlanId: networks.pxeVlanId };

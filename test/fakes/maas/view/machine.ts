@@ -48,7 +48,7 @@ export const SCRIPT_STATUS_LABEL: Readonly<Record<number, string>> = {
   5: "Aborted",
 };
 
-/** Returns the fields `<prefix>_status` and `<prefix>_status_name` of a script set. Without a script set, the status is -1. */
+/** Returns the fields `<prefix>_status` and `<prefix>_status_name` of a script set. If `set` is null, the field `<prefix>_status` is -1. */
 function statusPair(prefix: string, set: ScriptSet | null): Record<string, unknown> {
   const status = set?.status ?? -1;
   return { [`${prefix}_status`]: status, [`${prefix}_status_name`]: SCRIPT_STATUS_LABEL[status] };
@@ -120,8 +120,8 @@ function viewStorage(machine: Machine): Record<string, unknown> {
 function viewNetwork(region: Region, machine: Machine): Record<string, unknown> {
   const interfaces = machine.interfaces.map((nic) => viewInterface(region, machine.systemId, nic));
   const boot = machine.interfaces.findIndex((nic) => nic.id === machine.bootInterfaceId);
-  // The function sorts a machine's links by the creation of their interfaces, as MAAS does. The order of the links does not show which interface is
-  // the boot interface.
+  // The function sorts a machine's links to subnets by the creation of their interfaces, as MAAS does. The order of a machine's links to subnets does
+  // not show which interface is the boot interface.
   const links = machine.interfaces.toSorted((a, b) => a.id - b.id).flatMap((nic) => nic.links);
   const gateway = links
     .map((link) => region.state.subnets.find((subnet) => subnet.id === link.subnetId)?.gatewayIp ?? null)

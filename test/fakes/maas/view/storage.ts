@@ -6,8 +6,9 @@ const TABLE_BYTES = 6_119_424;
 const PARTITION_TABLE_BYTES = 5_242_880;
 
 /**
- * True if the region's answers hide the machine's filesystems. MAAS copies a machine's filesystems for its owner. For an owned machine, MAAS shows
- * only the copied filesystems, or no filesystems if MAAS made no copies.
+ * True if the region's answers hide the machine's filesystems. When MAAS allocates a machine to an owner, MAAS copies its records of the machine's
+ * filesystems. While a machine has an owner, MAAS shows only the copied records of filesystems. Without copied records, MAAS shows no filesystems of
+ * an owned machine.
  */
 function hidesFilesystems(machine: Machine): boolean {
   return showsOwnedStorage(machine.status) && !machine.ownedStorage;

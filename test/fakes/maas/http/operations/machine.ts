@@ -117,8 +117,8 @@ export function broken(call: Call): Reply {
   const machine = editable(call);
   const before = readBefore(call.region, machine);
   markBroken(call.region, machine, call.user, call.form.get("comment"));
-  // For a machine that was Deployed, the answer shows the boot disk and network from before the machine was marked broken. In MAAS 3.7 the answer
-  // also shows the machine's old installation.
+  // For a machine that was Deployed, the answer to `mark_broken` shows the boot disk and network from before the machine was marked broken. In MAAS
+  // 3.7 the answer to `mark_broken` also shows the machine's old installation.
   if (before.status !== STATUS.deployed) return show(call, machine);
   const view = viewMachineAfter(call.region, machine, before, "stale");
   return json(

@@ -52,8 +52,8 @@ function selected(call: Call): Machine[] {
 }
 
 /**
- * The largest number of machines that an answer contains as one string. The simulator sends a longer list in pieces, because one string cannot hold
- * ten thousand machines.
+ * The largest number of machines that an answer contains as one string. The simulator sends a list of more than `LONG_LIST` machines in pieces,
+ * because one string cannot hold ten thousand machines.
  */
 const LONG_LIST = 500;
 
