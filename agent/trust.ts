@@ -121,7 +121,7 @@ export class TrustStore {
 
   /**
    * A new host may get the new keys up to half a minute before the hub announces the end of the key rotation. Until the hub announces the end of the
-   * rotation, the hub signs no statement with the new host's key.
+   * key rotation, the hub signs no trust statement with its new keys.
    */
   #isAheadOf(chain: TrustChain): boolean {
     const about = chain.filter((one) => one.order_key === this.#givenKey);
@@ -145,14 +145,14 @@ const pemOf = ({ current, next }: Trust): string =>
   [current.ca_pem, next?.ca_pem ?? ""].map((pem) => pem.trim()).join("\n");
 
 /**
- * Returns false for a trust statement without a CA certificate. The agent stops before a statement without a CA certificate, because such a statement
+ * Returns whether a trust statement contains a CA certificate. The agent stops before a statement without a CA certificate, because such a statement
  * would leave the host without a hub.
  */
 function holdsAuthority({ ca_pem }: TrustChain[number]): boolean {
   try {
     return new X509Certificate(ca_pem).ca;
   } catch {
-    // The statement's `ca_pem` is not a certificate.
+    // The field `ca_pem` of the hub's trust statement does not contain a certificate.
     return false;
   }
 }

@@ -19,8 +19,8 @@ const SYNC_DROP_IN_FOLDER = `${UNIT_FOLDER}/maas_hardware_sync.service.d`;
 const STATE_FOLDER = "/var/lib/muster";
 const CONFIG_FOLDER = "/etc/muster";
 /**
- * The entries that the agent and the bootstrap parts own in the state folder and the configuration folder. The removal must keep the entries of a hub
- * that is installed on the same machine.
+ * The files and folders that the agent and the bootstrap parts own in /var/lib/muster and /etc/muster. The agent's removal must keep the files of a
+ * hub that is installed on the same machine.
  */
 const STATE_ENTRIES = ["agent", "bootstrap", "hardware-sync.json"];
 const CONFIG_ENTRIES = ["agent.json", "ca.pem", "enrollment-token", "roce-routing.conf"];
@@ -28,7 +28,10 @@ const CONFIG_ENTRIES = ["agent.json", "ca.pem", "enrollment-token", "roce-routin
 const CUT_WRITE = /^[.](muster[.][A-Za-z0-9]{6}|[0-9a-f]{12}[.]tmp|uninstall-probe)$/;
 /** The list with which dpkg records the agent's Debian package, which exists when the agent was installed as a package. */
 const PACKAGE_RECORD = "/var/lib/dpkg/info/muster-agent.list";
-/** While the marker file exists, the agent only continues its own removal. A purge of the agent's package also removes the marker file. */
+/**
+ * While the file `/var/lib/muster/uninstalling` exists, the agent only continues its own removal. A purge of the agent's Debian package also removes
+ * the file `uninstalling`.
+ */
 const MARKER = `${STATE_FOLDER}/uninstalling`;
 const TOOL_TIMEOUT_MS = 30_000;
 /**
@@ -79,7 +82,10 @@ async function purgePackage(system: System): Promise<void> {
   if (exitCode !== 0) throw new Error(`systemd-run ended with status ${exitCode}: ${stderr.slice(-500)}`);
 }
 
-/** Writes the marker file to disk before the agent removes anything. With the marker file on disk, an interrupted removal always continues. */
+/**
+ * Writes the marker file `uninstalling` to disk before the agent begins to remove itself. While the marker file `uninstalling` exists, an interrupted
+ * removal of the agent always continues.
+ */
 export async function markUninstalling(system: System, taskId: TaskId): Promise<void> {
   await system.write(MARKER, `${JSON.stringify({ task_id: taskId })}\n`, 0o600);
 }

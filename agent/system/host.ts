@@ -5,7 +5,7 @@ import { isMissing, readText } from "./files.ts";
 
 const MAC = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/;
 
-/** The host's boot id changes with each boot. A folder that stands for a host must contain a boot id too. */
+/** The host's boot id changes with each boot. In a test, the folder that replaces the host's root folder must also contain a file with a boot id. */
 export async function readBootId(root: string): Promise<string> {
   const text = await readText(join(root, "proc/sys/kernel/random/boot_id"));
   const bootId = text?.trim() ?? "";

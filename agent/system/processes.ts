@@ -38,8 +38,8 @@ export interface ProcessTable {
   /** Sends SIGKILL in one step to all processes that the user `uid` may signal, so that no process can escape by starting another process. */
   killAllOf(uid: number): Promise<void>;
   /**
-   * Ends all processes in the cgroup of a user's login sessions, if the kernel supports `cgroup.kill`. Returns false if the kernel does not support
-   * `cgroup.kill` or the user has no such cgroup.
+   * Ends all processes in the cgroup of a user's login sessions, if the kernel supports `cgroup.kill`. `killSlice` returns false if the kernel does
+   * not support `cgroup.kill` or the user has no cgroup of login sessions.
    */
   killSlice(uid: number): boolean;
   /** The name of the kernel function in which a process waits, or an empty text if Linux does not tell the function. */
@@ -142,7 +142,9 @@ function readProcess(proc: string, pid: number): HostProcess | null {
   };
 }
 
-/** Reads a file of `/proc`. Returns null if the file's process has ended, or if the kernel was built without the file. */
+/**
+ * Reads a file of a process in `/proc`. `readProc` returns null if the process has ended, or if the kernel was built without that file of `/proc`.
+ */
 function readProc(file: string): string | null {
   try {
     return readFileSync(file, "utf8");

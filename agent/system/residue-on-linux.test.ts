@@ -249,8 +249,8 @@ describe.skipIf(why !== null)("residue of the whole machine", () => {
   const folder = mkdtempSync(join(tmpdir(), "muster-residue-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   /**
-   * Reads residue items of the test's machine. The reader writes the key of the digests to a tmpfs in a separate mount namespace, so that no file
-   * stays on the machine.
+   * Reads residue items of the test's machine. The program that reads residue stores the secret key of its digests below /var/lib. The test mounts a
+   * tmpfs over /var/lib in a separate mount namespace, so that no file stays on the machine.
    */
   const snapshot = async (items: readonly ResidueItem[], setup = "true"): Promise<ResidueSnapshot> => {
     const script = `mount -t tmpfs tmpfs /var/lib && ${setup} && exec "$0" "$@"`;

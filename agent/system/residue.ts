@@ -23,8 +23,8 @@ const SNAPSHOT_DEADLINE_MS = 60 * 60_000;
 const SCOPE_LEFT_SECONDS = 60;
 const STDERR_KEPT = 2_000;
 /**
- * The limit of the child process's JavaScript heap. A tenant may make so many files that a reader exceeds the heap limit. The child process then
- * ends, and the residue items that are left count as unreadable.
+ * The limit of the child process's JavaScript heap. A tenant may make so many files that a reader exceeds the heap limit. The child process that
+ * reads residue then ends, and the residue items that it has not read count as unreadable.
  */
 const HEAP_MEGABYTES = 384;
 /** The memory limit of the child process together with the tools that it runs, in systemd's notation. */
@@ -79,8 +79,8 @@ function startChild(
   const [command = "nice", ...args] = childCommand(order.root === "/" && isSystemdAt("/"), program);
   return spawn(command, [...args, JSON.stringify(order)], {
     stdio: ["ignore", "pipe", "pipe"],
-    // PATH and LC_ALL are the only environment variables that the host's tools need. The child process gets no other environment variable of the
-    // agent.
+    // The host's tools need only the environment variables PATH and LC_ALL. The child process that reads residue gets only these two environment
+    // variables, and none of the agent's own.
     env: { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
   });
 }

@@ -48,7 +48,7 @@ export interface System {
   read(path: string): Promise<string | null>;
   write(path: string, text: string, mode: number): Promise<void>;
   remove(path: string): Promise<void>;
-  /** Removes a file, a link, or a folder with its content. `removeTree` refuses a path whose real folder is outside the root. */
+  /** Removes a file, a link, or a folder with its content. `removeTree` refuses a path that symbolic links lead out of the folder `root`. */
   removeTree(path: string): Promise<void>;
   isPresent(path: string): Promise<boolean>;
   /** Returns the sorted names in a folder. For a missing folder the list of names is empty. */
@@ -81,7 +81,7 @@ export interface System {
   residue(order: ResidueOrder): Promise<ResidueSnapshot>;
   /** Finds the processes that have a character device of the given major numbers open or mapped. */
   deviceHolders(majors: ReadonlySet<number>): HolderWalk;
-  /** Sends a signal to a process that `deviceHolders` found. Returns false if the found process has ended. */
+  /** Sends a signal to a process that `deviceHolders` found. `signalHolder` returns false if the process has already ended. */
   signalHolder(holder: DeviceHolder, signal: "SIGTERM" | "SIGKILL"): boolean;
 }
 
@@ -120,7 +120,7 @@ export function systemAt(root: string, log: Log, program: readonly string[] = ow
     macs: () => readMacs(root),
     uptimeSeconds,
     inventory: async () => readInventory(await hostname(), await bootId(), log),
-    // The agent loads the readers of residue only here, so that an idle agent needs less memory.
+    // The agent loads the code that reads residue only when a task needs the code, so that an idle agent uses less memory.
     residue: async (order) => (await import("./residue.ts")).readResidue(root, order),
     deviceHolders: (majors) => walkDeviceHolders(root, majors),
     signalHolder: (holder, signal) => signalHolder(root, holder, signal),

@@ -8,7 +8,10 @@ import { drain } from "./drain.ts";
 const QUICK = { lookEveryMs: 5, progressEveryMs: 60_000, endWithinMs: 5_000 };
 const NOLOGIN = "etc/nologin";
 const MARK = "var/lib/muster/agent/drain.json";
-/** Makes a `loginctl` for the test, whose sessions are the lines of a file. The test's `loginctl terminate-session` removes one line of the file. */
+/**
+ * A simulated `loginctl` for the test, whose sessions are the lines of the file `sessions`. The simulated `loginctl terminate-session` removes one
+ * line of the file `sessions`.
+ */
 const LOGINCTL = `case $1 in
 list-sessions) cat "$MUSTER_ROOT/sessions" ;;
 terminate-session) grep -v "^ *$2 " "$MUSTER_ROOT/sessions" > "$MUSTER_ROOT/sessions.new"; mv "$MUSTER_ROOT/sessions.new" "$MUSTER_ROOT/sessions" ;;

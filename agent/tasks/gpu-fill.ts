@@ -102,7 +102,10 @@ function stepOf(gpu: Gpu, { commitment, markedBytes, fault, message }: FillOutco
   return { step: "gpu_fill", target: nameOf(gpu), outcome, message: message.slice(0, 512), evidence };
 }
 
-/** The figures of a GPU's commitment that a person reads first. The result of the task `node.gpu_fill` contains the whole commitment. */
+/**
+ * The figures of a GPU's commitment that a person reads first. The commitment is the worker process's report that it has overwritten the GPU's
+ * memory. The result of the task `node.gpu_fill` contains the whole commitment.
+ */
 const evidenceOf = (one: GpuCommitment) => ({
   allocated_bytes: one.allocated_bytes,
   total_bytes: one.total_bytes,

@@ -55,7 +55,8 @@ export const gpuScrub =
   };
 
 /**
- * Restarts the services and reloads the kernel modules that the GPU cleaning had stopped. Returns null on success, otherwise what is still missing.
+ * Restarts the services and reloads the kernel modules that the GPU cleaning had stopped. `giveBack` returns null on success. After a failure,
+ * `giveBack` returns a text that names what did not come back.
  */
 async function giveBack(system: System, taskId: string): Promise<string | null> {
   const end = await system.workers.perform({
@@ -64,7 +65,8 @@ async function giveBack(system: System, taskId: string): Promise<string | null> 
     work: GPU_GIVE_BACK_WORK,
     input: {},
     deadlineSeconds: GIVE_BACK_SECONDS,
-    // The stopped services must run again even if the hub has cancelled the task, so the signal of this work is never aborted.
+    // The services that the GPU cleaning stopped must run again even if the hub has cancelled the task. The restart of the services therefore gets a
+    // signal that never aborts.
     signal: new AbortController().signal,
     endsWith: () => false,
     progress: () => undefined,

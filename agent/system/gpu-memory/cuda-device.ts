@@ -12,8 +12,8 @@ export interface DriverPaths {
 }
 
 /**
- * Opens the GPU that the worker's order names. The environment variable CUDA_VISIBLE_DEVICES shows no other GPU to NVIDIA's driver. A worker process
- * never touches the memory of a GPU whose UUID or PCI address differs from the worker's order.
+ * Opens the GPU that the worker's order names. The environment variable CUDA_VISIBLE_DEVICES names only this GPU, so that NVIDIA's driver shows one
+ * GPU to the worker process. A worker process never touches the memory of a GPU whose UUID or PCI address differs from the worker's order.
  */
 export function openGpu(order: OverwriteOrder, paths: DriverPaths): OpenedGpu {
   const cuda = openCuda(paths.cuda);
@@ -29,7 +29,8 @@ export function openGpu(order: OverwriteOrder, paths: DriverPaths): OpenedGpu {
 
 /**
  * NVIDIA's driver compiles GPU kernels with a separate library, which a host may lack. If the driver refuses the kernels, the host's processor
- * computes the ChaCha20 stream and copies the stream to the GPU and back. The copies take longer than the kernels and give the same evidence.
+ * computes the ChaCha20 stream and copies the stream to the GPU and back. Copies between the host's memory and the GPU take longer than GPU kernels,
+ * but prove equally that the GPU's memory contains the stream.
  */
 function deviceOf(cuda: Cuda, seed: string): Omit<OpenedGpu, "facts"> {
   try {

@@ -87,8 +87,8 @@ const MEMORY_INFO_BYTES = 40;
 const MEMORY_INFO_VERSION = MEMORY_INFO_BYTES | (2 << 24);
 
 /**
- * Reads the GPU's total and reserved memory from NVIDIA's management library. Returns null if the library is missing or does not answer, because the
- * two memory sizes only complete the evidence.
+ * Reads the GPU's total and reserved memory from NVIDIA's management library. Returns null if NVIDIA's management library is missing or does not
+ * answer. The overwriting of the GPU's memory does not need the total and reserved sizes.
  */
 export function readNvmlMemory(path: string, uuid: string): { totalBytes: number; reservedBytes: number } | null {
   try {

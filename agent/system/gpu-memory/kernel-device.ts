@@ -16,8 +16,8 @@ export class KernelDevice extends CudaMemory implements GpuDevice {
   readonly #key: readonly Buffer[];
   readonly #kernels: Readonly<Record<keyof typeof KERNEL_NAMES, bigint>>;
   /**
-   * The address of the GPU memory in which the kernels `check` and `scan` store their two results. The worker process allocates the memory at
-   * `#found` before all other GPU memory.
+   * The address of the GPU memory in which the kernels `check` and `scan` store their two results. The worker process allocates the memory for the
+   * results before it allocates the GPU memory that it overwrites.
    */
   readonly #found: bigint;
 

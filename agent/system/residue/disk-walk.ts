@@ -26,7 +26,7 @@ const PRUNED = new Set([
 /** Matches the mount points of the system's disks. The walk leaves out data disks, because the storage cleanup cleans them. */
 const SYSTEM_MOUNT = /^\/(boot|home|opt|root|srv|tmp|usr|var)(\/.*)?$/;
 const DISK_TYPES = /^(ext[234]|xfs|btrfs|f2fs|bcachefs|zfs|vfat)$/;
-/** How many files the walk reads without a pause. During a pause, the deadline of the residue item may end the walk. */
+/** How many files the walk over the disks reads without a pause. During each pause, the agent can stop the walk if the walk's deadline has passed. */
 const AT_ONCE = 1_000;
 const MEGABYTE = 1024 * 1024;
 

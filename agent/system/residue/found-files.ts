@@ -30,7 +30,9 @@ export class FoundFiles<T extends { readonly path: string }> {
     else if (isWhole) this.#files = this.#files.slice(0, EXAMPLES);
   }
 
-  /** Returns all files of the list. Throws if the list had more files than its bounds allow. */
+  /**
+   * Returns all files that the walk over the disks added to this `FoundFiles` list. Throws if the walk found more files than the list's bounds allow.
+   */
   all(): readonly T[] {
     if (this.#isWhole()) return this.#files;
     const examples = this.#files.slice(0, EXAMPLES).map(({ path }) => textOfPath(path));

@@ -87,8 +87,8 @@ export async function readGpuHolders(reading: Reading): Promise<ResidueEntry[]> 
 }
 
 /**
- * Whether an open descriptor points to a GPU device. The caller must leave out files of another machine, because a question about such a file may
- * never be answered.
+ * Whether an open descriptor points to a GPU device. The caller must leave out files on network file systems, because `stat` may hang if the file
+ * server does not answer.
  */
 async function isDeviceOf(majors: ReadonlySet<number>, descriptor: string): Promise<boolean> {
   try {

@@ -58,8 +58,8 @@ export async function readAuthorizedKeys(reading: Reading): Promise<ResidueEntry
 }
 
 /**
- * The SHA-256 fingerprint of the SSH key in a line of authorized_keys, in the form of ssh-keygen. The line may have options in front of the key's
- * type.
+ * The SHA-256 fingerprint of the SSH key in a line of authorized_keys, in the form of ssh-keygen. A line of authorized_keys may have options in front
+ * of the SSH key's type.
  */
 function fingerprintOf(line: string): string {
   const key = /(?:^|\s)(?:ssh-|ecdsa-|sk-)\S+\s+([A-Za-z0-9+/]+=*)/.exec(line)?.[1];
@@ -108,8 +108,8 @@ export async function readHistories(reading: Reading): Promise<ResidueEntry[]> {
 export async function readCredentials(reading: Reading): Promise<ResidueEntry[]> {
   const inHomes = await presentInHomes(reading, () => CREDENTIALS);
   const tickets = (await namesIn(reading, "/tmp")).filter((name) => name.startsWith("krb5cc_"));
-  // Each line of /proc/key-users is `uid: usage nkeys/nikeys qnkeys/maxkeys qnbytes/maxbytes`. A user has made keys only if the user's quota counts
-  // keys.
+  // Each line of /proc/key-users is `uid: usage nkeys/nikeys qnkeys/maxkeys qnbytes/maxbytes`. A user has made keys in the kernel's keyrings only if
+  // `qnkeys`, the number of keys in the user's quota, is not zero.
   const keyUsers = linesOf(await readText(join(reading.root, "proc/key-users"))).flatMap((line) => {
     const [uid, , , inQuota] = line.split(/\s+/);
     return uid === undefined || inQuota === undefined || inQuota.startsWith("0/") ? [] : [Number.parseInt(uid, 10)];
@@ -160,7 +160,7 @@ export async function readHostIdentity(reading: Reading): Promise<ResidueEntry[]
   ];
 }
 
-/** Reads the user-data, the vendor-data and the scripts of cloud-init. All other files of cloud-init change at each boot. */
+/** Reads the user-data, the vendor-data and the scripts of cloud-init. `readCloudInit` leaves out the files that cloud-init changes at each boot. */
 export async function readCloudInit(reading: Reading): Promise<ResidueEntry[]> {
   const instances = await namesIn(reading, "/var/lib/cloud/instances");
   const files = ["user-data.txt", "vendor-data.txt", "vendor-data2.txt", "scripts"];

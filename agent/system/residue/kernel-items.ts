@@ -6,7 +6,8 @@ import { linesOf, namesIn, presence, presences, type Reading, readText, settled,
 import { describeFile, readTrees } from "./trees.ts";
 
 /**
- * The bits of the kernel's taint value that show tampering. Faults of hardware or kernel, and drivers from outside the kernel, set other taint bits.
+ * The bits of the kernel's taint value that show tampering. The list leaves out the taint bits that hardware faults, kernel faults, and drivers from
+ * outside the kernel set.
  */
 const TAINT_BITS: Readonly<Record<number, string>> = {
   1: "module loaded by force",

@@ -55,7 +55,7 @@ export function readUnpackagedProcesses(reading: Reading): Promise<ResidueEntry[
       if (exe === null) continue;
       const path = exe.endsWith(DELETED) ? exe.slice(0, -DELETED.length) : exe;
       const inSystem = SYSTEM_FOLDERS.test(path) && !path.startsWith(USR_LOCAL);
-      // An upgrade of a package replaces programs that still run. A new program then exists at the path of the deleted program.
+      // When the upgrade of a package replaces a program that still runs, the new program has the path of the deleted program.
       const isDeleted = exe.endsWith(DELETED) && !(inSystem && (await exists(join(reading.root, path))));
       if (isDeleted || !inSystem) found.push(`${comm}: ${path}${isDeleted ? DELETED : ""}`);
     }
@@ -76,7 +76,7 @@ async function exists(path: string): Promise<boolean> {
 /**
  * Finds processes that look like kernel threads in a list of processes. A process looks like a kernel thread if it has a name in brackets, no
  * arguments, or the name of a kernel thread. No process can forge the flag with which the kernel marks its own threads. A starting process has no
- * arguments for a moment, so only a process that both reads show becomes an entry.
+ * arguments for a moment. `readFakeKernelThreads` therefore reads the list of processes twice, and reports a process only if both reads find it.
  */
 export function readFakeKernelThreads(reading: Reading): Promise<ResidueEntry[]> {
   return settled(reading, async () => {

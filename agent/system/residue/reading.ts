@@ -6,12 +6,12 @@ import type { RunTool } from "../exec.ts";
 import { isMissing, listSome } from "../files.ts";
 import { entryName } from "./entry-name.ts";
 
-/** Thrown when a residue item cannot be read. An operator sees the message of the error. */
+/** Thrown when a residue item cannot be read. An operator sees the message of an `Unreadable` error. */
 export class Unreadable extends Error {
   override readonly name = "Unreadable";
 }
 
-/** The largest text file that the reader of a residue item reads. For example, dpkg's list of packages has a few megabytes. */
+/** The largest text file that the reader of a residue item reads. A large example of a text file is dpkg's list of packages, with a few megabytes. */
 const MAX_TEXT_BYTES = 16 * 1024 * 1024;
 /** The most names in one folder that the reader of a residue item reads. */
 const MOST_NAMES = 100_000;
@@ -38,14 +38,17 @@ export const valued = ({ digest }: Reading, name: string, value: string): Residu
   digest: digest(value),
 });
 
-/** Returns one snapshot entry for each different name. The number of things with the same name does not matter. */
+/**
+ * Returns one entry of the residue snapshot for each different name. `presences` drops repeated names, because a snapshot does not count how often a
+ * name occurs.
+ */
 export function presences(reading: Reading, names: Iterable<string>): ResidueEntry[] {
   return [...new Set(names)].sort().map((name) => presence(reading, name));
 }
 
 /**
- * Reads a host state twice, because it changes by itself, and keeps only the entries that both reads contain. Because of the two reads, short jobs of
- * the system, for example of cron, leave no entries.
+ * Reads a host state twice, because it changes by itself, and keeps only the entries that both reads contain. Because `settled` reads twice, a short
+ * job of the system, for example of cron, leaves no entry in the residue snapshot.
  */
 export async function settled(reading: Reading, read: () => Promise<ResidueEntry[]>): Promise<ResidueEntry[]> {
   const first = new Set((await read()).map(({ name }) => name));

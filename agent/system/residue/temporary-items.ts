@@ -39,7 +39,10 @@ export async function readCrashDumps(reading: Reading): Promise<ResidueEntry[]> 
   return presences(reading, names);
 }
 
-/** Matches systemd units that logins and background commands create. The residue items about processes cover the processes of these units. */
+/**
+ * Matches systemd units that logins and background commands create. `readRuntimeUnits` leaves out these units, because other residue items list the
+ * processes that run in units of logins.
+ */
 const OF_LOGINS =
   /^(session-.*[.]scope|user-0[.]slice.*|user@0[.]service.*|user-runtime-dir@0[.]service.*|run-.*|muster-.*)$/;
 

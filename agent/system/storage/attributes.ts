@@ -16,9 +16,9 @@ export type ClearAttributes = (folder: number, inodes: readonly bigint[]) => boo
 
 /**
  * Returns a function that clears the attributes `immutable` and `append only` of files, because these attributes prevent a removal even by root. The
- * program `find` chooses files by inode number and passes their names to `chattr`. Node.js cannot pass the names itself, because a file name may
- * contain any bytes and Node.js passes only texts. The program `find` inherits the folder as descriptor 3, so a process that moves or replaces the
- * folder cannot lead `find` to another folder.
+ * program `find` chooses files by inode number and passes their names to `chattr`. Node.js cannot pass file names to `chattr` itself: a file name may
+ * contain any bytes, and Node.js accepts only texts as arguments of a program. The program `find` inherits the folder as descriptor 3, so a process
+ * that moves or replaces the folder cannot lead `find` to another folder.
  */
 export function clearAttributesOn(root: string): ClearAttributes {
   const [find, chattr] = [toolPath(root, "find"), toolPath(root, "chattr")];

@@ -28,9 +28,9 @@ export interface EmptyOptions {
 }
 
 /**
- * How the emptying of a folder names a file in an open folder. With the reach `descriptor`, the name is a path through the open folder's descriptor.
- * With the reach `working_folder`, the open folder becomes the working folder of the process, which saves a third of the time of a removal. Only a
- * program that does nothing else at the same time can change its working folder so often.
+ * How the emptying of a folder names a file in an open folder. With `descriptor`, the file's path leads through the open folder's descriptor. With
+ * `working_folder`, the open folder becomes the working folder of the process, which saves a third of the time of a removal. The emptying then
+ * changes the working folder at each folder, so only a program that does nothing else may use `working_folder`.
  */
 export type Reach = "descriptor" | "working_folder";
 
@@ -96,7 +96,7 @@ export async function emptyFolder(top: OpenFolder, options: EmptyOptions): Promi
 
 /** One round of the emptying of a folder, from the top folder to the deepest folder and back. */
 class Emptying {
-  /** Whether another process changed folders during the round, so that the round may have missed some files. */
+  /** Whether another process moved or removed folders during this round of the emptying, so that the emptying may have missed some files. */
   isDisturbed = false;
   readonly #removed: Removed;
   readonly #options: EmptyOptions;
@@ -259,8 +259,8 @@ class Emptying {
   }
 
   /**
-   * Opens a parent folder, which the emptying had closed, from its child. Returns false if a process has moved the child, so that the child now has
-   * another parent.
+   * Opens again a parent folder that the emptying had closed, from its subfolder `child`. Returns false if a process has moved the subfolder into
+   * another parent folder.
    */
   #reopen(parent: Frame, child: OpenFolder): boolean {
     if (parent.isOpen) return true;
@@ -281,8 +281,8 @@ class Emptying {
   }
 
   /**
-   * Gives up the parent folders that the emptying closed and cannot open from below. The next round of the emptying finds the abandoned folders from
-   * the top folder.
+   * Gives up the parent folders that the emptying closed and cannot open from below. The next round of the emptying starts at the emptied folder
+   * itself and finds these parent folders again.
    */
   #abandon(): void {
     this.isDisturbed = true;

@@ -19,22 +19,23 @@ import type { StepEnd } from "./works.ts";
 const GIB = 1024 ** 3;
 const BLOCK_BYTES = 8 * 1024 * 1024;
 /**
- * After BLOCKS_BEFORE_QUESTION written blocks, the cleaning step asks the file system how much space is free. Between two questions the cleaning step
- * writes at most 32 MiB, a small part of the smallest reserve.
+ * After BLOCKS_BEFORE_QUESTION written blocks, the cleaning step asks the file system how much space is free. The cleaning step thus writes at most
+ * 32 MiB before it asks again, much less than the space of `reserveOf` that must stay free.
  */
 const BLOCKS_BEFORE_QUESTION = 4;
 /** The most files into which the cleaning step writes zeros. Each file of zeros stays open until the cleaning step ends. */
 const MOST_FILES = 256;
 const SMALLEST_FILE_BYTES = GIB;
 /**
- * Linux's flag O_TMPFILE opens a file without a name. The kernel frees the file's space when the last process with the file open closes it or ends.
+ * Linux's flag O_TMPFILE opens a file without a name. The kernel frees the space of a file without a name when the last process with the file open
+ * closes it or ends.
  */
 const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
 const HERE = Buffer.from(".");
 
 /**
- * The types of file systems on which a written zero reaches the disk. File systems of other types keep files in memory, compress zeros, or store
- * files on another host.
+ * The types of file systems on which a written zero reaches the disk. The list leaves out file systems that keep files in memory, compress zeros, or
+ * store files on another host.
  */
 const ZEROS_REACH_THE_DISK = new Set(["ext2", "ext3", "ext4", "xfs"]);
 

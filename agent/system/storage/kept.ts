@@ -1,7 +1,8 @@
 /**
- * What the emptying of a folder does with an entry. Some entries stay, because the running system needs them. The emptying keeps an entry only if the
- * entry belongs to root, so a tenant without root rights cannot make an entry that stays. The value `keep_folder` keeps a folder and removes the
- * folder's content. The value `keep_folders` keeps a folder and its subfolders, and removes their other content.
+ * What the emptying of a folder does with an entry, which is a file or subfolder. The emptying keeps some entries, because the running system needs
+ * them. The emptying keeps an entry only if the entry belongs to root, so a tenant without root rights cannot make an entry that stays. The value
+ * `keep_folder` keeps a folder and removes the folder's content. The value `keep_folders` keeps a folder and its subfolders, and removes their other
+ * content.
  */
 export type Keep = "remove" | "keep" | "keep_folder" | "keep_folders";
 
@@ -18,11 +19,13 @@ export interface EntryFacts {
 }
 export type EntryKind = "folder" | "socket" | "other";
 
-/** The names of folders with the sockets of X servers and input methods. Programs expect that these socket folders exist after each boot. */
+/**
+ * The names of folders with the sockets of X servers and input methods. Programs expect that each folder in SOCKET_FOLDERS exists after each boot.
+ */
 const SOCKET_FOLDERS = [".X11-unix", ".ICE-unix", ".XIM-unix", ".font-unix", ".Test-unix"];
 /**
- * The name of the folder with the private temporary folders of snaps, which are Ubuntu's packages. The private folders are mounted into running
- * snaps, so the emptying keeps these folders and removes their content.
+ * The name of the folder with the private temporary folders of snaps, which are Ubuntu's packages. The private temporary folders are mounted into
+ * running snaps, so the emptying of `/tmp` keeps the private folders and removes their content.
  */
 const SNAP_FOLDER = "snap-private-tmp";
 /**
@@ -49,7 +52,10 @@ export function keepAtTop(use: FolderUse, entry: EntryFacts, bootId: string): Ke
   return isPrivate && entry.name.startsWith(`systemd-private-${bootId}-`) ? "keep" : "remove";
 }
 
-/** Decides about an entry of a subfolder that the emptying keeps: the value `above` says what the emptying does with the subfolder. */
+/**
+ * Decides whether the emptying keeps or removes an entry of a kept subfolder. The argument `above` says what the emptying does with the subfolder
+ * itself.
+ */
 export function keepBelow(above: Keep, entry: EntryFacts): Keep {
   if (entry.uid !== 0) return "remove";
   if (above === "keep_folders" && entry.kind === "folder") return "keep_folders";
@@ -58,8 +64,8 @@ export function keepBelow(above: Keep, entry: EntryFacts): Keep {
 }
 
 /**
- * Whether the decision about a folder's entry needs the entry's owner and mode. The decision about most entries needs neither owner nor mode, which
- * saves a system call for each such entry.
+ * Whether the emptying must read the owner and mode of a folder's entry to decide whether the entry stays. For most entries the name and kind are
+ * enough, which saves one system call for each entry.
  */
 export const needsLook = (above: Keep, isTop: boolean, name: string, kind: EntryKind): boolean =>
   kind === "socket" ||

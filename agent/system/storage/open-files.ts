@@ -66,8 +66,8 @@ function usesOf(pid: string): [string, string][] | null {
 }
 
 /**
- * The target of a link in a process's folder of /proc, or null if the process has closed the descriptor or has ended. The links of a kernel process
- * have no target.
+ * The target of a link in a process's folder of /proc, or null if the process has closed the descriptor or has ended. A kernel thread's links in
+ * /proc have no target.
  */
 function targetOf(link: string): string | null {
   try {

@@ -19,7 +19,10 @@ export interface Removed {
   readonly named: string[];
 }
 
-/** Sets the counts of failures, mounts and kept entries back to zero before the next round, which counts them once more. */
+/**
+ * Sets the counts of failures, mounts and kept entries back to zero. The next round of a folder's emptying counts the failures, mounts and kept
+ * entries again.
+ */
 export function forgetFailures(removed: Removed): void {
   removed.failures = 0;
   removed.mounts = 0;

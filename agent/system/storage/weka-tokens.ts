@@ -10,8 +10,8 @@ const TOKEN_FILE = "auth-token.json";
 const TOKEN_FOLDER = ".weka";
 
 /**
- * The cleaning step that removes the login tokens of Weka from the home folders of all accounts. The step opens the home folder and its folder
- * `.weka` without following a symbolic link, because the account's user may change both folders.
+ * The cleaning step that removes the login tokens of Weka from the home folders of all accounts. The agent opens an account's home folder and its
+ * folder `.weka` without following a symbolic link, because the account's user may change both folders.
  */
 export function removeWekaTokens(root: string): StepEnd {
   const homes = homesIn(readPasswd(root));

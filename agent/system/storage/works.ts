@@ -22,7 +22,10 @@ export const EMPTY_FOLDER = defineWork({
   input: z.strictObject({
     path: z.string().startsWith("/"),
     use: z.enum(["temporary", "scratch"]),
-    /** Whether a file system must be mounted at `path`. Without the mount, the cleaning step would not reach the data that it has to remove. */
+    /**
+     * Whether a file system must be mounted at `path`. If the file system is not mounted, the agent cannot reach and remove the data on that file
+     * system.
+     */
     must_be_mount: z.boolean(),
   }),
   result: StepEnd,

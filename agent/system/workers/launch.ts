@@ -31,7 +31,7 @@ export const ownProgram = (): readonly string[] => [process.execPath, ...process
 
 /**
  * Starts each worker process as a transient unit of systemd. On a host without systemd, the launcher starts a supervisor in a separate session. The
- * supervisor survives the agent and enforces the worker process's deadline.
+ * supervisor process continues when the agent ends, and enforces the worker process's deadline.
  */
 export function launcherFor(root: string, run: RunTool, program: readonly string[] = ownProgram()): Launcher {
   const hasSystemd = isSystemdAt(root);

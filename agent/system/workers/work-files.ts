@@ -6,8 +6,8 @@ import { isMissing } from "../files.ts";
 
 /**
  * The names of the files by which the agent and a worker process communicate. Each piece of work has a separate folder for its files. The agent
- * writes `order.json`. Only the worker process that creates `started.json` performs the work. Because of the files, the agent needs no pipe to the
- * worker process.
+ * writes `order.json`. Only the worker process that creates `started.json` performs the work. Because the agent and a worker process communicate by
+ * files, a restarted agent can follow a worker process that the earlier agent started.
  */
 export const ORDER_FILE = "order.json";
 export const STARTED_FILE = "started.json";

@@ -35,7 +35,7 @@ import {
 export const WORK_FAILURES = [
   /** The worker process reported an error. */
   "work_failed",
-  /** No worker process began the work. */
+  /** The work failed because no worker process began the work. */
   "not_started",
   /** The worker process ended without a result, for example by SIGKILL or by the memory limit. */
   "worker_lost",
@@ -129,7 +129,9 @@ export class Workers {
     return file === null || file.boot_id !== kernelBootId() ? null : file.input;
   }
 
-  /** Removes the files of a task whose result is recorded in the journal. While a worker process of the task is alive, the files stay. */
+  /**
+   * Removes the files of a task whose result is recorded in the journal. `forget` keeps a task's files while a worker process of the task is alive.
+   */
   forget(taskId: string): void {
     const folder = this.#taskFolder(taskId);
     if (this.#startedIn(folder).some((started) => this.#isAlive(started))) return;
