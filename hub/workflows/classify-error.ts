@@ -56,8 +56,8 @@ const BMC: Readonly<Record<BmcErrorCode, FailureCode<"bmc_power_failure">>> = {
 };
 
 /**
- * Maps an error that a stage threw to a failure with its class. No other code decides the failure class of an error. Returns null for a fault of the
- * hub's own database, because such a fault says nothing about the stage.
+ * Maps an error that a stage threw to a failure with its class. Only `classifyError` decides the failure class of such an error. Returns null for a
+ * fault of the hub's own database, because such a fault says nothing about the stage.
  */
 export const classifyError: ClassifyError = (error) => {
   if (isDatabaseAway(error)) return null;
@@ -75,7 +75,8 @@ const retryOf = (error: unknown) => {
   return met === null ? null : ruleOf(met.failure).retry;
 };
 /**
- * True if the error means only that a service such as MAAS is unavailable. From such an error, no stage concludes anything about its machine or host.
+ * True if the error means only that a service such as MAAS is unavailable. If `isAway` is true for an error, no stage concludes from the error
+ * anything about its machine or host.
  */
 export const isAway = (error: unknown): boolean => retryOf(error) === "until_deadline";
 /** True if the call that threw the error would fail in the same way again. */

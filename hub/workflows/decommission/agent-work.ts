@@ -73,8 +73,8 @@ export async function settledTask<T extends TaskType>(
 }
 
 /**
- * True for a task that ended before the stage was entered, or whose failure the stage has already reported. If `isHistory` is true for a task, the
- * stage queues a new task.
+ * True for an agent's task that ended before the workflow entered the present stage, or whose failure the stage has already reported. The stage
+ * ignores such an old task, and queues a new task for the agent.
  */
 export const isHistory = (context: DecommissionContext, task: Task): boolean =>
   task.id === context.state.failed_task_id || (task.finishedAt !== null && task.finishedAt < context.enteredAt);

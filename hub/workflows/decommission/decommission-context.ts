@@ -33,14 +33,14 @@ export const DecommissionInput = z.object({
 export type DecommissionInput = z.output<typeof DecommissionInput>;
 
 /**
- * What the hub has concluded from the host's answers about GPU memory, for the sanitization record. The rows of the tasks contain all other evidence
- * about GPU memory.
+ * What the hub has concluded from the host's answers about GPU memory, for the sanitization record. The rows of the agent's tasks contain the
+ * evidence about GPU memory that is not in `GpuMemoryCheck`.
  */
 const GpuMemoryCheck = z.object({
   fill_task_id: TaskId,
   challenge_task_id: TaskId,
   checked: z.array(z.object({ uuid: z.string(), asked: z.number(), correct: z.number() })),
-  /** The version of the agent when the hub checked the host's answers about GPU memory; `boot_id` is the host's boot at this time. */
+  /** The version of the agent when the hub checked the host's answers about GPU memory. `boot_id` names the boot of the host during that check. */
   agent_version: z.string(),
   boot_id: z.string(),
 });
@@ -52,14 +52,18 @@ export const DecommissionState = z.object({
    * another task.
    */
   failed_task_id: TaskId.nullable().optional(),
-  /** Tasks without a result in the agent's journal. The turnover's next sanitization record names the tasks in `unconfirmed_tasks` as unconfirmed. */
+  /**
+   * Tasks without a result in the agent's journal. The turnover's next sanitization record lists these tasks as unconfirmed, because the agent's
+   * journal does not confirm their results.
+   */
   unconfirmed_tasks: z.array(TaskId).nullable().optional(),
   /** What the hub concluded from the agent's answers about the memory of the host's GPUs. */
   gpu_memory: GpuMemoryCheck.nullable().optional(),
   /** How many times the hub wrote the turnover's sanitization record again since a person last continued the operation. */
   records_written: z.number().nullable().optional(),
   /**
-   * The node's generation for which `release_maas_node` may have asked MAAS for a release. The stage stores `release_intent` before it calls MAAS.
+   * The node's generation for which `release_maas_node` may have asked MAAS for a release. The stage `release_maas_node` stores `release_intent`
+   * before it asks MAAS for the release.
    */
   release_intent: z.number().nullable().optional(),
   /**

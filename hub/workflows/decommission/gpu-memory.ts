@@ -40,7 +40,7 @@ export function challengedOf(task: Ended | null | undefined): Challenged | null 
 
 /**
  * What the hub concludes about the host's GPU memory from the newest tasks of the operation. The hub uses the checked answers about GPU memory only
- * if `check` belongs to these tasks. The result is null if no task has reset the GPUs with a result that the hub can read.
+ * if `check` names the tasks `fill` and `challenge`. The result is null if no task has reset the GPUs with a result that the hub can read.
  */
 export function hostMemoryOf(
   context: Pick<DecommissionContext, "profile">,

@@ -92,8 +92,8 @@ export function mustStillBeTheHost(context: DecommissionContext, machine: Pick<M
 }
 
 /**
- * Checks the node and the fence for the last time before a call to MAAS that cannot be undone. `mustStillStand` locks the node's row during this
- * check.
+ * Checks the node and the fence for the last time before a call to MAAS that cannot be undone. `mustStillStand` locks the node's row while it checks
+ * the node and the fence.
  */
 export const mustStillStand = (context: DecommissionContext): Promise<void> =>
   inFencedTx(context, async (tx) => {
@@ -157,8 +157,8 @@ export function waitForMachine(context: DecommissionContext, reason: string): Wa
 
 /**
  * Returns the writes for the moment at which a stage sees that MAAS no longer runs the installed system. The writes of `hostIsGone` revoke the node's
- * certificates and tokens, and cancel the tasks for the node's agent. The writes about the end of the installed system happen once, in the
- * transaction of the run that observed this end.
+ * certificates and tokens, and cancel the tasks for the node's agent. The first run that sees that MAAS no longer runs the installed system commits
+ * these writes in its transaction. Later runs of the operation for the same generation write nothing.
  */
 export const hostIsGone =
   (context: DecommissionContext) =>

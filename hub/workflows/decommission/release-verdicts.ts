@@ -7,10 +7,10 @@ export const RELEASE_STAGES = ["release_maas_node", "power_off_maas_node"] as co
 export type ReleaseStage = (typeof RELEASE_STAGES)[number];
 
 /**
- * The action of a stage for a machine's status in MAAS. At `release`, the stage asks MAAS to release the machine. At `release_failed` and
- * `erase_failed`, the stage first reports a failure, and asks MAAS for another release at its next attempt. A stage asks for a release only if
- * Muster's MAAS user owns the machine and the machine is not locked. `ambiguous` means that nothing that Muster does to a node explains the status
- * (decision M2).
+ * The action of a stage for a machine's status in MAAS. By the verdict `release`, a stage of a decommission asks MAAS to release the machine. By the
+ * verdicts `release_failed` and `erase_failed`, a stage first reports a failure, and asks MAAS for another release at its next attempt. A stage asks
+ * for a release only if Muster's MAAS user owns the machine and the machine is not locked. `ambiguous` means that nothing that Muster does to a node
+ * explains the status (decision M2).
  */
 export type ReleaseVerdict = "released" | "wait" | "release" | "release_failed" | "erase_failed" | "ambiguous";
 

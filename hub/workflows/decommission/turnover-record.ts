@@ -27,8 +27,8 @@ const RECORDED = [
 ] as const;
 
 /**
- * The steps that must have succeeded for a clean host: those of the stages that had something to clean. If `step` is null, all steps of the task must
- * have succeeded.
+ * The steps that must have succeeded for a clean host: those of the stages that had something to clean. A requirement with `step` null means that a
+ * clean host needs all steps of the task to have succeeded.
  */
 function requirementsOf(context: DecommissionContext): Requirement[] {
   const { tenancy, input, node } = context;

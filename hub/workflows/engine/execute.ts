@@ -113,8 +113,8 @@ const rulesOf = (workflow: Workflow, stage: Rules["stage"]): Rules => ({
 });
 
 /**
- * The rules for a stage whose context could not be read. A stage without its context gets five attempts. The deadline of a stage without its context
- * is the row's stored deadline, or else one hour from now.
+ * The retry policy and deadline of a stage for which the hub could not read the workflow's data. If the hub cannot read a workflow's data, the
+ * workflow's stage gets five attempts. Its deadline is the deadline in the workflow's row, or one hour from now if the row has no deadline.
  */
 const unbound = (name: string, row: ClaimedWorkflow): Rules["stage"] => ({
   name,

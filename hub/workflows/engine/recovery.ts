@@ -19,25 +19,25 @@ export type Verb = (typeof VERBS)[number];
 export type Effect =
   | "already"
   | "refused"
-  /** The workflow runs its current stage again, with new attempts and a new deadline. */
+  /** By the effect `retry_stage`, the workflow runs its current stage again, with new attempts and a new deadline. */
   | "retry_stage"
-  /** The workflow continues from the stage that its workflow kind names for `resume`. */
+  /** By the effect `resume_from_checkpoint`, the workflow continues from the stage that its workflow kind names for `resume`. */
   | "resume_from_checkpoint"
-  /** The workflow runs from its first stage, and its stages adopt effects that already exist. */
+  /** By the effect `rerun_from_top`, the workflow runs again from its first stage, and its stages adopt effects that already exist. */
   | "rerun_from_top"
-  /** The workflow undoes all its effects, forgets its facts and begins again at its first stage. */
+  /** By the effect `undo_and_restart`, the workflow undoes all its effects, forgets its facts and begins again at its first stage. */
   | "undo_and_restart"
   | "cancel_now"
   /** A hub is running the row, so the verb takes effect when the run ends. During the run, a call may still take effect outside the hub. */
   | "at_commit"
   | "undo_and_cancel"
-  /** The compensation under way continues, and the row ends as `cancelled`. */
+  /** If an operator cancels a workflow during its compensation, the compensation continues, and the workflow's row ends as `cancelled`. */
   | "end_as_cancelled"
-  /** The current stage observes again and adopts the effects that it finds; the workflow later ends as `reconciled`. */
+  /** By the verb `adopt`, the current stage observes again and adopts the effects that it finds; the workflow later ends as `reconciled`. */
   | "adopt_observed"
   /**
-   * The workflow stops, and only an operator's verb continues the workflow. A row that an operator has already stopped by `mark_manual_intervention`
-   * does not change.
+   * By the verb `mark_manual_intervention`, the workflow stops until an operator continues it with another verb. A row that an operator has already
+   * stopped by `mark_manual_intervention` does not change.
    */
   | "freeze";
 

@@ -47,15 +47,15 @@ export interface WorkflowDefinition<Context extends StageRun<Input, State>, Inpu
   buildContext(run: StageRun<Input, State>): Promise<Context>;
   readonly hooks: WorkflowHooks;
   /**
-   * Returns the workflow's last observation as evidence of a failure (lifecycle 4.12). Evidence from the failed stage takes precedence over the last
-   * observation.
+   * Returns the workflow's last observation as evidence of a failure (lifecycle 4.12). If the failed stage's own evidence and the last observation
+   * have the same key, the engine keeps the stage's value.
    */
   observedEvidence?(context: Context): Promise<Evidence>;
   /** Returns the stage at which `retry` and `resume` begin again. By default, `retry` and `resume` begin at the failed stage. */
   restartPoint?(verb: "retry" | "resume", stage: string): string;
   /**
-   * The facts that count how often the workflow has tried to recover by itself. When an operator continues the workflow, the engine deletes these
-   * counters, because the operator has corrected the cause.
+   * The facts that count how often the workflow has tried to recover by itself. When an operator continues the workflow, the engine deletes the facts
+   * in `forgottenOnRecovery`, because the operator has corrected the failure's cause.
    */
   readonly forgottenOnRecovery?: readonly (keyof State & string)[];
   /** Facts of the workflow's state that the verb `rerun` deletes, in addition to `forgottenOnRecovery`. */

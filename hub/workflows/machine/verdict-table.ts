@@ -4,9 +4,10 @@ import type { OnboardingStage } from "../../../shared/workflow-status.ts";
 import type { MaasMachine } from "../../maas/port.ts";
 
 /**
- * The points of a workflow at which a stage judges a machine's status. At `configure` the stage changes links or storage. At `recover` a recovery or
- * a compensation releases the machine back to Ready. At `seeding` the hub asks MAAS for the deployed machine's token, so a locked machine is a
- * failure. At `serving` the stage waits for the deployed host's hardware sync or agent.
+ * The points of a workflow at which a stage judges a machine's status. At the point `configure`, a stage changes the machine's storage, or the
+ * connections of its interfaces to subnets. At the point `recover`, a recovery or a compensation releases the machine back to Ready. At the point
+ * `seeding`, the hub asks MAAS for the deployed machine's token, so a locked machine is a failure. At the point `serving`, a stage waits for the
+ * deployed host's hardware sync or agent.
  */
 export const JUDGED_AT = [
   "commission",

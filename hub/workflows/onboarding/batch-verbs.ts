@@ -18,8 +18,8 @@ const FAILED = ["failed_retryable", "failed_manual_intervention"] as const satis
 const UNDER_WAY = ["pending", "running", "compensating"] as const satisfies readonly WorkflowStatus[];
 
 /**
- * One transaction handles at most this many hosts of a batch. Until such a transaction ends, clients see no newer events, and the site admits no
- * pending onboarding. A transaction for a few hosts is short, even if the batch is large.
+ * One transaction handles at most this many hosts of a batch. Until a transaction that cancels or continues hosts of a batch ends, clients see no
+ * newer events, and the site admits no pending onboarding. A transaction for a few hosts is short, even if the batch is large.
  */
 export const HOSTS_AT_ONCE = 50;
 

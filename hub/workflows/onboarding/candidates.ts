@@ -40,8 +40,8 @@ export type Choice =
 
 /**
  * Chooses the one machine that is certainly the requested host, or none (lifecycle 4.16). A machine with the host's name or MAC address but another
- * BMC may be another host. The onboarding would overwrite the BMC of such a machine in MAAS and power-cycle the wrong host. A machine's name or MAC
- * address decides only if MAAS knows no BMC of the machine.
+ * BMC may be another host. If the onboarding took a machine with another BMC, it would overwrite the machine's BMC in MAAS and power-cycle the wrong
+ * host. A machine's name or MAC address decides only if MAAS knows no BMC of the machine.
  */
 export function choose(candidates: readonly Candidate[]): Choice {
   const [one, ...others] = candidates;

@@ -8,7 +8,9 @@ import type { WorkflowServices } from "../services.ts";
 import { StageFailure } from "../stage-failure.ts";
 import type { OnboardState } from "./onboard-state.ts";
 
-/** The input of the onboarding's workflow row. The onboarding's own database row holds all other data of the onboarding. */
+/**
+ * The input of the onboarding's workflow row. The database row of the onboarding holds the onboarding's data that `OnboardInput` does not contain.
+ */
 export const OnboardInput = z.object({ hostname: z.string(), ipmi_ip: z.string() });
 export type OnboardInput = z.output<typeof OnboardInput>;
 

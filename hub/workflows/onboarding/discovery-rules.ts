@@ -21,8 +21,8 @@ export interface CreateFault {
 export type AfterCreate = "look_again" | "discover" | "give_up";
 
 /**
- * After a create request that returned no machine, the stage searches for the machine this many times. Another client may have created the same
- * machine, or MAAS may have created it without saying so.
+ * After a create request that returned no machine, the stage searches for the machine this many times. Another client of MAAS may have created the
+ * host's machine, or MAAS may have created the machine without saying so.
  */
 const MOST_LOOKS = 3;
 /** The fields of a create request that MAAS can learn from the machine itself when it boots from the network: its interfaces and its BMC. */
@@ -30,8 +30,8 @@ const BROUGHT_BY_DISCOVERY = /^(mac_addresses|power_type|power_parameters)/;
 
 /**
  * A discovery begins only if MAAS refuses data that a discovery would provide, or if MAAS accepts the create request and no machine appears. If MAAS
- * is unavailable, has an error or has no rack controller, the engine waits or retries. If MAAS refuses a create request for any other reason, the
- * stage fails.
+ * is unavailable, has an error or has no rack controller, the engine waits or retries. If MAAS refuses a create request because of other data, such
+ * as the machine's architecture, the stage fails.
  */
 export function afterCreate({ code, httpStatus, fields, nameRefusals, unusable }: CreateFault): AfterCreate {
   if (code === "rejected_input") {
@@ -66,7 +66,7 @@ export const SETTLE_SECONDS = 120;
  * Applies rule 4 of lifecycle 4.16, for a host that neither name, BMC nor MAC address has identified. The onboarding takes a new machine only if
  * exactly one new machine has appeared in MAAS. A machine with another BMC address than the requested host's is another host. A machine whose BMC is
  * a name and not an address may be this host or another host. `rivals` counts the other onboardings of the site that also search for their host. If
- * there are rivals, no onboarding takes the machine until MAAS knows the machine's BMC or a person decides.
+ * another onboarding also searches, no onboarding takes the new machine until MAAS knows the machine's BMC or a person decides.
  */
 export function judgeNewcomers(newcomers: readonly Newcomer[], rivals: number): DiscoveryVerdict {
   const fit = newcomers.filter(

@@ -203,8 +203,9 @@ async function boot(bmc: BmcPort): Promise<void> {
 }
 
 /**
- * Throws if another node uses the BMC of the requested host. The same run of the stage has checked that no machine of the site's MAAS uses the BMC. A
- * node of another site, or a node without a machine in MAAS, may still use the BMC. The hub must never switch off the host of another node.
+ * Throws if another node uses the BMC of the requested host. The run of the stage that calls `mustBeNobodys` has already checked that no machine of
+ * the site's MAAS uses the BMC. A node of another site, or a node without a machine in MAAS, may still use the BMC. The hub must never switch off the
+ * host of another node.
  */
 async function mustBeNobodys({ services, onboarding }: OnboardContext): Promise<void> {
   const { nodeId, ipmiIp, hostname } = onboarding;

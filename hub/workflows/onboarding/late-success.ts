@@ -8,7 +8,8 @@ import { ONBOARD } from "./onboard.ts";
 
 const EVERY_MS = 5_000;
 /**
- * One transaction handles at most this many onboardings whose agents enrolled late. The next check for late enrollments handles further onboardings.
+ * One transaction handles at most this many onboardings whose agents enrolled late. If more agents enrolled late than one transaction handles, the
+ * next check for late enrollments handles their onboardings.
  */
 const AT_ONCE = 50;
 

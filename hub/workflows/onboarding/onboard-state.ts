@@ -2,8 +2,8 @@ import { z } from "zod";
 import { fact, ProvisionState } from "../provisioning/provision-state.ts";
 
 /**
- * The record of a discovery, in which the host boots from the network so that MAAS creates its machine. The hub writes the record before it sends the
- * BMC any command, because the host may boot from the network after the first command.
+ * The record of a discovery, in which the host boots from the network so that MAAS creates its machine. The hub stores a discovery's record before it
+ * sends the BMC any command, because the host may boot from the network after the first command.
  */
 export const Discovery = z.object({
   why: z.string(),
@@ -13,7 +13,10 @@ export const Discovery = z.object({
    * host's network boot.
    */
   known: z.array(z.string()),
-  /** The time when the hub first saw the host powered off for this discovery. After the time `off_at`, the hub does not change `known`. */
+  /**
+   * The time when the hub first saw the host powered off for this discovery. After the time in `off_at`, the hub adds no more machines to the list
+   * `known`.
+   */
   off_at: fact(z.iso.datetime()),
   /** The time when the hub first saw the host powered on again. Before the time `booted_at`, the hub takes no new machine of MAAS for the host. */
   booted_at: fact(z.iso.datetime()),

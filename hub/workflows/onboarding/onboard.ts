@@ -30,7 +30,10 @@ const ONBOARD_STAGES: OnboardStages<typeof ONBOARDING_STAGES> = [
   ...PROVISION_STAGES,
 ];
 
-/** For a failed stage, the stage at which `retry` begins again. For a stage without an entry, `retry` begins again at the failed stage. */
+/**
+ * For a failed stage, the stage at which `retry` begins again. If `RETRY_AT` does not name the failed stage, `retry` begins again at the failed
+ * stage.
+ */
 const RETRY_AT: Readonly<Partial<Record<OnboardingStage, OnboardingStage>>> = {
   // A machine's failed commissioning or failed tests stay failed until `commission_node` starts them again.
   wait_for_ready: "commission_node",

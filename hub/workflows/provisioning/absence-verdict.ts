@@ -52,8 +52,8 @@ const CAUSE_OF = {
 } as const;
 
 /**
- * Finds the cause of the agent's absence. Of the host's connection attempts only the newest decides the cause, because somebody may have corrected
- * the fault of an earlier attempt.
+ * Finds the cause of the agent's absence. Only the host's newest attempt to connect to the hub decides the cause of the agent's absence. Somebody may
+ * have corrected the fault that made an earlier attempt fail.
  */
 function causeOf({ connected, health, enrolledAt, attempts }: Absence): Cause {
   if (connected) {

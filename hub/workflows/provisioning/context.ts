@@ -72,7 +72,8 @@ function missing({ operation }: Pick<ProvisionContext, "operation">, what: strin
 
 /**
  * Checks, just before a call that cannot be undone, that this hub still holds the lease on the workflow. A process that was paused for longer than
- * its lease must not act on an old observation. `mustStillHold` cannot exclude a pause of the process between this check and the call.
+ * its lease must not act on an old observation. `mustStillHold` cannot exclude that the process pauses after the check of the lease and before the
+ * call that cannot be undone.
  */
 export const mustStillHold = (context: ProvisionContext): Promise<void> => inFencedTx(context, async () => undefined);
 

@@ -35,8 +35,8 @@ function asExpression(pattern: string): RegExp | null {
 }
 
 /**
- * The length of the texts with which the hub tests a pattern. The test texts are longer than the models and paths of disks. A pattern that the hub
- * matches with the long test texts in time also matches disk names in time.
+ * The length of the texts with which the hub tests a pattern. The test texts are longer than the models and paths of disks. If the hub matches a
+ * pattern with the long test texts within the time limit, the hub also matches disk names fast enough.
  */
 const WORST_LENGTH = 128;
 /** Texts that match character classes such as `.`, `\w`, `\d` and `\s`, which a pattern need not contain literally. */
@@ -60,8 +60,8 @@ export function worstTexts(pattern: string): string[] {
 }
 
 /**
- * Returns each repeated group of the pattern with its repetition sign, followed by a character that no disk's name contains. The hub tests each
- * repeated group without the parts of the pattern that precede the group.
+ * Returns each repeated group of the pattern with its repetition sign, followed by a character that no disk's name contains. The hub measures how
+ * long the match of each repeated group takes, without the parts of the pattern that precede the group.
  */
 export function repeatedGroups(pattern: string): string[] {
   const found: string[] = [];

@@ -4,8 +4,9 @@ import { freshMachine, judgeMachine, waitForMachine } from "./machine.ts";
 import type { ProvisionState } from "./provision-state.ts";
 
 /**
- * A stage may change links and storage only while the machine is Ready (lifecycle 4.10). Returns null if the stage may change links and storage now.
- * If this workflow has already deployed the machine, the machine was configured before the deploy, and the stage is skipped.
+ * A stage may change a machine's storage, or the connections of its interfaces to subnets, only while the machine is Ready (lifecycle 4.10).
+ * `notEditable` returns null if the stage `stage` may change the machine now. If this workflow has already deployed the machine, the machine was
+ * configured before the deploy, and the stage is skipped.
  */
 export async function notEditable(
   stage: "configure_storage" | "apply_roce_phase2" | "ensure_pxe_interface_auto",

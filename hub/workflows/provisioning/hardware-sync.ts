@@ -12,9 +12,9 @@ export interface SyncFacts {
 const TOLERANCE = 1.5;
 
 /**
- * MAAS sets `last_sync` when the deploy ends, before any sync ran. Only a `last_sync` later than `baseline`, its value at the end of the deploy,
- * proves a sync. For a version of MAAS that does not show `enable_hw_sync` or the interval, a `last_sync` later than `baseline` alone proves a
- * healthy sync.
+ * MAAS sets `last_sync` when the deploy ends, before any sync ran. Only a `last_sync` later than the value of `last_sync` at the end of the deploy
+ * (the argument `baseline`) proves a sync. If MAAS does not show `enable_hw_sync` or the sync interval, a `last_sync` after the end of the deploy
+ * alone proves a healthy sync.
  */
 export function hardwareSyncIsHealthy(facts: SyncFacts, baseline: Date | null, now: Date): boolean {
   const { enableHwSync, lastSync, syncIntervalSeconds } = facts;

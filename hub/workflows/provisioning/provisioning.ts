@@ -32,9 +32,9 @@ export const PROVISION_STAGES: ProvisionStages<typeof PROVISIONING_STAGES> = [
 ];
 
 /**
- * For a failed stage, the stage at which an operator's `retry` or `resume` begins again. For a stage without an entry of `retry`, `retry` begins
- * again at the failed stage. The list for `resume` has no stages up to `render_cloud_init`, because each workflow decides itself where a resume of an
- * early stage begins (lifecycle 4.9).
+ * For a failed stage, the stage at which an operator's `retry` or `resume` begins again. If the list for `retry` does not name the failed stage, an
+ * operator's `retry` begins again at the failed stage. The list for `resume` has no stages up to `render_cloud_init`, because each workflow decides
+ * itself where a resume of an early stage begins (lifecycle 4.9).
  */
 export const PROVISION_RESTART = {
   // A `retry` after a failed deploy begins at `render_cloud_init`. The hub has released the machine to Ready, so a second wait for `Deployed` would
@@ -59,8 +59,8 @@ export const PROVISION_RESTART = {
 >;
 
 /**
- * The facts that count how often the workflow has tried to recover by itself. The engine deletes these counters when an operator continues the
- * workflow.
+ * The facts that count how often the workflow has tried to recover by itself. When an operator continues the workflow, the engine deletes the
+ * counters that `PROVISION_COUNTERS` names.
  */
 export const PROVISION_COUNTERS = [
   "datasource_retries",

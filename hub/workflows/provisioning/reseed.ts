@@ -3,7 +3,10 @@ import { enqueueTask } from "../../db/queries/tasks.ts";
 import { inFencedTx } from "../services.ts";
 import { type ProvisionContext, provisioningOf, systemIdOf } from "./context.ts";
 
-/** The deadline in seconds of the agent's task that rewrites the files of MAAS's hardware sync. After the deadline the hub gives up the task. */
+/**
+ * The deadline in seconds of the agent's task that rewrites the files of MAAS's hardware sync. After this deadline the hub gives up the task
+ * `node.hw_sync_reseed`.
+ */
 const RESEED_DEADLINE_SECONDS = 600;
 
 /**

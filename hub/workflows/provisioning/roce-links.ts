@@ -8,11 +8,11 @@ export interface StaticLink extends RoceLink {
 }
 
 export interface LinkPlan {
-  /** Links that Muster made and that no RoCE row names any more. Muster removes stale links. */
+  /** Links of interfaces to subnets in MAAS that Muster made, and that no RoCE row names any more. Muster removes these stale links from MAAS. */
   readonly stale: readonly StaticLink[];
   /**
-   * Links that Muster did not make and no RoCE row names, on an interface that a RoCE row names. Muster reports foreign links and does not change
-   * them.
+   * Links in MAAS that Muster did not make and no RoCE row names, on an interface that a RoCE row names. Muster reports foreign links and does not
+   * change them.
    */
   readonly foreign: readonly StaticLink[];
 }
@@ -21,8 +21,8 @@ export const sameLink = (a: RoceLink, b: RoceLink): boolean =>
   a.interface === b.interface && a.ipAddress === b.ipAddress;
 
 /**
- * Decides which STATIC links of a machine Muster removes, and which links belong to somebody else. `wanted` are the links of the host's RoCE rows.
- * `ours` are links that Muster recorded when a RoCE row named them.
+ * Decides which STATIC links of a machine's interfaces Muster removes from MAAS, and which links belong to somebody else. `wanted` lists the
+ * interfaces and IP addresses of the host's RoCE rows. `ours` are links that Muster recorded when a RoCE row named them.
  */
 export function planLinks(
   interfaces: readonly MaasInterface[],

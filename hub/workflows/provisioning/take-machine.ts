@@ -17,8 +17,8 @@ export interface FoundMachine {
 }
 
 /**
- * Returns the BMC address in the onboarding's request and the BMC address in MAAS. The two addresses may differ until `commission_node` has written
- * the request's address to MAAS.
+ * Returns the BMC address in the onboarding's request and the BMC address in MAAS. The BMC address in MAAS may differ from the request's BMC address
+ * until `commission_node` has written the request's address to MAAS.
  */
 const bmcsOf = ({ host }: Taker, { bmc }: FoundMachine): string[] => [
   ...new Set([host.ipmiIp, bmc].map(normalAddress)),
@@ -34,8 +34,8 @@ export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): 
   const { systemId } = machine;
   const { workflowId, site, host } = taker;
   const holder = await holdMachine(tx, workflowId, { siteId: site.id, systemId, bmcs: bmcsOf(taker, machine) });
-  // The workflow takes its hold on the machine before it checks for other nodes. Another workflow that releases its hold has already bound the
-  // machine to its node, so the check finds this node.
+  // The workflow takes its hold on the machine before it checks for other nodes. If another workflow has just released its hold on the machine,
+  // `mustBeNoOtherNode` finds the node to which that workflow has bound the machine.
   if (holder === null) return mustBeNoOtherNode(tx, taker, machine);
   const todo =
     holder.kind === "onboarding"

@@ -38,8 +38,8 @@ import { isCleanable } from "../keeps-status.ts";
  */
 const WORKER_SECONDS = 600;
 /**
- * A worker holds the GPU's overwritten memory for this many seconds, until the hub asks about random blocks. The hub asks as soon as the hub has read
- * the result of the overwrite.
+ * A worker holds the GPU's overwritten memory for this many seconds, until the hub asks about random blocks. The hub asks the worker about random
+ * blocks of the GPU's memory as soon as the hub has read the result of the overwrite.
  */
 const HOLD_SECONDS = 900;
 /** A worker has this many seconds to answer the hub's questions, and to zero and free the GPU's memory. */

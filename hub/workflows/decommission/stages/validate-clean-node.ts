@@ -10,7 +10,10 @@ import { tenantOf } from "../tenant.ts";
 
 /** How long the agent has to read the host's state. The walk over a large root file system takes minutes. */
 const VALIDATE_SECONDS = 3_600;
-/** A failure's message names at most this many findings. The failure's evidence names more findings, and the task's result names all. */
+/**
+ * A failure's message names at most this many findings. The failure's evidence names up to `MOST_TOLD` findings, and the result of the agent's task
+ * names all findings.
+ */
 const NAMED = 5;
 const MOST_TOLD = 40;
 

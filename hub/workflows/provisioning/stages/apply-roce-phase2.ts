@@ -75,7 +75,7 @@ const inWords = (link: RoceLink): string => `${link.interface} ${link.ipAddress}
 
 /**
  * Removes the machine's stale STATIC links before the stage adds any link, because another RoCE row may need the same address. Returns the machine's
- * interfaces after the removal.
+ * interfaces as MAAS lists them without the stale links.
  */
 async function takeAwayStale(
   context: ProvisionContext,

@@ -57,7 +57,8 @@ export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
   async run(context) {
     const machine = await freshMachine(context);
     // The machine of a failed deploy may still be unreleased, e.g. because MAAS was unavailable. The stage releases the machine of a failed deploy
-    // before a new attempt deletes the deploy intent. Only the deploy intent shows that the machine is this workflow's own.
+    // before a new attempt deletes the fact `deploy_intent`. Only the fact `deploy_intent` in the workflow's state shows that this workflow deployed
+    // the machine.
     if ((await judgeMachine("render_cloud_init", context, machine)).kind === "deploy_failed") {
       const step = await stepBackToReady("compensation", context, "the deploy failed");
       if (step.kind !== "ready") return step;
@@ -120,8 +121,8 @@ async function openAttempt(tx: Tx, context: ProvisionContext, macs: readonly str
 }
 
 /**
- * Returns the failure if the node is no longer `enrolling`. A node in another status gets no new enrollment token, because a person must first change
- * the status.
+ * Returns the failure if the node is no longer `enrolling`. A node whose status is not `enrolling` gets no new enrollment token, because a person
+ * must first change the status.
  */
 function notEnrolling({ host, operation }: ProvisionContext, actual: string | null): StageFailure {
   const message = `Node ${host.hostname} is ${actual ?? "gone"} instead of enrolling, so its host is not deployed. Cancel the ${operation}; once the node is removed, start a new one.`;
@@ -155,8 +156,8 @@ async function undo(context: ProvisionContext, cause: CompensationCause) {
 
 async function endIdentity(tx: Tx, { host, operation }: ProvisionContext, staysDeployed: boolean): Promise<void> {
   const { nodeId } = host;
-  // The transaction locks node and token in the same order as an enrollment does. When the transaction has both locks, the agent has either enrolled
-  // already, or cannot enroll any more.
+  // The transaction locks node and token in the same order as an enrollment does. When the transaction has locked the node and its enrollment tokens,
+  // the agent has either enrolled already, or cannot enroll any more.
   await lockNode(tx, nodeId);
   await revokeEnrollmentTokens(tx, nodeId);
   if (await deleteNodeThatNeverEnrolled(tx, nodeId)) return;

@@ -42,7 +42,7 @@ const OWNERS = [
 
 /**
  * Checks the agent's report about the parts of the first boot, separately for the site's and for Muster's parts (lifecycle 9). If the host's image
- * contained the agent, the first boot may have no such parts.
+ * contained the agent, the first boot may have neither parts of the site nor parts of Muster.
  */
 async function firstBootUnfinished(
   context: ProvisionContext,
