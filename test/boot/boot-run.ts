@@ -7,7 +7,7 @@ import { bootCache } from "./image/boot-image.ts";
 export const startBootRun = (): Promise<string> => startRun(join(bootCache(), "runs"), "run", endBootRun);
 
 /**
- * Cleans up a run of the boot suite. The function deletes the run's network before the run's folder, because the network's name is computed from the
+ * Cleans up a run of the boot suite. `endBootRun` deletes the run's network before the run's folder, because the network's name is computed from the
  * folder's name. A run of the boot suite without containers has no network.
  */
 export async function endBootRun(folder: string): Promise<void> {

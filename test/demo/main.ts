@@ -110,7 +110,7 @@ async function summary(rig: DemoWorld, hosts: readonly DemoHost[]): Promise<{ ac
   return { active, text: `${active} of ${hosts.length} hosts active` };
 }
 
-/** The parts of a test rig that the demo uses, whether its hosts are folders or containers. */
+/** The parts of a `Rig` that the demo uses, whether the demo's hosts are folders or containers. */
 type DemoWorld = Pick<Rig, "api" | "maas" | "apiUrl" | "adminTokenFile" | "stop"> & { readonly logs: string };
 
 async function startFolders(args: Arguments): Promise<DemoWorld> {

@@ -24,7 +24,7 @@ const ManualNode = z.looseObject({ node_id: z.string(), bootstrap_command: z.str
 const ReportToken = z.looseObject({ token: z.string() });
 const Decommission = z.looseObject({ decommission_id: z.string() });
 
-/** Files that may contain secrets, each with the reason. The test searches all other files below `stateDir` for secrets. */
+/** Files that may contain secrets, each with the reason. The test searches every file below `stateDir` that `KEPT` does not name for secrets. */
 const KEPT: readonly (readonly [RegExp, string])[] = [
   [/^maas\.(json|log)$/, "MAAS itself"],
   [/^vault-secret-id$/, "the file that the operator gives the hub"],

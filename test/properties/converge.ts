@@ -66,8 +66,8 @@ export interface ToldOfEach extends Told {
 }
 
 /**
- * Starts a workflow and lets the workflow end, with the fault once at each of the given stages. The function suits only faults after which every
- * workflow continues by itself, because a failed workflow would not reach its later stages.
+ * Starts a workflow and lets the workflow end, with the fault once at each of the given stages. `runWithTroubleAtEach` suits only faults after which
+ * every workflow continues by itself, because a failed workflow would not reach its later stages.
  */
 export async function runWithTroubleAtEach(
   craft: Stagecraft,

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 
 /**
- * Returns the pids of the real agent processes whose host has its root folder below `hostsDir`. The function searches /proc for the agent processes.
+ * Returns the pids of the real agent processes whose host has its root folder below `hostsDir`. The pids of the agent processes come from a search in
+ * /proc.
  */
 export function agentPids(hostsDir: string): number[] {
   return readdirSync("/proc")

@@ -25,7 +25,7 @@ export interface RigOptions {
   readonly hubEnv?: Readonly<Record<string, string>>;
   /** Command-line flags of Node.js for the hub processes. */
   readonly hubNodeArgs?: readonly string[];
-  /** The API key of the simulated MAAS. The default is `DEFAULT_API_KEY`. */
+  /** The API key of the simulated MAAS. Without `apiKey`, the simulated MAAS has the API key `DEFAULT_API_KEY`. */
   readonly apiKey?: string;
   /**
    * The test environment calls `onRestart` when a hub or the simulated MAAS has ended unexpectedly, and restarts the ended process as systemd does.

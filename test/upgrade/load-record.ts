@@ -36,10 +36,7 @@ export async function loadRecord({ database, url }: TestDatabase, record: Upgrad
 
 const ageOf = (record: UpgradeRecord): number => Date.now() - Date.parse(record.recordedAt);
 
-/**
- * Moves the times inside the record's stored JSON values by the record's age. The function `factsMoved` does not move the times in database columns;
- * `bringToNow` moves them.
- */
+/** Moves the times inside the record's stored JSON values by the record's age. The function `bringToNow` moves the times in database columns. */
 const factsMoved = (json: string, age: number): string =>
   json.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (time) => new Date(Date.parse(time) + age).toISOString());
 

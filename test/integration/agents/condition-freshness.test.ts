@@ -308,7 +308,8 @@ describe("an agent that hangs while its connection stays", () => {
     hosts.start(host);
     try {
       await hears("the agent's word on its health", nodeId, false);
-      // A process that reads a named pipe hangs until somebody writes to the pipe. A process that reads a broken disk also hangs.
+      // A process that reads a named pipe hangs until somebody writes to the pipe. In the test, the named pipe stands for a broken disk, whose
+      // readers hang too.
       execFileSync("mkfifo", [host.path("never")]);
       renameSync(host.path("never"), host.path(PART));
       const disk = await until("the agent to hang", () => {

@@ -12,7 +12,9 @@ interface Message {
   body: string;
 }
 
-/** Splits a MIME message into headers and body, and joins a header's continuation lines. The function keeps all bytes as Latin-1 characters. */
+/**
+ * Splits a MIME message into headers and body, and joins a header's continuation lines. Each byte of the MIME message becomes one Latin-1 character.
+ */
 function parseMessage(text: string): Message {
   const end = /\r?\n\r?\n/.exec(text);
   const head = end === null ? text : text.slice(0, end.index);

@@ -120,8 +120,8 @@ function viewStorage(machine: Machine): Record<string, unknown> {
 function viewNetwork(region: Region, machine: Machine): Record<string, unknown> {
   const interfaces = machine.interfaces.map((nic) => viewInterface(region, machine.systemId, nic));
   const boot = machine.interfaces.findIndex((nic) => nic.id === machine.bootInterfaceId);
-  // The function sorts a machine's links to subnets by the creation of their interfaces, as MAAS does. The order of a machine's links to subnets does
-  // not show which interface is the boot interface.
+  // `viewNetwork` sorts a machine's links to subnets by the creation of their interfaces, as MAAS does. The order of a machine's links to subnets
+  // does not show which interface is the boot interface.
   const links = machine.interfaces.toSorted((a, b) => a.id - b.id).flatMap((nic) => nic.links);
   const gateway = links
     .map((link) => region.state.subnets.find((subnet) => subnet.id === link.subnetId)?.gatewayIp ?? null)

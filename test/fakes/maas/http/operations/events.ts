@@ -90,7 +90,10 @@ export function query(call: Call): Reply {
   return json({ count: shown.length, events: shown, ...uris(call, page, before, after) });
 }
 
-/** Returns the URIs of the next and the previous page. Both URIs repeat the parameters of the request, with another value of `before` or `after`. */
+/**
+ * Returns the URIs of the next and the previous page of events. Both URIs of the pages of events repeat the filters of the client's request. The URIs
+ * contain a new value of `before` or `after`.
+ */
 function uris(
   call: Call,
   page: readonly MaasEvent[],
