@@ -34,7 +34,7 @@ export type RenderBootstrapScript = (host: {
   readonly token: Secret;
 }) => Promise<string>;
 
-/** Sends the bootstrap script of manual mode to a client whose token is valid and unused. */
+/** Sends the bootstrap script, which a person runs on a host by hand, to a client whose token is valid and unused. */
 export async function sendBootstrapScript(
   {
     db,

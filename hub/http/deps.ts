@@ -41,7 +41,7 @@ export interface ApiDependencies {
   readonly probe: ProbeMaas;
   readonly compareRegion: CompareRegion;
   readonly events: EventFeed;
-  /** The URL at which hosts of manual mode reach the hub; on such a host a person runs the bootstrap command. */
+  /** The URL at which a host reaches the hub if a person runs the bootstrap command on the host. */
   readonly agentUrl: string;
   /** `caBundlePem` throws `SecretError` until the secret store has provided the hub's CA. */
   readonly caBundlePem: () => string;

@@ -5,8 +5,8 @@ import { orderFirstBaseline } from "./baseline.ts";
 import { moveNode } from "./move-node.ts";
 
 /**
- * A host of manual mode, on which a person runs the bootstrap command, has no workflow. The host's enrollment makes the node `enrolling`, and the
- * agent's first report that the host is healthy makes the node `active` (state model 3.3).
+ * If a person runs the bootstrap command on a host (manual mode), Muster has no workflow for the host. The host's enrollment makes the node
+ * `enrolling`, and the agent's first report that the host is healthy makes the node `active` (state model 3.3).
  */
 export async function enrollManualNode(tx: Tx, node: Node): Promise<void> {
   if (node.status !== "bootstrap_issued") return;
