@@ -54,6 +54,18 @@ describe("an attempt to run a tool", () => {
     expect(ran).toMatchObject({ kind: "ended", stderr: expect.stringContaining("The tool wrote more than") });
   });
 
+  it("ends what a tool has left behind, if that writes without end", async () => {
+    tool("yes left >&2 & echo $! > $MUSTER_ROOT/left");
+    const ran = await host.system.attempt("tool", [], PATIENT);
+    expect(ran).toMatchObject({
+      kind: "ended",
+      exitCode: 0,
+      stderr: expect.stringMatching(/^The tool wrote more than/),
+    });
+    const left = Number(host.read("left"));
+    await until("the left process has ended", () => (readProcess(left) === null ? true : undefined));
+  });
+
   it("ends a tool that writes errors without end, and keeps their last characters", async () => {
     tool("yes error >&2");
     const ran = await host.system.attempt("tool", [], PATIENT);

@@ -81,14 +81,20 @@ function attempt(root: string, path: string, args: readonly string[], options: A
     };
     const settleHung = (isAlive: boolean): void =>
       settle({ kind: "hung", pid: child.pid ?? -1, state: hung?.state ?? "?", wchan: hung?.wchan ?? "", isAlive });
-    child.stdout.on("data", (chunk: Buffer) => {
+    /** Counts the tool's output, and ends a tool that writes too much. A process that the tool started loses the pipe with the tool's end. */
+    const fits = (chunk: Buffer): boolean => {
       size += chunk.length;
-      if (size > MOST_OUTPUT) child.kill("SIGKILL");
-      else stdout.push(chunk);
+      if (size <= MOST_OUTPUT) return true;
+      if (child.exitCode !== null || child.signalCode !== null) settleEnded();
+      else if (size - chunk.length <= MOST_OUTPUT) child.once("exit", settleEnded);
+      child.kill("SIGKILL");
+      return false;
+    };
+    child.stdout.on("data", (chunk: Buffer) => {
+      if (fits(chunk)) stdout.push(chunk);
     });
     child.stderr.on("data", (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > MOST_OUTPUT) child.kill("SIGKILL");
+      fits(chunk);
       stderr = Buffer.concat([stderr, chunk]).subarray(-MOST_STDERR * LONGEST_CHARACTER);
     });
     // A tool that ends without reading its input closes the input's pipe. The tool's exit status says whether the tool worked.
