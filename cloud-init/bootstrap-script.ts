@@ -21,9 +21,9 @@ fi
 `;
 
 /**
- * Renders the script that a person runs on a host in manual mode (lifecycle 2.1). The script for manual mode contains the agent part of the first
- * boot. Before the agent part, the script for manual mode checks the host and explains why the part cannot work there. After the agent part, the
- * script for manual mode waits for the agent's enrollment. `composeBootstrapScript` throws when a value is invalid.
+ * Renders the script that a person runs on a host in manual mode (lifecycle 2.1). The script for manual mode contains the bootstrap part that
+ * installs the agent on a host. The script for manual mode first checks the host, and explains why the agent's installation cannot work there. After
+ * the installation, the script for manual mode waits for the agent's enrollment. `composeBootstrapScript` throws when a value is invalid.
  */
 export function composeBootstrapScript(values: BootstrapInput): string {
   const input = BootstrapInput.parse(values);

@@ -68,7 +68,7 @@ export class HostFolder {
     writeFileSync(this.path(name), content);
     chmodSync(this.path(name), mode);
   }
-  /** Installs a simulated tool in the test's folder. The tool runs the shell text `script` after it has logged its arguments. */
+  /** Installs a simulated tool in the test's folder. The simulated tool logs its arguments, and runs the shell text `script` afterwards. */
   tool(name: string, script = ""): void {
     this.write(
       `usr/bin/${name}`,

@@ -16,8 +16,8 @@ export const AGENT: PackageSpec = {
   npm: ["ws", "zod", "systeminformation", "execa", "@rgrove/parse-xml", "koffi"],
   binaries: { amd64: ["@koromix/koffi-linux-x64"], arm64: ["@koromix/koffi-linux-arm64"] },
   commands: { "muster-agent": "agent/main.ts" },
-  // A small young generation in V8 saves memory of the agent: V8 would otherwise reserve more memory at the start and return it slowly. An agent is
-  // mostly idle, so a small young generation is enough.
+  // A small young generation in V8 saves memory of the agent. With V8's default size of the young generation, Node.js reserves more memory at the
+  // start and returns it slowly. An agent is mostly idle, so a small young generation is enough.
   nodeOptions: ["--max-semi-space-size=1"],
   files: { "muster-agent.service": "usr/lib/systemd/system/muster-agent.service" },
   docs: [],

@@ -14,9 +14,9 @@ const SIGNATURE = `${CHECKSUMS}.sig`;
 const PUBLIC_KEY = "muster-release.pub.pem";
 
 /**
- * Writes the SHA-256 sums of all Debian packages and bills of materials in the folder, including those of earlier builds. Also writes an Ed25519
- * signature of the sums. To verify the checksums with OpenSSL 3, run: `openssl pkeyutl -verify -pubin -inkey muster-release.pub.pem -rawin -in
- * SHA256SUMS -sigfile SHA256SUMS.sig && sha256sum -c SHA256SUMS`.
+ * Writes the SHA-256 sums of all Debian packages and bills of materials in the folder, including those of earlier builds. `signPackages` also writes
+ * an Ed25519 signature of the file with the SHA-256 sums. To verify the checksums with OpenSSL 3, run: `openssl pkeyutl -verify -pubin -inkey
+ * muster-release.pub.pem -rawin -in SHA256SUMS -sigfile SHA256SUMS.sig && sha256sum -c SHA256SUMS`.
  */
 export async function signPackages(out: string, keyFile: string): Promise<{ fingerprint: string }> {
   const lines: string[] = [];

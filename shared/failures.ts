@@ -273,8 +273,8 @@ export const FAILURES = {
     retry: "never",
     endsAs: "failed_manual_intervention",
     compensate: false,
-    // A rerun from the first stage lets every stage adopt the machine's present state. A resume at the failed stage would find the same state of the
-    // machine and fail (lifecycle 4.9).
+    // A rerun from the first stage lets every stage adopt the machine's present state. After a failure of the class `state_ambiguity`, a resume at
+    // the failed stage would find the machine unchanged and fail again (lifecycle 4.9).
     nextVerb: "rerun",
     nextAction:
       "Look at the machine in MAAS. Where it is nobody's, bring it to New or Ready; where it is this host's, bring it back to what it was. Then rerun, or cancel.",

@@ -39,8 +39,8 @@ export function chunkNonce(gpu: number, chunk: number): Uint8Array {
 export const sampleBlocksIn = (bytes: number): number => Math.floor(bytes / SAMPLE_BLOCK_BYTES);
 
 /**
- * Returns the first part of the message whose HMAC answers a challenge; the second part is the bytes of a sample block. The prefix binds an answer to
- * one task, one GPU and one sample block.
+ * Returns the first part of the message whose HMAC answers a challenge; the second part is the bytes of a sample block. `answerPrefix` puts the task,
+ * the GPU and the sample block into the message, so that an answer is valid only for these three.
  */
 export const answerPrefix = (fillTaskId: string, uuid: string, block: number): string =>
   `${fillTaskId}|${uuid}|${block}|`;
@@ -81,9 +81,9 @@ export const GpuCommitment = z.strictObject({
    * is null if the task's order has no marker.
    */
   prefill_marker_units: Count.nullable(),
-  /** How many blocks of 64 bytes of the GPU's memory differed from the stream that the worker had written. */
+  /** How many blocks of 64 bytes of the GPU's memory differed from the ChaCha20 stream that the worker had written. */
   mismatched_blocks: Count,
-  /** The offset in bytes of the first difference between the GPU's memory and the stream. */
+  /** The offset in bytes of the first difference between the GPU's memory and the ChaCha20 stream that the worker wrote. */
   first_mismatch: Bytes.nullable(),
   open_ms: Milliseconds,
   allocate_ms: Milliseconds,

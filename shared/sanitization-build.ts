@@ -106,8 +106,8 @@ const limited = (record: SanitizationRecord, limits: Limits): SanitizationRecord
 });
 
 /**
- * Counts what a version of a sanitization record contains, for a comparison with the whole record. The counts of a record's version leave out each
- * text that the hub has cut.
+ * Counts the steps, texts, media and sentences in a shortened sanitization record, for a comparison with the whole sanitization record. `countsOf`
+ * does not count a text that the hub has shortened.
  */
 function countsOf(
   { tasks, residue, media, reasons, claims, not_covered }: SanitizationRecord,

@@ -30,8 +30,8 @@ export const Countersignature = z.strictObject({
 });
 export type Countersignature = z.output<typeof Countersignature>;
 /**
- * The facts that the hub's countersignature states about a sanitization record. The hub adds its order key to the facts when it signs the
- * countersignature.
+ * The facts that the hub's countersignature states about a sanitization record. When the hub signs the countersignature, it also adds its public
+ * order key and the generation of that key.
  */
 export type Countersigned = Omit<Countersignature, "format" | "order_key" | "key_generation">;
 

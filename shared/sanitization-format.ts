@@ -24,8 +24,8 @@ export const RecordAgent = z.object({
 });
 
 /**
- * The members of a sanitization record that the agent checks before it signs the record. The agent ignores all other members, because a newer hub may
- * write members that an older agent does not know.
+ * The members of a sanitization record that the agent checks before it signs the record. The agent ignores record members that are missing in
+ * `Signable`, because a newer hub may write members that an older agent does not know.
  */
 const Signable = z.object({
   format: z.literal(RECORD_FORMAT),
@@ -46,7 +46,7 @@ export function readSignable(text: string): SignableRecord | string {
   try {
     value = JSON.parse(text);
   } catch {
-    // The caller reports to the hub that the text is not JSON.
+    // `readSignable` returns this text as its result, and the agent reports to the hub that the sanitization record is not JSON.
     return "it is not JSON";
   }
   if (canonicalJson(value) !== text) return "it is not canonical JSON";

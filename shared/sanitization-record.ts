@@ -194,7 +194,7 @@ export function readRecord(text: string): SanitizationRecord | string {
   try {
     value = JSON.parse(text);
   } catch {
-    // The caller reports that the text is not JSON.
+    // `readRecord` returns this text as its result, which says why the sanitization record is not valid.
     return "it is not JSON";
   }
   if (canonicalJson(value) !== text) return "it is not canonical JSON";

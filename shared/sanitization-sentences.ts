@@ -96,7 +96,8 @@ export function mediaOf(
 }
 
 /**
- * Returns a text of the host for a sentence of the sanitization record. A text with a word that no claim may contain is replaced by "without a name".
+ * Returns a text that the host reported, for example a disk's model, in a form that a sentence of the sanitization record may contain. A text with a
+ * word that no claim may contain is replaced by "without a name".
  */
 const told = (value: string | null): string =>
   value === null || FORBIDDEN.test(value) || !/^[\x20-\x7e]{1,80}$/.test(value) ? "without a name" : value;
@@ -130,7 +131,7 @@ const TRUST_CLAIMS = {
   ],
 } as const satisfies Record<SanitizationRecord["trust"], readonly string[]>;
 
-/** Sentences for the sanitization record that another part of the hub makes about its own cleaning, for example of a GPU's memory. */
+/** Sentences for the sanitization record that come from the code of one kind of cleaning, for example the overwriting of GPU memory. */
 export interface Statement {
   readonly claim: string;
   readonly not_covered: readonly string[];

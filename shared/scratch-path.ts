@@ -1,6 +1,7 @@
 /**
- * The system folders. No task order may empty a system folder, or a folder below a system folder. The content of the system folders belongs to the
- * operating system, to Muster or to accounts. Accounts and temporary folders have their own cleaning steps.
+ * The folders directly below the host's root folder that no task order may empty. A task order may not empty a folder below one of SYSTEM_FOLDERS
+ * either. The content of SYSTEM_FOLDERS belongs to the operating system, to Muster or to the host's user accounts. Accounts and temporary folders
+ * have their own cleaning steps.
  */
 export const SYSTEM_FOLDERS = [
   "bin",

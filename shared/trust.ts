@@ -56,8 +56,8 @@ export interface Trust {
 export type VerifyText = (orderKey: string, text: string, signature: string) => boolean;
 
 /**
- * Returns what the host trusts after a statement of the hub. For an invalid statement about the hub's keys, the result is the reason as text, and the
- * host must trust nothing in the statement.
+ * Returns which keys the host trusts after a signed statement of the hub about the hub's keys. For an invalid statement about the hub's keys, the
+ * result is the reason as text, and the host must trust nothing in the statement.
  */
 function trustAfter(trust: Trust, statement: TrustStatement, verify: VerifyText): Trust | string {
   const { sequence, kind, generation, ca_pem, order_key, signature } = statement;

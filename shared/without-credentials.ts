@@ -89,8 +89,8 @@ function fromBase64(text: string): string | null {
 }
 
 /**
- * Removes pieces of a secret document from texts. The time of the search for pieces grows only with the sum of the lengths of the document and the
- * texts.
+ * Removes from each of the texts every piece that also occurs in a secret document. The time of `withoutPiecesOf` grows only with the summed length
+ * of the document and of all texts.
  */
 function withoutPiecesOf(document: string, texts: readonly string[]): string[] {
   const pieces = new Set<string>();

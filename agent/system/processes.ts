@@ -31,7 +31,10 @@ export interface HostProcess {
 }
 
 export interface ProcessTable {
-  /** Reads all processes of the host, except kernel threads. The agent continues its other work between the reads of processes. */
+  /**
+   * Reads all processes of the host, except kernel threads. Between the reads of single processes, the agent continues its tasks and its connection
+   * to the hub.
+   */
   read(): Promise<readonly HostProcess[]>;
   /** Sends a signal to a process. Returns false if the process has ended. */
   signal(process: HostProcess, signal: NodeJS.Signals): boolean;

@@ -17,7 +17,8 @@ already_enrolled() {
   return 1
 }
 
-# If a folder stands for the host, the agent's configuration must contain the path of that folder. On a real host the agent uses the default root "/".
+# If MUSTER_ROOT names a folder that replaces the host's root folder, the agent's configuration must contain the path of that folder. On a real host
+# the agent uses the default root "/".
 agent_config() {
   if [ -z "$ROOT" ]; then
     printf '%s\n' "$AGENT_CONFIG"

@@ -1,8 +1,8 @@
 # DESTRUCTIVE. The extra-disks part makes a disk a share, which is a file system at /shareN, only if the disk is certainly free. A free disk is not
 # below the root file system, and no part of it is mounted, used as swap, or held by another device. A disk that becomes a share must also be blank,
 # unless the profile allows erasing. The extra-disks part treats a disk whose state it cannot read as a disk in use. MUSTER_DISKS is a fixed list of
-# devices, used instead of discovery. Without MUSTER_DISKS the extra-disks part discovers the host's disks. The extra-disks part refuses to discover
-# disks in a folder or a container, because both show the disks of the machine around them.
+# disk devices. Without MUSTER_DISKS the extra-disks part searches for the host's disks. The extra-disks part refuses to search for disks in a folder
+# or a container, because both show the disks of the machine around them.
 readonly FSTAB="$ROOT/etc/fstab"
 readonly LABEL=muster-share
 made='' kept='' in_use='' refused=''
@@ -102,7 +102,8 @@ free_number() {
   printf '%s' "$number"
 }
 
-# mount_share NUMBER DEVICE: mounts a share by an fstab line with the UUID, because device names change from boot to boot.
+# mount_share NUMBER DEVICE: mounts the formatted disk DEVICE at /shareNUMBER. The line in fstab names the disk's UUID, because device names change
+# from boot to boot.
 mount_share() {
   local number=$1 device=$2 uuid
   uuid=$(probe UUID "$device")
@@ -119,8 +120,9 @@ mount_share() {
   fi
 }
 
-# share_of DISK: prints "NUMBER DEVICE" if the disk is a share that stays. Unless the profile allows erasing, share_of also prints a share of an
-# earlier installation. If the profile allows erasing, the extra-disks part treats a share of an earlier installation as a disk with content.
+# share_of DISK: prints "NUMBER DEVICE" if DISK is a disk that the extra-disks part formatted and keeps at /shareNUMBER. Unless the profile allows
+# erasing, share_of also prints a disk that the extra-disks part formatted for an earlier installation of the host. If the profile allows erasing, the
+# extra-disks part treats a disk that it formatted for an earlier installation as a disk with content.
 share_of() {
   local device uuid number
   device=$(own_device "$1")
@@ -144,8 +146,8 @@ erase() {
   for device in $devices; do os wipefs --all --quiet "$device"; done
 }
 
-# A share's file system takes the whole disk, without a partition table. With a partition table, a power cut could leave a table without a file
-# system. A later run of the part could not distinguish such a partition table from a table of another owner.
+# The file system at /shareN takes the whole disk, without a partition table. With a partition table, a power cut could leave a table without a file
+# system. A later run of the extra-disks part could not tell whether Muster or another owner made an empty partition table.
 make_share() {
   local disk=$1 number
   number=$(free_number)

@@ -2,8 +2,8 @@
 # names a folder that stands for the host's root. Tools that change a system come only from the folder of MUSTER_ROOT, so that a part never changes
 # the machine around the folder.
 set -euo pipefail
-# With inherit_errexit, which needs bash 4.4 or newer, a failure inside $(...) ends the whole part. Only a Mac, on which a folder stands for a host,
-# has an older bash.
+# With inherit_errexit, which needs bash 4.4 or newer, a failure inside $(...) ends the whole part. Every supported host has bash 4.4 or newer. A Mac
+# has an older bash, but on a Mac a part runs only in the folder of MUSTER_ROOT.
 shopt -s inherit_errexit 2>/dev/null || true
 
 ROOT="${MUSTER_ROOT:-}"

@@ -35,8 +35,8 @@ describe.each(shellParts)("%s", (name) => {
     expect(check("bash", ["-n"], renderPart(name, sampleInput()))).toEqual(CLEAN);
   });
 
-  // Rule SC2016 of shellcheck warns of `$` in single quotes. The first lines of a part contain such text on purpose, because these lines set the
-  // part's values.
+  // Rule SC2016 of shellcheck warns of `$` in single quotes. The first lines of a bootstrap part set the part's values, and put each value in single
+  // quotes on purpose.
   it.skipIf(skipWithout("shellcheck", "shellcheck"))("passes shellcheck", () => {
     expect(check("shellcheck", ["--exclude=SC2016", "-"], renderPart(name, sampleInput()))).toEqual(CLEAN);
   });

@@ -13,7 +13,7 @@ const toAddress = (value: number): string => [24, 16, 8, 0].map((shift) => (valu
 
 /**
  * The gateway of a point-to-point link is the link's other end: the other address of a /31, or the other host of a /30. For a subnet wider than /30
- * the router is unknown, so the link gets only a route to its own network.
+ * the router is unknown, so the RDMA network interface gets only a route to its own network.
  */
 export const roceLink = (cidr: string): { address: string; network: string; peer: string | null } => {
   const [address = "", length = "32"] = cidr.split("/");

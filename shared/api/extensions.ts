@@ -11,8 +11,8 @@ interface NamedBy {
    */
   readonly list: string;
   /**
-   * The field with the object's name in the items of a list. The list operation of the API has a query parameter with the name of the field, which
-   * selects the objects with exactly one name.
+   * The name of the field that contains an object's name. The API operation `list` has a query parameter that is called like this field, and returns
+   * only objects whose name equals the parameter's value.
    */
   readonly name: string;
   /** The field with the object's id in the items of a list. */

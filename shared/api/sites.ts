@@ -107,8 +107,8 @@ export const SiteMove = z.strictObject({
 });
 
 /**
- * The checks of a site's probe. The first six checks of a probe give errors. All other checks of a probe give warnings, because their faults affect
- * only some hosts.
+ * The checks of a site's probe. A fault in one of the first six checks, `reachable` to `sole_site`, is an error, because the fault affects the whole
+ * site. A fault in a check from `credentials` to `upstream_dns` is a warning, because the fault affects only some hosts.
  */
 const PROBE_CHECKS = [
   "reachable",
@@ -227,8 +227,8 @@ export const PowerOverrideCreate = z.strictObject({
 });
 export type PowerOverrideCreate = z.output<typeof PowerOverrideCreate>;
 /**
- * A patch of a BMC login override cannot change the override's selector, which names the host. For another host, an operator adds another BMC login
- * override.
+ * A patch of a BMC login override cannot change the selector that says for which host the login is valid. To give a second host its own BMC login, an
+ * operator creates a second BMC login override.
  */
 export const PowerOverridePatch = z
   .strictObject({

@@ -97,8 +97,8 @@ export const HubFrame = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("readiness.ack"), signal_id: z.uuid() }),
   z.strictObject({ type: z.literal("task.offer"), order: SignedOrder }),
   /**
-   * The member `accepted` exists only for tasks with `effectOnceAccepted`. The member `accepted` is false when the hub ended or cancelled the task's
-   * delivery before the result reached the hub.
+   * The frame `task.result_ack` has the member `accepted` only for tasks that take effect after the hub has accepted their result
+   * (`effectOnceAccepted`). The member `accepted` is false when the hub ended or cancelled the task's delivery before the result reached the hub.
    */
   z.strictObject({ type: z.literal("task.result_ack"), ...taskRef, accepted: z.boolean().optional() }),
   z.strictObject({ type: z.literal("task.cancel"), ...taskRef }),

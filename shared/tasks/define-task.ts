@@ -4,9 +4,9 @@ import type { z } from "zod";
 export type ErrorHandling = "retry" | "fail";
 
 /**
- * The lane of a task type: `work` or `look`. Tasks in the lane `work` change the host or take long. Tasks in the lane `look` only read and take no
- * noticeable time. A node's agent runs one task of the lane `work` and one of the lane `look` at a time. With two lanes, a short task that only reads
- * never waits behind a long task.
+ * A task type belongs to the lane `work` or to the lane `look`. Tasks in the lane `work` change the host or take long. Tasks in the lane `look` only
+ * read and take no noticeable time. A node's agent runs one task of the lane `work` and one of the lane `look` at a time. With two lanes, a short
+ * task that only reads never waits behind a long task.
  */
 export type TaskLane = "work" | "look";
 

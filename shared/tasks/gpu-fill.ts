@@ -27,9 +27,9 @@ export const gpuFill = defineTask({
     /** The seed of the stream of bytes: 32 random bytes that the hub makes for one task only. */
     seed: z.string().regex(/^[0-9a-f]{64}$/),
     /**
-     * The marker, a random word of the hub, shows whether the driver clears freed GPU memory. Before the overwrite of the GPU memory, another worker
-     * writes the marker into all GPU memory and ends. The worker that overwrites the GPU memory first counts how often the memory from the driver
-     * still contains the marker. If the marker is null, the agent does not test whether the driver clears freed GPU memory.
+     * The marker, a random number from the hub, shows whether the driver clears freed GPU memory. A first worker process fills all GPU memory with
+     * the random number `marker` and ends. A second worker process counts how often the memory from the driver still contains the number `marker`,
+     * before it overwrites the GPU memory. If `marker` is null, the agent does not test whether the driver clears freed GPU memory.
      */
     marker: z.int().min(1).max(0xffff_ffff).nullable(),
     /**
@@ -57,8 +57,8 @@ export const gpuFill = defineTask({
       .strictObject({
         version: z.string().max(256),
         /**
-         * Registry settings of the NVIDIA driver, which can turn off the driver's own clearing of GPU memory. On a newly deployed host, both texts of
-         * registry settings are empty.
+         * Registry settings of the NVIDIA driver, which can turn off the driver's own clearing of GPU memory. On a newly deployed host, `registry`
+         * and `registry_per_device` are empty.
          */
         registry: z.string().max(256),
         registry_per_device: z.string().max(256),

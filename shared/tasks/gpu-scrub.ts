@@ -82,8 +82,8 @@ export const gpuScrub = defineTask({
     /** The agent could not start the services that an earlier run of the task had stopped. */
     services_not_restored: "fail",
     /**
-     * The process that cleans the GPUs ended without a result. The agent has started the services that the lost process had stopped, unless the
-     * error's message says otherwise.
+     * The worker process that cleans the GPUs ended without a result. Unless the error's message names a failure, the agent has started again the
+     * services that the worker process had stopped.
      */
     work_lost: "fail",
     /** The host does not run systemd, which would enforce the deadline of a program that hangs in the GPU driver. */
