@@ -103,8 +103,8 @@ function stepOf(gpu: Gpu, { commitment, markedBytes, fault, message }: FillOutco
 }
 
 /**
- * The figures of a GPU's commitment that a person reads first. The commitment is the worker process's report that it has overwritten the GPU's
- * memory. The result of the task `node.gpu_fill` contains the whole commitment.
+ * The figures that a person reads first in a GPU's commitment, which is the worker process's report that it has overwritten the GPU's memory. The
+ * result of the task `node.gpu_fill` contains each GPU's whole commitment.
  */
 const evidenceOf = (one: GpuCommitment) => ({
   allocated_bytes: one.allocated_bytes,
