@@ -5,7 +5,7 @@ import { orderFirstBaseline } from "./baseline.ts";
 import { moveNode } from "./move-node.ts";
 
 /**
- * If a person runs the bootstrap command on a host (manual mode), Muster has no workflow for the host. The host's enrollment makes the node
+ * If a person runs the bootstrap command on a host (manual mode), no onboarding brings the host into service. The host's enrollment makes the node
  * `enrolling`, and the agent's first report that the host is healthy makes the node `active` (state model 3.3).
  */
 export async function enrollManualNode(tx: Tx, node: Node): Promise<void> {
