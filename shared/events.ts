@@ -167,7 +167,7 @@ export const EVENTS = {
   "node.condition.stale": {
     subject: "nodes/{node_id}",
     meaning:
-      "A node's condition has expired because nobody reported it again, so it is unknown; `was` is the last reported status.",
+      "A node's condition has expired because nobody reported it again, so its status is `Unknown`; `was` is the status that was last reported for the condition.",
     data: z.strictObject({
       node_id: z.string(),
       hostname: z.string(),
@@ -179,7 +179,7 @@ export const EVENTS = {
   "node.drift.detected": {
     subject: "nodes/{node_id}",
     meaning:
-      "A node and its machine in MAAS differ; `action` is what Muster does about it, unless `held_back` gives a reason against it.",
+      "A node and its machine in MAAS differ. `action` is what Muster does about the difference; `held_back` is the reason if Muster does nothing.",
     data: z.strictObject({
       ...drift,
       severity: DriftSeverity,
@@ -193,7 +193,7 @@ export const EVENTS = {
   "node.drift.resolved": {
     subject: "nodes/{node_id}",
     meaning:
-      "The node's drift is over: `healed` without a person, or `acknowledged` or `returned_to_service` by a person.",
+      "The node's drift is over; `how` says that the drift `healed` without a person, or was `acknowledged` or `returned_to_service` by a person.",
     data: z.strictObject({ ...drift, how: z.enum(["healed", "acknowledged", "returned_to_service"]) }),
   },
   "node.roce.incomplete": {
