@@ -29,8 +29,8 @@ export interface Rate {
 /** The budgets of one node, for frames over WebSocket and long poll together. */
 export const NODE_RATES = {
   /**
-   * An agent opens one session for each connection. An agent whose connections all end at once opens about twenty connections a minute, and fewer
-   * connections after each failure.
+   * An agent opens one session for each connection. An agent whose every connection ends right after it opened makes about twenty attempts a
+   * minute, and fewer after each failure.
    */
   session: { burst: 60, perMinute: 20 },
   /**
