@@ -129,6 +129,50 @@ it("goes on by force without an agent that is gone for good", async () => {
   expect(await driver.story(id)).toContain("cleanup_storage skipped: Continued without the agent, as ann decided");
 });
 
+it("does not release a machine that an earlier operation released and somebody has deployed again", async () => {
+  const host = await anotherHost();
+  const first = await startFull(rig, host, { remove_maas_record: false });
+  await until(first.id, "remove_gpuaas_node_record");
+  await driver.verb(first.id, "cancel");
+  expect((await drive(first.id)).status).toBe("cancelled");
+  const machine = machineOf(host);
+  if (machine === undefined) throw new Error("the machine is gone");
+  rig.maas.sim.region.setOwner(machine, machine.owner ?? rig.maas.sim.region.state.users[0]?.username ?? "muster");
+  rig.maas.sim.region.forceStatus(machine, STATUS.deployed);
+  const second = await startFull(rig, host);
+  expect(await drive(second.id), await driver.story(second.id)).toMatchObject({ stage: "release_maas_node" });
+  expect(machineOf(host)).toMatchObject({ status: STATUS.deployed });
+});
+
+it("asks for evidence of the erase also after a force for an agent that is gone", async () => {
+  const host = await anotherHost();
+  await setConnected(rig, host.nodeId, false);
+  const { id } = await startFull(rig, host, { agent_wait_seconds: 0 });
+  expect(await drive(id)).toMatchObject({ stage: "drain_node", code: "agent_unreachable" });
+  await force(id);
+  await until(id, "release_maas_node");
+  releaseByOther(host, false);
+  expect(await drive(id)).toMatchObject({ stage: "release_maas_node", code: "erase_unproven" });
+  await force(id);
+  expect(await drive(id), await driver.story(id)).toEqual(DONE);
+});
+
+it("does not skip the work of an agent that only reconnects after a force", async () => {
+  const host = await anotherHost();
+  await setConnected(rig, host.nodeId, false);
+  const { id } = await startFull(rig, host, { agent_wait_seconds: 0 });
+  expect(await drive(id)).toMatchObject({ stage: "drain_node", code: "agent_unreachable" });
+  await force(id);
+  await setConnected(rig, host.nodeId, true);
+  await until(id, "cleanup_storage");
+  await setConnected(rig, host.nodeId, false);
+  expect(await drive(id)).toMatchObject({ stage: "cleanup_storage", code: "agent_unreachable" });
+  await setConnected(rig, host.nodeId, true);
+  await driver.verb(id, "resume");
+  expect(await drive(id), await driver.story(id)).toEqual(DONE);
+  expect(await driver.story(id)).toContain("cleanup_storage succeeded");
+});
+
 it("keeps every onboarding away from its host, until the machine is out of MAAS", async () => {
   const host = await anotherHost();
   const { id } = await startFull(rig, host);

@@ -246,6 +246,25 @@ export async function readOpenSession(db: Db | Tx, nodeId: NodeId, generation: n
   return session ?? null;
 }
 
+/**
+ * True if the node's agent has no open session, and its last session closed before the given time or at least `graceSeconds` ago. A shorter absence is
+ * a reconnect, for example after a restart of the hub.
+ */
+export async function isAgentGone(
+  db: Db | Tx,
+  node: Pick<Node, "id" | "generation">,
+  { before, graceSeconds }: { readonly before: Date; readonly graceSeconds: number },
+): Promise<boolean> {
+  const [session] = await db
+    .select({
+      gone: sql<boolean>`${agentSessions.state} <> 'open' and (coalesce(${agentSessions.closedAt}, ${agentSessions.lastSeenAt}) <= ${before.toISOString()}::timestamptz
+        or coalesce(${agentSessions.closedAt}, ${agentSessions.lastSeenAt}) <= now() - make_interval(secs => ${graceSeconds}))`,
+    })
+    .from(agentSessions)
+    .where(and(eq(agentSessions.nodeId, node.id), eq(agentSessions.generation, node.generation)));
+  return session?.gone ?? true;
+}
+
 /** Records that the agent has accepted the hub's chain of key statements up to `sequence` and has stored it on disk. */
 export async function recordTrust(db: Db, nodeId: NodeId, epoch: number, sequence: number): Promise<void> {
   await db.execute(sql`

@@ -274,6 +274,14 @@ export async function lockWorkflow(tx: Tx, id: WorkflowId): Promise<ClaimedWorkf
   return row ?? null;
 }
 
+/** Adds facts to the state of a workflow whose row the caller has locked. */
+export async function patchState(tx: Tx, id: WorkflowId, facts: Readonly<Record<string, unknown>>): Promise<void> {
+  await tx
+    .update(workflows)
+    .set({ state: sql`${workflows.state} || ${JSON.stringify(facts)}::jsonb` })
+    .where(eq(workflows.id, id));
+}
+
 /**
  * Admits the pending workflows that meet the condition `which`. A workflow's `started_at` is null until a hub first claims the workflow, which
  * distinguishes the first admission from later admissions.

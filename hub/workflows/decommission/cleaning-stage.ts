@@ -2,6 +2,7 @@ import { failure } from "../../../shared/failures.ts";
 import type { TaskResult, TaskType } from "../../../shared/tasks/index.ts";
 import { TASKS } from "../../../shared/tasks/index.ts";
 import type { DecommissionStage } from "../../../shared/workflow-status.ts";
+import { isAgentGone } from "../../db/queries/agent-sessions.ts";
 import { isHostReleased } from "../../db/queries/machine-releases.ts";
 import type { Task } from "../../db/schema/index.ts";
 import type { Observation, Outcome } from "../engine/stage.ts";
@@ -67,9 +68,19 @@ async function isSystemGone({ decommission, node, services }: DecommissionContex
   return isHostReleased(services.db, node);
 }
 
-/** Only a full decommission continues without its agent, because the host takes no tenant any more. */
-const isForcedPast = ({ decommission, session }: DecommissionContext): boolean =>
-  decommission.mode === "full_decommission" && decommission.forcedAt !== null && session === null;
+/** An agent that is away for a shorter time than `GRACE_SECONDS` reconnects, for example after a restart of the hub. */
+const GRACE_SECONDS = 300;
+
+/**
+ * True if the stage continues without its agent. Only a full decommission does, because the host takes no tenant any more. The `force` of an operator
+ * holds for an agent that is gone, and not for an agent that reconnects or still holds the lease of the stage's task.
+ */
+async function isForcedPast(context: DecommissionContext, task: Task | null): Promise<boolean> {
+  const { decommission, node, services, now } = context;
+  if (decommission.mode !== "full_decommission" || decommission.forcedAt === null) return false;
+  if (task?.state === "running" && task.leaseUntil !== null && task.leaseUntil > now) return false;
+  return isAgentGone(services.db, node, { before: decommission.forcedAt, graceSeconds: GRACE_SECONDS });
+}
 
 async function observe<Name extends DecommissionStage, T extends TaskType>(
   context: DecommissionContext,
@@ -82,7 +93,7 @@ async function observe<Name extends DecommissionStage, T extends TaskType>(
   const nothing = spec.nothingToDo(context);
   if (nothing !== null) return { kind: "skipped", message: nothing };
   const task = await settledTask(context, spec.work);
-  if (task?.state !== "succeeded" && isForcedPast(context))
+  if (task?.state !== "succeeded" && (await isForcedPast(context, task)))
     return {
       kind: "skipped",
       message: `Continued without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}`,

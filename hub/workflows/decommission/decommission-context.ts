@@ -73,6 +73,8 @@ export const DecommissionState = z.object({
   release_failure_told: z.boolean().nullable().optional(),
   /** The generation whose machine had the status Disk erasing after the stage had asked MAAS for a release with an erase. */
   erase_seen: z.number().nullable().optional(),
+  /** The generation for which a person decided, after the failure `erase_unproven`, that the operation continues without evidence of an erase. */
+  erase_waived: z.number().nullable().optional(),
   /**
    * True after MAAS has accepted the command to power the machine off. The stage does not repeat a power-off command that MAAS has accepted, and
    * waits until the machine is off.

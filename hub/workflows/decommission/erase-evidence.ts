@@ -4,7 +4,7 @@ import type { MaasEvent } from "../../maas/port.ts";
 import { type JudgedMachine, machineEvidence } from "../machine/verdict-table.ts";
 import type { DecommissionContext, DecommissionState } from "./decommission-context.ts";
 
-type Asked = Pick<DecommissionContext, "input" | "state" | "node" | "decommission">;
+type Asked = Pick<DecommissionContext, "input" | "state" | "node">;
 
 /** To find the end of an erase, the hub reads this many of a machine's newest events. */
 export const ERASE_EVENTS = 100;
@@ -14,9 +14,14 @@ const OF_DEPLOY: readonly string[] = ["Deploying", "Deployed", "Image Deployed"]
 
 const isSeen = ({ state, node }: Asked): boolean => state.erase_seen === node.generation;
 
-/** True if the operation asks for an erase of which Muster has no evidence yet, and no person has decided that the operation continues. */
+const isWaived = ({ state, node }: Asked): boolean => state.erase_waived === node.generation;
+
+/**
+ * True if the operation asks for an erase of which Muster has no evidence yet, and no person has decided to continue without evidence. A `force` that
+ * replaced an agent says nothing about an erase.
+ */
 export const lacksEvidence = (context: Asked): boolean =>
-  context.input.erase !== "none" && context.decommission.forcedAt === null && !isSeen(context);
+  context.input.erase !== "none" && !isWaived(context) && !isSeen(context);
 
 /** True if the status of the machine is the first evidence of the erase that the operation asked for. */
 export const isEvidence = (context: Asked, status: number): boolean =>

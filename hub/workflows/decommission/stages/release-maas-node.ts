@@ -1,6 +1,7 @@
 import { type Failure, failure } from "../../../../shared/failures.ts";
 import { MAAS_STATUS } from "../../../../shared/maas-status.ts";
 import { recordMachineReleased } from "../../../db/queries/decommissions.ts";
+import { isHostReleased } from "../../../db/queries/machine-releases.ts";
 import type { Tx } from "../../../db/tx.ts";
 import { MaasError, type MaasErrorCode } from "../../../maas/port.ts";
 import { enterReimage } from "../../../node/lifecycle.ts";
@@ -79,7 +80,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
     case "wait":
       return { ...waitForMachine(context, REASON), patch: eraseSeen(context, machine), commit: gone };
     case "release":
-      if (releasedGeneration === context.node.generation && machine.status === MAAS_STATUS.deployed)
+      if (machine.status === MAAS_STATUS.deployed && (await isHostReleased(context.services.db, context.node)))
         return { kind: "failed", failure: deployedByOther(context) };
       mustStillBeTheHost(context, machine);
       return { kind: "not_started" };
@@ -105,7 +106,7 @@ async function isErased(context: DecommissionContext): Promise<boolean> {
 }
 
 /**
- * The failure if somebody else has deployed the machine after this operation released it. A second release of the machine would end the work of the
+ * The failure if somebody else has deployed the machine after this operation or an earlier one released it. A second release of the machine would end the work of the
  * person who deployed it.
  */
 function deployedByOther(context: DecommissionContext): Failure {
