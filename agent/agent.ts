@@ -30,8 +30,8 @@ export interface AgentParts {
 
 const HEALTH_EVERY_MS = 30_000;
 /**
- * When this time has passed, the agent's next health check repeats an unchanged readiness report. The agent thus repeats a readiness report within
- * `AGENT_REPEATS_WITHIN_SECONDS`.
+ * When READINESS_EVERY_MS has passed since the agent's last readiness report, the agent's next health check repeats the report even if it is
+ * unchanged. The agent thus repeats a readiness report within `AGENT_REPEATS_WITHIN_SECONDS`.
  */
 const READINESS_EVERY_MS = AGENT_REPEATS_WITHIN_SECONDS * 1000 - HEALTH_EVERY_MS;
 /**
@@ -200,8 +200,9 @@ export class Agent {
       const code = error instanceof HubRefusal ? error.code : null;
       log.warn("enrollment was refused or did not get through", { code, error });
       await this.#askForTrust(error);
-      // The hub extends an expired enrollment token while the onboarding waits, so the agent soon retries the enrollment. When the hub refuses an
-      // enrollment for another reason, usually a person must act, so the agent retries the enrollment only rarely.
+      // The hub extends an expired enrollment token while the onboarding waits, so the agent soon retries the enrollment. An enrollment that the hub
+      // refused for another reason than an expired token or a fault of the hub usually needs a person. The agent only rarely retries an enrollment
+      // that needs a person.
       if (code === "token_expired" || code === "unavailable" || code === "internal_error") await this.#pause(5_000);
       else if (code !== null) await this.#pauseLong();
       return null;

@@ -9,9 +9,9 @@ export const windowMs = (failures: number): number =>
   Math.min(LONGEST_WINDOW_MS, FIRST_WINDOW_MS * 2 ** Math.min(failures, 6));
 
 /**
- * The random time within a window at which the agent tries to reconnect to the hub. After a failed attempt the agent also waits for the rest of the
- * attempt's window. Without the wait for the rest, the agents of many hosts would add up random delays and reconnect to the hub at the same time. The
- * argument `random` is a number in [0, 1).
+ * Returns how long the agent waits before a reconnect attempt, and how long it waits after the attempt if the attempt fails. The attempt comes at a
+ * random time, and both waits together are as long as `windowMs`. Without the wait after a failed attempt, many agents would add up random delays and
+ * reconnect to the hub at the same time. The argument `random` is a number in [0, 1).
  */
 export function attemptPlan(failures: number, random: number): { beforeMs: number; afterMs: number } {
   const window = windowMs(failures);
@@ -20,9 +20,9 @@ export function attemptPlan(failures: number, random: number): { beforeMs: numbe
 }
 
 /**
- * The agent's pause after a good connection has ended, before the window of the first reconnect attempt. A hub that restarts loses the connections of
- * all its hosts at once. Without a random pause, the hosts' reconnect windows would start together. The pause before a reconnect is at most half of
- * the heartbeat's time to live, so no host counts as offline because of the pause.
+ * Returns how long the agent pauses when a connection that the hub had welcomed ends. After the pause, the window of the agent's first reconnect
+ * attempt begins. A hub that restarts loses the connections of all its hosts at once. Without a random pause, the hosts' reconnect windows would
+ * start together. The pause before a reconnect is at most half of the heartbeat's time to live, so no host counts as offline because of the pause.
  */
 export const edgeJitterMs = (ttlMs: number, random: number): number =>
   Math.floor(Math.min(LONGEST_WINDOW_MS, ttlMs / 2) * random);

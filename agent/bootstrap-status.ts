@@ -66,8 +66,8 @@ const hasFailed = (part: PartStatus): boolean => part.exit_code !== null && part
 
 /**
  * Whether the unit `muster-bootstrap` runs or is due in this boot: until the unit has run, a bootstrap part's failure is not final. If systemd does
- * not answer, it is unknown whether the unit is due, and no bootstrap failure counts as final. Without systemd, for example when a folder stands for
- * the host, nothing retries a failed bootstrap part.
+ * not answer, the agent does not know whether `muster-bootstrap` is due, and no bootstrap failure counts as final. Without systemd, for example when
+ * a folder stands for the host, nothing retries a failed bootstrap part.
  */
 async function isTriedAgain(system: System): Promise<boolean> {
   if (system.root !== "/" && !(await system.isPresent("/usr/bin/systemctl"))) return false;

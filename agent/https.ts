@@ -41,7 +41,7 @@ export interface HubRequest {
 
 /**
  * Sends one request to the hub. Throws HubRefusal if the hub answers with an error response in the problem format of RFC 9457. Throws HubUnreachable
- * if the hub's answer has any other fault, or if no answer arrives.
+ * if no answer arrives, or if the answer is neither what the request expects nor an error response in the problem format.
  */
 export async function askHub<T>(hub: URL, tls: TlsIdentity, ask: HubRequest, schema: z.ZodType<T>): Promise<T> {
   const { status, text } = await exchange(hub, tls, ask).catch((error: unknown) => {

@@ -26,9 +26,9 @@ const COMPACT_BYTES = 1024 * 1024;
 
 /**
  * The journal stores the state of each delivery (`received -> started -> finished -> reported`) on disk before the agent acts on the delivery. The
- * journal keeps the highest epoch of each task, so that a replayed order has no effect. The journal keeps a task's reply until the hub has
- * acknowledged the reply. The journal keeps the SHA-256 of the task's result for longer, so that the agent can vouch for the result (architecture
- * 14.5). The journal never contains a task's input, which may include a secret.
+ * journal keeps the number of each task's latest delivery (the highest epoch), so that a replayed order has no effect. The journal keeps a task's
+ * reply until the hub has acknowledged the reply. The journal keeps the SHA-256 of the task's result for longer, so that the agent can vouch for the
+ * result (architecture 14.5). The journal never contains a task's input, which may include a secret.
  */
 export class Journal {
   readonly #file: string;
@@ -166,7 +166,10 @@ export class Journal {
   }
 }
 
-/** The SHA-256 of a successful reply's result in canonical JSON. The hub computes the same SHA-256 from the result that it stored. */
+/**
+ * The SHA-256 of a successful reply's result in canonical JSON. The hub computes the SHA-256 of its stored copy of the task's result, also in
+ * canonical JSON, for a comparison.
+ */
 export const resultSha256 = (reply: WireReply | undefined): string | undefined =>
   reply?.ok === true ? createHash("sha256").update(canonicalJson(reply.result)).digest("hex") : undefined;
 

@@ -32,7 +32,7 @@ export interface RunnerOptions {
   readonly send: (frame: AgentFrame) => void;
   /**
    * Called when the hub has accepted the result of a task whose effect comes after acceptance (`effectOnceAccepted`). When the promise of
-   * `onAccepted` resolves, the agent has stored on disk that the effect must happen.
+   * `onAccepted` resolves, the agent has stored on disk that it must carry out the effect of the task.
    */
   readonly onAccepted: (taskId: TaskId, type: TaskType) => Promise<void>;
   /** The worker processes, which do work of tasks outside the agent's process (decision C6). */
@@ -137,8 +137,8 @@ export class Runner {
       send({ type: "task.result", ...ref, reply: notJournalled(error) });
       return;
     }
-    // The hub has replaced the task's earlier delivery by a new one, so the end of the earlier delivery does not count. The task's new delivery waits
-    // until the run of its earlier delivery has stopped.
+    // The hub has replaced the task's earlier delivery by a new one, so the agent does not report how the earlier delivery ends. The task's new
+    // delivery waits until the run of its earlier delivery has stopped.
     const earlier = this.#jobs.get(order.task_id);
     if (earlier !== undefined) {
       earlier.ended = true;

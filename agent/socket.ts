@@ -124,7 +124,7 @@ async function refusalIn(response: IncomingMessage): Promise<Error> {
 
 /**
  * Turns an HTTP error response to the agent's WebSocket request into an error. An error response in the hub's format is a refusal by the hub. An
- * error response in another format comes from a proxy, and the agent's next attempt may reach the hub.
+ * error response that does not have the hub's format comes from a proxy. After a proxy's error response, the agent's next attempt may reach the hub.
  */
 function refusalOf(status: number, body: string): Error {
   try {

@@ -6,8 +6,8 @@ import { NOLOGIN, NOLOGIN_START } from "./tasks/drain.ts";
 import { INTERVAL_DROP_IN } from "./tasks/hw-sync-reseed.ts";
 
 /**
- * The exit status of an agent that has removed itself. The agent's unit does not restart the agent after this exit status
- * (`RestartPreventExitStatus`).
+ * The exit status of an agent that has removed itself. With `RestartPreventExitStatus` in the agent's unit, systemd does not restart an agent that
+ * ends with UNINSTALLED_STATUS.
  */
 export const UNINSTALLED_STATUS = 79;
 

@@ -61,8 +61,8 @@ describe("the script of manual mode", () => {
     const { code, output } = await run();
     expect(code).toBe(1);
     expect(output).toContain("has not enrolled yet; its log says why: journalctl -u muster-agent");
-    // An agent that has not enrolled yet may enroll later, so the bootstrap part that installs the agent reports success. If this bootstrap part
-    // reported a failure, the hub would keep the node out of service.
+    // An agent that has not enrolled yet may enroll later, so the bootstrap part that installs the agent reports success. If the bootstrap part that
+    // installs the agent reported a failure, the hub would keep the node out of service.
     expect(JSON.parse(host.read("var/lib/muster/bootstrap/20-agent-bootstrap.status"))).toMatchObject({ exit_code: 0 });
   });
 

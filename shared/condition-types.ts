@@ -26,7 +26,8 @@ export interface ConditionRule {
  */
 export const AGENT_REPEATS_WITHIN_SECONDS = 150;
 /**
- * Three of an agent's readiness signals may be lost or late. A condition becomes stale when four readiness signals of the agent in a row are missing.
+ * Up to three lost or late readiness signals of an agent in a row leave the conditions of its node valid. A condition becomes stale when four
+ * readiness signals of the agent in a row are missing.
  */
 const FOUR_REPEATS_SECONDS = 4 * AGENT_REPEATS_WITHIN_SECONDS;
 

@@ -35,7 +35,10 @@ export function chunkNonce(gpu: number, chunk: number): Uint8Array {
   return nonce;
 }
 
-/** Returns how many whole sample blocks a GPU's memory has. The bytes after the last whole sample block belong to no sample block. */
+/**
+ * Returns how many whole sample blocks of SAMPLE_BLOCK_BYTES bytes a GPU's memory has. The hub never asks about a shorter rest at the end of the
+ * memory.
+ */
 export const sampleBlocksIn = (bytes: number): number => Math.floor(bytes / SAMPLE_BLOCK_BYTES);
 
 /**

@@ -46,7 +46,7 @@ export function readSignable(text: string): SignableRecord | string {
   try {
     value = JSON.parse(text);
   } catch {
-    // `readSignable` returns this text as its result, and the agent reports to the hub that the sanitization record is not JSON.
+    // If the sanitization record is not JSON, `readSignable` returns that reason as a text, and the agent reports the reason to the hub.
     return "it is not JSON";
   }
   if (canonicalJson(value) !== text) return "it is not canonical JSON";

@@ -186,7 +186,7 @@ export type SanitizationRecord = z.output<typeof SanitizationRecord>;
 export const bytesOf = (text: string): number => new TextEncoder().encode(text).length;
 
 /**
- * Parses the text of a sanitization record. If `text` is not the canonical JSON of a sanitization record, the function returns the reason as a text.
+ * Parses the text of a sanitization record. If `text` is not the canonical JSON of a sanitization record, `readRecord` returns the reason as a text.
  */
 export function readRecord(text: string): SanitizationRecord | string {
   if (bytesOf(text) > MOST_RECORD_BYTES) return `it has more than ${MOST_RECORD_BYTES} bytes`;
@@ -194,7 +194,7 @@ export function readRecord(text: string): SanitizationRecord | string {
   try {
     value = JSON.parse(text);
   } catch {
-    // `readRecord` returns this text as its result, which says why the sanitization record is not valid.
+    // If the sanitization record is not JSON, `readRecord` returns that reason as a text.
     return "it is not JSON";
   }
   if (canonicalJson(value) !== text) return "it is not canonical JSON";

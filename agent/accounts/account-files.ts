@@ -53,8 +53,8 @@ export const withoutSubIds = (text: string, name: string, uid: number): string =
     .join("\n");
 
 /**
- * Linux distributions give subordinate ids from FIRST_SUB_ID on. A line of /etc/subuid with smaller ids would make processes of the host look like
- * processes of the tenant.
+ * Linux distributions give subordinate ids from FIRST_SUB_ID on. If a line of /etc/subuid gave a tenant ids below FIRST_SUB_ID, processes of the host
+ * would look like processes of the tenant.
  */
 const FIRST_SUB_ID = 100_000;
 const MOST_SUB_IDS = 16 * 65_536;

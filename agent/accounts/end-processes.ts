@@ -11,12 +11,15 @@ export interface EndTiming {
 }
 export const END_TIMING: EndTiming = { termMs: 5_000, killMs: 30_000, lookEveryMs: 100 };
 
-/** Tells which processes belong to an owner, for example a tenant. */
+/** Tells which processes `endProcesses` ends, for example the processes of a tenant. For the processes to end, `owns` returns true. */
 export interface Ownership {
   readonly owns: (process: HostProcess) => boolean;
-  /** Whether every process that runs under the user id `uid` belongs to the tenant or other owner that `Ownership` describes. */
+  /** Whether `endProcesses` may end every process that runs under the user id `uid`. */
   readonly isOwnUid: (uid: number) => boolean;
-  /** The user id whose cgroup of login sessions contains only processes of the tenant or other owner. `slice` is null if there is no such user id. */
+  /**
+   * The user id whose cgroup of login sessions contains only processes that `endProcesses` may end. If the cgroup of each user id may also contain
+   * other processes, `slice` is null.
+   */
   readonly slice: number | null;
 }
 const MOST_UIDS_AT_ONCE = 64;
@@ -46,7 +49,10 @@ function ancestorsOf(all: readonly HostProcess[], pid: number): Set<number> {
   return above;
 }
 
-/** Ends the processes of an owner. The processes get SIGTERM, and after `termMs` SIGKILL until two reads in a row find no process. */
+/**
+ * Ends all processes for which `ownership.owns` returns true. `endProcesses` first sends SIGTERM, and after `termMs` SIGKILL, until two reads in a
+ * row find none of these processes.
+ */
 export async function endProcesses(
   table: ProcessTable,
   ownership: Ownership,
@@ -72,8 +78,8 @@ export async function endProcesses(
 }
 
 /**
- * If processes start other processes faster than the agent finds them, only a kill of all processes of the uid in one step ends them. The agent kills
- * root's processes one by one, and also the processes of an owner that has no uid of its own.
+ * If processes start other processes faster than the agent finds them, only a kill of all processes of the uid in one step ends them. `killAll` kills
+ * each process separately if `isOwnUid` returns false for its uid, as for the uid of root.
  */
 async function killAll(
   table: ProcessTable,

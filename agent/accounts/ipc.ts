@@ -91,8 +91,8 @@ export async function clearKeyrings({ system, tenant, plan, signal }: Revocation
 }
 
 /**
- * The kernel may keep a user's empty keyrings for a short time after the user's last process, and counts each empty keyring as a key. A tenant with
- * at most EMPTY_KEYRINGS kernel keys therefore has no key left.
+ * The kernel may keep a user's empty keyrings for a short time after the user's last process, and counts each empty keyring as a key. If the kernel
+ * counts at most EMPTY_KEYRINGS keys of a tenant, the agent takes all of them for empty keyrings.
  */
 const EMPTY_KEYRINGS = 3;
 const COLLECTED_WITHIN_MS = 10_000;

@@ -38,9 +38,15 @@ export async function removePosixIpc(revocation: Revocation, bounds: PosixBounds
     : cleaningStep("posix_ipc", target, "failed", faults.join(" "), evidence);
 }
 
-/** The removal of the tenant's shared objects. One deadline and one limit of `objects` apply to all folders together. */
+/**
+ * The removal of the tenant's POSIX shared memory, semaphores and message queues. One deadline and one limit `objects` hold for /dev/shm and
+ * /dev/mqueue together.
+ */
 class PosixRemoval {
-  /** The number of the tenant's objects. A folder that the tenant owns counts as one object with all its content. */
+  /**
+   * How many of the tenant's POSIX objects the removal has found in /dev/shm and /dev/mqueue. A folder that the tenant owns counts as one object with
+   * all its content.
+   */
   found = 0;
   readonly left = new Set<string>();
   /** Why the removal stopped before it had read all shared objects, or null. */

@@ -24,8 +24,7 @@ export const OverwriteOrder = z.strictObject({
   marker: z.int().min(1).max(0xffff_ffff).nullable(),
   /**
    * In the pass `mark` a first worker process fills the GPU's memory with `marker`, a random number of the hub, and ends at once. In the pass
-   * `overwrite` a second worker process counts how often the GPU's memory still contains the random number `marker`. The second worker process then
-   * overwrites the GPU's memory.
+   * `overwrite` a second worker process first counts how often the GPU's memory still contains `marker`, and then overwrites the GPU's memory.
    */
   pass: z.enum(["mark", "overwrite"]),
   hold_seconds: z.int().min(1),

@@ -28,8 +28,8 @@ export class CudaError extends Error {
 export const OUT_OF_MEMORY = 2;
 
 /**
- * For each error number of CUDA's driver interface (`CUresult`) that tells what is wrong, the code of the GPU fault. Every other error number stands
- * for the fault `driver_refused`.
+ * For each error number of CUDA's driver interface (`CUresult`) that tells what is wrong, the code of the GPU fault. An error number of CUDA that
+ * `FAULT_OF_RESULT` does not contain stands for the fault `driver_refused`.
  */
 const FAULT_OF_RESULT: Readonly<Record<number, GpuFault>> = {
   [OUT_OF_MEMORY]: "gpu_busy",

@@ -41,9 +41,9 @@ const FAULT_OF_FAILURE: Readonly<Record<WorkFailure, GpuFault>> = {
 };
 
 /**
- * Why the agent stops following a worker process that overwrites a GPU's memory. With the reason `committed`, the worker process has reported its
- * commitment and continues to hold the GPU's memory. With the reason `too_late`, the worker process missed the deadline, and the agent ends the
- * worker process.
+ * Why the agent stops following a worker process that overwrites a GPU's memory. The value `committed` means that the worker process has reported
+ * that the GPU's memory is overwritten, and still holds the memory. The value `too_late` means that the worker process missed the deadline, and that
+ * the agent ends the worker process.
  */
 class Followed extends Error {
   override readonly name = "Followed";
@@ -66,14 +66,15 @@ interface Filling {
 
 /**
  * Overwrites the memory of a GPU. If the task's order contains a random number `marker`, a first worker process fills the GPU's memory with that
- * number before the overwrite. The worker process that overwrites GPU memory continues after its commitment and holds the memory for a challenge of
- * the hub.
+ * number before the overwrite. After its report that the GPU's memory is overwritten (`GpuCommitment`), the worker process continues to hold the
+ * memory for a challenge of the hub.
  */
 export async function fillGpu(filling: Filling): Promise<FillOutcome> {
   const { system, timing, input, gpu, run } = filling;
   if (input.marker === null) return overwriteGpu(filling, null);
   const end = await follow(filling, "mark", async () => false);
-  // NVIDIA's driver takes the marked GPU memory back only when the worker process ends, which happens after the process wrote its result.
+  // The worker process that fills the GPU's memory with the marker writes its result before it ends. NVIDIA's driver takes the memory back only when
+  // that worker process has ended.
   const left = await workerAfter(system, exchangeFolder(run.taskId, gpu.uuid, "mark"), timing, run.signal);
   if (end instanceof Followed || left !== null) return tooLate(filling, "mark", null);
   return end.ok && end.result.end === "marked"
@@ -93,8 +94,8 @@ async function overwriteGpu(filling: Filling, markedBytes: number | null): Promi
 }
 
 /**
- * Starts the worker process of a pass, or finds the running one. `follow` returns when the worker process has ended, `isEnough` returns true, or the
- * deadline has passed.
+ * Starts the worker process that marks or overwrites a GPU's memory, or finds the worker process if it already runs. `follow` returns when the worker
+ * process has ended, `isEnough` returns true, or the deadline has passed.
  */
 async function follow(
   { system, timing, input, gpu, number, run, tell }: Filling,

@@ -94,7 +94,10 @@ const ownIndex = (): string[] => [
   "@%beyond bra DONE;",
 ];
 
-/** The PTX lines that put the address of the GPU thread's 64 bytes into %at, and the distance from the kernel's first byte into %distance. */
+/**
+ * Each GPU thread handles one block of 64 bytes of GPU memory. The PTX lines of `ownAddress` put the address of the thread's block into %at. The
+ * lines put the block's distance from the first byte of GPU memory that the kernel handles into %distance.
+ */
 const ownAddress = (): string[] => [
   load("at", "at", "u64"),
   "cvta.to.global.u64 %at, %at;",
@@ -133,8 +136,9 @@ const fill = (): string =>
   ]);
 
 /**
- * Each thread of the kernel `check` compares one block of the ChaCha20 stream with GPU memory. The kernel `check` counts in `found` the blocks that
- * differ, and stores there the place of the first different block.
+ * Each thread of the kernel `check` compares one block of the ChaCha20 stream with one block of GPU memory. The kernel `check` counts the blocks of
+ * GPU memory that differ from the stream in the first 8 bytes of `found`. The next 8 bytes of `found` get the place of the first block of GPU memory
+ * that differs.
  */
 const check = (): string =>
   kernel("check", [

@@ -37,7 +37,7 @@ const Gpu = z.looseObject({ gpu: z.int().min(0) });
 const Rows = z.array(Gpu).max(64);
 /**
  * The program amd-smi of ROCm 7 prints an object with the list of GPUs in the member `gpu_data`. Older releases of amd-smi print the list of GPUs
- * itself.
+ * without an enclosing object.
  */
 const Output = z.union([Rows, z.looseObject({ gpu_data: Rows }).transform(({ gpu_data }) => gpu_data)]);
 

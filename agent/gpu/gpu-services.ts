@@ -1,10 +1,10 @@
 import type { GpuVendor } from "../../shared/tasks/gpu-scrub.ts";
 
 /**
- * A rule for services that hold GPUs. The agent stops the services that hold GPUs in the order of the rules in RULES. The rule for a service stands
- * before the rules for the services that it uses. Services with the mark `fabric` keep running during a reset of NVSwitch GPUs, because the reset
- * works with a running Fabric Manager. If the Fabric Manager is stopped and started without a GPU reset in between, NVLink is unusable until a
- * reboot.
+ * A pattern of the unit names of services that may hold GPUs, with the mark `fabric` for services that manage NVLink. The agent stops the services
+ * that hold GPUs in the order of the rules in RULES. The rule for a service stands before the rules for the services that it uses. Services with the
+ * mark `fabric` keep running during a reset of NVSwitch GPUs, because the reset works with a running Fabric Manager. If the Fabric Manager is stopped
+ * and started without a GPU reset in between, NVLink is unusable until a reboot.
  */
 interface ServiceRule {
   readonly unit: RegExp;

@@ -28,7 +28,10 @@ export interface Scrub {
   journal: ScrubJournal;
   /** The systemd units that may keep the GPUs open during a reset: the Fabric Manager and its parts. */
   fabricUnits: readonly string[];
-  /** The states of the GPUs while no service and no process uses the GPUs: `idle` before the reset, and `after` following the reset. */
+  /**
+   * The states of the GPUs while no service and no process uses the GPUs. The agent reads `idle` before it resets the GPUs, and `after` when the GPUs
+   * have been reset.
+   */
   idle: readonly GpuState[];
   after: readonly GpuState[];
   /** How the agent reset each GPU, by the GPU's PCI address. */

@@ -79,8 +79,8 @@ describe("a cleaning of NVIDIA GPUs", () => {
     host.gpu(0, { used: "70000 MiB", recovery: "Reset", persistence: "Enabled" });
     const done = await scrub({});
     expect(outcomes(done)).toEqual(CLEAN);
-    // `gpu_verify` is the GPU step with the most values of evidence. `cleaningStep` would cut the values beyond the number that a cleaning step may
-    // have.
+    // `gpu_verify` is the GPU step with the most values of evidence. If the evidence of `gpu_verify` had more values than a cleaning step may have,
+    // `cleaningStep` would drop the last values.
     expect(Object.keys(stepOf(done, "gpu_verify", PCI(0)).evidence)).toEqual(VERIFY_EVIDENCE);
     expect(done.needs).toBe("none");
     expect(host.actions()).toEqual([

@@ -13,9 +13,9 @@ import {
 import type { Scrub } from "./scrub-state.ts";
 
 /**
- * Reads the registry switches of NVIDIA's driver. The step `gpu_switches` fails if a switch keeps the driver from zeroing freed GPU memory. Every
- * other registry switch of NVIDIA's driver becomes only evidence of the step `gpu_switches`, because operators of a site also set registry switches.
- * AMD's driver has no registry switches, so the cleaning of AMD GPUs has no step `gpu_switches`.
+ * Reads the registry switches of NVIDIA's driver, which are settings of the driver. The step `gpu_switches` fails if a registry switch keeps NVIDIA's
+ * driver from zeroing freed GPU memory. Every other registry switch of NVIDIA's driver becomes only evidence of the step `gpu_switches`, because
+ * operators of a site also set registry switches. AMD's driver has no registry switches, so the cleaning of AMD GPUs has no step `gpu_switches`.
  */
 export async function switchesStep(scrub: Scrub): Promise<GpuStep | null> {
   if (scrub.input.vendor !== "nvidia") return null;

@@ -81,7 +81,10 @@ function attempt(root: string, path: string, args: readonly string[], options: A
     };
     const settleHung = (isAlive: boolean): void =>
       settle({ kind: "hung", pid: child.pid ?? -1, state: hung?.state ?? "?", wchan: hung?.wchan ?? "", isAlive });
-    /** Counts the tool's output, and ends a tool that writes too much. A process that the tool started loses the pipe with the tool's end. */
+    /**
+     * Counts the tool's output, and ends a tool that writes too much. When a tool that writes too much has ended, the agent closes the pipes of its
+     * output, also for other processes that write there.
+     */
     const fits = (chunk: Buffer): boolean => {
       size += chunk.length;
       if (size <= MOST_OUTPUT) return true;

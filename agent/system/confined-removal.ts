@@ -11,8 +11,8 @@ export interface Removal {
   /** How often the removal cleared the flags "immutable" and "append only" of a folder and of entries in that folder. */
   readonly unlocked: number;
   /**
-   * The paths of mounts and of entries that the removal left, each with the reason. The list `left` contains only the first of these paths, and
-   * `leftCount` counts all of them.
+   * The paths of mounts and of entries that the removal left, each with the reason. If the removal left many paths, the list `left` contains only the
+   * first ones, and `leftCount` counts all paths.
    */
   readonly left: readonly { readonly path: string; readonly reason: string }[];
   readonly leftCount: number;

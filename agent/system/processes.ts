@@ -94,7 +94,8 @@ export function processTableOf(root: string): ProcessTable {
     killSlice(uid) {
       refuse();
       try {
-        // A kernel before 5.14 has no file cgroup.kill, and this call cannot create one, because nobody can create files in the cgroup file system.
+        // Linux before 5.14 has no file cgroup.kill. `writeFileSync` cannot create a missing file cgroup.kill, because nobody can create files in the
+        // cgroup file system.
         writeFileSync(`/sys/fs/cgroup/user.slice/user-${uid}.slice/cgroup.kill`, "1", { flag: "r+" });
         return true;
       } catch (error) {

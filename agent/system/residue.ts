@@ -23,8 +23,8 @@ const SNAPSHOT_DEADLINE_MS = 60 * 60_000;
 const SCOPE_LEFT_SECONDS = 60;
 const STDERR_KEPT = 2_000;
 /**
- * The limit of the child process's JavaScript heap. A tenant may make so many files that a reader exceeds the heap limit. The child process that
- * reads residue then ends, and the residue items that it has not read count as unreadable.
+ * The limit of the child process's JavaScript heap. A tenant may make so many files that a reader exceeds the heap limit. When the child process that
+ * reads residue exceeds the heap limit, it ends, and its unread residue items count as unreadable.
  */
 const HEAP_MEGABYTES = 384;
 /** The memory limit of the child process together with the tools that it runs, in systemd's notation. */

@@ -103,8 +103,8 @@ function stepOf(gpu: Gpu, { commitment, markedBytes, fault, message }: FillOutco
 }
 
 /**
- * The figures that a person reads first in a GPU's commitment, which is the worker process's report that it has overwritten the GPU's memory. The
- * result of the task `node.gpu_fill` contains each GPU's whole commitment.
+ * The figures that a person reads first in a worker process's report that it has overwritten a GPU's memory (`GpuCommitment`). The result of the task
+ * `node.gpu_fill` contains the whole `GpuCommitment` of each GPU.
  */
 const evidenceOf = (one: GpuCommitment) => ({
   allocated_bytes: one.allocated_bytes,
@@ -119,7 +119,7 @@ const evidenceOf = (one: GpuCommitment) => ({
   check_bytes_per_second: perSecond(one.allocated_bytes, one.check_ms),
 });
 
-/** A time below one millisecond counts as one millisecond, so that the quotient is never infinite. */
+/** `perSecond` counts a duration below one millisecond as one millisecond, so that it never divides by zero. */
 const perSecond = (bytes: number, ms: number): number => Math.round((bytes * 1000) / Math.max(ms, 1));
 
 type Progress = TaskProgress<Type>;

@@ -56,7 +56,7 @@ export const gpuScrub =
 
 /**
  * Restarts the services and reloads the kernel modules that the GPU cleaning had stopped. `giveBack` returns null on success. After a failure,
- * `giveBack` returns a text that names what did not come back.
+ * `giveBack` returns a text about the services or kernel modules that it could not restore.
  */
 async function giveBack(system: System, taskId: string): Promise<string | null> {
   const end = await system.workers.perform({
@@ -65,8 +65,8 @@ async function giveBack(system: System, taskId: string): Promise<string | null> 
     work: GPU_GIVE_BACK_WORK,
     input: {},
     deadlineSeconds: GIVE_BACK_SECONDS,
-    // The services that the GPU cleaning stopped must run again even if the hub has cancelled the task. The restart of the services therefore gets a
-    // signal that never aborts.
+    // The services that the GPU cleaning stopped must run again even if the hub has cancelled the task, so the AbortSignal of their restart never
+    // aborts.
     signal: new AbortController().signal,
     endsWith: () => false,
     progress: () => undefined,

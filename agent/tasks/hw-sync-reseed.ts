@@ -18,8 +18,8 @@ export const INTERVAL_DROP_IN = `${OPERATORS_FOLDER}/${TIMER}.d/50-muster-interv
 const CLOUD_CONFIG = "/etc/cloud/cloud.cfg.d";
 const RELOAD_TIMEOUT_MS = 30_000;
 /**
- * The time-out for the start of a hardware sync, which runs scripts as commissioning does. A hardware sync that takes longer than the time-out
- * continues by itself.
+ * The time-out for the start of a hardware sync, which runs scripts as commissioning does. A hardware sync that takes longer than SYNC_TIMEOUT_MS
+ * continues while the agent no longer waits for its end.
  */
 const SYNC_TIMEOUT_MS = 60_000;
 

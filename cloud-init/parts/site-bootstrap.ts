@@ -1,6 +1,9 @@
 import { partFile, shellPart } from "./part.ts";
 
-/** Renders the part that fetches, verifies and runs the site's own bundle. The site, not Muster, has to act on a failure of its bundle. */
+/**
+ * Renders the part that fetches, verifies and runs the site bundle, which is the site's own bootstrap script or archive of scripts. The site, not
+ * Muster, has to act on a failure of the site bundle.
+ */
 export const siteBootstrap = shellPart({
   name: "10-site-bootstrap.sh",
   owner: "site",

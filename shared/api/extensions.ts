@@ -11,8 +11,8 @@ interface NamedBy {
    */
   readonly list: string;
   /**
-   * The name of the field that contains an object's name. The API operation `list` has a query parameter that is called like this field, and returns
-   * only objects whose name equals the parameter's value.
+   * The name of the field that contains an object's name. A query parameter of the API operation `list` has the same name as the field that contains
+   * an object's name. With the query parameter, the API operation `list` returns only objects with the given name.
    */
   readonly name: string;
   /** The field with the object's id in the items of a list. */

@@ -20,8 +20,8 @@ export const Breaker = z.strictObject({
   state: z.enum(["open", "accepting", "closed"]),
   tripped_at: Timestamp.nullable(),
   /**
-   * How many nodes waited for a change of status when the breaker tripped. A breaker adds the nodes that wait for a change of status to the nodes
-   * whose status changed in the last ten minutes. The breaker trips when the sum exceeds `move_limit`.
+   * How many nodes waited for a change of status when the breaker tripped. A breaker trips when more than `move_limit` nodes either wait for a change
+   * of status or changed their status in the last ten minutes.
    */
   would_move: z.int(),
   moved: z.int(),

@@ -30,13 +30,14 @@ export interface TaskSpec<
    */
   readonly destructive: boolean;
   /**
-   * If `effectOnceAccepted` is true, the task takes effect only after the hub has accepted its result. With `effectOnceAccepted`, a cancel of the
-   * task before the hub's acceptance has priority, even over a success.
+   * If `effectOnceAccepted` is true, the task takes effect only after the hub has accepted its result. If a cancel of a task with
+   * `effectOnceAccepted` comes before the hub has accepted the task's result, the cancel wins, even over a success.
    */
   readonly effectOnceAccepted?: boolean;
   /**
    * If `worksOutside` is true, the task's work runs outside the agent's process (decision C6) and continues when the agent stops. After a restart,
-   * the agent calls the task's handler once more with the task's input. The handler of a restarted agent finds the running work or its result.
+   * the agent calls the handler of a task with `worksOutside` once more with the task's input. The handler of a restarted agent finds the running
+   * work or its result.
    */
   readonly worksOutside?: boolean;
   /**

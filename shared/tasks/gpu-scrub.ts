@@ -66,8 +66,8 @@ export const gpuScrub = defineTask({
   }),
   progress: z.strictObject({ step: z.enum(GPU_STEPS) }),
   /**
-   * The task `node.gpu_scrub` reports an error only if the task has changed nothing, or if the task's process was lost. Every other failure of the
-   * task is a failed step, so that the hub gets the step's evidence.
+   * The task `node.gpu_scrub` reports an error only if the task has changed nothing, or if the task's process was lost. A failure after the first
+   * change to the host is a failed step in the task's result, so that the hub gets the step's evidence.
    */
   errors: {
     /** The tool of the GPU vendor, for example `nvidia-smi`, is not installed on the host. */
@@ -82,8 +82,8 @@ export const gpuScrub = defineTask({
     /** The agent could not start the services that an earlier run of the task had stopped. */
     services_not_restored: "fail",
     /**
-     * The worker process that cleans the GPUs ended without a result. Unless the error's message names a failure, the agent has started again the
-     * services that the worker process had stopped.
+     * The worker process that cleans the GPUs ended without a result. The agent has tried to start again the services that the worker process had
+     * stopped. The error's message says whether the services run again.
      */
     work_lost: "fail",
     /** The host does not run systemd, which would enforce the deadline of a program that hangs in the GPU driver. */

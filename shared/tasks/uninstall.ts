@@ -3,8 +3,8 @@ import { defineTask } from "./define-task.ts";
 
 /**
  * The task that removes the agent and Muster's files from the host (lifecycle 5.4, 5.8). The uninstall task itself only checks that the removal is
- * possible, and answers. The removal of Muster begins when the hub has accepted the uninstall task's answer. A cancel of the uninstall before the
- * acceptance leaves the host unchanged.
+ * possible, and answers. The removal of Muster begins when the hub has accepted the uninstall task's answer. A cancel of the uninstall task leaves
+ * the host unchanged if the hub has not yet accepted the task's answer.
  */
 export const uninstall = defineTask({
   type: "node.uninstall",

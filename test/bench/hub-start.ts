@@ -63,7 +63,7 @@ async function startOnce(url: string, stateDir: string): Promise<{ wall: number;
   return { wall, cpu };
 }
 
-/** Returns the processor seconds that each of several Node.js processes needs to run the script and end. */
+/** Runs `script` in several Node.js processes, and returns the processor seconds that each process needs until it ends. */
 async function processorSeconds(flag: string, script: string): Promise<number[]> {
   const seconds: number[] = [];
   const told = `${script} const used = process.cpuUsage(); console.log((used.user + used.system) / 1e6);`;

@@ -6,7 +6,7 @@ import { BASE, type Lxd } from "./lxd.ts";
 export interface ContainerNic {
   readonly name: string;
   readonly mac: string;
-  /** True if the interface is on the bridge to hub and MAAS. Interfaces that are not on the bridge are connected to nothing. */
+  /** True if the container's network interface is on the bridge to hub and MAAS. An interface whose `onBridge` is false is connected to nothing. */
   readonly onBridge: boolean;
 }
 export interface HostFile {

@@ -97,8 +97,8 @@ export class Lxd {
 }
 
 /**
- * Returns the first three numbers of an IPv4 network in which this machine has no address. Concurrent runs of the boot suite start their search at
- * different networks.
+ * Returns the first three numbers of an IPv4 network in which this machine has no address. Concurrent runs of the boot suite begin the search for a
+ * free network at different networks.
  */
 async function freeNetwork(): Promise<string> {
   const taken = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map((one) => one.address));

@@ -6,7 +6,7 @@ import type { VmHost } from "./vm-host.ts";
 
 const MIB = 2 ** 20;
 const DISK_MIB = 1024;
-/** The content of a file on each foreign file system; the test expects the content unchanged. */
+/** The content of a file on each file system that the part for extra disks must not erase. The test expects that the file stays unchanged. */
 export const LEDGER = "what nobody may erase";
 const UUID = (last: number): string => `6d757374-6572-4000-8000-0000000000${last}`;
 const [MOUNTED, SWAP, PRIVATE, SIGNED] = [UUID(11), UUID(12), UUID(13), UUID(14)];

@@ -136,8 +136,8 @@ describe("a machine with disks of its own", () => {
       const [rss, anonymous] = kib.split("\n").map((one) => (Number(one) / 1024).toFixed(1));
       return `${rss} MiB resident, ${anonymous} MiB of it its own, ${cpuMs} ms of processor time in 60 s`;
     };
-    // For comparison, the test measures the agent's Node.js with one WebSocket and without the agent's program. The WebSocket's server runs in
-    // another process.
+    // For comparison, the test measures the memory and processor time of the agent's Node.js with one WebSocket and without the agent's program. The
+    // WebSocket's server runs in another process.
     const bare = (unit: string, program: string) =>
       host.shell(
         `systemd-run --quiet --unit=${unit} --working-directory=/usr/lib/muster/agent /usr/lib/muster/agent/runtime/node -e '${program}' && sleep 5`,

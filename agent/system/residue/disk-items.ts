@@ -65,8 +65,8 @@ async function readCapabilities(
 }
 
 /**
- * The path of the program `getcap` on the machine itself. A test whose folder replaces the host's root folder also uses the machine's `getcap`,
- * because `getcap` only reads.
+ * The path of the program `getcap` of the operating system under which this process runs. A test whose folder replaces the host's root folder also
+ * runs the real `getcap`, because `getcap` only reads.
  */
 async function toolPath(reading: Reading): Promise<string> {
   for (const path of ["/usr/sbin/getcap", "/sbin/getcap", "/usr/bin/getcap"]) if (await isPresent(path)) return path;

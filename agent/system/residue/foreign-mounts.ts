@@ -6,7 +6,10 @@ import { type Reading, readText } from "./reading.ts";
 const LOCAL =
   /^(ext[234]|xfs|btrfs|f2fs|bcachefs|zfs|vfat|exfat|iso9660|udf|squashfs|erofs|overlay|tmpfs|ramfs|devtmpfs|devpts|proc|sysfs|cgroup2?|mqueue|hugetlbfs|debugfs|tracefs|securityfs|pstore|efivarfs|bpf|configfs|binfmt_misc|nsfs|fusectl|rootfs|selinuxfs)$/;
 
-/** The mounts of the host's own mount namespace. A folder that stands for the host may have no mounts. */
+/**
+ * The mounts of the host's own mount namespace. A test's folder that stands for the host may lack the file `mountinfo`, and counts as a host without
+ * mounts.
+ */
 export async function ownMounts({ root }: Reading): Promise<Mount[]> {
   return parseMounts((await readText(join(root, "proc/self/mountinfo"))) ?? "");
 }

@@ -11,7 +11,7 @@ const TOOL_FOLDERS = ["usr/bin", "usr/sbin", "bin", "sbin"];
 export const toolPath = (root: string, tool: string): string | null =>
   TOOL_FOLDERS.map((folder) => join(root, folder, tool)).find((path) => existsSync(path)) ?? null;
 
-/** Clears the attributes `immutable` and `append only` of files in an open folder. Returns whether the clearing succeeded. */
+/** Clears the attributes `immutable` and `append only` of files in an open folder. Returns true if all attributes could be cleared. */
 export type ClearAttributes = (folder: number, inodes: readonly bigint[]) => boolean;
 
 /**

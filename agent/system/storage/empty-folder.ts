@@ -29,8 +29,8 @@ export interface EmptyOptions {
 
 /**
  * How the emptying of a folder names a file in an open folder. With `descriptor`, the file's path leads through the open folder's descriptor. With
- * `working_folder`, the open folder becomes the working folder of the process, which saves a third of the time of a removal. The emptying then
- * changes the working folder at each folder, so only a program that does nothing else may use `working_folder`.
+ * `working_folder`, the open folder becomes the working folder of the process, which saves a third of the time of a removal. Because `working_folder`
+ * changes the process's working folder again and again, only a program that does nothing else may use `working_folder`.
  */
 export type Reach = "descriptor" | "working_folder";
 
@@ -281,8 +281,8 @@ class Emptying {
   }
 
   /**
-   * Gives up the parent folders that the emptying closed and cannot open from below. The next round of the emptying starts at the emptied folder
-   * itself and finds these parent folders again.
+   * Gives up the parent folders that the emptying closed and cannot open from below. The next round of the emptying starts at the emptied top folder,
+   * and finds again the parent folders that `#abandon` gave up.
    */
   #abandon(): void {
     this.isDisturbed = true;

@@ -19,8 +19,8 @@ import type { StepEnd } from "./works.ts";
 const GIB = 1024 ** 3;
 const BLOCK_BYTES = 8 * 1024 * 1024;
 /**
- * After BLOCKS_BEFORE_QUESTION written blocks, the cleaning step asks the file system how much space is free. The cleaning step thus writes at most
- * 32 MiB before it asks again, much less than the space of `reserveOf` that must stay free.
+ * After BLOCKS_BEFORE_QUESTION written blocks, the cleaning step asks the file system how much space is free. Between two questions about the free
+ * space, the cleaning step writes at most 32 MiB. The space that must stay free (`reserveOf`) is much larger than 32 MiB.
  */
 const BLOCKS_BEFORE_QUESTION = 4;
 /** The most files into which the cleaning step writes zeros. Each file of zeros stays open until the cleaning step ends. */
@@ -34,8 +34,8 @@ const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
 const HERE = Buffer.from(".");
 
 /**
- * The types of file systems on which a written zero reaches the disk. The list leaves out file systems that keep files in memory, compress zeros, or
- * store files on another host.
+ * The types of file systems on which a written zero reaches the disk. ZEROS_REACH_THE_DISK leaves out file systems that keep files in memory,
+ * compress zeros, or store files on another host.
  */
 const ZEROS_REACH_THE_DISK = new Set(["ext2", "ext3", "ext4", "xfs"]);
 

@@ -36,8 +36,8 @@ const LOST_AND_FOUND = "lost+found";
 const OPEN_TO_OTHERS = 0o077;
 
 /**
- * Decides about an entry directly in the emptied folder. The argument `bootId` has no dashes, because systemd writes the boot id without dashes into
- * the names of private folders.
+ * Decides whether the emptying of a folder keeps or removes an entry directly in that folder. The argument `bootId` has no dashes, because systemd
+ * writes the boot id without dashes into the names of private folders.
  */
 export function keepAtTop(use: FolderUse, entry: EntryFacts, bootId: string): Keep {
   if (entry.uid !== 0) return "remove";
@@ -53,8 +53,8 @@ export function keepAtTop(use: FolderUse, entry: EntryFacts, bootId: string): Ke
 }
 
 /**
- * Decides whether the emptying keeps or removes an entry of a kept subfolder. The argument `above` says what the emptying does with the subfolder
- * itself.
+ * Decides whether the emptying keeps or removes an entry of a kept subfolder. The argument `above` is the decision about the kept subfolder that
+ * contains the entry.
  */
 export function keepBelow(above: Keep, entry: EntryFacts): Keep {
   if (entry.uid !== 0) return "remove";
@@ -64,8 +64,8 @@ export function keepBelow(above: Keep, entry: EntryFacts): Keep {
 }
 
 /**
- * Whether the emptying must read the owner and mode of a folder's entry to decide whether the entry stays. For most entries the name and kind are
- * enough, which saves one system call for each entry.
+ * Whether the emptying must read the owner and mode of a folder's entry to decide whether the entry stays. The name and kind of most entries decide
+ * whether the entry stays, which saves one system call for each such entry.
  */
 export const needsLook = (above: Keep, isTop: boolean, name: string, kind: EntryKind): boolean =>
   kind === "socket" ||

@@ -1,7 +1,7 @@
 import { lstatSync, rmdirSync, type Stats, unlinkSync } from "node:fs";
 import { codeOf, entryPath } from "./descriptors.ts";
 
-/** The counts of one emptying of a folder. */
+/** Counts what one emptying of a folder has removed, and what it has kept. */
 export interface Removed {
   files: number;
   folders: number;
@@ -99,7 +99,7 @@ export function removeFolder(parent: number, name: Buffer, removed: Removed): Fo
     return "removed";
   } catch (error) {
     const code = codeOf(error);
-    // The folder is gone, or a file now has the folder's name, which the next round of the emptying finds in the parent folder.
+    // The folder to remove is gone, or a file now has its name. The next round of the emptying finds such a file in the parent folder.
     if (code === "ENOENT" || code === "ENOTDIR") return "gone";
     if (code === "ENOTEMPTY" || code === "EEXIST") return "filled";
     if (code === "EPERM" || code === "EACCES") return "protected";

@@ -26,7 +26,7 @@ export interface Launcher {
   launch(launch: Launch): Promise<void>;
 }
 
-/** The command line of the agent's own program. The launcher appends the arguments of a worker process. */
+/** The command line of the agent's own program. To start a worker process, the launcher runs the agent's own program with additional arguments. */
 export const ownProgram = (): readonly string[] => [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)];
 
 /**

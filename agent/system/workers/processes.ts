@@ -41,7 +41,7 @@ export function waitChannel(pid: number): string {
     const text = readFileSync(`/proc/${pid}/wchan`, "utf8").trim();
     return text === "0" ? "" : text;
   } catch (error) {
-    // The process has ended, or the kernel has no file `wchan`.
+    // `waitChannel` returns an empty text if the process `pid` has ended, or if the kernel has no file `wchan`.
     if (error instanceof Error && "code" in error) return "";
     throw error;
   }

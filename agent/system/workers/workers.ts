@@ -89,7 +89,10 @@ export interface PerformOptions<I, R> {
   readonly input: I;
   readonly deadlineSeconds: number;
   readonly signal: AbortSignal;
-  /** Whether the abort of `signal` also ends the work. If only the agent stops, the work continues. */
+  /**
+   * Whether the abort of `signal` also ends the worker process. If `endsWith` returns false, for example because only the agent stops, the worker
+   * process continues.
+   */
   readonly endsWith: (signal: AbortSignal) => boolean;
   readonly progress: (progress: WorkProgress) => void;
 }
