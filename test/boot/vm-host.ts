@@ -94,7 +94,10 @@ export class VmHost {
     return root;
   }
 
-  /** Returns a virtual machine with a copy of the present system disk and no data disk, so that a test can start the old system later. */
+  /**
+   * Copies the virtual machine's system disk, and returns a second virtual machine that uses only the copy. A test can later start the second virtual
+   * machine with the system that the first one has now.
+   */
   async keepSystem(): Promise<VmHost> {
     const kept = new VmHost(this.#file("kept"), this.#image, this.name, this.mac);
     kept.dataDisks = [];

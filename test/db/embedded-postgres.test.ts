@@ -27,7 +27,10 @@ const Started = z.object({ url: z.string(), adopted: z.boolean(), version: z.str
 /** The operating system's user `nobody`, or undefined unless the tests run as root. */
 const nobody = process.getuid?.() === 0 ? parsePasswd(await readFile("/etc/passwd", "utf8"), "nobody") : undefined;
 
-/** True if `nobody`, or the test's own user if the test does not run as root, can enter the folder of `HUB`. The user `nobody` cannot enter /root. */
+/**
+ * True if the server's user can enter the folder of the program `database-hub.ts`. The server's user is `nobody` if the test runs as root, and
+ * otherwise the test's own user. The user `nobody` cannot enter /root.
+ */
 const runnableByNobody = await canEnter(dirname(HUB), nobody);
 
 const folders: string[] = [];

@@ -106,8 +106,8 @@ describe.runIf(process.getuid?.() === 0)("a cluster that the user nobody ran", (
     await first.stop();
   });
   /**
-   * A PostgreSQL server that another user runs on the embedded database's data. The start of the embedded database, which the test checks, ends the
-   * other user's PostgreSQL server. If the embedded database does not start, `afterEach` ends the other user's PostgreSQL server.
+   * A PostgreSQL server that the user `nobody` runs on the embedded database's data. The start of the embedded database, which the test checks, ends
+   * the PostgreSQL server of `nobody`. If the embedded database does not start, `afterEach` ends the PostgreSQL server of `nobody`.
    */
   let others: ChildProcess | undefined;
   afterEach(async () => {

@@ -85,7 +85,7 @@ it("removes events from the oldest on without a gap, also beside another transac
   other.release();
   expect(await removing).toMatchObject({ domain_events: 2 });
   // Of the domain events, 4 and 6 are recent. Retention keeps the outdated event 3, because it is the last event before the recent event 4. Retention
-  // keeps the outdated event 5, because it is newer than the recent event 4.
+  // keeps event 5 although it is old, because the young event 4 stands before event 5, and retention leaves no gap between kept events.
   expect(await left()).toEqual([3, 4, 5, 6]);
 });
 

@@ -16,8 +16,8 @@ if (!present)
   );
 
 /**
- * The speed of the simulator's clock, which is so low that no planned change of a simulated machine happens by itself. Between the recorded requests,
- * the functions in `BY_HAND` make the planned changes happen.
+ * The speed of the simulator's clock, which is so low that no simulated machine changes by itself, for example at the end of a deploy. Between the
+ * recorded requests, the functions in `BY_HAND` make the changes that happened in the recording.
  */
 const STANDSTILL = 1e-6;
 

@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
 import { viewerToken } from "../support/viewer-token.ts";
 import { MARKUP, seedDarkSite } from "./dark-site.ts";
 
-/** The hosts of the reachable site. Each key of `LIVE` says what happens to the host during its onboarding. */
+/** The hosts of the site whose simulated MAAS answers the hub. Each key of `LIVE` says what happens to the host during its onboarding. */
 export const LIVE = { good: "c07u41", refused: "c07u42", waiting: "c07u43" } as const;
 
 export interface PageWorld {

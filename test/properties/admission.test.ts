@@ -21,9 +21,9 @@ const isBusy = (host: Host): boolean => host.status === "running" || host.status
 const byTurn = (a: Host, b: Host): number => a.minute - b.minute || (a.id < b.id ? -1 : Number(a.id > b.id));
 
 /**
- * Applies the admission rule to one host at a time. By the admission rule, a host begins while its profile has fewer busy hosts than the profile's
- * limit. The host's site must also have fewer busy hosts than the largest limit among profiles with busy or waiting hosts at the site. The admission
- * rule skips a host that may not begin yet.
+ * Applies the admission rule to one host at a time. By the admission rule, the onboarding of a host begins while its profile has fewer busy hosts
+ * than the profile's limit. A busy host is a host whose onboarding runs or is compensated. At the host's site, the number of busy hosts must be below
+ * the largest limit among profiles with busy or waiting hosts. The admission rule skips a host that may not begin yet.
  */
 function allowed(hosts: readonly Host[], limits: readonly number[]): Set<string> {
   const admitted = new Set<string>();

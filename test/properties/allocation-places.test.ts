@@ -34,8 +34,8 @@ afterAll(async () => {
 /** The state of a node: free, or the reason why the node is not free. */
 const Node = fc.constantFrom("free", "free", "cordoned", "unready");
 /**
- * An allocation request at one of the two hubs, for any free node or by name for the first node. An allocation request may give up at its end, as
- * with a cut connection.
+ * An allocation request at one of the two hubs, for any free node or by name for the first node. If `givesUp` is true, the hub rolls the allocation
+ * back just before the commit, as when the client's connection breaks.
  */
 const Request = fc.record({
   hub: fc.constantFrom(0, 1),

@@ -13,7 +13,10 @@ export interface Trouble {
    * stage.
    */
   arm(craft: Stagecraft, row: WorkflowRow): boolean;
-  /** `runWithTrouble` calls `lift` when the workflow has left the stage or ended. The method `lift` returns true if the fault did happen. */
+  /**
+   * `runWithTrouble` calls `lift` when the workflow has left the stage of the fault or ended. The method `lift` may end the fault, and returns true
+   * if the fault did happen.
+   */
   lift(craft: Stagecraft, row: WorkflowRow): boolean;
   /** The failure classes with which the disturbed workflow may end. If `endsIn` is empty, the workflow must complete by itself. */
   readonly endsIn: readonly FailureClass[];
@@ -61,7 +64,7 @@ export async function runWithTrouble(
 }
 
 export interface ToldOfEach extends Told {
-  /** The stages at which the fault happened. */
+  /** The stages of the workflow at which the planted fault happened. */
   readonly metAt: readonly string[];
 }
 

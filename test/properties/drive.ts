@@ -121,7 +121,8 @@ export class Driver {
       if (row === null) throw new Error("the row is gone");
       if (isEnded(row.status)) return row;
       if (row.status === "pending") {
-        // After the workflow's admission, the loop reads the row once more, so that it calls `at` also for the first run of the first stage.
+        // After the workflow's admission, `drive` reads the workflow's row once more, so that it calls `at` also for the first run of the first
+        // stage.
         await this.#admit(id);
         continue;
       }

@@ -10,7 +10,10 @@ import { insertToy, ToyFailure, type ToyStage, toyStage, toyWorkflow } from "../
 import { until } from "../support/until.ts";
 
 const engine = useToyEngine();
-/** Makes a stage whose first run waits for `proceed` and returns `first`. All runs of the held stage after the first return the verdict done. */
+/**
+ * Makes a stage whose first run waits for `proceed` and returns `first`. Every later run of a stage that `heldStage` made returns the verdict done at
+ * once.
+ */
 function heldStage(name: string, first: Awaited<ReturnType<ToyStage["run"]>>) {
   const [entered, proceed] = [gate(), gate()];
   const undone: string[] = [];

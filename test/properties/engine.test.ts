@@ -142,8 +142,8 @@ describe("the runner", () => {
       toyStage("one", async () => {
         looks += 1;
         if (looks === 3) return { kind: "done", message: "seen" };
-        // With its first wait, the workflow subscribes to the key `thing`. During the second run of the stage, the wake-up for `thing` comes just
-        // before the commit.
+        // With its first wait, the workflow subscribes to wake-ups with the key `thing`. A wake-up with the key `thing` comes during the second run
+        // of the stage `one`, just before the engine commits that run.
         if (looks === 2) await wakeWorkflows(engine.db(), ["thing"]);
         return { kind: "wait", reason: "the thing", seconds: 50, on: "thing" };
       }),
@@ -162,8 +162,8 @@ describe("the runner", () => {
       ),
     ]);
     const id = await insertToy(engine.db(), "one");
-    // When a stage begins to wait for notifications of a key, the engine repeats the stage after a second. The test sets the workflow's `waitOn`
-    // before the first run, so that only the call of `wakeWorkflows` causes the second run.
+    // When a stage begins to wait for wake-ups with a key such as `thing`, the engine repeats the stage after a second. The test sets the workflow's
+    // `waitOn` before the first run, so that only the call of `wakeWorkflows` causes the second run.
     await engine.db().update(workflows).set({ waitOn: "thing" }).where(eq(workflows.id, id));
     engine.run(workflow, { databaseUrl: engine.url(), pollMs: 3_600_000 });
     await until("the first run is over", async () => {

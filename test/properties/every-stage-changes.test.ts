@@ -228,7 +228,8 @@ describe.each(FAULT_CASES)("$stage of $scenario.name", ({ scenario, stage }) => 
         before = countedOf(craft.rig, row);
         return armed;
       },
-      // The machine in MAAS belongs to the user `somebody` until the test has tried the operator's verbs, so `lift` does not restore the owner.
+      // Until the test has tried the operator's verbs, the machine must belong to MAAS's user `somebody`. `lift` therefore does not give the machine
+      // back to its earlier owner.
       lift: () => true,
     });
     if (told.met) {

@@ -250,7 +250,7 @@ describe.skipIf(!hasCompiler)("the overwrite by the agent's own handlers (SKIPPE
             : step,
       ),
     };
-    /** What the agent's handlers return for the orders of the stage. */
+    /** Returns the agent's answer to a task. The agent's real handlers answer the tasks that overwrite and challenge the GPU memory. */
     const handled = async (task: Task): Promise<unknown> => {
       if (task.type === "node.gpu_scrub") return scrub;
       if (task.type !== "node.gpu_fill" && task.type !== "node.gpu_challenge") return resultOnCleanHost(task);
@@ -262,7 +262,7 @@ describe.skipIf(!hasCompiler)("the overwrite by the agent's own handlers (SKIPPE
       return reply.result;
     };
     try {
-      // The stand-in keeps a third of its memory for itself.
+      // The stand-in for NVIDIA's driver keeps a third of the GPU's memory for itself.
       const { id, nodeId } = await start("challenge_verified", { gpu_claim_percent: 60 });
       await rig.test.database.db.update(nodes).set({ gpusTotal: 1 }).where(eq(nodes.id, nodeId));
       const driver = agent(handled);

@@ -274,8 +274,8 @@ const reimagingAgain: Scenario = {
 };
 
 /**
- * If `gone` is true, expects that the host has no valid certificate and no waiting task. If `gone` is false, expects one valid certificate and one
- * waiting task.
+ * If `gone` is true, expects that the host's agent has no valid certificate and no queued task. If `gone` is false, expects that the host's agent has
+ * one valid certificate and one queued task.
  */
 async function expectHostGone(rig: OnboardingRig, nodeId: NodeId, gone: boolean): Promise<void> {
   const { db } = rig.test.database;

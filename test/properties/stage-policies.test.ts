@@ -25,7 +25,7 @@ interface Row {
   readonly before?: (machine: Machine | undefined, row: WorkflowRow) => unknown;
   readonly ends:
     | { readonly tries: number; readonly failure: string; readonly status: string; readonly machine: number | null }
-    /** In a row with `goesOn`, the fault causes no failure, and the onboarding continues to the end. */
+    /** If a case of the test has `goesOn`, its fault causes no failure, and the onboarding continues to the end. */
     | { readonly goesOn: true; readonly tries: number };
   readonly undone?: boolean;
   readonly agent?: boolean;

@@ -50,8 +50,8 @@ export class CanaryVault {
   }
 
   /**
-   * Returns the names and values of all Vault tokens that the hub received, and of all secret fields in Vault. The secret fields include those that
-   * the hub generated.
+   * Returns the names and values of all Vault tokens that the hub received, and of all secret fields in Vault. Some of the secret fields in Vault
+   * contain secrets that the hub generated.
    */
   secrets(): (readonly [string, string])[] {
     const tokens = this.double.tokens.issued.map(

@@ -345,8 +345,8 @@ export class GatewayRig {
   }
 
   /**
-   * Returns all rows of the tables `WATCHED`, without the columns that each contact of an agent changes. The left out columns are two timestamps of
-   * the last contact, the heartbeat's time to live, and a certificate's first use and text.
+   * Returns all rows of the tables `WATCHED`, without the columns that each contact of an agent changes. `snapshot` leaves out two timestamps of the
+   * agent's last contact, the heartbeat's time to live, and a certificate's first use and text.
    */
   async snapshot(): Promise<unknown> {
     const all: Record<string, unknown> = {};

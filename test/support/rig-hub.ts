@@ -25,8 +25,8 @@ export const startRunner = (rig: OnboardingRig, workflows = workflowsOf(rig.serv
 
 /**
  * Simulates the agents of the given onboardings periodically, one agent after the other. The next round through the simulated agents starts only
- * after the end of the present round. On a slow machine, many rounds at once could use all database connections, so that the workflow runner could
- * not renew its leases.
+ * after the end of the present round. On a slow computer, many simulated agents at once could use all database connections, so that the workflow
+ * runner could not renew its leases.
  */
 export const startAgents = (rig: OnboardingRig, of: ReadonlySet<WorkflowId>): { close(): Promise<void> } =>
   periodically({

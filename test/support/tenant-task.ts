@@ -15,7 +15,9 @@ if (!isTaskType(type)) throw new Error(`There is no task type ${type}.`);
 /** The operations of `System` that change the host. */
 const CHANGES = ["run", "write", "remove", "rename", "makeHome", "writeOwned", "removeConfined"] as const;
 
-/** Returns a `System` that kills the process before the host's change with the number `before`. */
+/**
+ * Returns a `System` that counts the calls that change the host. Before the call number `before`, the `System` kills the process in which it runs.
+ */
 function mortal(system: System, before: number): System {
   let changes = 0;
   const changed = Object.fromEntries(

@@ -24,7 +24,8 @@ const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
  * Mounts copies over the folders that the agent's tasks change, mounts a new `/run`, `/dev` and `/dev/shm`, and waits until a signal ends it. The
- * script `SETUP` mounts the repository and the Node.js executable below `$W`, because the mounted copies may hide both.
+ * script `SETUP` also mounts the repository and the Node.js executable below `$W`. Both may be in a folder such as `/home`, over which `SETUP` mounts
+ * another folder.
  */
 const SETUP = `
 mkdir -p $W/repository $W/etc $W/home $W/lib $W/spool/cron/crontabs $W/spool/cron/atjobs $W/mail $W/dev $W/outside
@@ -66,9 +67,9 @@ awk -v self=$$ 'FNR == 1 { flush() } /^(Name|Pid|PPid|Uid):/ { line = line " " $
 `;
 
 /**
- * A machine for tests that create and remove real accounts. The machine consists of namespaces of mounts, processes and IPC on this machine, and of
- * copies of the folders that the agent's tasks change. The end of a `TenantWorld` removes its accounts, processes, mounts and files, so that this
- * machine keeps none of them.
+ * A separate environment on the computer that runs the tests, for tests that create and remove real accounts. A `TenantWorld` has namespaces of
+ * mounts, processes and IPC, and copies of the folders that the agent's tasks change. The end of a `TenantWorld` removes its accounts, processes,
+ * mounts and files, so that the computer keeps none of them.
  */
 export class TenantWorld {
   readonly folder = mkdtempSync(join(realpathSync(tmpdir()), "muster-tenants-"));
@@ -143,7 +144,10 @@ export class TenantWorld {
     return stdout;
   }
 
-  /** Runs a Python script in the background of the `TenantWorld`. The Python script begins as root, and prints a line when the script is ready. */
+  /**
+   * Runs a Python script in the background of the `TenantWorld`. The process of the Python script begins as root. The script that a test passes to
+   * `start` prints a line when the test may continue.
+   */
   async start(script: string): Promise<void> {
     const words = ["--target", String(this.#init), "--mount", "--pid", "--ipc", "--", "python3", "-c", script];
     const child = spawn("nsenter", words, { env: this.#env(), stdio: ["ignore", "pipe", "pipe"], detached: true });
@@ -153,8 +157,8 @@ export class TenantWorld {
         errors += text.toString();
       });
       child.stdout.once("data", () => resolve());
-      // The first process of the Python script may end before a child process prints that the script is ready. The output of the Python script closes
-      // when the last process of the script has ended.
+      // The first process of the script that `start` runs may end before its child process prints the line that says that the test may continue. The
+      // output of the Python script closes when the last process of the script has ended.
       child.once("close", () => reject(new Error(`The process ended before it was ready: ${errors}`)));
     });
     child.unref();
@@ -172,8 +176,8 @@ export class TenantWorld {
   }
 
   /**
-   * Runs a task of the agent in a process that kills itself before the task's change number `before`. Returns false if the task ended after fewer
-   * than `before` changes.
+   * Runs a task of the agent in a process that kills itself before the task's change number `before` to the host. Returns false if the task ended
+   * after fewer than `before` changes to the host.
    */
   async killedTask<T extends TaskType>(type: T, input: TaskInput<T>, before: number): Promise<boolean> {
     const { exitCode, stderr, signal } = await this.#program([type, JSON.stringify(input), String(before)], {});

@@ -7,7 +7,8 @@ import type { TestDatabase } from "./database.ts";
 import { MemorySecrets } from "./memory-secrets.ts";
 
 /**
- * Stores a sanitization record of the node without an agent's signature. The hub's signature has a key made for the test. Returns the record's id.
+ * Stores a sanitization record of the node without an agent's signature. The hub's signature has a key made for the test. Returns the sanitization
+ * record's id.
  */
 export async function storeUnsignedRecord(
   { database }: TestDatabase,

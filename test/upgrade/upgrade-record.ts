@@ -5,7 +5,10 @@
 export interface UpgradeRecord {
   /** The version of the hub that wrote the record. */
   readonly version: string;
-  /** The time of the recording in ISO 8601, after the hub had died. Everything in the record happened before the time of the recording. */
+  /**
+   * The time in ISO 8601 at which `record.ts` wrote the upgrade record, after the hub had died. Everything in the upgrade record happened before
+   * `recordedAt`.
+   */
   readonly recordedAt: string;
   /** The names of the database migrations that the recorded hub had applied, in order. */
   readonly migrations: readonly string[];

@@ -166,7 +166,7 @@ export class NvidiaHost extends HostFolder {
 
   /**
    * Starts a real process that holds a device with the major number 1 open. If the test may create device files, the process that `holder` starts
-   * opens a new device file. Otherwise the process that `holder` starts opens /dev/zero.
+   * opens a new device file. If the test may not create device files, the process that `holder` starts opens /dev/zero.
    */
   async holder(options: { readonly deaf?: boolean; readonly unit?: string } = {}): Promise<number> {
     const node = this.path(`device-${this.#children.length}`);

@@ -18,7 +18,7 @@ export interface MaasSimulatorOptions {
   version?: MaasVersion;
   /** The speed-up: the simulator divides every simulated duration by this number. */
   speed?: number;
-  /** The durations of the region's actions, in simulated seconds. Each missing duration has its default. */
+  /** The durations of the region's actions, in simulated seconds. An action without an entry in `timings` takes its time from `DEFAULT_TIMINGS`. */
   timings?: Partial<Timings>;
   /** The number of simulated servers in the racks at the first start. At the first start, the region has no machine for any simulated server. */
   machines?: number;

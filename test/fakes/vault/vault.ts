@@ -84,7 +84,9 @@ export class Vault {
     throw permissionDenied();
   }
 
-  /** Returns the mount that contains a path. The path of the found mount may be shorter than the given path. */
+  /**
+   * Returns the mount of a secrets engine that contains a secret's path. The mount's path is the beginning of the secret's path, or the whole path.
+   */
   #mountOf({ method, path, token, namespace }: VaultCall): VaultReply {
     if (method !== "GET") throw unsupported();
     const name = `${path.slice("sys/internal/ui/mounts/".length)}/`;

@@ -32,8 +32,8 @@ interface Told {
   readonly reasons: Set<string>;
 }
 /**
- * Onboards the next simulated host until the onboarding gives up on its agent. While the onboarding waits for the agent, the function calls `keep`
- * repeatedly.
+ * Onboards the next simulated host until the onboarding gives up on its agent. While the onboarding waits for the agent, `giveUp` calls the test's
+ * function `keep` repeatedly. With `keep`, a test shows the hub again and again why the agent is absent.
  */
 async function giveUp(keep: (told: Told) => Promise<void> | void) {
   boxes += 1;

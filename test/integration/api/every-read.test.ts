@@ -28,7 +28,10 @@ const DRIFT: DriftDetails = {
   held_back: null,
 };
 
-/** The SQL that creates the test fleet leaves some fields empty. The function `mend` adds the field values that the API would have written. */
+/**
+ * The SQL that creates the test fleet leaves some fields empty. For the rows of the test fleet, the function `mend` writes into the empty fields what
+ * the API would have written.
+ */
 async function mend(api: ApiHarness): Promise<void> {
   const { pool } = api.database.database;
   const { rows } = await pool.query<{ id: string }>(

@@ -19,8 +19,8 @@ import { COMMANDS, found, REPOSITORY, readOf } from "../../support/documents.ts"
 import { GatewayRig } from "../../support/gateway-rig.ts";
 
 /**
- * Documented commands that another file than this test runs. Each key of `ELSEWHERE` is the beginning of a documented command. The value's `file` is
- * the file that runs the command, and `has` is the text of the call in that file.
+ * Documented commands that another file than this test runs. Each key of `ELSEWHERE` is the beginning of a documented command. In `ELSEWHERE`, `file`
+ * is the path of the file that runs the command, and `has` is the text of the call in that file.
  */
 const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: string }>> = {
   ...Object.fromEntries(
@@ -74,8 +74,8 @@ const NOWHERE: Readonly<Record<string, string>> = {
   "vault kv": "needs a running Vault, which the tests do not have",
 };
 /**
- * The npm scripts that the documents name. Each key of `SCRIPTS` is the name of a script in package.json. The value of a script's name is the file
- * that runs the script, or the reason why no test runs the script.
+ * The npm scripts that the documents name. Each key of `SCRIPTS` is the name of a script in package.json. In `SCRIPTS`, the value of an npm script is
+ * the file that runs the script, or the reason why no test runs the script.
  */
 const SCRIPTS: Readonly<Record<string, { readonly file: string; readonly has: string } | string>> = {
   muster: { file: "test/integration/cli/documented-commands.test.ts", has: "hub/cli/main.ts" },

@@ -113,8 +113,8 @@ describe.each(versions)("the state that a dead hub of version %s left", (version
     const [done, ...others] = rows.filter((row) => row.status === "completed");
     if (done === undefined) throw new Error(`the record of ${version} has no completed onboarding`);
     expect(others).toEqual([]);
-    // The stages of the recorded version of Muster are the stages of the completed onboarding in the record. The record of an old version lacks
-    // stages that later versions have added.
+    // The stages of the recorded version of Muster are the stages of the completed onboarding in the record. An upgrade record of an old version of
+    // Muster lacks the stages that later versions have added.
     const passed = await db.select().from(workflowEvents).where(eq(workflowEvents.workflowId, done.id));
     const stages = [...new Set(passed.map(({ stage }) => stage))].sort();
     expect([...new Set(open.map((row) => row.stage))].sort()).toEqual(stages);

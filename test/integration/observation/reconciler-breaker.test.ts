@@ -104,8 +104,8 @@ describe("silent agents after an outage of the hub", () => {
   const offlineBreakerRow = async () => (await listBreakers(fleet.db)).find((one) => one.kind === "offline");
 
   /**
-   * A pass of the reconciler may hold the lock of a node's row for a moment. The hub's sweep for silent agents skips a node with a locked row, so the
-   * function repeats the sweep until all nodes are offline.
+   * A pass of the reconciler may hold the lock of a node's row for a moment. The hub's sweep for silent agents skips a node with a locked row, so
+   * `allOffline` repeats the sweep until all nodes are offline.
    */
   const allOffline = (afterOutage: boolean, nodes = active) =>
     until("all to be offline", async () => {

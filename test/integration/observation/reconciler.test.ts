@@ -319,8 +319,8 @@ describe("a retired node's machine", () => {
     await fleet.setConnected(nodeId, false);
     fleet.status(machine, "ready");
     await fleet.sweep();
-    // The test moves the node's retirement into the past only after the release of its machine. If the retirement were old before the release, a
-    // running pass of the reconciler could rightly release the machine.
+    // The test moves the node's retirement into the past only after the release of its machine. If the node had been retired for an hour while its
+    // machine was still deployed, the reconciler could rightly release the machine.
     await retiredAgo(nodeId, 3_601);
     fleet.status(machine, "deployed");
     await fleet.sweep();

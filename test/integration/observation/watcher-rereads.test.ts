@@ -200,7 +200,7 @@ describe("a machine that is deleted in MAAS together with its events", () => {
     state.events = state.events.filter((event) => event.systemId !== machine.systemId);
   };
   /**
-   * Adds events of a machine that MAAS does not delete. MAAS deletes the events of a deleted machine. If the deleted events were the newest ones, the
+   * Adds events of a machine that stays in MAAS. MAAS deletes the events of a deleted machine. If the deleted events were the newest ones, the
    * watcher would see that the newest event id has become lower, and would sweep all machines.
    */
   const somethingElse = async (): Promise<void> => {

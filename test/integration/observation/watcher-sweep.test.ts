@@ -219,8 +219,8 @@ describe("a sweep of a site", () => {
     arrives();
     // The watcher signals that it has read the list of machines, so the test need not wait for the next poll.
     await until("the list", () => (ended > 0 ? true : undefined));
-    // While the watcher read the list of machines, machine ccc changed and changed back. The event about machine ccc shows that the list's value for
-    // ccc is too old, so the watcher must not store that value.
+    // While the watcher read the list of machines, machine ccc changed and changed back. The event about machine ccc shows that the list of machines
+    // has an old status of ccc, which the watcher must not store.
     region.feed.push(event(2, "ccc"));
     expect(await poll(slow, 0, 10)).toBe("all");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 6, ccc: 4 });

@@ -172,7 +172,8 @@ describe("a site that follows its region to another address", () => {
     expect((await move({ api_base_url: "http://127.0.0.1:1/MAAS" })).problem.code).toBe("site_unusable");
     maas.sim.faults.add({ match: { op: "whoami" }, kind: "status", code: 401, body: "no", times: 1 });
     expect((await move()).problem.code).toBe("site_unusable");
-    // The fault hits the second request to MAAS, because the site's probe makes the first request, and the comparison of the regions the second.
+    // The simulated fault hits the second request `power_parameters`. The probe of the site makes the first of these requests, and the comparison of
+    // the two regions makes the second.
     maas.sim.faults.add({
       match: { op: "power_parameters" },
       kind: "status",

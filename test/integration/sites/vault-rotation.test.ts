@@ -143,7 +143,10 @@ it("an onboarding fails at once when Vault's policy is taken away, and resumes w
   await ended(id, "completed");
 });
 
-/** Adds a token to a user of the simulated MAAS. If MAAS does not know the user, the function creates the user as an administrator. */
+/**
+ * Adds a token to a user of the simulated MAAS. If the simulated MAAS does not know the user `username`, `addToken` creates that user as an
+ * administrator.
+ */
 function addToken(username: string, name: string): string {
   const { users } = rig.maas.sim.region.state;
   let user = users.find((one) => one.username === username);

@@ -17,7 +17,10 @@ import { until } from "../../support/until.ts";
 
 const HOSTS = 200;
 const AT_ONCE = 24;
-/** The number of simulated hosts in the batches. Simulated hosts with higher numbers belong to machines that are in MAAS but in no batch. */
+/**
+ * The number of simulated hosts in the batches. A simulated host whose number is above IN_BATCHES belongs to a machine that is in MAAS but in no
+ * batch.
+ */
 const IN_BATCHES = HOSTS + 20;
 const STRANGERS = 5;
 /** The number of hosts that each kind of fault hits. All hosts of the batches without a planted fault are healthy. */

@@ -29,18 +29,21 @@ interface Case {
   /** How the commissioning and the deploys of the machine end in the simulated region. */
   readonly plan?: Plan;
   readonly seconds?: number;
-  /** The test calls `keep` repeatedly while the workflow runs. */
+  /** While the workflow runs, the test calls `keep` repeatedly, so that the state for which the timeout is meant lasts. */
   readonly keep?: (
     rig: OnboardingRig,
     id: WorkflowId,
     row: WorkflowRow,
     machine: Machine | undefined,
   ) => Promise<void> | void;
-  /** In a case that releases the machine of a retired node, `released` prepares the machine. */
+  /**
+   * Only cases that release the machine of a retired node have `released`. The function `released` changes the machine or its simulated host so that
+   * the stage reaches its timeout.
+   */
   readonly released?: (rig: OnboardingRig, host: DeployedHost) => void;
   /**
-   * Makes every request to MAAS whose path contains `path` fail from the start of the case. A case with `away` runs alone, because the failing
-   * requests would disturb other cases.
+   * Makes every request to MAAS whose path contains `path` fail from the start of the case. A case that has `away` runs alone, because the failing
+   * requests to MAAS would disturb other cases.
    */
   readonly away?: { readonly path: string };
 }

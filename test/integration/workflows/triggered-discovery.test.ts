@@ -240,8 +240,8 @@ describe("a power-cycle", () => {
   const lost = async (look: { run(): Promise<unknown> }): Promise<void> => void (await look.run());
 
   it("happens once, even if a killed hub did not record one of its steps", async () => {
-    // The test drops the result of every second run of the stage, although the run has acted. The dropped runs of the stage include the first run of
-    // each step of the power-cycle.
+    // As a killed hub would, the test drops the result of every second run of the stage, although the run has acted. The first run of each step of
+    // the power-cycle is among the runs whose result the test drops.
     let looks = 0;
     const id = await start(1);
     const begun = (row: WorkflowRow) => (factsOf(row).discovery ?? null) !== null;

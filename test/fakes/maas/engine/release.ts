@@ -37,8 +37,8 @@ export function finishRelease(region: Region, machine: Machine): void {
   if (machine.status === STATUS.ready) return;
   setPower(region, machine, "off");
   const passed = commissioningPassed(machine);
-  // A test or the control API may have changed the machine's status since the release began. `finishRelease` then sets the status Releasing again,
-  // because the statuses Ready and New follow only after Releasing.
+  // A test or the control API may have changed the machine's status since the release began. If the status is no longer Releasing, `finishRelease`
+  // sets Releasing once more, because in MAAS only Releasing comes before Ready and New.
   if (machine.status !== STATUS.releasing) region.changeStatus(machine, STATUS.releasing);
   region.changeStatus(machine, passed ? STATUS.ready : STATUS.new);
   region.setOwner(machine, null);

@@ -203,8 +203,8 @@ export const SCRIPTS: readonly Script[] = [
 ];
 
 /**
- * Selects commissioning or test scripts by name or tag. The word `none` picks no script. If a word is neither a script's name nor a tag, the function
- * returns `{ unknown }`.
+ * Selects commissioning or test scripts by name or tag. The word `none` picks no script. If a word is neither a script's name nor a tag,
+ * `pickScripts` returns `{ unknown }`.
  */
 export function pickScripts(type: Script["type"], words: readonly string[]): Script[] | { unknown: string } {
   if (words.length === 1 && words[0] === "none") return [];

@@ -156,7 +156,8 @@ describe("a deployed machine boots", { timeout: 120_000 }, () => {
     expect(counted.boot).toBe(1);
     const machine = simulator.sim.region.machine(id);
     expect(machine.lastSync).toBeGreaterThan(machine.deployedAt ?? Number.POSITIVE_INFINITY);
-    // The host signalled only `WORKING`, so the machine stays Deployed. The signal has made the link of the boot interface STATIC.
+    // The host signalled only `WORKING`, so the machine stays Deployed. The signal `WORKING` has changed the mode of the boot interface's link to its
+    // subnet to STATIC.
     expect(machine).toMatchObject({ status: 6, owner: "admin" });
     const links = () => machine.interfaces.find((nic) => nic.id === machine.bootInterfaceId)?.links;
     const kept = [{ mode: "static", ipAddress: expect.stringMatching(/^10\.81\./) }];

@@ -65,8 +65,8 @@ export function installImage(options: ImageOptions): void {
       mode: 0o755,
       content: `#!/bin/sh\nSIM_HOST_ROOT=${quote(root)} exec ${quote(process.execPath)} ${quote(SYSTEMCTL)} "$@"\n`,
     },
-    // Each file in run/sessions is one login session of the host. The file's name is the session's id, and its content is the rest of the line that
-    // `loginctl` prints.
+    // Each file in run/sessions is one login session of the host. A session file's name is the session's id, and its content is the rest of the
+    // session's line in the output of `loginctl`.
     {
       path: "usr/bin/loginctl",
       mode: 0o755,

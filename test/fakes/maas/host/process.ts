@@ -88,8 +88,8 @@ export function forgetPid(root: string, unit: string): void {
 }
 
 /**
- * True if the process belongs to the simulated host with the given root folder. The check is necessary because the kernel may have given the pid of
- * an ended process to another program.
+ * True if the process belongs to the simulated host with the given root folder. A caller with a stored pid needs `belongsTo`, because the kernel may
+ * have given the pid of an ended process to another program.
  */
 function belongsTo(root: string, pid: number): boolean {
   if (existsSync("/proc/self/environ")) {

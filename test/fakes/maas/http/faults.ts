@@ -95,7 +95,7 @@ function fits(match: FaultMatch, request: RequestShape): boolean {
 /**
  * Refuses each field except the hostname with Django's error text, which repeats the value that was sent. `echoOf` does not refuse the hostname,
  * because a client of MAAS understands the refusal of a hostname as a conflict with another machine. If the form has user data, the answer of
- * `echoOf` also repeats all script lines that contain `=`. An installer that prints its scripts would repeat the same lines.
+ * `echoOf` also repeats all script lines that contain `=`. A real host's installer that prints its scripts would show the same script lines.
  */
 export function echoOf(form: Fields): Reply {
   const refused = form.entries().filter(([name]) => name !== "hostname");

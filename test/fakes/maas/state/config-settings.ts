@@ -2,7 +2,10 @@ import type { MaasVersion } from "./model.ts";
 
 type Value = string | number | boolean | null;
 
-/** MAAS settings whose value the simulator uses or the hub reads. The simulator answers null for every other setting that MAAS knows. */
+/**
+ * MAAS settings whose value the simulator uses or the hub reads. For a MAAS setting that CONFIG_DEFAULTS does not contain, the simulator answers
+ * null.
+ */
 export const CONFIG_DEFAULTS: Readonly<Record<string, Value>> = {
   maas_name: "simulated-site",
   default_osystem: "ubuntu",

@@ -81,7 +81,7 @@ export interface ScriptResult {
   status: ScriptStatus;
   created: number;
   updated: number;
-  /** The time at which the script ended, in milliseconds since the epoch, or null while the script has not ended. */
+  /** The time at which the commissioning, test or installation script ended, in milliseconds since the epoch, or null while it has not ended. */
   ended: number | null;
   parameters: Record<string, unknown>;
 }
@@ -347,8 +347,8 @@ export interface State {
   requests: Record<string, number>;
   hosts: HostRecord[];
   /**
-   * The time at which each OAuth nonce was used, in milliseconds since the epoch. The key of each entry consists of the consumer key, the token key
-   * and the nonce, separated by spaces.
+   * The time at which each OAuth nonce was used, in milliseconds since the epoch. Each key of `nonces` consists of the OAuth consumer key, the token
+   * key and the nonce, separated by spaces.
    */
   nonces: Record<string, number>;
   rack: {

@@ -31,8 +31,8 @@ function parseApiKey(apiKey: string): Omit<ApiToken, "name"> {
 }
 
 /**
- * Returns the API key with which a stored region was created: the first token of the region's administrator. Returns null if somebody has revoked
- * that token.
+ * Returns the API key with which a stored region was created: the first token of the region's administrator. Returns null if somebody has revoked the
+ * administrator's first token.
  */
 export function keptApiKey({ users }: State): string | null {
   const token = users.find((user) => user.isSuperuser)?.tokens[0];

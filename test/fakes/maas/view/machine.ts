@@ -166,8 +166,8 @@ export function readBefore(region: Region, machine: Machine): Before {
 }
 
 /**
- * Returns the answer to an operation that changes a machine. In the answer, some fields show the machine before the change: the boot disk, and after
- * a deploy or release also the network.
+ * Returns the answer to an operation that changes a machine. The field `boot_disk` of the answer shows the machine as it was before the operation.
+ * After a deploy or a release, the network fields of the answer also show the old state.
  */
 export function viewMachineAfter(
   region: Region,

@@ -7,8 +7,8 @@ const PARTITION_TABLE_BYTES = 5_242_880;
 
 /**
  * True if the region's answers hide the machine's filesystems. When MAAS allocates a machine to an owner, MAAS copies its records of the machine's
- * filesystems. While a machine has an owner, MAAS shows only the copied records of filesystems. Without copied records, MAAS shows no filesystems of
- * an owned machine.
+ * filesystems. While a machine has an owner, MAAS shows only the copied records of filesystems. If a machine has an owner but no copied records of
+ * its filesystems, MAAS shows no filesystem of the machine.
  */
 function hidesFilesystems(machine: Machine): boolean {
   return showsOwnedStorage(machine.status) && !machine.ownedStorage;

@@ -91,8 +91,8 @@ export function query(call: Call): Reply {
 }
 
 /**
- * Returns the URIs of the next and the previous page of events. Both URIs of the pages of events repeat the filters of the client's request. The URIs
- * contain a new value of `before` or `after`.
+ * Returns the URIs of the next and the previous page of events. Both URIs of the pages of events repeat the filters of the client's request. The URI
+ * of the next page of events has a new value of `after`. The URI of the previous page of events has a new value of `before`.
  */
 function uris(
   call: Call,

@@ -194,7 +194,7 @@ export function annotate(call: Call): Reply {
   return show(call, machine);
 }
 
-/** Answers with two empty documents in BSON, a format that a client must not parse as JSON. */
+/** The operation `details` of a machine, which answers with two empty documents in BSON. A client must not parse the operation's answer as JSON. */
 export function details(call: Call): Reply {
   viewable(call);
   const entry = (name: string): Buffer =>

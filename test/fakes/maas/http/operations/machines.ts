@@ -166,7 +166,7 @@ export function allocate(call: Call): Reply {
   return json({ ...viewMachine(call.region, chosen), constraints_by_type: {} });
 }
 
-/** Releases several machines. If one of the machines has a wrong status, the whole call fails. */
+/** Releases several machines. If the status of one of the machines does not allow a release, `releaseMany` releases no machine. */
 export function releaseMany(call: Call): Reply {
   const machines = call.form.all("machines").map((id) => {
     const machine = call.region.findMachine(id);
