@@ -49,6 +49,7 @@ const candidate = (node: Partial<Node> = {}, more: Partial<Candidate["row"]> = {
     allocation: null,
     hasBaseline: true,
     policy: null,
+    gpuVendor: "nvidia",
     ...more,
   },
   heldBy: null,
@@ -73,7 +74,7 @@ describe("what keeps a node from an allocation", () => {
   });
 
   it("is a missing baseline if a soft reset would clean the node", () => {
-    const policy = { turnoverMode: "soft_reset", softResetAfterRoot: false } as const;
+    const policy = { turnoverMode: "soft_reset", softResetAfterRoot: false, gpuClaimLevel: "reset_only" } as const;
     const bare = { hasBaseline: false };
     expect(kinds(candidate({}, { ...bare, policy }))).toEqual(["no_baseline"]);
     expect(kinds(candidate({}, { ...bare, policy }), true)).toEqual([]);
@@ -82,8 +83,16 @@ describe("what keeps a node from an allocation", () => {
     expect(kinds(candidate({ status: "offline" }, bare))).toEqual(["offline"]);
   });
 
+  it("is a level of GPU memory that no cleaning reaches", () => {
+    const policy = { turnoverMode: "reimage", softResetAfterRoot: false, gpuClaimLevel: "overwritten" } as const;
+    expect(kinds(candidate({}, { policy }))).toEqual([]);
+    expect(kinds(candidate({}, { policy, gpuVendor: "amd" }))).toEqual(["gpu_claim_impossible"]);
+    expect(kinds(candidate({}, { policy, gpuVendor: null }), true)).toEqual(["gpu_claim_impossible"]);
+    expect(kinds(candidate({ gpusTotal: 17 }, { policy }))).toEqual(["gpu_claim_impossible"]);
+  });
+
   it("is root only if nothing can clean the node after a tenant with root", () => {
-    const policy = { turnoverMode: "soft_reset", softResetAfterRoot: false } as const;
+    const policy = { turnoverMode: "soft_reset", softResetAfterRoot: false, gpuClaimLevel: "reset_only" } as const;
     expect(kinds(candidate(), true)).toEqual(["root_not_allowed"]);
     expect(kinds(candidate({ onboardingMode: "manual" }, { policy }), true)).toEqual(["root_not_allowed"]);
     expect(kinds(candidate({ onboardingMode: "maas" }, { policy }), true)).toEqual([]);

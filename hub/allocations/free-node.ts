@@ -7,7 +7,8 @@ import { operationsOfNodes } from "../db/queries/workflow-subjects.ts";
 import type { Node } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 import { type Obstacle, obstaclesOf } from "../node/schedulable.ts";
-import { lacksBaseline, mayGrantRoot } from "../node/turnover-mode.ts";
+import { schedulingFactsOf, turnoverFactsOf } from "../node/scheduling-facts.ts";
+import { mayGrantRoot } from "../node/turnover-mode.ts";
 
 /** A node with all facts that decide whether Muster can allocate the node. */
 export interface Candidate {
@@ -20,13 +21,10 @@ export interface Candidate {
  * tenant gets root only on a node that MAAS can deploy again, or whose profile allows a soft reset after root (decision C4).
  */
 export function obstaclesToAllocation({ row, heldBy }: Candidate, root: boolean): Obstacle[] {
-  const { node, hostClosed, allocation, conditions, policy, hasBaseline } = row;
-  const turnover = { grantsRoot: root, onboardingMode: node.onboardingMode, policy };
-  const facts = { hostClosed, tenant: allocation?.tenant ?? null, lacksBaseline: lacksBaseline(turnover, hasBaseline) };
-  const found = obstaclesOf({ ...node, ...facts }, conditions);
+  const found = obstaclesOf(schedulingFactsOf(row, root), row.conditions);
   const rank = ({ kind }: Obstacle): number => (kind === "allocated" ? 0 : kind === "held_by_operation" ? 1 : 2);
   if (heldBy !== null) found.push({ kind: "held_by_operation", text: `decommission ${heldBy} holds it` });
-  if (root && !mayGrantRoot(turnover))
+  if (root && !mayGrantRoot(turnoverFactsOf(row, root)))
     found.push({
       kind: "root_not_allowed",
       text: "only a node that MAAS can deploy again gets a tenant with root, and its host was installed by hand: ask without root",

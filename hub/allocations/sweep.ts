@@ -5,6 +5,7 @@ import {
   findDueEnds,
   findHostsGone,
   findSettledGrants,
+  forgetAllocationProblems,
   type IdPage,
   isSettledGrant,
   noteAllocationProblem,
@@ -21,6 +22,7 @@ import { lockBoth } from "./lock-both.ts";
 const EVERY_MS = 2_000;
 /** One query of the sweep of allocations returns at most this many allocations. */
 const AT_ONCE = 50;
+const PLANNED_END = "Its planned end has passed";
 const BY_HUB = { actor: "muster", forced: false } as const;
 
 export interface AllocationSweep {
@@ -37,6 +39,7 @@ type Handle = (tx: Tx, id: AllocationId) => Promise<number>;
 const WORK: readonly { readonly find: (db: Db, page: IdPage) => Promise<AllocationId[]>; readonly handle: Handle }[] = [
   { find: findSettledGrants, handle: settleGrant },
   { find: findHostsGone, handle: endOfGoneHost },
+  { find: findDueEnds, handle: beginDue },
   { find: findDueEnds, handle: endDue },
 ];
 
@@ -50,14 +53,20 @@ const WORK: readonly { readonly find: (db: Db, page: IdPage) => Promise<Allocati
 export async function sweepAllocations(sweep: AllocationSweep): Promise<number> {
   const { db, atOnce = AT_ONCE } = sweep;
   let handled = 0;
+  const stuck: AllocationId[] = [];
   for (const { find, handle } of WORK) {
     let after: AllocationId | null = null;
     do {
       const ids: AllocationId[] = await find(db, { after, limit: atOnce });
-      for (const id of ids) handled += await handleOne(sweep, id, handle);
+      for (const id of ids) {
+        const changed = await handleOne(sweep, id, handle);
+        if (changed === "stuck") stuck.push(id);
+        else handled += changed;
+      }
       after = ids.length < atOnce ? null : (ids.at(-1) ?? null);
     } while (after !== null);
   }
+  await sweep.inTx((tx) => forgetAllocationProblems(tx, stuck));
   return handled;
 }
 
@@ -65,7 +74,7 @@ export async function sweepAllocations(sweep: AllocationSweep): Promise<number> 
  * Calls `handle` for one allocation in a transaction. If the allocation cannot continue, `handleOne` stores the reason for an operator in the
  * allocation's row, and the next sweep tries again. If the hub cannot store the reason, `handleOne` throws, because the fault is in the database.
  */
-async function handleOne({ inTx, log }: AllocationSweep, id: AllocationId, handle: Handle): Promise<number> {
+async function handleOne({ inTx, log }: AllocationSweep, id: AllocationId, handle: Handle): Promise<number | "stuck"> {
   try {
     return await inTx((tx) => handle(tx, id));
   } catch (error) {
@@ -73,7 +82,7 @@ async function handleOne({ inTx, log }: AllocationSweep, id: AllocationId, handl
     const told = { allocation_id: id, error };
     if (isNew) log.warn("an allocation cannot continue; each sweep tries again", told);
     else log.debug("an allocation still cannot continue", told);
-    return 0;
+    return "stuck";
   }
 }
 
@@ -106,11 +115,22 @@ async function endOfGoneHost(tx: Tx, id: AllocationId): Promise<number> {
   return 1;
 }
 
+/**
+ * Makes an allocation `ending` whose planned end has passed. The change has a transaction of its own, so the tenant's time ends also if the hub
+ * cannot begin the turnover of the node yet.
+ */
+async function beginDue(tx: Tx, id: AllocationId): Promise<number> {
+  const { allocation } = await lockBoth(tx, id);
+  if (allocation.status === "ended" || allocation.status === "ending") return 0;
+  await beginEnding(tx, allocation, { ...BY_HUB, reason: PLANNED_END });
+  return 1;
+}
+
 /** Before `endDue` locks an allocation, another hub may have ended the allocation, or an operator may have released the allocation. */
 async function endDue(tx: Tx, id: AllocationId): Promise<number> {
   const { allocation } = await lockBoth(tx, id);
   if (allocation.status === "ended" || allocation.decommissionId !== null) return 0;
-  await continueEnding(tx, allocation, { ...BY_HUB, reason: "Its planned end has passed" });
+  await continueEnding(tx, allocation, { ...BY_HUB, reason: PLANNED_END });
   return 1;
 }
 

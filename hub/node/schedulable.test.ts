@@ -10,6 +10,7 @@ const NODE: SchedulingFacts = {
   hostClosed: false,
   tenant: null,
   lacksBaseline: false,
+  claimImpossible: null,
 };
 const condition = (type: string, more: Partial<ConditionFacts> = {}): ConditionFacts => ({
   type,
@@ -52,6 +53,12 @@ describe("a node is schedulable", () => {
       { lacksBaseline: true },
       GOOD,
       "it has no residue baseline, so no soft reset could show that the host is clean after a tenant. The hub takes one while the agent is connected: look at get-node-baseline. For a node that already had a tenant, use take-node-baseline or reimage it",
+    ],
+    [
+      "of a GPU level that no cleaning reaches",
+      { claimImpossible: "its GPUs are of AMD" },
+      GOOD,
+      "no cleaning after a tenant could meet gpu_claim_level of its profile: its GPUs are of AMD. Change gpu_claim_level of the profile, or the SKU",
     ],
     [
       "silent on its health",

@@ -11,6 +11,8 @@ export interface SchedulingFacts {
   readonly tenant: string | null;
   /** True if a soft reset would clean the node after a tenant, but the node has no baseline to compare the host with. */
   readonly lacksBaseline: boolean;
+  /** Why no cleaning of the node can reach the level of GPU memory that its profile requires; null if a cleaning can. */
+  readonly claimImpossible: string | null;
 }
 export interface ConditionFacts {
   readonly type: string;
@@ -60,6 +62,11 @@ export function obstaclesOf(node: SchedulingFacts, conditions: readonly Conditio
     if (text !== null) found.push({ kind: `without_${type}`, text });
   }
   if (node.status === "active" && node.lacksBaseline) found.push({ kind: "no_baseline", text: NO_BASELINE });
+  if (node.status === "active" && node.claimImpossible !== null)
+    found.push({
+      kind: "gpu_claim_impossible",
+      text: `no cleaning after a tenant could meet gpu_claim_level of its profile: ${node.claimImpossible}. Change gpu_claim_level of the profile, or the SKU`,
+    });
   return found;
 }
 

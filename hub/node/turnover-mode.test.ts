@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
-import type { TurnoverPolicy } from "../db/queries/node-profiles.ts";
-import { lacksBaseline, mayGrantRoot, turnoverMode } from "./turnover-mode.ts";
+import { lacksBaseline, mayGrantRoot, type TurnoverFacts, turnoverMode } from "./turnover-mode.ts";
 
-const SOFT: TurnoverPolicy = { turnoverMode: "soft_reset", softResetAfterRoot: false };
-const SOFT_AFTER_ROOT: TurnoverPolicy = { turnoverMode: "soft_reset", softResetAfterRoot: true };
-const AGAIN: TurnoverPolicy = { turnoverMode: "reimage", softResetAfterRoot: false };
-const AGAIN_AFTER_ROOT: TurnoverPolicy = { turnoverMode: "reimage", softResetAfterRoot: true };
+type Policy = TurnoverFacts["policy"];
+
+const SOFT: Policy = { turnoverMode: "soft_reset", softResetAfterRoot: false };
+const SOFT_AFTER_ROOT: Policy = { turnoverMode: "soft_reset", softResetAfterRoot: true };
+const AGAIN: Policy = { turnoverMode: "reimage", softResetAfterRoot: false };
+const AGAIN_AFTER_ROOT: Policy = { turnoverMode: "reimage", softResetAfterRoot: true };
 
 describe("the mode of a turnover", () => {
   it.each([

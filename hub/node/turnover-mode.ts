@@ -5,7 +5,7 @@ export interface TurnoverFacts {
   readonly grantsRoot: boolean;
   readonly onboardingMode: "maas" | "manual";
   /** The rules of the node's profile for cleaning, or null for a node without a profile. */
-  readonly policy: TurnoverPolicy | null;
+  readonly policy: Pick<TurnoverPolicy, "turnoverMode" | "softResetAfterRoot"> | null;
 }
 
 /**

@@ -5,6 +5,7 @@ import { listNodeRows } from "../../hub/db/queries/node-reads.ts";
 import { listStageEvents } from "../../hub/db/queries/workflow-events.ts";
 import { domainEvents, maasRoceAssignments, nodeConditions, nodeMaasState, nodes } from "../../hub/db/schema/index.ts";
 import { schedulability } from "../../hub/node/schedulable.ts";
+import { schedulingFactsOf } from "../../hub/node/scheduling-facts.ts";
 import { startDecommission } from "../../hub/workflows/decommission/start-decommission.ts";
 import { startOnboarding } from "../../hub/workflows/onboarding/start-onboarding.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
@@ -75,10 +76,7 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
   const shown = async (id: NodeId) => {
     const [row] = await listNodeRows(db(), { id }, { limit: 1, after: null });
     if (row === undefined) throw new Error("no such node");
-    const { reasons } = schedulability(
-      { ...row.node, hostClosed: row.hostClosed, tenant: null, lacksBaseline: false },
-      row.conditions,
-    );
+    const { reasons } = schedulability({ ...schedulingFactsOf(row, false), lacksBaseline: false }, row.conditions);
     const word = (await listConditions(db(), id)).find(({ type }) => type === "network.roce");
     return { status: row.node.status, word, barredBy: reasons.filter((reason) => reason.startsWith("network.roce")) };
   };

@@ -94,7 +94,10 @@ const WORKFLOWS: Readonly<Record<string, Prepare>> = {
     params: { id: await world.node() },
     body: { ...REASON, mode: "soft_reset" },
   }),
-  cleanNodeStorage: async (world) => ({ params: { id: await world.node() }, body: { ...REASON, scope: "local" } }),
+  cleanNodeStorage: async (world) => ({
+    params: { id: await world.schedulableNode() },
+    body: { ...REASON, scope: "local" },
+  }),
   ...verbsOf("Decommission", (world) => world.failedDrain()),
   forceDecommission: async (world) => ({ params: { id: await world.drain() }, body: REASON }),
 };

@@ -161,10 +161,16 @@ export class WriteWorld {
     return id;
   }
 
-  /** Creates a node that takes new allocations, and returns the body of a request to allocate the node. */
-  async allocationRequest(): Promise<object> {
+  /** Creates a node that takes new allocations. */
+  async schedulableNode(): Promise<NodeId> {
     const id = await this.node();
     await this.api.database.database.inTx((tx) => makeSchedulable(tx, id));
+    return id;
+  }
+
+  /** Creates a node that takes new allocations, and returns the body of a request to allocate the node. */
+  async allocationRequest(): Promise<object> {
+    const id = await this.schedulableNode();
     return { node_id: id, tenant: "acme", login_user: "alice", ssh_keys: [SSH_KEY] };
   }
 

@@ -1,6 +1,6 @@
 import type { AllocationStatus } from "../../../shared/allocation-status.ts";
 import type { AllocationId, NodeId, SiteId } from "../../../shared/ids.ts";
-import { and, desc, eq, inArray, ne, type SQL, sql } from "../orm.ts";
+import { and, desc, eq, inArray, isNotNull, ne, type SQL, sql } from "../orm.ts";
 import { type AllocationRow, allocations, nodeDecommissions, nodes, tasks, workflowSubjects } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
@@ -131,6 +131,23 @@ export async function noteAllocationProblem(tx: Tx, id: AllocationId, problem: s
     )
     .returning({ id: allocations.id });
   return told.length > 0;
+}
+
+/**
+ * Removes the stored reason of each allocation that is not in `stuck`. A sweep calls `forgetAllocationProblems` with the allocations that it could
+ * not continue, so an allocation shows no reason of an earlier sweep.
+ */
+export async function forgetAllocationProblems(tx: Tx, stuck: readonly AllocationId[]): Promise<void> {
+  await tx
+    .update(allocations)
+    .set({ problem: null })
+    .where(
+      and(
+        isNotNull(allocations.problem),
+        ne(allocations.status, "ended"),
+        sql`${allocations.id} <> all(${sql.param([...stuck])}::uuid[])`,
+      ),
+    );
 }
 
 export interface AllocationFilter {

@@ -4,7 +4,7 @@ import { type MaasSiteProfile, maasSiteProfiles, nodeOnboardings } from "../sche
 import type { Db, Tx } from "../tx.ts";
 
 /** What a profile says about the cleaning of its nodes between two tenants. */
-export type TurnoverPolicy = Pick<MaasSiteProfile, "turnoverMode" | "softResetAfterRoot">;
+export type TurnoverPolicy = Pick<MaasSiteProfile, "turnoverMode" | "softResetAfterRoot" | "gpuClaimLevel">;
 
 /**
  * Returns how the hub cleans the given nodes between two tenants (decision C4), as the nodes' profiles say. A node's profile is the profile of its
@@ -21,6 +21,7 @@ export async function turnoverPolicies(
       nodeId: nodeOnboardings.nodeId,
       turnoverMode: maasSiteProfiles.turnoverMode,
       softResetAfterRoot: maasSiteProfiles.softResetAfterRoot,
+      gpuClaimLevel: maasSiteProfiles.gpuClaimLevel,
     })
     .from(nodeOnboardings)
     .innerJoin(maasSiteProfiles, sql`${maasSiteProfiles.id} = ${nodeOnboardings.profileId}`)

@@ -13,6 +13,8 @@ import {
   nodeInventories,
   nodeMaasState,
   nodes,
+  type Sku,
+  skus,
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { type OpenAllocation, openAllocationsOf } from "./allocations.ts";
@@ -33,6 +35,8 @@ export interface NodeRow {
   readonly hasBaseline: boolean;
   /** What the node's profile says about the cleaning after a tenant; null for a node without a profile. */
   readonly policy: TurnoverPolicy | null;
+  /** The vendor of the GPUs of the node's SKU, or null if the hub does not know the SKU. */
+  readonly gpuVendor: Sku["gpuVendor"] | null;
 }
 
 const EVENTS_SHOWN = 50;
@@ -60,10 +64,12 @@ export async function listNodeRows(
       session: { agentVersion: agentSessions.agentVersion },
       maasSystemId: nodeMaasState.maasSystemId,
       hasBaseline: sql<boolean>`${nodeBaselines.snapshot} is not null`,
+      gpuVendor: skus.gpuVendor,
     })
     .from(nodes)
     .leftJoin(agentSessions, eq(agentSessions.nodeId, nodes.id))
     .leftJoin(nodeMaasState, eq(nodeMaasState.nodeId, nodes.id))
+    .leftJoin(skus, eq(skus.id, nodes.sku))
     .leftJoin(nodeBaselines, and(eq(nodeBaselines.nodeId, nodes.id), eq(nodeBaselines.generation, nodes.generation)))
     .where(
       and(

@@ -18,7 +18,7 @@ import { cancelTask, enqueueTask } from "../../db/queries/tasks.ts";
 import type { Task as TaskRow } from "../../db/schema/index.ts";
 import type { Db } from "../../db/tx.ts";
 import { schedulability } from "../../node/schedulable.ts";
-import { lacksBaseline } from "../../node/turnover-mode.ts";
+import { schedulingFactsOf } from "../../node/scheduling-facts.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { toBaselineState } from "./baseline-rows.ts";
@@ -30,17 +30,9 @@ const path = "/api/v1/admin/nodes";
 const CHECK_DEADLINE_SECONDS = 300;
 
 function toSummary(row: NodeRow): z.input<typeof NodeSummary> {
-  const { node, session, maasSystemId, conditions, hostClosed, allocation, policy, hasBaseline } = row;
-  // The field `schedulable` in a node's summary holds for a tenant without root. If the profile cleans by a reimage after a tenant with root, a node
-  // for such a tenant needs no baseline.
-  const turnover = { grantsRoot: false, onboardingMode: node.onboardingMode, policy };
-  const facts = {
-    ...node,
-    hostClosed,
-    tenant: allocation?.tenant ?? null,
-    lacksBaseline: lacksBaseline(turnover, hasBaseline),
-  };
-  const { schedulable, reasons } = schedulability(facts, conditions);
+  const { node, session, maasSystemId, conditions, allocation } = row;
+  // The field `schedulable` in a node's summary holds for a tenant without root.
+  const { schedulable, reasons } = schedulability(schedulingFactsOf(row, false), conditions);
   return {
     id: node.id,
     hostname: node.hostname,

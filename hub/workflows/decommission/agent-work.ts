@@ -22,7 +22,8 @@ export interface AgentWork<T extends TaskType> {
    */
   readonly undoneBy: TaskType | null;
   input(context: DecommissionContext): TaskInput<T>;
-  deadlineSeconds(context: DecommissionContext): number;
+  /** How long the agent may take for the task once the agent is connected. The operator's `agent_wait_seconds` comes on top. */
+  workSeconds(context: DecommissionContext): number;
   /**
    * False if the task does not fit the operator's present request, e.g. because the operator gave the verb `force` after the hub queued the task. The
    * stage replaces a task that does not fit the operator's present request.
@@ -143,6 +144,20 @@ const evidenceOf = (context: DecommissionContext, task: Task): Evidence => ({
   task_attempts: task.attempts,
 });
 
+/** The seconds from the queueing of a task to its deadline. A task that waits for an absent agent does not expire before the operator's patience ends. */
+export const taskSeconds = <T extends TaskType>(context: DecommissionContext, work: WatchedWork<T>): number =>
+  context.input.agent_wait_seconds + work.workSeconds(context);
+
+/**
+ * A stage waits this many seconds longer than the deadline of its task, so that the stage reports the expired task with its evidence, and not only
+ * that time has passed.
+ */
+const AFTER_DEADLINE_SECONDS = 60;
+
+/** The timeout of a stage that has the agent carry out the tasks `works`, one after the other. */
+export const stageSeconds = (context: DecommissionContext, ...works: readonly WatchedWork<TaskType>[]): number =>
+  works.reduce((sum, work) => sum + taskSeconds(context, work), AFTER_DEADLINE_SECONDS);
+
 /**
  * Queues the operation's next task for the agent, in one transaction with the writes of `before`. The fence keeps two hubs from both queueing the
  * operation's next task.
@@ -180,7 +195,7 @@ export async function queueWork<T extends TaskType>(
     type: work.type,
     input: work.input(context),
     idempotencyKey: `${work.type}/${context.workflowId}/${number}`,
-    deadlineSeconds: work.deadlineSeconds(context),
+    deadlineSeconds: taskSeconds(context, work),
   });
   return task;
 }

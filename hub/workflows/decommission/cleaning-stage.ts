@@ -6,7 +6,16 @@ import { isAgentGone } from "../../db/queries/agent-sessions.ts";
 import { isHostReleased } from "../../db/queries/machine-releases.ts";
 import type { Task } from "../../db/schema/index.ts";
 import type { Observation, Outcome } from "../engine/stage.ts";
-import { type AgentWork, cancelWork, isHistory, judgeTask, operationOf, settledTask, startWork } from "./agent-work.ts";
+import {
+  type AgentWork,
+  cancelWork,
+  isHistory,
+  judgeTask,
+  operationOf,
+  settledTask,
+  stageSeconds,
+  startWork,
+} from "./agent-work.ts";
 import {
   type DecommissionContext,
   type DecommissionStageOf,
@@ -41,7 +50,7 @@ export function cleaningStage<Name extends DecommissionStage, T extends TaskType
     title: spec.title,
     reentry: { rule: "observe_first", observe: (context) => observe(context, spec) },
     timeout: {
-      seconds: (context) => context.input.agent_wait_seconds + work.deadlineSeconds(context),
+      seconds: (context) => stageSeconds(context, work),
       failure: (context) =>
         failure(
           "upstream_transient",

@@ -17,8 +17,11 @@ type Drained = Pick<NodeDecommission, "nodeId" | "mode">;
 
 const isForced = (context: DecommissionContext): boolean => context.decommission.forcedAt !== null;
 
-export const drainSeconds = ({ input }: DecommissionContext): number =>
-  input.agent_wait_seconds + input.deadline_seconds + DRAIN_MARGIN_SECONDS;
+const drainWorkSeconds = ({ input }: DecommissionContext): number => input.deadline_seconds + DRAIN_MARGIN_SECONDS;
+
+/** The timeout of the stage that drains the host. A forced drain does not make the timeout longer, because no stage waits for a forced drain. */
+export const drainSeconds = (context: DecommissionContext): number =>
+  context.input.agent_wait_seconds + drainWorkSeconds(context);
 
 export const DRAIN: AgentWork<"node.drain"> = {
   type: "node.drain",
@@ -29,7 +32,7 @@ export const DRAIN: AgentWork<"node.drain"> = {
     force: context.input.force || isForced(context),
   }),
   // No stage waits for a forced drain. An absent agent carries out the task of a forced drain when the agent connects again.
-  deadlineSeconds: (context) => (isForced(context) ? AGENT_MAY_RETURN_SECONDS : drainSeconds(context)),
+  workSeconds: (context) => (isForced(context) ? AGENT_MAY_RETURN_SECONDS : drainWorkSeconds(context)),
   isAskedFor: (context, task) => {
     const input = TASKS["node.drain"].input.safeParse(task.input);
     return !isForced(context) || (input.success && input.data.force && input.data.deadline_seconds === 0);

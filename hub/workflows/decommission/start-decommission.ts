@@ -19,6 +19,7 @@ import {
   readPriorStatus,
 } from "../../db/queries/decommissions.ts";
 import { revokeEnrollmentTokens } from "../../db/queries/enrollment-tokens.ts";
+import { readBaseline } from "../../db/queries/node-baselines.ts";
 import { lockNode } from "../../db/queries/nodes.ts";
 import { holdSubjects, onboardingOfHost, subjectOf } from "../../db/queries/workflow-subjects.ts";
 import { insertWorkflows } from "../../db/queries/workflows.ts";
@@ -63,6 +64,7 @@ export async function startDecommission(
     throw new ApiError("conflict", message, { context: { node_id: nodeId, node_status: node.status } });
   }
   await mustNotTakeFromTenant(tx, node, request, requestedBy);
+  if (mode === "storage_cleanup") await mustHaveBaseline(tx, node);
   const removed = node.status === "deleted";
   const maasSystemId = removed ? await takeLeftMachine(tx, node, id) : await readMaasSystemId(tx, nodeId);
   if (isReleasing(mode)) await mustHaveMachine(tx, node, maasSystemId, mode);
@@ -104,6 +106,17 @@ async function mustHaveMachine(tx: Tx, node: Node, maasSystemId: string | null, 
   if (node.onboardingMode === "manual") throw refuse("it was installed by hand, so no MAAS manages it.");
   if (maasSystemId === null || !(await hasProfile(tx, node.id)))
     throw refuse("it is bound to no machine in MAAS. Find the machine there, or drain and remove the node.");
+}
+
+/** Refuses a storage cleanup that could only quarantine the node, because its stage `validate_clean_node` has no baseline to compare the host with. */
+async function mustHaveBaseline(tx: Tx, node: Node): Promise<void> {
+  const known = await readBaseline(tx, node.id, node.generation);
+  if (known !== null && known.baseline.snapshot !== null) return;
+  throw new ApiError(
+    "conflict",
+    `Node ${node.hostname} has no residue baseline, so no storage cleanup could show that its host is clean. Wait until the hub has taken the baseline (get-node-baseline), or use take-node-baseline.`,
+    { context: { node_id: node.id } },
+  );
 }
 
 /**

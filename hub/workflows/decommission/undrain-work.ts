@@ -12,7 +12,7 @@ export const UNDRAIN: AgentWork<"node.undrain"> = {
   type: "node.undrain",
   undoneBy: "node.drain",
   input: (context) => ({ reason: context.decommission.reason }),
-  deadlineSeconds: () => UNDRAIN_SECONDS,
+  workSeconds: () => UNDRAIN_SECONDS,
   isAskedFor: () => true,
   failed: (context, task, evidence) =>
     failure(

@@ -39,7 +39,7 @@ export const UNINSTALL: AgentWork<"node.uninstall"> = {
   type: "node.uninstall",
   undoneBy: null,
   input: (context) => ({ reason: context.decommission.reason }),
-  deadlineSeconds: uninstallSeconds,
+  workSeconds: () => UNINSTALL_MARGIN_SECONDS,
   isAskedFor: () => true,
   // The agent removes nothing from the host before the hub has accepted the agent's result, so the hub may deliver a lost uninstall task again.
   failed: (context, task, evidence): Failure =>

@@ -10,6 +10,7 @@ import {
   auditLogs,
   domainEvents,
   maasSiteProfiles,
+  nodeBaselines,
   tasks,
   workflows,
 } from "../../../hub/db/schema/index.ts";
@@ -17,7 +18,7 @@ import { deleteNode } from "../../../hub/node/lifecycle.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
 import type { AllocationId, NodeId, TaskId, WorkflowId } from "../../../shared/ids.ts";
 import { ProfileId, SiteId } from "../../../shared/ids.ts";
-import { addSchedulableNode, endTask, onboardedWith, SSH_KEY } from "../../support/allocatable-node.ts";
+import { addSchedulableNode, endTask, onboardedWith, SSH_KEY, writeBaseline } from "../../support/allocatable-node.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
 import { quietLog } from "../../support/log.ts";
 
@@ -225,6 +226,18 @@ describe("an operation on an allocated node", () => {
   });
 });
 
+it("a storage cleanup is refused on a node without a baseline, which it could only quarantine", async () => {
+  const nodeId = await inTx((tx) => addSchedulableNode(tx, { siteId, hostname: "bare", sku: "s" }));
+  await db().update(nodeBaselines).set({ snapshot: null, takenAt: null }).where(eq(nodeBaselines.nodeId, nodeId));
+  const refused = await ofNode(nodeId, "storage-cleanup");
+  expect(refused.problem).toMatchObject({ status: 409, code: "conflict", context: { node_id: nodeId } });
+  expect(refused.problem.detail).toContain("no residue baseline");
+  await db().delete(nodeBaselines).where(eq(nodeBaselines.nodeId, nodeId));
+  expect((await ofNode(nodeId, "storage-cleanup")).problem.detail).toContain("take-node-baseline");
+  await inTx((tx) => writeBaseline(tx, nodeId));
+  expect((await ofNode(nodeId, "storage-cleanup")).status).toBe(202);
+});
+
 describe("a planned end", () => {
   it("is in the future, and begins the turnover when it has passed", async () => {
     const ends_at = new Date(Date.now() + 3_600_000).toISOString();
@@ -271,8 +284,14 @@ describe("an allocation that the hub cannot end", () => {
     expect((await read(other.id)).status).toBe("ending");
     expect((await read(last.id)).status).toBe("ending");
     const waiting = await read(stuck.id);
-    expect(waiting).toMatchObject({ status: "active", decommission_id: null });
+    expect(waiting, "the tenant's time is over").toMatchObject({ status: "ending", decommission_id: null });
     expect(waiting.next_action).toMatch(/cannot: No machine can be deployed again.*bound to no machine/);
+    const drain = (await ofNode(stuck.nodeId, "drain")).body.decommission_id;
+    await sweep();
+    expect((await read(stuck.id)).next_action, "a reason of an earlier sweep").toContain("no operation holds it");
+    await cancel(drain);
+    await sweep();
+    expect((await read(stuck.id)).next_action).toContain("cannot: No machine");
     await db().update(maasSiteProfiles).set({ turnoverMode: "soft_reset" }).where(eq(maasSiteProfiles.id, profileId));
     await sweep();
     const ending = await read(stuck.id);
@@ -317,7 +336,7 @@ describe("an allocation whose host is gone", () => {
  * committed.
  */
 it("ends as if nothing had happened, whichever commit of a sweep a hub did not live to see", async () => {
-  for (let kept = 0; kept < 4; kept += 1) {
+  for (let kept = 0; kept < 6; kept += 1) {
     const fresh = await allocate({ granted: false });
     const [due, gone] = [await allocate(), await allocate()];
     await inTx((tx) => endTask(tx, fresh.task));
@@ -338,7 +357,7 @@ it("ends as if nothing had happened, whichever commit of a sweep a hub did not l
           return result;
         }, options),
     };
-    if (kept < 3) await expect(sweep(dying)).rejects.toThrow("killed before the commit");
+    if (kept < 5) await expect(sweep(dying)).rejects.toThrow("killed before the commit");
     await sweep(hubs[1]);
     expect((await read(fresh.id)).status).toBe("active");
     expect((await read(due.id)).status).toBe("ending");

@@ -107,6 +107,9 @@ describe("after a tenant without root", () => {
     const id = await allocate(nodeId);
     await release(id);
     expect(await modeOf(id)).toBe("soft_reset");
+    const patience = sql`input = input || '{"agent_wait_seconds": 80000}'`;
+    const turnover = (await readAllocation(db(), id))?.decommissionId ?? null;
+    await db().execute(sql`update workflows set ${patience} where id = ${turnover}`);
     const ended = await until("the allocation has ended", async () => {
       await playAgent(nodeId);
       const row = await readAllocation(db(), id);
@@ -121,6 +124,11 @@ describe("after a tenant without root", () => {
       state: "succeeded",
       input: { allocation_id: id, login_user: "alice", plan: false },
     });
+    // The drain may have been queued before the test changed the operation's patience.
+    const { rows: impatient } = await db().execute(
+      sql`select type from tasks where workflow_id = ${turnover} and type <> 'node.drain' and deadline - created_at < interval '80000 s'`,
+    );
+    expect(impatient, "tasks that expire before the operator's patience ends").toEqual([]);
     const [node] = await db().select().from(nodes).where(eq(nodes.id, nodeId));
     expect(node).toMatchObject({ status: "active", cordonReason: null });
     const [record] = await db().select().from(sanitizationRecords).where(eq(sanitizationRecords.nodeId, nodeId));

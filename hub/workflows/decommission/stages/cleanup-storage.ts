@@ -29,7 +29,7 @@ const CLEANUP: AgentWork<"node.storage_cleanup"> = {
     disks: [],
     plan: false,
   }),
-  deadlineSeconds: cleanupSeconds,
+  workSeconds: cleanupSeconds,
   isAskedFor: () => true,
   failed: (context, task, evidence) =>
     failure(

@@ -4,7 +4,7 @@ import type { Tx } from "../../../db/tx.ts";
 import { quarantineAgain, returnCleanNode } from "../../../node/lifecycle.ts";
 import type { Observation } from "../../engine/stage.ts";
 import { StageFailure } from "../../stage-failure.ts";
-import { cancelWork, judgeTask, operationOf, settledTask, startWork } from "../agent-work.ts";
+import { cancelWork, judgeTask, operationOf, settledTask, stageSeconds, startWork } from "../agent-work.ts";
 import {
   type DecommissionContext,
   type DecommissionStageOf,
@@ -38,8 +38,7 @@ async function enable(tx: Tx, context: DecommissionContext): Promise<void> {
     await quarantineAgain(tx, node.id);
 }
 
-const seconds = (context: DecommissionContext): number =>
-  context.input.agent_wait_seconds + UNDRAIN.deadlineSeconds(context);
+const seconds = (context: DecommissionContext): number => stageSeconds(context, UNDRAIN);
 
 /**
  * Lets users log in to the host again and lifts the operation's cordon (lifecycle 5.2). A node that a cleanup quarantined becomes `active`, because

@@ -1,6 +1,5 @@
 import { randomBytes, randomInt } from "node:crypto";
 import { type Failure, failure } from "../../../../shared/failures.ts";
-import { MOST_GPUS } from "../../../../shared/gpu-memory.ts";
 import type { TaskInput } from "../../../../shared/tasks/index.ts";
 import { newestTaskOf } from "../../../db/queries/task-reads.ts";
 import type { Task } from "../../../db/schema/index.ts";
@@ -12,6 +11,7 @@ import {
   type Filled,
   gpusOfScrub,
 } from "../../../gpu-memory/gpu-evidence.ts";
+import { whyClaimImpossible } from "../../../node/gpu-claim.ts";
 import type { Failed, Observation, Outcome } from "../../engine/stage.ts";
 import {
   cancelWork,
@@ -19,6 +19,7 @@ import {
   judgeTask,
   operationOf,
   settledTask,
+  stageSeconds,
   startWork,
   type WatchedWork,
 } from "../agent-work.ts";
@@ -44,7 +45,7 @@ const WORKER_SECONDS = 600;
 const HOLD_SECONDS = 900;
 /** A worker has this many seconds to answer the hub's questions, and to zero and free the GPU's memory. */
 const ANSWER_SECONDS = 300;
-/** The agent has this many seconds for the task that overwrites GPU memory, including the time for which the task waits for the agent. */
+/** The agent has this many seconds for the task that overwrites GPU memory, without the time for which the task waits for an absent agent. */
 const FILL_SECONDS = 1_800;
 const CHALLENGE_SECONDS = 900;
 /** If the hub cannot check the answers about GPU memory now, the stage tries again after this many seconds. */
@@ -63,7 +64,7 @@ const failedTask =
 const FILL: WatchedWork<"node.gpu_fill"> = {
   type: "node.gpu_fill",
   undoneBy: null,
-  deadlineSeconds: () => FILL_SECONDS,
+  workSeconds: () => FILL_SECONDS,
   isAskedFor: () => true,
   failed: failedTask("overwritten"),
   waitsFor: () => "The agent to overwrite the memory of the GPUs",
@@ -71,7 +72,7 @@ const FILL: WatchedWork<"node.gpu_fill"> = {
 const CHALLENGE: WatchedWork<"node.gpu_challenge"> = {
   type: "node.gpu_challenge",
   undoneBy: null,
-  deadlineSeconds: () => CHALLENGE_SECONDS,
+  workSeconds: () => CHALLENGE_SECONDS,
   isAskedFor: () => true,
   failed: failedTask("shown to be overwritten"),
   waitsFor: () => "The agent to answer questions about the memory of the GPUs",
@@ -91,27 +92,15 @@ async function orderOf(context: DecommissionContext): Promise<Known | Failed<Dec
   const { node, gpuVendor, services } = context;
   const { level } = requiredOf(context);
   const evidence = { node_id: node.id, sku_id: node.sku, gpu_claim_level: level };
-  const impossible = (why: string) =>
-    failure(
-      "input_config_error",
-      "gpu_claim_impossible",
-      `The profile of ${node.hostname} asks for the level ${level} of GPU memory, and ${why}.`,
-      evidence,
-    );
-  if (gpuVendor !== "nvidia")
-    return {
-      kind: "failed",
-      failure: impossible(`Muster overwrites the memory of NVIDIA GPUs only: the SKU says ${gpuVendor ?? "nothing"}`),
-    };
   const scrub = await newestTaskOf(services.db, operationOf(context), ["node.gpu_scrub"]);
   const scrubbed = scrubbedOf(scrub);
   const { order, expected, unnamed } = scrubbed === null ? NO_GPUS : gpusOfScrub(scrubbed);
-  const count = Math.max(node.gpusTotal, order.length);
-  if (count > MOST_GPUS)
-    return {
-      kind: "failed",
-      failure: impossible(`Muster overwrites at most ${MOST_GPUS} GPUs of a host: this host has ${count}`),
-    };
+  const gpus = Math.max(node.gpusTotal, order.length);
+  const impossible = whyClaimImpossible({ level, vendor: gpuVendor, gpus });
+  if (impossible !== null) {
+    const told = `The profile of ${node.hostname} asks for the level ${level} of GPU memory, and ${impossible}.`;
+    return { kind: "failed", failure: failure("input_config_error", "gpu_claim_impossible", told, evidence) };
+  }
   const named = new Set(expected.map(({ uuid }) => uuid)).size;
   // Two GPUs with one UUID are one GPU that the host named twice.
   if (scrub !== null && unnamed.length === 0 && named === order.length && named >= node.gpusTotal)
@@ -263,8 +252,7 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
   });
 }
 
-const seconds = (context: DecommissionContext): number =>
-  context.input.agent_wait_seconds + FILL_SECONDS + CHALLENGE_SECONDS;
+const seconds = (context: DecommissionContext): number => stageSeconds(context, FILL, CHALLENGE);
 
 /**
  * Has the agent overwrite GPU memory and answer questions about random blocks, and decides what Muster claims about the memory (architecture 14.7,

@@ -8,7 +8,16 @@ import { prepareRecord } from "../../../node/prepare-record.ts";
 import { storeRecord } from "../../../node/store-record.ts";
 import type { Done, Failed, Observation, Outcome, Wait } from "../../engine/stage.ts";
 import { inFencedTx } from "../../services.ts";
-import { cancelWork, isHistory, judgeTask, operationOf, settledTask, type WatchedWork } from "../agent-work.ts";
+import {
+  cancelWork,
+  isHistory,
+  judgeTask,
+  operationOf,
+  settledTask,
+  stageSeconds,
+  taskSeconds,
+  type WatchedWork,
+} from "../agent-work.ts";
 import {
   type DecommissionContext,
   type DecommissionStageOf,
@@ -30,7 +39,7 @@ const MOST_RECORDS = 5;
 const SIGN: WatchedWork<"node.sign_record"> = {
   type: "node.sign_record",
   undoneBy: null,
-  deadlineSeconds: () => SIGN_SECONDS,
+  workSeconds: () => SIGN_SECONDS,
   isAskedFor: () => true,
   failed: (context, task, evidence) => notRecorded(context, task.errorMessage ?? `the task is ${task.state}`, evidence),
   waitsFor: () => "The agent to sign the sanitization record",
@@ -112,14 +121,14 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
       type: SIGN.type,
       input: { text },
       idempotencyKey: `${SIGN.type}/${workflowId}/${record.record_id}`,
-      deadlineSeconds: SIGN_SECONDS,
+      deadlineSeconds: taskSeconds(context, SIGN),
     });
     return queued.task;
   });
   return { kind: "wait", reason: SIGN.waitsFor(context, task), seconds: 15, on: waitKey.task(task.id) };
 }
 
-const seconds = (context: DecommissionContext): number => context.input.agent_wait_seconds + SIGN_SECONDS;
+const seconds = (context: DecommissionContext): number => stageSeconds(context, SIGN);
 
 /**
  * Writes the sanitization record of the turnover, has the agent sign the record, and adds the record to the node's chain of records (architecture

@@ -19,7 +19,7 @@ const REVOKE: AgentWork<"allocation.revoke_user"> = {
     const { allocationId, loginUser } = tenancyOf(context);
     return { allocation_id: allocationId, login_user: loginUser, plan: false };
   },
-  deadlineSeconds: () => REVOKE_SECONDS,
+  workSeconds: () => REVOKE_SECONDS,
   isAskedFor: () => true,
   failed: (context, task, evidence) =>
     failure(

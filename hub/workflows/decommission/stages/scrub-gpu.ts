@@ -33,7 +33,7 @@ const SCRUB: AgentWork<"node.gpu_scrub"> = {
     kill_holders: true,
     plan: false,
   }),
-  deadlineSeconds: () => SCRUB_SECONDS,
+  workSeconds: () => SCRUB_SECONDS,
   isAskedFor: () => true,
   failed: (context, task, evidence) =>
     failure(

@@ -21,7 +21,7 @@ const VALIDATE: AgentWork<"node.validate_clean"> = {
   type: "node.validate_clean",
   undoneBy: null,
   input: (context) => ({ allocation: tenantOf(context), plan: false }),
-  deadlineSeconds: () => VALIDATE_SECONDS,
+  workSeconds: () => VALIDATE_SECONDS,
   isAskedFor: () => true,
   failed: (context, task, evidence) =>
     failure(

@@ -1,0 +1,22 @@
+import { MOST_GPUS } from "../../shared/gpu-memory.ts";
+import type { GPU_LEVELS } from "../../shared/sanitization-record.ts";
+
+/** What the hub must know of a host's GPUs to tell whether the agent can overwrite their memory. */
+export interface GpuClaimFacts {
+  /** The claim level that the node's profile requires, or null for a node without a profile. */
+  readonly level: (typeof GPU_LEVELS)[number] | null;
+  /** The vendor that the node's SKU names, or null if the hub does not know the SKU. */
+  readonly vendor: "amd" | "nvidia" | "none" | null;
+  readonly gpus: number;
+}
+
+/**
+ * Returns the reason why no host of this kind can reach the level of GPU memory that its profile requires (decision C2), or null if a host can. The
+ * level `reset_only` requires no overwrite, and a host without GPUs has no GPU memory.
+ */
+export function whyClaimImpossible({ level, vendor, gpus }: GpuClaimFacts): string | null {
+  if (level === null || level === "reset_only" || gpus === 0) return null;
+  if (vendor !== "nvidia")
+    return `Muster overwrites the memory of NVIDIA GPUs only: the SKU says ${vendor ?? "nothing"}`;
+  return gpus > MOST_GPUS ? `Muster overwrites at most ${MOST_GPUS} GPUs of a host: this host has ${gpus}` : null;
+}

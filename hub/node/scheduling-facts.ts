@@ -1,0 +1,29 @@
+import type { NodeRow } from "../db/queries/node-reads.ts";
+import { whyClaimImpossible } from "./gpu-claim.ts";
+import type { SchedulingFacts } from "./schedulable.ts";
+import { lacksBaseline, type TurnoverFacts } from "./turnover-mode.ts";
+
+/** The facts that decide how the hub cleans the node after a tenant with or without root. */
+export const turnoverFactsOf = ({ node, policy }: Pick<NodeRow, "node" | "policy">, root: boolean): TurnoverFacts => ({
+  grantsRoot: root,
+  onboardingMode: node.onboardingMode,
+  policy,
+});
+
+/**
+ * The facts that decide whether the node may get new work. If `root` is true, the work is a tenant with root: the profile may clean the node after
+ * such a tenant by a reimage, and a reimage needs no baseline.
+ */
+export function schedulingFactsOf(row: NodeRow, root: boolean): SchedulingFacts {
+  const { node, hostClosed, allocation, policy, hasBaseline, gpuVendor } = row;
+  const claim = { level: policy?.gpuClaimLevel ?? null, vendor: gpuVendor, gpus: node.gpusTotal };
+  return {
+    status: node.status,
+    cordonReason: node.cordonReason,
+    generation: node.generation,
+    hostClosed,
+    tenant: allocation?.tenant ?? null,
+    lacksBaseline: lacksBaseline(turnoverFactsOf(row, root), hasBaseline),
+    claimImpossible: whyClaimImpossible(claim),
+  };
+}
