@@ -17,7 +17,7 @@ export const AGENT: PackageSpec = {
   binaries: { amd64: ["@koromix/koffi-linux-x64"], arm64: ["@koromix/koffi-linux-arm64"] },
   commands: { "muster-agent": "agent/main.ts" },
   // A small young generation in V8 saves memory of the agent. With V8's default size of the young generation, Node.js reserves more memory at the
-  // start and returns it slowly. An agent is mostly idle, so a small young generation is enough.
+  // start and returns it slowly. An agent is mostly idle, so a small young generation of V8's heap is enough.
   nodeOptions: ["--max-semi-space-size=1"],
   files: { "muster-agent.service": "usr/lib/systemd/system/muster-agent.service" },
   docs: [],
