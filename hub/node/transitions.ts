@@ -16,9 +16,9 @@ export type TransitionOwner = (typeof TRANSITION_OWNERS)[number];
 
 /**
  * All allowed changes of a node's status (state model 3.2), each with its owners. The owners of a change are the operator and the parts of Muster
- * that may make the change (3.3). A change of status without an entry in `NODE_TRANSITIONS` is forbidden. The owner `identity` is the check whether
- * two hosts use one identity (decision I1). An operator may quarantine a node in service (decision N4), and may retire a node whose host never
- * enrolled.
+ * that may make the change (3.3). A change of status without an entry in `NODE_TRANSITIONS` is forbidden. The value `identity` names the part of
+ * Muster that checks whether two hosts use one identity (decision I1). An operator may quarantine a node in service (decision N4), and may retire a
+ * node whose host never enrolled.
  */
 export const NODE_TRANSITIONS = {
   bootstrap_issued: { enrolling: ["admin_api", "onboarding"], retired: ["operator"] },

@@ -34,7 +34,7 @@ export interface Answer {
 
 /** The error of a request to which the other side sent no answer or an incomplete answer. */
 export class NoAnswer extends Error {
-  /** The reason is an error code of the operating system or of TLS, or `too_large`. */
+  /** Why no complete answer arrived: an error code of the operating system or of TLS, or `too_large`. */
   readonly reason: string;
   /** False if no byte of the request can have reached the other side, so that the request had no effect. */
   readonly sent: boolean;

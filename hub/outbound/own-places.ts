@@ -25,8 +25,8 @@ class OwnPlaces {
   readonly #places = new Set<Place>();
 
   /**
-   * Adds a listener's bound address, or a name by which other programs reach the listener. The function that `add` returns removes the listener's
-   * address from the list.
+   * Adds an address at which the hub's process listens, or a name by which other programs reach the hub. The function that `add` returns removes the
+   * added address or name again.
    */
   add(host: string, port: number): () => void {
     const place = { host: plainAddress(host), port };

@@ -90,8 +90,8 @@ async function act(tx: Tx, judged: Judged, finding: Finding, options: ApplyOptio
     case "update_host": {
       const [address] = hostAddresses(row.machine?.interfaceAddresses ?? [], row.hostInterface);
       if (address !== undefined) await setNodeHost(tx, node.id, address);
-      // Updating the stored address of the node's host ends the drift of the address. If the address is not the node's first drift, the node keeps
-      // the first drift, and operators still see it.
+      // Updating the stored address of the node's host ends the drift of the address. If the drift of the address is not the node's first drift, the
+      // node keeps its first drift, and operators still see the first drift.
       if (judged.judgement.findings[0] === finding) await resolve(tx, judged, null, null);
       return [];
     }
@@ -120,9 +120,10 @@ async function heal(tx: Tx, { row: { node } }: Judged): Promise<void> {
 const RESEED_DEADLINE_SECONDS = 600;
 
 /**
- * Orders the agent to repair the host's hardware sync, at most once in each interval of the hardware sync. Without the limit of once an interval, a
- * host whose sync cannot be repaired would get tasks for ever (lifecycle 9.1). While MAAS reports the sync as disabled, the hub repeats its request
- * that MAAS enables the sync. An earlier request to enable the sync may have had no effect, because a hub died or MAAS refused the request.
+ * Orders the agent to repair the host's hardware sync, at most once in each interval of the hardware sync. Without the limit of one task in each sync
+ * interval, a host with a hardware sync beyond repair would get tasks for ever (lifecycle 9.1). While MAAS reports the host's hardware sync as
+ * disabled, the hub repeats its request that MAAS enables the hardware sync. An earlier request to enable the sync may have had no effect, because a
+ * hub died or MAAS refused the request.
  */
 async function reseed(tx: Tx, { row }: Judged, { now, maasUser, budget }: ApplyOptions): Promise<FollowUp[]> {
   const { node, machine, policy } = row;

@@ -2,7 +2,10 @@
 
 const LEAST = 5;
 const SHARE = 0.2;
-/** The breaker adds the changes of status during this time to the present changes, so that many small sweeps have the limit of one large sweep. */
+/**
+ * The breaker adds the changes of status in the last BREAKER_WINDOW_SECONDS to the present changes. Many small sweeps of a site therefore have the
+ * same limit as one large sweep.
+ */
 export const BREAKER_WINDOW_SECONDS = 600;
 /** The number of seconds for which the breaker stays closed after a person confirmed that the reconciler's observations are right. */
 export const ACCEPT_SECONDS = 900;

@@ -37,7 +37,7 @@ export function stepOf(
     if (record.driftDetected) return { kind: "resolved" };
     return { kind: record.driftAcknowledged === null ? "same" : "forgotten" };
   }
-  // If the node showed another drift besides the acknowledged drift, the other drift is over.
+  // If the first finding is the drift that a person acknowledged, another drift in the node's record is over.
   if (isAcknowledged(finding, status, record.driftAcknowledged))
     return { kind: record.driftDetected ? "resolved_beside" : "acknowledged" };
   const before = record.driftDetected ? record.driftDetails : null;

@@ -49,13 +49,16 @@ export interface SitePoll {
 /** The number of nodes that the reconciler changes in one transaction. */
 const SLICE = 20;
 const JUDGE_ALL_EVERY_MS = 300_000;
-/** The number of hosts whose hardware sync the reconciler repairs in one pass. The next pass of the reconciler continues with further hosts. */
+/**
+ * The number of hosts whose hardware sync the reconciler repairs in one pass. The next pass of the reconciler repairs the hardware sync of further
+ * hosts.
+ */
 const SYNCS_PER_PASS = 20;
 
 /**
  * Compares the nodes of a site with their machines and acts on the differences (lifecycle 6.4). All input of the reconciler is stored in the
- * database, so the reconciler may run at any time. If a hub was killed during a pass of the reconciler, the next pass judges the unfinished nodes, or
- * the next sweep finds them.
+ * database, so the reconciler may run at any time. If a hub was killed during a pass of the reconciler, the next pass judges the unfinished nodes. At
+ * the latest after the next sweep of all machines of the site, the reconciler judges all the site's nodes.
  */
 export class Reconciler {
   readonly #services: ReconcilerServices;

@@ -246,10 +246,10 @@ function notDeployed(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts
 }
 
 /**
- * If a machine's owner has changed in MAAS, somebody has deployed the machine once more, or the owner was renamed. If the hub heard from the node's
- * own agent after the change of the owner, the owner was renamed. The former names of the hub's MAAS user are known only for the token with which the
- * hub saw them. If both the owner and the site's token are new, `otherOwner` waits for the agent. The agent's report proves that the owner was
- * renamed, and the agent's silence proves a new deploy.
+ * If a machine's owner has changed in MAAS, somebody has deployed the machine once more, or the MAAS user that owns the machine was renamed. A report
+ * of the node's own agent after the change of the owner proves that the MAAS user was renamed. The hub knows the former names of its MAAS user only
+ * for the token with which it saw them. If both the machine's owner and the site's token are new, `otherOwner` waits for a report of the node's
+ * agent. If the node's own agent stays silent after a change of the machine's owner, the machine was deployed once more.
  */
 function otherOwner(node: NodeFacts, machine: MachineFacts, { maasUser }: PolicyFacts): Finding | null {
   if (node.machineOwner === null || isSameOwner(node.machineOwner, machine.owner, maasUser)) return null;
@@ -270,9 +270,9 @@ function otherOwner(node: NodeFacts, machine: MachineFacts, { maasUser }: Policy
 }
 
 /**
- * The reconciler ends its own quarantine of a node when the cause of the quarantine is proven to be gone (decision N4). The cause is gone if the
- * machine is deployed again and the node's own agent has reported since the machine's last change. The agent of a newly deployed host cannot pass as
- * the node's own agent.
+ * The reconciler ends its own quarantine of a node when the cause of the quarantine is proven to be gone (decision N4). The reconciler's cause for a
+ * quarantine is gone if the machine is deployed again and the node's agent has reported since the machine's last change. The agent of a newly
+ * deployed host cannot pass as the node's own agent.
  */
 function quarantined(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Judgement {
   const finding = notDeployed(node, machine, policy);
@@ -354,8 +354,8 @@ function syncStopped(machine: MachineFacts, policy: PolicyFacts): boolean {
 }
 
 /**
- * Finds a host whose hardware sync has another interval than the profile's. A host syncs at the interval that its agent set last, or else at the
- * interval that MAAS set at the deploy.
+ * Finds a host whose hardware sync has another interval than the profile's. A host's hardware sync has the interval that the host's agent set last,
+ * or else the interval that MAAS set at the deploy.
  */
 function otherInterval(node: NodeFacts, machine: MachineFacts, policy: PolicyFacts): Finding[] {
   const wanted = policy.syncIntervalSeconds;
@@ -367,7 +367,7 @@ function otherInterval(node: NodeFacts, machine: MachineFacts, policy: PolicyFac
     expected: `hardware sync every ${wanted} s`,
   } as const;
   const is = `${nameOf(node, machine)} syncs its hardware to MAAS every ${runs} s instead of every ${wanted} s`;
-  // If the hub has already ordered the agent to set the wanted interval, the agent could not set it.
+  // If the hub has already ordered the agent to set the wanted interval of the hardware sync, the agent could not set it.
   const why =
     node.syncSeed?.asked === wanted
       ? "Its agent could not change that: no agent replaces an operator's own maas_hardware_sync.timer in /etc/systemd/system, and an agent older than this hub cannot replace MAAS's timer either. Remove the operator's timer, or upgrade the agent."

@@ -80,8 +80,8 @@ export const SECRET_PATHS = {
   certificateAuthority: "kv/muster/certificate-authority",
   taskSigningKey: "kv/muster/task-signing-key",
   /**
-   * Each rotation of the hub's CA and task-signing key gives the new keys the next number. The paths of the second and all later keys contain the
-   * keys' number (decision I6).
+   * Each rotation of the hub's CA and task-signing key gives the new keys the next number. Except for the first CA and the first task-signing key,
+   * the path of each key in the secret store contains its number (decision I6).
    */
   laterCertificateAuthority: (generation: number) => `kv/muster/certificate-authority-${generation}`,
   laterTaskSigningKey: (generation: number) => `kv/muster/task-signing-key-${generation}`,

@@ -170,7 +170,10 @@ async function writeDurably(directory: string, file: string, bytes: Buffer): Pro
   await syncFolder(directory);
 }
 
-/** The time after which a writer removes the name of a secret's next version, which another writer may have left behind when it died. */
+/**
+ * To replace a secret, a writer makes the file `.next` beside the secret's file. If a writer died and left its file `.next` behind, another writer
+ * removes the file after CLAIM_LAPSES_MS.
+ */
 const CLAIM_LAPSES_MS = 10_000;
 
 /**

@@ -64,7 +64,7 @@ const LoggedIn = z.object({
     policies: z.array(z.string()).default([]),
   }),
 });
-/** Vault's own policy with this name lets a token look itself up. */
+/** Vault's own policy `default` lets a token look itself up. */
 const DEFAULT_POLICY = "default";
 const LookedUp = z.object({ data: z.object({ ttl: z.number(), renewable: z.boolean().default(false) }) });
 const Renewed = z.object({ auth: z.object({ lease_duration: z.number(), renewable: z.boolean() }) });
@@ -245,7 +245,7 @@ export class VaultLogin {
       done.catch((error: unknown) => {
         this.#log.warn("the lease of the Vault token could not be renewed", { error });
         // If a renewal has failed, the Vault token stays valid for the rest of its lease. When the lease of a Vault token has ended, Vault's first
-        // answer 403 makes the hub get another token. If another Vault token has replaced a token, the new token has its own schedule.
+        // answer 403 makes the hub get another token. If the hub uses another Vault token by now, it has already planned the renewal of that token.
         if (session !== null && this.#session === session)
           this.#schedule({ ...step, afterMs: retryMs(granted) }, granted);
       });
@@ -256,7 +256,7 @@ export class VaultLogin {
     const session = this.#session;
     if (session === null) return;
     const answer = await this.#api({ method: "POST", path: RENEW, token: session.token });
-    // Another Vault token has replaced the token of this schedule, and the new token has its own schedule.
+    // If the hub uses another Vault token by now, `#renew` ignores the answer about the old token. The renewal of the new token is already planned.
     if (this.#session !== session) return;
     if (!answer.ok) {
       this.#log.info("Vault no longer renews the token; logging in again", { http_status: answer.status });

@@ -24,8 +24,8 @@ export interface VaultStore extends SecretStore {
  */
 const Versioned = z.object({ data: z.object({ data: z.unknown(), metadata: z.object({ version: z.int() }) }) });
 /**
- * Vault's answer if nothing was ever written at the path, or if the secret was removed. An answer 404 with any other content does not come from
- * Vault's KV version 2, but e.g. from another secrets engine.
+ * Vault's answer if nothing was ever written at the path, or if the secret was removed. An answer 404 without an empty list `errors` does not come
+ * from Vault's KV version 2, but e.g. from another secrets engine.
  */
 const Absent = z.object({ errors: z.array(z.string()).max(0) });
 const Written = z.object({ data: z.object({ version: z.int() }) });

@@ -99,8 +99,9 @@ function showHub({ version, agents, you, secret_store: store }) {
 
 let timer;
 /**
- * The number of the page's newest update. An update of the page that is not the newest one changes nothing on the page. The number of the newest
- * update also rises when the operator forgets the token. An update that began with the forgotten token changes nothing on the page.
+ * The number of the page's newest update. An update of the page that is not the newest one changes nothing on the page. The page also raises `look`
+ * when the operator leaves the page and the page deletes the operator's token. An update that began with the deleted token changes nothing on the
+ * page.
  */
 let look = 0;
 /** The address of the view that the page shows, and the time of the view's data. */

@@ -13,7 +13,9 @@ export interface Feed {
   readonly error: MaasError | null;
 }
 
-/** The limit of requests for events in one poll. If MAAS has more events, the next poll of the site reads these events. */
+/**
+ * The limit of requests for events in one poll. If MAX_FEED_REQUESTS requests do not return all new events, the next poll of the site reads the rest.
+ */
 const MAX_FEED_REQUESTS = 20;
 
 /** The errors of the events feed after which MAAS will not answer a request for machines either. */

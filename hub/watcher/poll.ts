@@ -45,7 +45,7 @@ export interface PollMemory {
    * The sweep of the site's machines that still runs, or that has found missing machines which are not confirmed as gone; null without such a sweep.
    */
   sweep: Sweep | null;
-  /** No new sweep of the site begins before this time, because the last sweep failed. */
+  /** After a failed sweep, no new sweep of the site's machines begins before the time `sweepNotBefore`. */
   sweepNotBefore: number;
   sweepFailed: boolean;
   /** The machines with unreadable data that the log already names. */

@@ -24,8 +24,8 @@ interface Series {
 }
 
 /**
- * The longest duration of a series of readings of one machine, in milliseconds. After the end of its series of readings, only the next sweep reads
- * the machine.
+ * The longest duration of a series of readings of one machine, in milliseconds. After a machine's series of readings, the hub reads the machine only
+ * for a new event or in a sweep of all machines.
  */
 export const SERIES_MS = 1_800_000;
 const LONGEST_PAUSE_MS = 240_000;
@@ -67,7 +67,8 @@ export class RepeatedReadings {
   }
 
   /**
-   * Takes the results of a stored poll: the new events, oldest first, the machines that the poll requested at `now`, and the machines that it read.
+   * Begins, continues and ends series of readings after a poll whose results are stored. The arguments are the new events, oldest first, the machines
+   * that the poll requested at `now`, and the machines that it read.
    */
   polled(
     events: readonly MaasEvent[],

@@ -11,8 +11,8 @@ import { within } from "../timing/pause.ts";
  */
 export const ROLL_CALL_MS = 240_000;
 /**
- * The time in milliseconds that a poll waits for MAAS's list of machine ids. If MAAS's list of machine ids arrives after that time, a later poll uses
- * the list to find deleted machines.
+ * The time in milliseconds that a poll waits for MAAS's list of machine ids. If MAAS's list of machine ids arrives later than PATIENCE_MS after the
+ * request, a later poll uses the list to find deleted machines.
  */
 const PATIENCE_MS = 2_000;
 

@@ -129,8 +129,8 @@ class SiteLoop {
   }
 
   /**
-   * Wakes the site's loop if it rests and the database holds a request for a poll. A poll that is under way answers the request for a poll, or leaves
-   * the request for the next poll.
+   * Wakes the site's loop if it rests and the database holds a request for a poll. While a poll of the site runs, `wakeIfAtRest` does nothing,
+   * because the running poll or the next one fulfils the request.
    */
   wakeIfAtRest(): void {
     if (this.#rung !== null) this.wake();

@@ -36,7 +36,10 @@ export interface WorkflowServices {
   readonly firstBoot: FirstBoot;
   /** Signs a sanitization record with the hub's order key. Throws `SecretError` until the secret store has returned the order key. */
   readonly countersign: Countersign;
-  /** Compares a host's answers about GPU memory with the answers that the hub computes. `checkAnswers` rejects while too many comparisons wait. */
+  /**
+   * Compares a host's answers about GPU memory with the answers that the hub computes. `checkAnswers` rejects its promise while too many checks of
+   * answers about GPU memory wait.
+   */
   readonly checkAnswers: (check: AnswersToCheck) => Promise<CheckedAnswers[]>;
 }
 

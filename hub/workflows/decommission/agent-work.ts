@@ -75,7 +75,7 @@ export async function settledTask<T extends TaskType>(
 
 /**
  * True for an agent's task that ended before the workflow entered the present stage, or whose failure the stage has already reported. The stage
- * ignores such an old task, and queues a new task for the agent.
+ * ignores a task for which `isHistory` returns true, and queues a new task for the agent.
  */
 export const isHistory = (context: DecommissionContext, task: Task): boolean =>
   task.id === context.state.failed_task_id || (task.finishedAt !== null && task.finishedAt < context.enteredAt);

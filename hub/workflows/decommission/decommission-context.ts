@@ -40,7 +40,10 @@ const GpuMemoryCheck = z.object({
   fill_task_id: TaskId,
   challenge_task_id: TaskId,
   checked: z.array(z.object({ uuid: z.string(), asked: z.number(), correct: z.number() })),
-  /** The version of the agent when the hub checked the host's answers about GPU memory. `boot_id` names the boot of the host during that check. */
+  /**
+   * The version of the agent when the hub checked the host's answers about GPU memory. `boot_id` is the host's boot id when the hub checked the
+   * host's answers about GPU memory.
+   */
   agent_version: z.string(),
   boot_id: z.string(),
 });

@@ -168,8 +168,8 @@ async function settleNode(
 }
 
 /**
- * Ends a full decommission that was cancelled. If the cleaning of a node that is in service again had begun, the node is quarantined. The hub clears the
- * node of its tenant by a turnover, because the tenant's use is over.
+ * Ends a full decommission that was cancelled. If the agent had begun to clean the host before the cancel, the hub quarantines a node that is in
+ * service again. The hub clears the node of its tenant by a turnover, because the tenant's use is over.
  */
 async function leaveFull(tx: Tx, { id, kind }: WorkflowRow, nodeId: NodeId): Promise<void> {
   if (await hasTaskOf(tx, { nodeId, workflowId: id }, CLEANING_TASKS))

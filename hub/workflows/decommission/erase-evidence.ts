@@ -9,7 +9,7 @@ type Asked = Pick<DecommissionContext, "input" | "state" | "node">;
 /** To find the end of an erase, the hub reads this many of a machine's newest events. */
 export const ERASE_EVENTS = 100;
 const ERASED = "Disks erased";
-/** The events of a deploy. An erase before the last deploy says nothing about what the installed system wrote. */
+/** The types of MAAS's events about the deploy of a machine. An erase before the last deploy says nothing about what the installed system wrote. */
 const OF_DEPLOY: readonly string[] = ["Deploying", "Deployed", "Image Deployed"];
 
 const isSeen = ({ state, node }: Asked): boolean => state.erase_seen === node.generation;

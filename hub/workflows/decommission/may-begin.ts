@@ -14,8 +14,8 @@ const CLEANED_IN_SERVICE: Readonly<Record<NodeStatus, true | string>> = {
 };
 
 /**
- * The table that says in which node status each mode of a decommission may begin. A text in `MAY_BEGIN` says why the hub refuses a mode in this
- * status, and what the operator does next. A new operation may take over a node that an earlier operation left `draining` or `removing`, if no
+ * The table that says in which node status each mode of a decommission may begin. If a mode may not begin in a node status, a text in `MAY_BEGIN`
+ * says why, and what the operator does next. A new operation may take over a node that an earlier operation left `draining` or `removing`, if no
  * operation holds the node. A drain may also take over an `enrolling` node without an onboarding (`leaveEnrolling`). A `remove` of a node whose host
  * never enrolled is complete at once.
  */

@@ -156,9 +156,9 @@ export function waitForMachine(context: DecommissionContext, reason: string): Wa
 }
 
 /**
- * Returns the writes for the moment at which a stage sees that MAAS no longer runs the installed system. The writes of `hostIsGone` revoke the node's
- * certificates and tokens, and cancel the tasks for the node's agent. The first run that sees that MAAS no longer runs the installed system commits
- * these writes in its transaction. Later runs of the operation for the same generation write nothing.
+ * Returns a function for the commit of a run that has seen that MAAS no longer runs the host's installed system. The function revokes the node's
+ * certificates and tokens, cancels the tasks for the node's agent, and records the release. If the release of the node's present generation is
+ * already recorded, the function writes nothing.
  */
 export const hostIsGone =
   (context: DecommissionContext) =>

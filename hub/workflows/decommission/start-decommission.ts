@@ -158,7 +158,7 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
   node_id: nodeId,
   ...(request.mode === "release" ? {} : { agent_wait_seconds: request.agent_wait_seconds }),
   ...(request.mode === "drain" ? { deadline_seconds: request.deadline_seconds, force: request.force } : {}),
-  // When one of these modes begins, no tenant has a right to the node any more, so the drain ends all user sessions at once.
+  // A full decommission or a mode in KEEPS_STATUS ends all user sessions at once, because no tenant has a right to the node any more.
   ...(KEEPS_STATUS[request.mode] || request.mode === "full_decommission" ? { force: true } : {}),
   ...(request.mode === "soft_reset" ? { storage_cleanup: request.storage_cleanup } : {}),
   ...(request.mode === "storage_cleanup" ? { storage_cleanup: request.scope } : {}),
@@ -175,7 +175,7 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
 
 /**
  * The subjects that an operation holds. A reimage and a full decommission also hold the host's name and BMC, as an onboarding of the host does. While
- * such an operation runs, no onboarding can begin on the host.
+ * a reimage or a full decommission runs, no onboarding can begin on the host.
  */
 async function subjectsOf(tx: Tx, node: Node, mode: DecommissionMode): Promise<string[]> {
   const own = [subjectOf.node(node.id)];

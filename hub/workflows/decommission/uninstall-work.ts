@@ -8,8 +8,8 @@ import type { AgentWork } from "./agent-work.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
 /**
- * An uninstall task's deadline is this many seconds after the end of the wait for an absent agent. The agent's check of the host takes seconds, and
- * the hub repeats lost deliveries of the task.
+ * An uninstall task's deadline is this many seconds after the end of the wait for an absent agent. The agent needs only seconds to check that the
+ * uninstall is possible. If a delivery of the uninstall task is lost, the hub repeats the delivery.
  */
 const UNINSTALL_MARGIN_SECONDS = 900;
 

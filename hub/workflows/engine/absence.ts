@@ -2,17 +2,17 @@ import type { Failure } from "../../../shared/failures.ts";
 import { deadlineAfter } from "./timeout.ts";
 
 /**
- * Records that MAAS, its rack controllers or the secret store is unavailable. The engine records an absence from the first run without an answer of
- * the service until the first run with an answer. While a service is unavailable, the stage waits, at most until its own deadline. When the service
- * answers again, the stage's deadline is extended by the time for which the service was unavailable. The engine does not extend the deadline of a
- * compensation for an unavailable service. If a service is still unavailable at the deadline of a compensation, a person must act.
+ * Records that MAAS, its rack controllers or the secret store is unavailable. The engine keeps the record of an unavailable service from the stage's
+ * first run without an answer until the first run with an answer. While a service is unavailable, the stage waits, at most until its own deadline.
+ * When the service answers again, the stage's deadline is extended by the time for which the service was unavailable. The engine does not extend the
+ * deadline of a compensation for an unavailable service. If a service is still unavailable at the deadline of a compensation, a person must act.
  */
 export interface Absence {
   /** The error code of the last run without an answer of the service. */
   readonly code: string;
   /** The time since which the service is unavailable, in ISO 8601. */
   readonly since: string;
-  /** The number of consecutive runs without an answer of the service. */
+  /** The number of consecutive runs of the stage in which the needed service, for example MAAS, did not answer. */
   readonly looks: number;
 }
 

@@ -324,8 +324,8 @@ function concluded(
 }
 
 /**
- * Returns the new values of a workflow's row after a compensation that failed for good. The row ends as `failed_manual_intervention`, whatever end
- * the compensation plan named.
+ * Returns the new values of a workflow's row after a compensation that failed for good. A workflow whose compensation failed for good ends as
+ * `failed_manual_intervention`, whatever end the compensation plan named.
  */
 function stuck(
   base: WorkflowTransition,

@@ -95,9 +95,9 @@ const verbTarget = (row: WorkflowRow): VerbTarget => ({
 });
 
 /**
- * Carries out a verb such as `cancel`, which stops the workflow and which an operator gave during a run. The caller's transaction also commits the
- * run. `row` is the workflow's row after the run. Returns the values that `carryOutStop` wrote to the workflow's row, or null if there is nothing
- * left to stop.
+ * Carries out a verb such as `cancel`, which stops the workflow and which an operator gave during a run. `carryOutStop` writes in the transaction in
+ * which its caller stores the result of the run. `row` is the workflow's row after the run. Returns the values that `carryOutStop` wrote to the
+ * workflow's row, or null if there is nothing left to stop.
  */
 export async function carryOutStop(
   tx: Tx,

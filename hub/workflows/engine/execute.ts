@@ -114,7 +114,7 @@ const rulesOf = (workflow: Workflow, stage: Rules["stage"]): Rules => ({
 
 /**
  * The retry policy and deadline of a stage for which the hub could not read the workflow's data. If the hub cannot read a workflow's data, the
- * workflow's stage gets five attempts. Its deadline is the deadline in the workflow's row, or one hour from now if the row has no deadline.
+ * workflow's stage gets five attempts. The stage's deadline is the one in the workflow's row, or one hour from now if the row has no deadline.
  */
 const unbound = (name: string, row: ClaimedWorkflow): Rules["stage"] => ({
   name,

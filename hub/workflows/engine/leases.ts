@@ -49,8 +49,8 @@ export class Leases {
     const until = claimSentAt + this.#options.leaseSeconds * 1000;
     const abort = new AbortController();
     const ended = run(abort.signal).finally(() => {
-      // Before the hub handles the end of this run, the hub may have claimed the same row again. Each claim of a row has another fence, so the lease
-      // of the newer claim stays.
+      // When the run of a workflow row has ended, the hub may already hold a new lease on the row, with another fence. The end of the older run must
+      // not delete the newer lease.
       if (this.#held.get(row.id)?.fence === row.fence) this.#held.delete(row.id);
     });
     this.#held.set(row.id, { fence: row.fence, until, abort, ended });

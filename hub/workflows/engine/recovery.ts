@@ -28,7 +28,10 @@ export type Effect =
   /** By the effect `undo_and_restart`, the workflow undoes all its effects, forgets its facts and begins again at its first stage. */
   | "undo_and_restart"
   | "cancel_now"
-  /** A hub is running the row, so the verb takes effect when the run ends. During the run, a call may still take effect outside the hub. */
+  /**
+   * A hub is running a stage of the workflow, so the verb takes effect when the run ends. Until the end of the run, the stage may still act outside
+   * the hub, for example in MAAS.
+   */
   | "at_commit"
   | "undo_and_cancel"
   /** If an operator cancels a workflow during its compensation, the compensation continues, and the workflow's row ends as `cancelled`. */

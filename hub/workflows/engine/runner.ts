@@ -195,9 +195,9 @@ async function commitOrFail(
 }
 
 /**
- * Commits the workflow's state, the stage events and the stage's own writes in one transaction (architecture 1). The same transaction carries out a
- * recorded verb such as `cancel`, and calls the hooks for the workflow's end. Returns the values written to the workflow's row, or null if another
- * hub has taken over the row.
+ * Commits the workflow's state, the stage events and the stage's own writes in one transaction (architecture 1). The transaction of `commitStep` also
+ * carries out a recorded verb such as `cancel`, and calls the hooks for the workflow's end. Returns the values written to the workflow's row, or null
+ * if another hub has taken over the row.
  */
 export async function commitStep(
   tx: Tx,

@@ -46,7 +46,7 @@ export type Observation<State> =
   | Wait<State>
   | Failed<State>;
 
-/** The input of every stage, apart from the services that the workflow adds. All times in this input come from the database's clock. */
+/** The input of every stage, apart from the services that the workflow adds. All times in a `StageRun` come from the database's clock. */
 export interface StageRun<Input, State> {
   readonly workflowId: WorkflowId;
   /**
@@ -110,8 +110,8 @@ export type StageOverrides = Partial<
 
 /**
  * `Name` is the stage's own name. By `Name`, the compiler checks that a workflow's list of stages fits its list of stage names. The functions of a
- * stage are properties and not methods. If the functions were methods, the compiler would accept a stage in a workflow whose context lacks a field
- * that the stage reads.
+ * stage are properties and not methods. If the functions of a stage were methods, the compiler would accept a stage that reads a field that the
+ * workflow's context lacks.
  */
 export interface Stage<Context extends StageRun<unknown, State>, State, Name extends string = string> {
   readonly name: Name;

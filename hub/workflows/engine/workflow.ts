@@ -41,7 +41,7 @@ export interface WorkflowDefinition<Context extends StageRun<Input, State>, Inpu
   /** Maps a stage's old name to the stage that replaced it (decision W3). */
   readonly renamed: Readonly<Record<string, string>>;
   /**
-   * Reads the data that the stages need; the engine calls `buildContext` for each run. The returned context is a plain object that contains the
+   * Reads the data that the stages need; the engine calls `buildContext` for each run. The plain object that `buildContext` returns also contains the
    * fields of `run`.
    */
   buildContext(run: StageRun<Input, State>): Promise<Context>;
@@ -75,7 +75,7 @@ export interface BoundStage {
   readonly deadline: Date;
   timeoutFailure(): Failure | Promise<Failure>;
   observedEvidence(): Promise<Evidence>;
-  /** The stage's `observe`; null for a stage whose reentry rule is `from_top`. */
+  /** The stage's function `observe`, or null if the engine may run the stage again without an observation (`from_top`). */
   readonly observe: (() => Promise<Observation<Facts>>) | null;
   run(): Promise<Outcome<Facts>>;
   readonly compensate: ((cause: CompensationCause) => Promise<Compensation<Facts>>) | null;

@@ -33,9 +33,10 @@ export interface MachineWatch {
 }
 
 /**
- * Reads the machine from MAAS only if there is a reason. A stage reads its machine if the watcher's observation would end the wait (`concludes`), or
- * if no observation exists. A stage also reads its machine if the watcher is silent or refused, or if the stage's deadline has passed. Returns null
- * without a reason to read the machine. A waiting stage sends no regular requests to MAAS, and its verdict never relies on an old observation.
+ * Reads the machine from MAAS only if the watcher's stored observation of the machine is not enough. A stage reads its machine if the watcher's
+ * observation would end the wait (`concludes`), or if no observation exists. A stage also reads its machine if the watcher is silent or refused, or
+ * if the stage's deadline has passed. Returns null without a reason to read the machine. A waiting stage sends no regular requests to MAAS, and its
+ * verdict never relies on an old observation.
  */
 export async function watchMachine(
   watch: MachineWatch,

@@ -41,7 +41,7 @@ export type Choice =
 /**
  * Chooses the one machine that is certainly the requested host, or none (lifecycle 4.16). A machine with the host's name or MAC address but another
  * BMC may be another host. If the onboarding took a machine with another BMC, it would overwrite the machine's BMC in MAAS and power-cycle the wrong
- * host. A machine's name or MAC address decides only if MAAS knows no BMC of the machine.
+ * host. The onboarding takes a machine by its name or MAC address only if MAAS knows no BMC of the machine.
  */
 export function choose(candidates: readonly Candidate[]): Choice {
   const [one, ...others] = candidates;

@@ -12,7 +12,7 @@ export type LoginOutcome =
 /**
  * A failed power action or a missing secret counts as a failure of the BMC login. A failed power action counts even if MAAS reports no refused
  * password, because BMC drivers report a refused password differently. A successful deploy proves that MAAS could log in to the BMC. An onboarding
- * that ends before a successful deploy, without one of these failures, proves nothing about the BMC login.
+ * that ends before a successful deploy, without a failed power action or a missing secret, proves nothing about the BMC login.
  */
 export function loginOutcome(state: Partial<OnboardState>, failure: Failure | null): LoginOutcome | null {
   const { power_credentials_path: path, deployed_at: deployedAt } = state;

@@ -65,8 +65,8 @@ export const SETTLE_SECONDS = 120;
 /**
  * Applies rule 4 of lifecycle 4.16, for a host that neither name, BMC nor MAC address has identified. The onboarding takes a new machine only if
  * exactly one new machine has appeared in MAAS. A machine with another BMC address than the requested host's is another host. A machine whose BMC is
- * a name and not an address may be this host or another host. `rivals` counts the other onboardings of the site that also search for their host. If
- * another onboarding also searches, no onboarding takes the new machine until MAAS knows the machine's BMC or a person decides.
+ * a name and not an address may be this host or another host. `rivals` counts the other onboardings of the site that also search for their host.
+ * While several onboardings of a site search for their hosts, none takes a new machine until MAAS knows the machine's BMC or a person decides.
  */
 export function judgeNewcomers(newcomers: readonly Newcomer[], rivals: number): DiscoveryVerdict {
   const fit = newcomers.filter(

@@ -152,8 +152,8 @@ const seenIn = (newcomers: readonly Newcomer[], now: Date): Discovery["seen"] =>
   );
 
 /**
- * Returns the other onboardings of the site whose discovery may still find a machine. Another onboarding is a rival from the start of its discovery
- * for as long as a discovery may take.
+ * Returns the other onboardings of the site whose discovery may still find a machine. Another onboarding competes for new machines from the start of
+ * its discovery for as long as a discovery may take.
  */
 function rivalsOf({ services, workflowId, site, profile }: OnboardContext, { triggered_at }: Discovery) {
   const since = new Date(Date.parse(triggered_at) - profile.discoveryTimeoutSeconds * 1000);

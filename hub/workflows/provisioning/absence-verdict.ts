@@ -34,8 +34,8 @@ type Cause =
 
 const MOST_LINES = 8;
 /**
- * Of connection attempts with the same time, the kind that comes first in this list decides the cause of the agent's absence. A refused token comes
- * first, because a refusal says more about the cause than an answered request.
+ * Of connection attempts with the same time, the kind that comes first in this list decides the cause of the agent's absence. In `SAYS_MORE`, a
+ * refused enrollment token comes first, because a refusal says more about the cause than a request that the hub answered.
  */
 const SAYS_MORE = [
   "enrollment_refused",
@@ -87,8 +87,8 @@ const linesOf = ({ attempts }: Pick<Absence, "attempts">): string[] =>
     );
 
 /**
- * Returns the cause of the agent's absence for the wait reason, or null if a person cannot act on the cause yet. The text about the cause of the
- * agent's absence does not change while the cause lasts.
+ * Returns the cause of the agent's absence for the text that tells operators why the workflow waits. Returns null if a person cannot act on the cause
+ * yet. The text about the cause of the agent's absence does not change while the cause lasts.
  */
 export function hintOf(absence: Absence): string | null {
   const hints: Partial<Record<Cause, string>> = {
@@ -101,7 +101,8 @@ export function hintOf(absence: Absence): string | null {
 }
 
 /**
- * Returns the failure of a stage that waited for the agent. `otherwise` builds the failure for a cause of absence without an error code of its own.
+ * Returns the failure of a stage that waited for the agent. `otherwise` builds the failure if the cause of the agent's absence has no error code of
+ * its own.
  */
 export function absenceFailure(
   absence: Absence,

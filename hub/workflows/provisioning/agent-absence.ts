@@ -13,7 +13,10 @@ import { maasOf, type ProvisionContext, provisioningOf } from "./context.ts";
 const EVENTS = 50;
 const MOST_OF_EVENT = 200;
 
-/** Returns the cause of the agent's absence for the wait reason, or null if the hub knows no cause on which a person could act. */
+/**
+ * Returns the cause of the agent's absence for the text that tells operators why the workflow waits. Returns null if the hub knows no cause on which
+ * a person could act.
+ */
 export async function absenceHint(context: ProvisionContext): Promise<string | null> {
   return hintOf(await readAbsence(context, null));
 }

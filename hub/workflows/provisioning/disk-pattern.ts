@@ -35,8 +35,8 @@ function asExpression(pattern: string): RegExp | null {
 }
 
 /**
- * The length of the texts with which the hub tests a pattern. The test texts are longer than the models and paths of disks. If the hub matches a
- * pattern with the long test texts within the time limit, the hub also matches disk names fast enough.
+ * The length of the texts with which the hub tests a profile's pattern for disks. The texts for the test of a pattern are longer than the models and
+ * paths of disks. If the hub matches a pattern with the long test texts within the time limit, the hub also matches disk names fast enough.
  */
 const WORST_LENGTH = 128;
 /** Texts that match character classes such as `.`, `\w`, `\d` and `\s`, which a pattern need not contain literally. */

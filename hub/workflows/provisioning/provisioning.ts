@@ -37,8 +37,8 @@ export const PROVISION_STAGES: ProvisionStages<typeof PROVISIONING_STAGES> = [
  * itself where a resume of an early stage begins (lifecycle 4.9).
  */
 export const PROVISION_RESTART = {
-  // A `retry` after a failed deploy begins at `render_cloud_init`. The hub has released the machine to Ready, so a second wait for `Deployed` would
-  // never end.
+  // A `retry` after a failed deploy begins at `render_cloud_init`. If the `retry` began at `wait_for_deployed`, it would wait for ever, because the
+  // hub has released the machine of the failed deploy to Ready.
   retry: {
     deploy_via_maas: "render_cloud_init",
     wait_for_deployed: "render_cloud_init",

@@ -4,7 +4,10 @@ import { removeConditions, writeOwnCondition } from "../../db/queries/node-condi
 import type { Tx } from "../../db/tx.ts";
 import type { ProvisionContext } from "./context.ts";
 
-/** A message lists at most this many RoCE rows by name. For further RoCE rows the message gives only their number. */
+/**
+ * A message of the condition `network.roce` names at most this many RoCE rows. If the message concerns more RoCE rows, it gives only the number of
+ * the rest.
+ */
 const NAMED = 16;
 
 const list = (all: readonly string[]): string =>

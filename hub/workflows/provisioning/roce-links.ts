@@ -1,18 +1,18 @@
 import type { RoceLink } from "../../db/queries/roce-links.ts";
 import type { MaasInterface } from "../../maas/port.ts";
 
-/** A STATIC link of a machine as MAAS has it. */
+/** A link of a machine's interface to a subnet in MAAS, with a fixed IP address (mode STATIC). */
 export interface StaticLink extends RoceLink {
   readonly interfaceId: number;
   readonly linkId: number;
 }
 
 export interface LinkPlan {
-  /** Links of interfaces to subnets in MAAS that Muster made, and that no RoCE row names any more. Muster removes these stale links from MAAS. */
+  /** Links of interfaces to subnets in MAAS that Muster made, and that no RoCE row names any more. Muster removes the links in `stale` from MAAS. */
   readonly stale: readonly StaticLink[];
   /**
-   * Links in MAAS that Muster did not make and no RoCE row names, on an interface that a RoCE row names. Muster reports foreign links and does not
-   * change them.
+   * Links of interfaces to subnets in MAAS that Muster did not make. A RoCE row names the interface of each link in `foreign`, but no RoCE row names
+   * the link. Muster reports the links in `foreign` and does not change them.
    */
   readonly foreign: readonly StaticLink[];
 }

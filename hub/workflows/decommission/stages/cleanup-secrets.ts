@@ -10,7 +10,7 @@ import type { DecommissionContext, DecommissionStageOf, DecommissionState } from
 /** How long the stage waits for an unavailable secret store before a person has to look at it. */
 const SECONDS = 3_600;
 
-/** The BMC logins that operators wrote for this host alone. The site's default login and the logins of other hosts are not among them. */
+/** The BMC logins that operators wrote for this host alone, without the site's default login and the logins of other hosts. */
 async function ownLogins({ node, decommission, services }: DecommissionContext): Promise<HostOverride[]> {
   const { siteId, hostname } = decommission;
   const machine = await lastMachineOf(services.db, node.id);
@@ -29,7 +29,7 @@ async function isThere({ services }: DecommissionContext, path: string): Promise
     return true;
   } catch (error) {
     if (error instanceof SecretError && error.code === "secret_missing") return false;
-    // A secret that cannot be read is there, and is removed.
+    // A secret that exists but cannot be read counts as present, so that the stage removes it.
     if (error instanceof SecretError && error.code === "secret_corrupt") return true;
     throw error;
   }

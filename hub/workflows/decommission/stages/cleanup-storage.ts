@@ -6,7 +6,10 @@ import type { DecommissionContext, DecommissionStageOf } from "../decommission-c
 
 /** The agent has this many seconds to empty the folders to which tenants write. */
 const EMPTY_SECONDS = 6 * 3_600;
-/** The agent has this many seconds to overwrite the free space of one file system. For a disk of 30 TB, the agent needs half a day. */
+/**
+ * The agent has this many seconds to overwrite the free space of one file system. To overwrite the free space of a disk of 30 TB, the agent needs
+ * half a day.
+ */
 const FILL_SECONDS = 24 * 3_600;
 
 /** Each folder that the agent empties may be on a file system of its own. Two of the folders that the agent empties are `/tmp` and `/var/tmp`. */

@@ -177,8 +177,8 @@ interface Answered {
 }
 
 /**
- * Returns the stage's verdict from the result of the fill and the checked answers. The stage fails if a step did not end well, or if the GPU memory
- * does not meet the profile's requirement.
+ * Returns the stage's verdict on the agent's fill of the GPU memory and on the host's checked answers to the hub's challenge. The stage fails if a
+ * step did not end well, or if the GPU memory does not meet the profile's requirement.
  */
 async function verdict(
   context: DecommissionContext,

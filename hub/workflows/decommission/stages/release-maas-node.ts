@@ -96,8 +96,8 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
 }
 
 /**
- * True if the operation asks for no erase, if Muster saw the erase, or if MAAS's events report it. A kill of the hub may have lost what Muster saw, and
- * somebody else may have released the machine.
+ * True if the operation asks for no erase, if Muster saw the erase, or if MAAS's events report it. MAAS's events are needed if the hub was killed
+ * before it stored that it saw the erase, or if somebody else released the machine.
  */
 async function isErased(context: DecommissionContext): Promise<boolean> {
   if (!lacksEvidence(context)) return true;

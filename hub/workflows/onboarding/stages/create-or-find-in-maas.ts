@@ -98,8 +98,8 @@ function adopt(
 
 /**
  * Takes a New machine that MAAS discovered by itself and that no onboarding requested, if the profile allows unrequested machines (lifecycle 4.16,
- * rule 6). A machine with another BMC address is another host, whose BMC the onboarding would overwrite. If MAAS knows the machine's BMC by a name
- * and not by an address, a person must choose.
+ * rule 6). A machine with another BMC address is another host, whose BMC the onboarding would overwrite. If MAAS knows the machine's BMC only by a
+ * name, a person must decide whether the machine belongs to the requested host.
  */
 async function claimSoleNew(
   maas: MaasPort,

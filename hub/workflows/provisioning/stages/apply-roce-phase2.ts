@@ -74,8 +74,8 @@ const NO_ROCE = { roce_assigned: 0, roce_applied: 0, roce_warnings: [], roce_for
 const inWords = (link: RoceLink): string => `${link.interface} ${link.ipAddress}`;
 
 /**
- * Removes the machine's stale STATIC links before the stage adds any link, because another RoCE row may need the same address. Returns the machine's
- * interfaces as MAAS lists them without the stale links.
+ * Removes from MAAS the machine's links to subnets that Muster made and no RoCE row names any more. The stage removes these links before it adds any
+ * link, because another RoCE row may need the same address. Returns the machine's interfaces with the links to subnets that are left in MAAS.
  */
 async function takeAwayStale(
   context: ProvisionContext,
@@ -129,7 +129,7 @@ async function apply(
     return null;
   } catch (error) {
     if (!(error instanceof MaasError) || isUpstreamFault(error)) throw error;
-    // If MAAS answers that an address is in use, an earlier run may have made the same link (maas 2.11).
+    // If MAAS answers that an address is in use, an earlier run may have linked the interface to the subnet with that address (maas 2.11).
     if (await isLinked(maas, systemId, nic.id, ipAddress)) return null;
     return error.message.slice(0, 200);
   }

@@ -25,10 +25,10 @@ import type { ProvisionState } from "../provision-state.ts";
 import { stepBackToReady } from "../release.ts";
 
 /**
- * Deploys the machine, and always observes the machine before the deploy call (lifecycle 4.10). The stage commits its intent to deploy before it
- * calls MAAS. If the answer to the deploy call is lost, the next run finds a deploying machine. The stored intent then shows that this workflow
- * started the deploy. The stage also commits the name of Muster's MAAS user before the deploy call. A rotation of the site's token may change
- * Muster's MAAS user (lifecycle 3.5).
+ * Deploys the machine, and always observes the machine before the deploy call (lifecycle 4.10). Before it calls MAAS, the stage stores in the
+ * workflow's row that it is about to deploy the machine. If the answer to the deploy call is lost, the next run finds a deploying machine. The note
+ * in the workflow's row shows the next run that this workflow started the deploy. The stage also commits the name of Muster's MAAS user before the
+ * deploy call. A rotation of the site's token may change Muster's MAAS user (lifecycle 3.5).
  */
 export const deployViaMaas: ProvisionStage<"deploy_via_maas"> = {
   name: "deploy_via_maas",

@@ -41,8 +41,8 @@ const OWNERS = [
 ] as const;
 
 /**
- * Checks the agent's report about the parts of the first boot, separately for the site's and for Muster's parts (lifecycle 9). If the host's image
- * contained the agent, the first boot may have neither parts of the site nor parts of Muster.
+ * Checks the agent's report about the scripts of the host's first boot, separately for the site's scripts and Muster's scripts (lifecycle 9). If the
+ * host's image already contains the agent, the first boot may run neither scripts of the site nor scripts of Muster.
  */
 async function firstBootUnfinished(
   context: ProvisionContext,
