@@ -72,7 +72,8 @@ export async function sweepAllocations(sweep: AllocationSweep): Promise<number> 
 
 /**
  * Calls `handle` for one allocation in a transaction. If the allocation cannot continue, `handleOne` stores the reason for an operator in the
- * allocation's row, and the next sweep tries again. If the hub cannot store the reason, `handleOne` throws, because the fault is in the database.
+ * allocation's row, and the next sweep tries again. If the hub cannot store why an allocation cannot continue, `handleOne` throws, because the fault
+ * is in the database.
  */
 async function handleOne({ inTx, log }: AllocationSweep, id: AllocationId, handle: Handle): Promise<number | "stuck"> {
   try {

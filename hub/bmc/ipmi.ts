@@ -14,9 +14,9 @@ const CIPHERS = { first: "17", else: "3" } as const;
 /**
  * Talks IPMI 2.0 to a BMC with Debian's ipmitool (`lanplus`). The hub passes the BMC's password to ipmitool in the environment, which only the hub's
  * own user can read, and never as an argument. The IPMI privilege level OPERATOR is enough for power and boot device, and MAAS uses it by default.
- * The option `-v` of ipmitool prints why a session was refused; its option `-vv` would print keys. If a BMC refuses the better cipher suite, the hub
- * repeats the call with the other cipher suite. A BMC refuses a cipher suite before the login, so the BMC does not count the refusal as a failed
- * login.
+ * The option `-v` of ipmitool prints why a session was refused; its option `-vv` would print keys. If a BMC refuses the cipher suite with SHA-256,
+ * the hub repeats the call with the cipher suite that every IPMI 2.0 BMC has. A BMC refuses a cipher suite before the login, so the BMC does not
+ * count the refusal as a failed login.
  */
 export function ipmiBmc(login: BmcLogin, { port, signal }: { port: number; signal: AbortSignal }): BmcPort {
   const run = async (words: readonly string[], cipher: string = CIPHERS.first): Promise<string> => {

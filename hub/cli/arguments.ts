@@ -54,8 +54,8 @@ export function readArguments(operation: Operation, argv: readonly string[]): { 
       throw new Error(`--${unclear} is a flag of every command, and a field of this one; give the field by --json`);
     return { values: values as Values, words: positionals };
   } catch (error) {
-    // A `UsageError` shows only the first sentence of Node's message about a wrong flag. The advice in Node's message does not fit the commands of
-    // `muster`.
+    // A `UsageError` shows only the first sentence of Node's message about a wrong flag. The other sentences of Node's message advise how to write
+    // arguments of Node programs, and this advice does not fit the commands of `muster`.
     const [reason = ""] = (error instanceof Error ? error.message : String(error)).split(/\. /, 1);
     throw new UsageError(`${reason.replace(/\.$/, "")}. See: muster help ${operation.command}`);
   }

@@ -9,8 +9,8 @@ export const NamedBy = z.object({
 });
 /**
  * The API list in which the command line looks for an object's name, for a parameter that takes an id or a name. `name` and `id` are the fields of a
- * list item that hold the object's name and id. An item of the list whose field `unless.field` has one of the values `unless.values` no longer owns
- * its name, e.g. a deleted node.
+ * list item that hold the object's name and id. `unless` names a field, and values of this field that mean that a list item no longer owns its name.
+ * For example, a deleted node no longer owns its name.
  */
 export type NamedBy = z.output<typeof NamedBy>;
 const Schema = z.object({

@@ -6,8 +6,8 @@ import { plain } from "./output.ts";
 import { call, DEADLINE_MS, flagText, Refused, targetOf } from "./request.ts";
 
 /**
- * The parts of the hub's diagnostics document that the command `muster diagnostics` reads for its summary. `muster diagnostics` writes every other
- * part of the diagnostics document into the output file unchanged.
+ * The parts of the hub's diagnostics document that the command `muster diagnostics` reads for its summary. `muster diagnostics` writes the whole
+ * diagnostics document into the output file, also parts that it does not know.
  */
 const Section = z.looseObject({
   error: z.looseObject({ code: z.string(), detail: z.string() }).optional(),

@@ -40,8 +40,8 @@ const ofSites =
   };
 
 /**
- * All kinds of secrets, each with the query that finds its paths. A new kind of secret in SECRET_PATHS does not compile without a line in this list.
- * This list does not contain the secret store's own id, because the id marks a complete store and is copied last.
+ * All kinds of secrets, each with the query that finds its paths. The TypeScript compiler refuses KINDS if SECRET_PATHS has a kind of secret that
+ * KINDS lacks. KINDS does not contain the secret store's own id, because the id marks a complete store and is copied last.
  */
 const KINDS: Readonly<Record<Exclude<Kind, "storeId">, Find>> = {
   certificateAuthority: always(SECRET_PATHS.certificateAuthority),

@@ -1,7 +1,7 @@
 /**
  * The largest number of rows that one node may have in tables such as conditions, events and tasks, counted over all hubs. If a node has too many
- * rows in one of these tables, the transaction that adds a newer row deletes the node's oldest rows. For rows that must not be lost, the hub refuses
- * a new row over the limit of a node, with advice in the error. Apart from the limits for each node, retention deletes old rows by age.
+ * rows in one table, the transaction that adds a newer row deletes the node's oldest rows. For rows that must not be lost, the hub refuses a new row
+ * over the limit of a node, with advice in the error. Apart from the limits for each node, retention deletes old rows by age.
  */
 export const KEPT_OF_A_NODE = {
   /**

@@ -12,7 +12,8 @@ import { SECTIONS } from "./sections/index.ts";
 
 /**
  * The errors of a section of the diagnostics. `database_away`: the database does not answer, so the hub does not query it for the later sections.
- * `too_slow`: the database answers, but the section was not ready in time. `section_failed`: reading the section failed with another error.
+ * `too_slow`: the database answers, but the section was not ready in time. `section_failed`: reading the section failed with an error that is neither
+ * `database_away` nor `too_slow`.
  */
 const SECTION_ERRORS = ["database_away", "too_slow", "section_failed"] as const;
 const SectionError = z.strictObject({ code: z.enum(SECTION_ERRORS), detail: z.string() });

@@ -86,7 +86,7 @@ export async function authenticate(
   const { revokedAt, revokeReason, replacedAt, firstUsedAt } = known.certificate;
   if (revokedAt !== null) throw await refusalOfRevoked(deps, caller, revokeReason);
   // For a renewal, the key in the request shows whether a second host uses the node's identity. `authenticate` has not parsed the request, so `renew`
-  // looks for a second host after it has parsed the request.
+  // later judges by the request's key whether two hosts use the node's identity.
   if (replacedAt !== null && use === "renewal") return { ...caller, replaced: true };
   if (replacedAt !== null) throw await judgeReplaced(deps, caller, "channel");
   if (firstUsedAt === null && !(await deps.inTx((tx) => beginUse(tx, nodeId, generation, serial))))

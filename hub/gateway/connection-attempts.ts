@@ -8,8 +8,8 @@ import type { Db } from "../db/tx.ts";
 import { plainAddress } from "../outbound/addresses.ts";
 
 /**
- * The limit of addresses from which a hub notes connection attempts between two writes to the database. The hub does not note connection attempts
- * from addresses above this limit before the next write.
+ * How many connection attempts with different address, kind or token a hub notes in memory between two writes to the database. Above MOST_NOTED, the
+ * hub only counts repetitions of noted connection attempts until the next write.
  */
 const MOST_NOTED = 1_000;
 const MOST_DETAIL = 80;

@@ -213,8 +213,9 @@ export class Dispatcher {
         lease_seconds: TASKS[task.type].leaseSeconds,
         not_after: task.deadline.toISOString(),
       });
-      // The hub sends no offer to a new session before `welcomed` has compared the agent's journal. A task that the hub did not offer here is missing
-      // in the agent's journal. The hub offers such a task later: in `welcomed`, or after the end of the task's lease.
+      // The hub sends no task offer to a new session before `welcomed` has compared the agent's journal with the node's tasks. A task that the hub
+      // did not offer to a new session is missing in the agent's journal. The hub offers a task without a sent offer later: in `welcomed`, or after
+      // the end of the task's lease.
       if (this.#deps.sessions.get(task.nodeId)?.settled === true)
         this.#send(task.nodeId, { type: "task.offer", order });
     } catch (error) {

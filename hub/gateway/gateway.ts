@@ -228,7 +228,8 @@ export class Gateway {
   }
 
   /**
-   * Judges an agent that answered the close code `superseded`, so that its session and a newer session of the same node existed at the same time.
+   * Decides whether two hosts use one node's identity, after an agent answered the close code `superseded`. The agent's answer shows that its session
+   * and a newer session of the node existed at the same time.
    */
   async #judgeDisplaced(session: Session): Promise<void> {
     const tell = await this.#deps.inTx(async (tx) => {

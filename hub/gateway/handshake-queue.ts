@@ -114,8 +114,8 @@ export class HandshakeQueue {
   }
 
   /**
-   * Starts TLS for one connection of each address after the other, up to the limits between two ticks of the timer. Connections above the limits wait
-   * for the timer's next tick.
+   * Starts the TLS handshakes of waiting connections, one of each address after the other. Between two ticks of the queue's timer, `#work` starts at
+   * most `limits.perAddress` handshakes of one address and `limits.inAll` in all. The other connections wait for the timer's next tick.
    */
   #work(): void {
     for (let some = true; some && this.#begunInAll < this.#limits.inAll; ) {

@@ -249,8 +249,8 @@ async function load(secrets: SecretStore, first: Pair, chain: readonly KeptState
 }
 
 /**
- * Opens the keys that a key statement names. Throws if the secret store lacks the keys or has different keys, for example after somebody restored the
- * store to an earlier state. Hosts would refuse keys that the hub has not announced to them.
+ * Opens the keys that a key statement names. Throws if the secret store lacks the keys that the key statement names, or has other keys, for example
+ * after a restore of the secret store to an earlier state. Hosts would refuse keys that the hub has not announced to them.
  */
 async function openNamed(secrets: SecretStore, { generation, ca_pem, order_key }: Keys): Promise<Pair> {
   const ca = await openCertificateAuthority(secrets, generation, "refuse");

@@ -4,9 +4,10 @@ import type { z } from "zod";
 const SUSPICIOUS = /\\u(0000|d[89a-f])/i;
 
 /**
- * Parses JSON from a host by the given schema. `parseJson` repairs text that PostgreSQL would refuse. If PostgreSQL refused an agent's text, the
- * agent would resend its message for ever. `parseJson` repairs only text that the schema accepted, because the schema limits the size of a text. The
- * repair of a text does not change its length. `parseJson` throws SyntaxError for text that is not JSON.
+ * Parses JSON from a host by the given schema. `parseJson` replaces characters that PostgreSQL would refuse. If PostgreSQL refused an agent's text,
+ * the agent would resend its message for ever. `parseJson` replaces characters only in text that the schema accepted, because the schema limits the
+ * size of a text. Each replaced character becomes one other character, so the length of a text stays the same. `parseJson` throws SyntaxError for
+ * text that is not JSON.
  */
 export function parseJson<T>(schema: z.ZodType<T>, text: string): z.ZodSafeParseResult<T> {
   const parsed = schema.safeParse(JSON.parse(text));

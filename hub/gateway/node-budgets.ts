@@ -79,8 +79,8 @@ export class NodeBudgets {
   }
 
   /**
-   * Returns which nodes have become noisy or are no longer noisy since the last sweep. `sweep` forgets nodes that are not noisy and whose budgets are
-   * all full.
+   * Returns which nodes have become noisy or are no longer noisy since the last call of `sweep`. A noisy node has sent more than its budgets allow
+   * for a long time. `sweep` forgets a node that is not noisy and whose agent has sent so little that all budgets of the node are full.
    */
   sweep(): NoiseChange[] {
     const now = this.#now();
@@ -95,7 +95,9 @@ export class NodeBudgets {
     return changes;
   }
 
-  /** Takes back changes that the caller of `sweep` could not store, so that the next sweep reports these changes too. */
+  /**
+   * Takes back changes of nodes between noisy and not noisy that the caller of `sweep` could not store, so that the next `sweep` returns them too.
+   */
   retell(changes: readonly NoiseChange[]): void {
     this.#changes = [...changes, ...this.#changes];
   }

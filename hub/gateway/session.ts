@@ -24,15 +24,15 @@ export interface Session {
   /** The time when the hub last heard from the agent, in milliseconds of `performance.now()`. */
   heardAt: number;
   /**
-   * True after the hub has compared the agent's journal of received tasks with the deliveries of former sessions. A task that the hub offered before
-   * it compared the agent's journal with these deliveries would look like a lost delivery.
+   * True after the hub has compared the agent's journal of received tasks with the deliveries of former sessions. If the hub offered a task before it
+   * has compared the journal, the comparison would treat the task's delivery as lost.
    */
   settled: boolean;
   /** The number of statements about the hub's keys that the hub has sent to the session's agent. */
   trustTold: number;
   /**
-   * True if the agent's boot id differs from the boot id of the node's previous session, but equals the boot id of an earlier session. The first
-   * frame of a session with `bootReturned` proves that a second host is alive.
+   * True if the agent's boot id differs from the boot id of the node's previous session, but equals the boot id of an earlier session. A boot id that
+   * comes back shows that two hosts use the node's identity, as soon as the session's agent has sent a frame.
    */
   bootReturned: boolean;
 }

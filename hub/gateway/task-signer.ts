@@ -24,8 +24,8 @@ export interface SignedText {
 }
 
 /**
- * Opens the hub's key of a key generation that signs tasks. If the task-signing key does not exist yet and may be created, the first hub that opens
- * the key creates it.
+ * Reads the hub's task-signing key with the given key number from the secret store. Each rotation of the hub's keys takes the next key number
+ * (`generation`). If the task-signing key does not exist yet and may be created, the first hub that opens the key creates it.
  */
 export async function openTaskSigner(
   secrets: SecretStore,

@@ -9,9 +9,9 @@ export interface UnprovenLimits {
 const IN_FORCE: UnprovenLimits = { perAddress: LIMITS.unprovenPerAddress, inAll: LIMITS.unprovenInAll };
 
 /**
- * Connections that have not proven to come from a host of this hub, e.g. an incomplete TLS handshake, or a connection without a request. If there are
- * too many unproven connections, the hub closes the oldest unproven connection. A client that holds many idle connections to the hub loses its oldest
- * connections, and cannot keep a host from connecting.
+ * Connections that have not proven to come from a host of this hub, e.g. an incomplete TLS handshake, or a connection without a request. If too many
+ * connections have not proven to come from a host, the hub closes the oldest of them. A client that holds many idle connections to the hub loses its
+ * oldest connections, and cannot keep a host from connecting.
  */
 export class UnprovenConnections {
   readonly #limits: UnprovenLimits;

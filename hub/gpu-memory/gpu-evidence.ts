@@ -54,8 +54,9 @@ export function gpusOfScrub({ steps }: TaskResult<"node.gpu_scrub">): {
 }
 
 /**
- * The questions about the GPUs whose memory the fill task has overwritten without a mismatch; null if there is no such GPU. `below(n)` returns a
- * random integer from 0 to n - 1, and `nonce` is 16 random bytes in hex.
+ * Makes the input of the task by which the hub asks a host for random blocks of overwritten GPU memory. `challengeOf` asks about each GPU whose
+ * memory the fill task has overwritten without a mismatch, and returns null if there is none. `below(n)` returns a random integer from 0 to n - 1,
+ * and `nonce` is 16 random bytes in hex.
  */
 export function challengeOf(
   { taskId, result }: Filled,

@@ -18,12 +18,12 @@ export interface HostMemoryFacts {
 }
 
 export interface HostMemory {
-  /** The entries of the sanitization record. */
+  /** The entries about the host's GPUs in the sanitization record. */
   readonly gpus: readonly RecordGpu[];
   readonly statements: readonly Statement[];
   /**
-   * The reasons for an operator why the cleaning of the host's GPU memory does not reach the required claim level or share. The list `unmet` is empty
-   * if every GPU reaches the required claim level and share.
+   * The reasons, for an operator, why the cleaning of the host's GPU memory does not reach what the profile requires (decision C2). The list `unmet`
+   * is empty if the claim about each GPU has the required level, and enough of each GPU's memory was overwritten.
    */
   readonly unmet: readonly string[];
 }

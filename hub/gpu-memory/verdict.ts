@@ -17,13 +17,13 @@ export interface GpuEvidence {
 
 export interface GpuVerdict {
   readonly uuid: string;
-  /** The level is null if the hub can claim nothing about the GPU's memory. */
+  /** The level of the claim about the GPU's memory, or null if the hub can claim nothing about it (decision C2). */
   readonly level: GpuClaimLevel | null;
   /** The overwritten part of the GPU's memory, from 0 to 1. */
   readonly share: number;
   /** The size of the memory of which `share` is a part: the largest figure that inventory, management library and driver give. */
   readonly ofBytes: number;
-  /** The reasons why the level of the claim is not higher, as texts for a person. */
+  /** The reasons why the claim about the GPU's memory has no higher level (decision C2), as texts for a person. */
   readonly reasons: readonly string[];
 }
 

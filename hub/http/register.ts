@@ -221,8 +221,8 @@ async function answerWrite(c: Context<Env>, route: Route, call: Call, key: strin
 }
 
 /**
- * After a request, removes things outside the database that nothing needs any more, e.g. a secret. If the hub cannot remove such an unused secret,
- * the result or error of the client's request must still reach the client.
+ * After a request, removes things outside the database that nothing needs any more, e.g. a secret. Even if the hub cannot remove an unused secret
+ * after a request, the client must get the request's result or error.
  */
 async function tidy(route: Route, call: Call, removal: Promise<void> | undefined): Promise<void> {
   await removal?.catch((error: unknown) => {

@@ -92,7 +92,7 @@ export interface StreamCall {
 interface StreamRoute<P extends z.ZodType, Q extends z.ZodType, R extends z.ZodType>
   extends RouteBase<P, Q, z.ZodType, R> {
   readonly permission: "read";
-  /** Returns server-sent events. The route's `response` is the schema of each event's data. */
+  /** Returns server-sent events. In a route of an event stream, `response` is the schema of each event's data. */
   stream(call: Call<z.output<P>, z.output<Q>>, about: StreamCall): Promise<ReadableStream<Uint8Array>>;
 }
 

@@ -98,8 +98,8 @@ function codeOf403(answer: BadAnswer): MaasErrorCode {
 }
 
 /**
- * MAAS answers 404 with "already in use" for an address that is taken (maas 2.11). A 404 with "already in use" is about the address, not about a
- * missing machine.
+ * MAAS answers 404 with "already in use" to a request for an IP address that is taken (maas 2.11). MAAS's 404 with "already in use" means that the
+ * requested IP address is taken, and not that a machine is missing.
  */
 function codeOf404(answer: BadAnswer): MaasErrorCode {
   if (/already in use/i.test(answer.body)) return "state_conflict";

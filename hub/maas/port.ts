@@ -24,7 +24,7 @@ export interface MaasPort {
 
   /** Reads one machine, and returns null if MAAS answers 404. */
   readMachine(systemId: string): Promise<MaasMachine | null>;
-  /** Reads many machines in one request to MAAS. MAAS's answer leaves out the ids of machines that MAAS does not know. */
+  /** Reads many machines in one request to MAAS. If MAAS does not know some of the ids, `readMachines` returns only the known machines. */
   readMachines(systemIds: readonly string[]): Promise<MachineList>;
   /** Reads all machines of the region, which takes minutes in a large region. If no machine of the list can be parsed, the error is `bad_answer`. */
   listMachines(): Promise<MachineList>;

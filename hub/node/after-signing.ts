@@ -2,9 +2,9 @@ import { TASKS, type TaskResult } from "../../shared/tasks/index.ts";
 import type { Task } from "../db/schema/index.ts";
 
 /**
- * What follows from the end of a task `node.sign_record`. At `store`, the hub stores the sanitization record with the agent's signature. At
- * `prepare_again`, the hub writes the sanitization record again, because the agent's certificate or boot has changed. At `prepare_unsigned`, the hub
- * writes the sanitization record again as one that no agent signs.
+ * What follows from the end of a task `node.sign_record`. If `next` is `store`, the hub stores the sanitization record with the agent's signature. If
+ * `next` is `prepare_again`, the hub writes the sanitization record again, because the agent's certificate or boot has changed. If `next` is
+ * `prepare_unsigned`, the hub writes the sanitization record again as one that no agent signs.
  */
 export type AfterSigning =
   | { readonly next: "store"; readonly signed: TaskResult<"node.sign_record"> }

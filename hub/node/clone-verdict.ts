@@ -40,8 +40,8 @@ export function certificateVerdict({ revoked, replaced, seenForMs, asks }: Certi
 }
 
 /**
- * Facts about two sessions of one node that were alive at once. The hub had closed the earlier of the two sessions when the later session began. The
- * earlier session's agent then answered the hub's close message, which only a running agent does.
+ * Facts about two sessions of one node that were alive at once. When a node's new session begins, the hub closes the node's old session. If the agent
+ * of the old session still answers the hub's close message, both sessions were alive at once.
  */
 export interface SessionFacts {
   readonly boot: "same" | "other";

@@ -38,7 +38,10 @@ export async function applyReadinessSignal(
   return "applied";
 }
 
-/** Only the hub itself decides whether the channel to an agent is open. The hub ignores reports of other sources about the channel to an agent. */
+/**
+ * Only the hub itself decides whether the channel to an agent is open. The hub ignores what agents and external systems report about the condition
+ * `agent.connected`.
+ */
 export const writeConnected = (
   tx: Tx,
   node: { id: NodeId; generation: number },

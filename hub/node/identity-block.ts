@@ -59,8 +59,8 @@ async function quarantine(tx: Tx, { id, status }: Node, message: string): Promis
 }
 
 /**
- * Records that the node has enrolled again after its identity became invalid because two hosts used it. Only an operator or an onboarding can have
- * issued the enrollment token with which such a node enrolls again.
+ * Records that the node has enrolled again after its identity became invalid because two hosts used it. After two hosts have used a node's identity,
+ * only an operator or an onboarding can issue the enrollment token with which the node enrolls again.
  */
 export async function healIdentity(tx: Tx, node: Node): Promise<void> {
   const block = await endIdentityBlock(tx, node.id, node.generation);

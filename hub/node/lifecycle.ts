@@ -10,9 +10,9 @@ import { cordonForOperation, uncordonOfOperation } from "./cordon.ts";
 import { moveNode } from "./move-node.ts";
 
 /**
- * The result of a function by which an operation changes a node's status, e.g. to `draining` (state model 3.2, decision N3). Each of these functions
- * locks the node's row and reads the node's status. `adopted` means that the function changes nothing and accepts the status that the node already
- * has. If a function refuses to change the node's status, `actual` is the node's present status, or null if the node does not exist.
+ * The result of a function by which an operation changes a node's status, e.g. to `draining` (state model 3.2, decision N3). Each function that
+ * changes a node's status locks the node's row and reads the status first. `adopted` means that the operation accepts the status that the node
+ * already has. If a function refuses to change the node's status, `actual` is the node's present status, or null if the node does not exist.
  */
 export type Step =
   | { readonly kind: "moved" | "adopted"; readonly status: NodeStatus }
@@ -83,8 +83,8 @@ export async function leaveDraining(
 }
 
 /**
- * Sets a node's status to `enrolling` before a reimage releases the machine, so that no check judges the node by its old system (decision N2). A node
- * that is `enrolling` already keeps this status.
+ * Sets a node's status to `enrolling` before a reimage releases the machine, so that no check judges the node by its old system (decision N2). A
+ * reimage does not change the status of a node that is `enrolling` already.
  */
 export async function enterReimage(tx: Tx, nodeId: NodeId, reason: string): Promise<void> {
   const node = await lockNode(tx, nodeId);

@@ -76,8 +76,8 @@ function pathsIn(home: string): ClusterPaths {
 }
 
 /**
- * If two hubs start at once, both hubs use the home path that the first hub wrote. The hub publishes the file with the home path by a hard link, so
- * no hub ever leaves or reads a partial path.
+ * If two hubs start at once, both hubs use the home folder of the embedded database that the first hub wrote into the file `pointer`. The hub
+ * publishes this file by a hard link, so no hub ever leaves or reads a partial path.
  */
 async function claimHome(pointer: string): Promise<string> {
   const home = join(SHARED_HOMES, `postgres-${randomUUID()}`);

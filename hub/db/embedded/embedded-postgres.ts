@@ -128,8 +128,9 @@ async function createDatabase({ client }: Connection): Promise<void> {
 }
 
 /**
- * Each hub keeps one connection, its launcher connection, open while it uses the database server. A hub stops the database server only if no other
- * hub has a launcher connection. The launch lock ensures that the count of launcher connections includes a hub that is just starting.
+ * While a hub uses the embedded database server, it keeps one connection open with the application name `muster-launcher`. A hub stops the embedded
+ * database server only if no other hub has a connection `muster-launcher`. The hub counts the connections `muster-launcher` under the lock that a
+ * starting hub holds, so the count includes a hub that is just starting.
  */
 async function release(paths: ClusterPaths, connection: Connection, options: EmbeddedPostgresOptions): Promise<void> {
   await withLaunchLock(paths.lock, async () => {

@@ -43,8 +43,8 @@ export function identity(user: ServerUser): { uid: number; gid: number } | Recor
 }
 
 /**
- * True if a user can enter a folder. `canEnter` starts a process of the user that changes into the folder. The folder's mode, groups, ACLs and every
- * parent folder decide whether the user can enter it.
+ * True if a user can enter a folder. `canEnter` starts a process of the user that changes into the folder. A folder's mode, groups, ACLs and all its
+ * parent folders decide whether a user can enter the folder, so only a trial shows it.
  */
 export async function canEnter(folder: string, user: ServerUser): Promise<boolean> {
   const { status } = await run("/bin/sh", ["-c", 'cd "$1"', "sh", folder], user);

@@ -4,9 +4,9 @@ import { type AgentSession, agentSessions, type Node, nodeCertificates, nodes } 
 import type { Db, Tx } from "../tx.ts";
 
 /**
- * The NOTIFY channel by which hubs end or check agent sessions. On the session channel, the payload `<node id> <epoch>` ends all sessions of the node
- * with a lower epoch, on every hub. On the session channel, the payload `<node id>` alone asks each hub to check whether a session that the hub holds
- * for the node is still valid.
+ * The NOTIFY channel by which hubs end or check agent sessions. A notification `<node id> <epoch>` on PostgreSQL's channel `muster_sessions` ends all
+ * agent sessions of the node with a lower epoch, on every hub. A notification `<node id>` on PostgreSQL's channel `muster_sessions` asks each hub to
+ * check whether its agent session of this node is still valid.
  */
 export const SESSION_CHANNEL = "muster_sessions";
 

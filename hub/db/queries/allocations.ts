@@ -115,8 +115,8 @@ export async function setTurnover(
 }
 
 /**
- * Stores the reason why a sweep could not continue the allocation. `noteAllocationProblem` returns false if the allocation already has the given
- * reason, or has ended.
+ * Stores the reason why the sweep of allocations could not bring an allocation to its next status. `noteAllocationProblem` returns false if the
+ * allocation already has the given reason, or has ended.
  */
 export async function noteAllocationProblem(tx: Tx, id: AllocationId, problem: string): Promise<boolean> {
   const told = await tx

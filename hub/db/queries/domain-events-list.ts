@@ -52,10 +52,11 @@ async function lastGiven(db: Db): Promise<bigint> {
 /**
  * Returns the highest sequence number up to which all domain events are visible. A transaction that writes domain events holds an advisory lock that
  * names a sequence number (see `markWriter`). `lastSettled` first reads the last sequence number that PostgreSQL gave to a domain event, and then the
- * advisory locks of all writers of events. The caller of `lastSettled` reads the events only after both reads. If a transaction takes its writer's
- * lock after `lastSettled` has read the last sequence number, the transaction's events get higher sequence numbers. While a transaction that writes
- * events is open, `lastSettled` returns at most the sequence number that the transaction's advisory lock names. If a transaction releases its
- * writer's lock before `lastSettled` reads the locks, the transaction has ended, and its committed events are visible.
+ * advisory locks of all writers of events. The caller of `lastSettled` reads the domain events only after `lastSettled` has read the sequence number
+ * and the advisory locks. If a transaction takes its writer's lock after `lastSettled` has read the last sequence number, the transaction's events
+ * get higher sequence numbers. While a transaction that writes events is open, `lastSettled` returns at most the sequence number that the
+ * transaction's advisory lock names. If a transaction releases its writer's lock before `lastSettled` reads the locks, the transaction has ended, and
+ * its committed events are visible.
  */
 export async function lastSettled(db: Db): Promise<bigint> {
   const last = await lastGiven(db);

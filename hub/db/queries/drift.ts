@@ -37,8 +37,8 @@ export interface DriftRow {
   readonly siteStatus: MaasSite["status"];
   readonly hostInterface: string;
   /**
-   * The time at which the last sweep began that read the machine. `lastSweepAt` is null if the last sweep could not parse the machine that MAAS
-   * returned.
+   * The time at which the site's last sweep of machines began. `lastSweepAt` is null if this sweep could not parse the node's machine in MAAS's
+   * answer.
    */
   readonly lastSweepAt: Date | null;
   readonly heldBy: string | null;

@@ -70,8 +70,8 @@ export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): 
 /** The row in which the polls of a site store their results. */
 export interface HeldWatch extends MaasSiteWatch {
   /**
-   * Milliseconds since the site's last sweep began, by the database's clock, which also gave the time of the sweep. `sinceSweepMs` is null if there
-   * was no sweep of the site.
+   * Milliseconds since the site's last sweep of machines began. The database's clock gives both the present time and the begin of the sweep.
+   * `sinceSweepMs` is null if there was no sweep of the site's machines.
    */
   readonly sinceSweepMs: number | null;
 }
@@ -133,8 +133,8 @@ export interface PollRecord {
    */
   readonly wakeAnswered: Date | null;
   /**
-   * The time of the request that the recorded sweep has answered, or null if nobody had requested a sweep. If a newer request for a sweep came,
-   * `recordPoll` keeps that request.
+   * The time of the request for a sweep of the site that the recorded sweep has answered, or null if nobody had requested a sweep. If somebody
+   * requested another sweep after this time, `recordPoll` keeps the newer request.
    */
   readonly sweepAnswered: Date | null;
   /** The machines that the watcher could not parse in the list that it just read from MAAS, or null if it read no list. */
@@ -178,8 +178,9 @@ export async function recordPoll(tx: Tx, siteId: SiteId, fence: number, poll: Po
 }
 
 /**
- * SQL that clears the time of the last request for a poll or sweep. If the last request is newer than `answered`, the request that was answered, the
- * SQL keeps the time. JavaScript cuts off the microseconds of a time from PostgreSQL, so the SQL adds one millisecond to the time in `answered`.
+ * SQL that clears the time of the last request for a poll or sweep of a site if the watcher has answered this request. If the last request is newer
+ * than `answered`, the time of the answered request, the SQL keeps the time of the last request. JavaScript cuts off the microseconds of a time from
+ * PostgreSQL, so the SQL adds one millisecond to the time in `answered`.
  */
 const unlessNewer = (column: AnyPgColumn, answered: Date) =>
   sql`case when ${column} <= ${answered.toISOString()}::timestamptz + interval '1 millisecond' then null else ${column} end`;

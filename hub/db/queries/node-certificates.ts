@@ -98,7 +98,7 @@ export async function noteReplacedUse(tx: Tx, serial: string): Promise<void> {
 }
 
 /**
- * Returns the state of a node's key, from the key's certificates of the given generation: `unknown`, `counts`, `over` or `revoked`. A key is
+ * Returns `unknown`, `counts`, `over` or `revoked` as the state of a node's key, by the key's certificates of the given generation. A key is
  * `unknown` if it has no certificate, and `revoked` if one of its certificates was revoked. A key is `over` if all its certificates were replaced. A
  * key `counts`, which means that the host may use it, if one of its certificates is not replaced.
  */

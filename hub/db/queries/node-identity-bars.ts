@@ -4,8 +4,8 @@ import { type NodeIdentityBar, nodeIdentityBars } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
 /**
- * Returns the latest finding that two hosts used the node's identity, or null if there never was such a finding. `readIdentityBlock` also returns a
- * finding after which the hub no longer refuses the hosts.
+ * Returns the latest finding that two hosts used the node's identity, or null if there never was such a finding. `readIdentityBlock` also returns the
+ * row of a node that has enrolled again since two hosts used its identity.
  */
 export async function readIdentityBlock(db: Db | Tx, nodeId: NodeId): Promise<NodeIdentityBar | null> {
   const [block] = await db.select().from(nodeIdentityBars).where(eq(nodeIdentityBars.nodeId, nodeId));

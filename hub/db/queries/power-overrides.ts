@@ -122,7 +122,7 @@ export async function listPowerOverrides(db: Db, siteId: SiteId): Promise<MaasPo
     .where(and(eq(maasPowerCredentialOverrides.siteId, siteId), eq(maasPowerCredentialOverrides.status, "active")));
 }
 
-/** The fields of a BMC login override that decide whether it belongs to a host and whether anything of it is left. */
+/** The fields of a BMC login override that show which host it belongs to, and whether its login is still in the secret store. */
 export type HostOverride = Pick<
   MaasPowerCredentialOverride,
   "id" | "selectorType" | "selectorValue" | "vaultPath" | "status"

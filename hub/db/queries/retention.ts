@@ -50,8 +50,8 @@ const ofAnyType = sql`t.type = ${strings(nodeEvents.type.enumValues)}`;
  */
 export const RETENTION: readonly RetentionRule[] = [
   // Retention removes domain events from the oldest on, without a gap, so the oldest stored event tells readers whether they missed an event.
-  // Retention keeps the newest outdated domain event. A reader that last saw the newest outdated domain event learns from the kept event that it
-  // missed no event.
+  // Retention keeps the newest outdated domain event. If a reader's cursor is the newest outdated domain event, the presence of this event tells the
+  // reader that it missed no event.
   {
     table: "domain_events",
     age: "records",

@@ -303,9 +303,9 @@ export interface JournalledDelivery {
  * that is in the agent's journal has reached the agent, even if the acknowledgement was lost. A delivery that is missing in the journal never
  * arrived, or the host lost its journal. If the agent's journal lacks the delivery of a task that is not destructive, the hub queues the task again
  * at once. A delivery that the agent's journal lacks and the agent never acknowledged does not count as an attempt of the task. The hub never queues
- * a destructive task again only because the task's delivery is missing in the journal. If the missing delivery of a destructive task was
- * acknowledged, the task fails with an unknown result. A destructive task whose delivery was not acknowledged waits for its lease to end, because the
- * agent may just be writing the delivery to its journal.
+ * a destructive task again only because the task's delivery is missing in the journal. If the agent acknowledged the delivery of a destructive task,
+ * and the agent's journal lacks this delivery, the task fails with an unknown result. A destructive task whose delivery was not acknowledged waits
+ * for its lease to end, because the agent may just be writing the delivery to its journal.
  */
 export async function reconcileDeliveries(
   tx: Tx,

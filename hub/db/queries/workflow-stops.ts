@@ -15,8 +15,8 @@ export async function tellRunners(tx: Tx): Promise<void> {
 }
 
 /**
- * Records an operator's verb for a workflow that a hub works on, and makes the workflow's row due at once. The verb takes effect when the hub that
- * works on the workflow has returned the row or has died.
+ * Records an operator's verb for a workflow that a hub works on, and makes the workflow's row due at once. The operator's verb takes effect when the
+ * hub that works on the workflow has given up its lease of the workflow's row, or has died.
  */
 export async function requestStop(tx: Tx, id: WorkflowId, stopRequest: StopRequest): Promise<void> {
   await tx

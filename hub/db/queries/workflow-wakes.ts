@@ -15,7 +15,7 @@ export const waitKey = {
   task: (taskId: string) => `task:${taskId}`,
 } as const;
 
-/** Makes a running workflow due at once, together with all other workflows that wait on the workflow's wait key. */
+/** Makes a running workflow due at once, together with all other workflows that wait for a change of the same machine, node or task. */
 export async function wakeRunning(tx: Tx, id: WorkflowId): Promise<void> {
   const [row] = await tx
     .update(workflows)

@@ -6,7 +6,7 @@ import { at } from "./columns.ts";
  * The kind `asked` means that the hub answered a client's request. The kind `enrollment_refused` means that the hub refused an enrollment token.
  * Connection attempts of all kinds except `asked` and `enrollment_refused` ended in the TLS handshake. The kind `certificate_untrusted` means that
  * the client does not trust the signer of the hub's certificate. The kind `certificate_not_valid_now` means that the hub's certificate is not valid
- * by the client's clock. The kind `handshake_failed` stands for any other failure of the TLS handshake.
+ * by the client's clock. The kind `handshake_failed` stands for a failed TLS handshake in which the client named no fault of the hub's certificate.
  */
 export const ATTEMPT_KINDS = [
   "asked",

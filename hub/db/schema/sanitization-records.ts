@@ -22,7 +22,8 @@ export const sanitizationRecords = pgTable(
     trust: text("trust", { enum: TRUST_LEVELS }).notNull(),
     verdict: text("verdict", { enum: RECORD_VERDICTS }).notNull(),
     /**
-     * The record's canonical JSON, which agent and hub have signed, and its SHA-256. Other columns of the row repeat parts of the record for lists.
+     * The record's canonical JSON, which agent and hub have signed, and its SHA-256. The columns `hostname` to `verdict` repeat parts of the record's
+     * canonical JSON, so that the API can list and filter records.
      */
     text: text("text").notNull(),
     recordSha256: text("record_sha256").notNull(),
