@@ -309,7 +309,7 @@ export const FAILURES = {
         nextVerb: "resume",
         nextAction: "The agent removes itself already: resume to finish the remove.",
       },
-      erase_unproven: { nextAction: "Erase the machine's disks, then force: a rerun or resume alone fails again." },
+      erase_unproven: { nextVerb: "resume", nextAction: "Erase the disks as the message says, then resume; or force." },
       machine_locked: {
         nextVerb: "resume",
         nextAction: "Find out who locked the machine in MAAS and why; once it is unlocked, resume.",

@@ -47,10 +47,13 @@ const DONE = { status: "completed", stage: "remove_maas_record", code: null };
 const until = (id: WorkflowId, stage: string) => driver.drive(id, (row) => (row.stage === stage ? null : plainly));
 const force = (workflowId: WorkflowId) =>
   inTx((tx) => applyForce(tx, driver.kinds, { workflowId, actor: "ann", role: "admin", reason: "it burnt down" }));
-/** Releases the machine as another MAAS user would, and reports an erase of its disks if `erased` is true. */
-function releaseByOther({ machine }: DeployedHost, erased: boolean): void {
+/** Makes the machine free as another MAAS user would. With `comment`, the other user first erases the machine's disks. */
+function releaseByOther({ machine }: DeployedHost, comment?: string): void {
   const { region } = rig.maas.sim;
-  if (erased) region.event(machine, "INFO", "Disks erased");
+  if (comment !== undefined) {
+    region.event(machine, "DEBUG", "User erasing disk", `(bob) - ${comment}`);
+    region.event(machine, "INFO", "Disks erased");
+  }
   region.setOwner(machine, null);
   region.forceStatus(machine, STATUS.ready);
 }
@@ -100,7 +103,7 @@ describe("the erase", () => {
     const host = await anotherHost();
     const { id } = await startFull(rig, host);
     await until(id, "release_maas_node");
-    releaseByOther(host, false);
+    releaseByOther(host, "a quick one");
     expect(await drive(id)).toMatchObject({ stage: "release_maas_node", code: "erase_unproven" });
     expect(await nodeOf(host.nodeId)).toMatchObject({ status: "retired" });
     await driver.verb(id, "resume");
@@ -109,13 +112,32 @@ describe("the erase", () => {
     expect(await drive(id), await driver.story(id)).toEqual(DONE);
   });
 
-  it("by somebody else counts if MAAS reports it", async () => {
+  it("by somebody else counts with the comment that the failure names", async () => {
     const host = await anotherHost();
     const { id } = await startFull(rig, host, { remove_maas_record: false });
     await until(id, "release_maas_node");
-    releaseByOther(host, true);
+    releaseByOther(host);
+    expect(await drive(id)).toMatchObject({ code: "erase_unproven" });
+    const comment = (await readWorkflow(db(), id))?.failureMessage?.match(/comment "([^"]+)"/)?.[1] ?? "none";
+    releaseByOther(host, comment);
+    await driver.verb(id, "resume");
     expect(await drive(id), await driver.story(id)).toEqual(DONE);
     expect(machineOf(host), "the request leaves the machine in MAAS").toMatchObject({ status: STATUS.ready });
+  });
+
+  it("that only began counts for nothing, although the hub saw the status Disk erasing", async () => {
+    const host = await anotherHost();
+    const { id } = await startFull(rig, host);
+    const { region } = rig.maas.sim;
+    const { erase } = region.timings;
+    Object.assign(region.timings, { erase: 1e6 });
+    await driver.drive(id, () => (host.machine.status === STATUS.disk_erasing ? null : plainly));
+    Object.assign(region.timings, { erase });
+    await driver.step(id);
+    region.cancelJobs(host.machine);
+    region.event(host.machine, "ERROR", "Marking node failed", "Failed to erase disks.");
+    releaseByOther(host);
+    expect(await drive(id), await driver.story(id)).toMatchObject({ code: "erase_unproven" });
   });
 });
 
@@ -151,7 +173,7 @@ it("asks for evidence of the erase also after a force for an agent that is gone"
   expect(await drive(id)).toMatchObject({ stage: "drain_node", code: "agent_unreachable" });
   await force(id);
   await until(id, "release_maas_node");
-  releaseByOther(host, false);
+  releaseByOther(host);
   expect(await drive(id)).toMatchObject({ stage: "release_maas_node", code: "erase_unproven" });
   await force(id);
   expect(await drive(id), await driver.story(id)).toEqual(DONE);

@@ -144,6 +144,19 @@ describe("a reimage", () => {
     expect(await nodeOf(host.nodeId)).toMatchObject({ status: "active", cordonReason: null });
   });
 
+  it("that restarts after a failed deploy does not ask for another erase of the disks that it erased", async () => {
+    const host = await anotherHost();
+    const { region } = rig.maas.sim;
+    region.state.plans[host.machine.systemId] = { commission: [], deploy: ["install_failure"] };
+    const { id } = await startReimage(rig, host, 900, "secure");
+    const driver = driverOf(host);
+    expect(await driver.drive(id), await driver.story(id)).toMatchObject({ failureCode: "deploy_failed" });
+    await driver.verb(id, "restart_clean");
+    const end = await driver.drive(id);
+    expect(region.state.counters[host.machine.systemId]).toMatchObject({ release: 2 });
+    expect(end, await driver.story(id)).toMatchObject({ status: "completed", failureCode: null });
+  });
+
   it("restores the quarantine of a person", async () => {
     const host = await anotherHost();
     await inTx((tx) => quarantineNode(tx, host.nodeId, "a GPU is faulty"));

@@ -96,11 +96,12 @@ export async function startReimage(
   rig: OnboardingRig,
   host: DeployedHost,
   agentWaitSeconds = 900,
+  erase: "none" | "quick" | "secure" = "none",
 ): Promise<StartedDecommission> {
   const request = {
     mode: "reimage",
     reason: "next tenant",
-    erase: "none",
+    erase,
     agent_wait_seconds: agentWaitSeconds,
   } as const;
   const created = await rig.test.database.inTx((tx) => startDecommission(tx, host.nodeId, request, "ann"));

@@ -74,8 +74,6 @@ export const DecommissionState = z.object({
    * MAAS for the release again.
    */
   release_failure_told: z.boolean().nullable().optional(),
-  /** The generation whose machine had the status Disk erasing after the stage had asked MAAS for a release with an erase. */
-  erase_seen: z.number().nullable().optional(),
   /** The generation for which a person decided, after the failure `erase_unproven`, that the operation continues without evidence of an erase. */
   erase_waived: z.number().nullable().optional(),
   /**

@@ -1,51 +1,88 @@
 import { type Failure, failure } from "../../../shared/failures.ts";
-import { MAAS_STATUS } from "../../../shared/maas-status.ts";
+import type { WorkflowId } from "../../../shared/ids.ts";
 import type { MaasEvent } from "../../maas/port.ts";
 import { type JudgedMachine, machineEvidence } from "../machine/verdict-table.ts";
-import type { DecommissionContext, DecommissionState } from "./decommission-context.ts";
+import type { DecommissionContext } from "./decommission-context.ts";
 
-type Asked = Pick<DecommissionContext, "input" | "state" | "node">;
+type Asked = Pick<DecommissionContext, "input" | "state" | "node" | "workflowId">;
 
-/** To find the end of an erase, the hub reads this many of a machine's newest events. */
-export const ERASE_EVENTS = 100;
-const ERASED = "Disks erased";
-/** The types of MAAS's events about the deploy of a machine. An erase before the last deploy says nothing about what the installed system wrote. */
-const OF_DEPLOY: readonly string[] = ["Deploying", "Deployed", "Image Deployed"];
+/** To find the end of an erase, the hub reads this many of a machine's newest events. One boot of a machine writes up to some hundred DEBUG events. */
+export const ERASE_EVENTS = 1000;
 
-const isSeen = ({ state, node }: Asked): boolean => state.erase_seen === node.generation;
+/** The comment of the operation's release calls, by which MAAS's events show which erase the operation asked for. */
+export const releaseComment = (workflowId: WorkflowId): string => `muster decommission ${workflowId}`;
 
-const isWaived = ({ state, node }: Asked): boolean => state.erase_waived === node.generation;
+/** The meaning of the types of MAAS's events for an erase. */
+const MEANING = {
+  "User erasing disk": "release_asked",
+  "User releasing node": "release_asked",
+  "Disks erased": "erase_ended",
+  "Release scripts executed successfully.": "erase_ended",
+  "Aborted disk erasing": "failed",
+  "Marking node failed": "failed",
+  Released: "released",
+  "User starting deployment": "deploy_asked",
+  Deploying: "deploy_began",
+  "Image Deployed": "deploy_began",
+  Deployed: "deployed",
+} as const;
+type Meaning = (typeof MEANING)[keyof typeof MEANING];
+const MEANINGS: ReadonlyMap<string, Meaning> = new Map(Object.entries(MEANING));
 
-/**
- * True if the operation asks for an erase of which Muster has no evidence yet, and no person has decided to continue without evidence. A `force` that
- * replaced an agent says nothing about an erase.
- */
-export const lacksEvidence = (context: Asked): boolean =>
-  context.input.erase !== "none" && !isWaived(context) && !isSeen(context);
+/** What a machine's events up to one event say. `by` names who asked for the release that has not ended, and `deploy` who asked for the last deploy. */
+interface Story {
+  readonly erased: boolean;
+  readonly by: "nobody" | "operation" | "other";
+  readonly deploy: "operation" | "other";
+}
+const BEFORE: Story = { erased: false, by: "nobody", deploy: "other" };
 
-/** True if the status of the machine is the first evidence of the erase that the operation asked for. */
-export const isEvidence = (context: Asked, status: number): boolean =>
-  status === MAAS_STATUS.disk_erasing && context.state.release_intent === context.node.generation && !isSeen(context);
-
-/** The fact that MAAS erases the disks, if the machine's status shows it. */
-export const eraseSeen = (
-  context: Asked,
-  { status }: Pick<JudgedMachine, "status">,
-): Pick<DecommissionState, "erase_seen"> =>
-  isEvidence(context, status) ? { erase_seen: context.node.generation } : {};
-
-/** True if MAAS reports that it erased the disks since the last deploy. The newest event comes first. */
-export function reportsErase(events: readonly Pick<MaasEvent, "type">[]): boolean {
-  const deployed = events.findIndex(({ type }) => OF_DEPLOY.includes(type));
-  const since = deployed === -1 ? events : events.slice(0, deployed);
-  return since.some(({ type }) => type === ERASED);
+function after(story: Story, { type, description }: Told, workflowId: WorkflowId): Story {
+  switch (MEANINGS.get(type)) {
+    case "release_asked":
+      // MAAS itself ends each erase by a release, whose event has no description.
+      if (description === "") return story;
+      return { ...story, by: description.endsWith(` - ${releaseComment(workflowId)}`) ? "operation" : "other" };
+    case "erase_ended":
+      return { ...story, erased: story.erased || story.by === "operation", by: "nobody" };
+    case "failed":
+      return { ...story, erased: story.erased && story.by === "nobody", by: "nobody" };
+    case "released":
+      return { ...story, by: "nobody", deploy: "other" };
+    case "deploy_asked":
+      return { ...story, deploy: description.endsWith(` - muster reimage ${workflowId}`) ? "operation" : "other" };
+    case "deploy_began":
+      return { ...story, erased: story.erased && story.deploy === "operation" };
+    case "deployed":
+      return { ...story, erased: false };
+    default:
+      return story;
+  }
 }
 
-/** The failure of a release whose machine is free without evidence of the erase, because somebody may have released it without an erase. */
-export const eraseUnproven = ({ input, node }: Asked, machine: JudgedMachine): Failure =>
-  failure(
-    "state_ambiguity",
-    "erase_unproven",
-    `Machine ${machine.hostname} (${machine.systemId}) of node ${node.hostname} is '${machine.statusName}' in MAAS, and nothing shows that its disks were erased (${input.erase}). Erase the disks, then force.`,
-    { ...machineEvidence(machine), erase: input.erase },
-  );
+type Told = Pick<MaasEvent, "id" | "type" | "description">;
+
+/**
+ * True if MAAS's events show that an erase that the operation asked for came to its end, and that nothing was deployed since. The status Disk erasing
+ * only shows that an erase began. An erase that somebody else asked for counts only with the operation's own comment, because MAAS's events do not
+ * show the kind of an erase. A failed deploy of the operation itself wrote nothing of a tenant, so it leaves the erase in force.
+ */
+export const reportsErase = (events: readonly Told[], workflowId: WorkflowId): boolean =>
+  events.toSorted((a, b) => a.id - b.id).reduce((story, event) => after(story, event, workflowId), BEFORE).erased;
+
+/**
+ * True if the operation asks for an erase, and no person has decided to continue without evidence of the erase. A `force` that replaced an agent says
+ * nothing about an erase.
+ */
+export const needsEvidence = ({ input, state, node }: Asked): boolean =>
+  input.erase !== "none" && state.erase_waived !== node.generation;
+
+const FIELD = { quick: "quick_erase", secure: "secure_erase" } as const;
+
+/** The failure of a release whose machine is free without evidence that the erase ended well. */
+export function eraseUnproven({ input, node, workflowId }: Asked, machine: JudgedMachine): Failure {
+  const who = `Machine ${machine.hostname} (${machine.systemId}) of node ${node.hostname}`;
+  const how = input.erase === "none" ? "" : ` and ${FIELD[input.erase]}=true`;
+  const message = `${who} is '${machine.statusName}' in MAAS, and MAAS's events do not show that the erase (${input.erase}) of this operation ended well. Allocate the machine in MAAS and release it with erase=true${how} and the comment "${releaseComment(workflowId)}", then resume. Force only if the disks need no erase.`;
+  return failure("state_ambiguity", "erase_unproven", message, { ...machineEvidence(machine), erase: input.erase });
+}

@@ -121,17 +121,12 @@ const watchOf = (context: DecommissionContext): MachineWatch => ({
 export const freshMachine = (context: DecommissionContext): Promise<MaasMachine> => readAndObserve(watchOf(context));
 
 /**
- * Reads the machine from MAAS if `watchMachine` finds a reason to read it, or if the watcher's observation is news for the stage. Returns null while
- * the watcher sees that MAAS has not finished the release.
+ * Reads the machine from MAAS if `watchMachine` finds a reason to read it. Returns null while the watcher sees that MAAS has not finished the release.
  */
-export const watchedMachine = (
-  context: DecommissionContext,
-  at: ReleaseStage,
-  isNews: (row: MaasMachineRow) => boolean = () => false,
-): Promise<MaasMachine | null> =>
+export const watchedMachine = (context: DecommissionContext, at: ReleaseStage): Promise<MaasMachine | null> =>
   watchMachine(
     watchOf(context),
-    (row: MaasMachineRow) => isNews(row) || judgeRelease(at, row, { ours: false, told: false }).kind !== "wait",
+    (row: MaasMachineRow) => judgeRelease(at, row, { ours: false, told: false }).kind !== "wait",
   );
 
 /**

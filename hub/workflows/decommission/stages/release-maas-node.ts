@@ -9,7 +9,7 @@ import type { Compensation, CompensationCause, Observation, Outcome } from "../.
 import { machineEvidence } from "../../machine/verdict-table.ts";
 import { UNHEARD_CALL_SECONDS, WAIT_RETRY } from "../../services.ts";
 import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
-import { ERASE_EVENTS, eraseSeen, eraseUnproven, isEvidence, lacksEvidence, reportsErase } from "../erase-evidence.ts";
+import { ERASE_EVENTS, eraseUnproven, needsEvidence, releaseComment, reportsErase } from "../erase-evidence.ts";
 import {
   hostIsGone,
   judged,
@@ -68,7 +68,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   const { releasedGeneration } = context.decommission;
   if (releasedGeneration !== null && releasedGeneration < context.node.generation)
     return { kind: "skipped", message: "The machine was released before, and is deployed again" };
-  const machine = await watchedMachine(context, "release_maas_node", ({ status }) => isEvidence(context, status));
+  const machine = await watchedMachine(context, "release_maas_node");
   const gone = hostIsGone(context);
   if (machine === null) return { ...waitForMachine(context, REASON), commit: gone };
   const verdict = await judged("release_maas_node", context, machine);
@@ -78,7 +78,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
       return { kind: "done", message: `The machine is released: it is ${machine.statusName}`, commit: gone };
     }
     case "wait":
-      return { ...waitForMachine(context, REASON), patch: eraseSeen(context, machine), commit: gone };
+      return { ...waitForMachine(context, REASON), commit: gone };
     case "release":
       if (machine.status === MAAS_STATUS.deployed && (await isHostReleased(context.services.db, context.node)))
         return { kind: "failed", failure: deployedByOther(context) };
@@ -89,20 +89,18 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
       return {
         kind: "failed",
         failure: verdict.failure,
-        patch: { release_failure_told: true, erase_seen: null },
+        patch: { release_failure_told: true },
         commit: gone,
       };
   }
 }
 
-/**
- * True if the operation asks for no erase, if Muster saw the erase, or if MAAS's events report it. MAAS's events are needed if the hub was killed
- * before it stored that it saw the erase, or if somebody else released the machine.
- */
+/** True if the operation needs no evidence of an erase, or if MAAS's events contain the evidence. */
 async function isErased(context: DecommissionContext): Promise<boolean> {
-  if (!lacksEvidence(context)) return true;
-  const maas = await maasOf(context);
-  return reportsErase(await maas.machineEvents(machineOf(context).systemId, { limit: ERASE_EVENTS, level: "INFO" }));
+  if (!needsEvidence(context)) return true;
+  const { systemId } = machineOf(context);
+  const events = await (await maasOf(context)).machineEvents(systemId, { limit: ERASE_EVENTS, level: "DEBUG" });
+  return reportsErase(events, context.workflowId);
 }
 
 /**
@@ -126,12 +124,11 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
   }
   await mustStillStand(context);
   try {
-    const comment = `muster decommission ${workflowId}`;
+    const comment = releaseComment(workflowId);
     const { erase } = context.input;
     const how = erase === "none" ? { comment } : { comment, erase };
-    const machine = await (await maasOf(context)).release(machineOf(context).systemId, how);
-    const patch = { release_failure_told: false, ...eraseSeen(context, machine) };
-    return { ...waitForMachine(context, REASON), patch, commit: hostIsGone(context) };
+    await (await maasOf(context)).release(machineOf(context).systemId, how);
+    return { ...waitForMachine(context, REASON), patch: { release_failure_told: false }, commit: hostIsGone(context) };
   } catch (error) {
     if (!(error instanceof MaasError) || !LOOK_AGAIN.includes(error.code)) throw error;
     const seen = await look(context);

@@ -71,15 +71,15 @@ export function release(region: Region, machine: Machine, user: User, request: R
   if (!allows("release", machine.status))
     throw stateConflict(`Machine cannot be released in its current state ('${STATUS_LABEL[machine.status]}').`);
   region.count(machine.systemId, "release");
-  region.userEvent(machine, user, "User releasing node", request.comment);
   const erase = request.erase || region.state.config["enable_disk_erasing_on_release"] === true;
   if (!erase) {
+    region.userEvent(machine, user, "User releasing node", request.comment);
     beginRelease(region, machine);
     return;
   }
   region.cancelJobs(machine);
   region.hooks.halt(machine, true);
-  region.userEvent(machine, user, "User erasing disks", null);
+  region.userEvent(machine, user, "User erasing disk", request.comment);
   region.changeStatus(machine, STATUS.disk_erasing);
   region.schedule("erased", machine, region.timings.erase);
 }
@@ -87,6 +87,8 @@ export function release(region: Region, machine: Machine, user: User, request: R
 export function finishErase(region: Region, machine: Machine): void {
   if (machine.status !== STATUS.disk_erasing) return;
   region.event(machine, "INFO", "Disks erased");
+  // MAAS itself ends an erase by a release, so the event of the release names no user and no comment.
+  region.event(machine, "DEBUG", "User releasing node", "");
   beginRelease(region, machine);
 }
 
