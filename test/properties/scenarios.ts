@@ -359,8 +359,8 @@ export const OF_THE_AGENT_ALONE = SCENARIOS.filter((scenario) => scenario.agentA
 
 /**
  * The scenarios with the stages at which the suites try each fault of MAAS. The provisioning stages of reimages and of onboardings have the same
- * code, and so have most stages of a full decommission and of other modes, so the suites of MAAS faults leave these stages out (`sameCode`). The suite
- * `every-stage.test.ts` kills, cancels and repeats the stages of all kinds.
+ * code, and so have most stages of a full decommission and of other modes, so the suites of MAAS faults leave these stages out (`sameCode`). The
+ * suite `every-stage.test.ts` kills, cancels and repeats the stages of all kinds.
  */
 export const FAULT_SCENARIOS = SCENARIOS.filter((scenario) => !OF_THE_AGENT_ALONE.includes(scenario))
   .map((scenario) => ({

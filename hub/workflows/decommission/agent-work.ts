@@ -144,7 +144,9 @@ const evidenceOf = (context: DecommissionContext, task: Task): Evidence => ({
   task_attempts: task.attempts,
 });
 
-/** The seconds from the queueing of a task to its deadline. A task that waits for an absent agent does not expire before the operator's patience ends. */
+/**
+ * The seconds from the queueing of a task to its deadline. A task that waits for an absent agent does not expire before the operator's patience ends.
+ */
 export const taskSeconds = <T extends TaskType>(context: DecommissionContext, work: WatchedWork<T>): number =>
   context.input.agent_wait_seconds + work.workSeconds(context);
 

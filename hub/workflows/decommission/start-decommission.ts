@@ -108,7 +108,9 @@ async function mustHaveMachine(tx: Tx, node: Node, maasSystemId: string | null, 
     throw refuse("it is bound to no machine in MAAS. Find the machine there, or drain and remove the node.");
 }
 
-/** Refuses a storage cleanup that could only quarantine the node, because its stage `validate_clean_node` has no baseline to compare the host with. */
+/**
+ * Refuses a storage cleanup that could only quarantine the node, because its stage `validate_clean_node` has no baseline to compare the host with.
+ */
 async function mustHaveBaseline(tx: Tx, node: Node): Promise<void> {
   const known = await readBaseline(tx, node.id, node.generation);
   if (known !== null && known.baseline.snapshot !== null) return;

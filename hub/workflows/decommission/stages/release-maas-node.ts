@@ -104,8 +104,8 @@ async function isErased(context: DecommissionContext): Promise<boolean> {
 }
 
 /**
- * The failure if somebody else has deployed the machine after this operation or an earlier one released it. A second release of the machine would end the work of the
- * person who deployed it.
+ * The failure if somebody else has deployed the machine after this operation or an earlier one released it. A second release of the machine would end
+ * the work of the person who deployed it.
  */
 function deployedByOther(context: DecommissionContext): Failure {
   const { systemId } = machineOf(context);
