@@ -127,6 +127,7 @@ export const STAGES_OF_MODE = {
     "revoke_users",
     "cleanup_storage",
     "retire_gpuaas_node",
+    "choose_secrets",
     "release_maas_node",
     "power_off_maas_node",
     "remove_gpuaas_node_record",

@@ -1,4 +1,5 @@
 import type { AllocationStatus } from "../../shared/allocation-status.ts";
+import type { WorkflowId } from "../../shared/ids.ts";
 import { type AllocationChange, setAllocationStatus } from "../db/queries/allocations.ts";
 import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
@@ -34,16 +35,23 @@ const EVENTS = {
 
 /**
  * Records an allocation's new status in the node's history, and as an event for clients of the hub. Neither the history nor the event contains the
- * tenant's SSH keys.
+ * tenant's SSH keys. `operation` is the decommission that changed the status; by default it is the operation that cleans the node after the tenant.
  */
-export async function tellAllocation(tx: Tx, row: AllocationRow, owner: string, message: string): Promise<void> {
+export async function tellAllocation(
+  tx: Tx,
+  row: AllocationRow,
+  owner: string,
+  message: string,
+  operation: WorkflowId | null = row.decommissionId,
+): Promise<void> {
   const { id, nodeId, tenant, status } = row;
+  const by = operation === null ? {} : { decommission_id: operation };
   await recordNodeEvent(tx, {
     nodeId,
     type: "allocation",
     owner,
     message: `Allocation ${id} to ${tenant} is ${status}: ${message}`,
-    details: { allocation_id: id, status },
+    details: { allocation_id: id, status, ...by },
   });
   await recordDomainEvent(tx, {
     type: EVENTS[status],
@@ -56,9 +64,17 @@ export async function tellAllocation(tx: Tx, row: AllocationRow, owner: string, 
       tenant,
       message,
       ...(row.errorCode === null ? {} : { error_code: row.errorCode }),
-      ...(row.decommissionId === null ? {} : { decommission_id: row.decommissionId }),
+      ...by,
     },
   });
+}
+
+/** What the history and the event of a change of status say besides the status. */
+interface Told {
+  readonly owner: string;
+  readonly message: string;
+  /** The decommission that changes the status, if it is not the operation that cleans the node after the tenant. */
+  readonly operation?: WorkflowId | undefined;
 }
 
 /**
@@ -69,10 +85,10 @@ export async function moveAllocation(
   tx: Tx,
   row: Pick<AllocationRow, "id">,
   move: AllocationMove,
-  { owner, message, ...change }: AllocationChange & { readonly owner: string; readonly message: string },
+  { owner, message, operation, ...change }: AllocationChange & Told,
 ): Promise<AllocationRow | null> {
   const moved = await setAllocationStatus(tx, row.id, move, change);
-  if (moved !== null) await tellAllocation(tx, moved, owner, message);
+  if (moved !== null) await tellAllocation(tx, moved, owner, message, operation ?? moved.decommissionId);
   return moved;
 }
 
@@ -84,16 +100,19 @@ export interface Ending {
   readonly reason: string;
   readonly forced: boolean;
   readonly actor: string;
+  /** The decommission that takes the node from the tenant, if one does. */
+  readonly operation?: WorkflowId;
 }
 
 /**
  * Makes an open allocation `ending`, and cancels the task that makes the tenant's account. The node stays allocated until its turnover is complete or
  * its host is gone. An allocation that is `ending` already keeps the reason with which its end began.
  */
-export async function beginEnding(tx: Tx, row: AllocationRow, { reason, forced, actor }: Ending): Promise<void> {
+export async function beginEnding(tx: Tx, row: AllocationRow, by: Ending): Promise<void> {
+  const { reason, forced, actor, operation } = by;
   const { status } = row;
   if (status === "ending" || status === "ended") return;
   if (row.grantTaskId !== null) await cancelTask(tx, row.grantTaskId);
-  const change = { owner: actor, message: reason, endReason: reason, endForced: forced };
+  const change = { owner: actor, message: reason, endReason: reason, endForced: forced, operation };
   await moveAllocation(tx, row, { from: status, to: "ending" }, change);
 }

@@ -5,7 +5,7 @@ import { and, eq } from "../../hub/db/orm.ts";
 import { readAllocation } from "../../hub/db/queries/allocations.ts";
 import { insertPowerOverride } from "../../hub/db/queries/power-overrides.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
-import { allocations, maasPowerCredentialOverrides, nodes, tasks } from "../../hub/db/schema/index.ts";
+import { allocations, domainEvents, maasPowerCredentialOverrides, nodes, tasks } from "../../hub/db/schema/index.ts";
 import { SECRET_PATHS } from "../../hub/secrets/port.ts";
 import { applyForce } from "../../hub/workflows/decommission/force-decommission.ts";
 import { startOnboarding } from "../../hub/workflows/onboarding/start-onboarding.ts";
@@ -79,6 +79,13 @@ describe("the tenant of a node", () => {
       endForced: true,
       endReason: "hardware returned",
       decommissionId: started.id,
+    });
+    const told = await db()
+      .select()
+      .from(domainEvents)
+      .where(eq(domainEvents.subject, `allocations/${id}`));
+    expect(told.find(({ type }) => type === "node.allocation.ending")?.data).toMatchObject({
+      decommission_id: started.id,
     });
     expect(await drive(started.id), await driver.story(started.id)).toEqual(DONE);
     expect((await readAllocation(db(), id))?.status).toBe("ended");

@@ -52,7 +52,10 @@ async function expectLeftInOrder(rig: OnboardingRig, { id, nodeId, systemId }: S
 }
 
 const STAGES: readonly string[] = STAGES_OF_MODE.full_decommission;
-/** The stages that no other mode has. */
+/**
+ * The stages at which the suites try the faults of MAAS. `choose_secrets` only reads the machine, which the next stage judges again, and
+ * `decommission-secrets.test.ts` covers its answers from MAAS.
+ */
 const OWN: readonly string[] = ["cleanup_secrets", "remove_maas_record"];
 
 /** The scenario of a full decommission. Most of its stages have the same code as the stages of other modes. */

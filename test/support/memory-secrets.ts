@@ -7,6 +7,8 @@ import { type SecretData, SecretError, type SecretStore, type SecretVersion } fr
 export class MemorySecrets implements SecretStore {
   readonly entries = new Map<string, SecretData>();
   awayFor = 0;
+  /** The number of the last write to each path. A version contains no part of its secret, because the hub stores versions in its database. */
+  readonly #writes = new Map<string, number>();
 
   async read(path: string): Promise<SecretData> {
     return (await this.readVersion(path)).data;
@@ -15,14 +17,14 @@ export class MemorySecrets implements SecretStore {
     this.#asked(path);
     const data = this.entries.get(path);
     if (data === undefined) throw new SecretError("secret_missing", path, "Nothing was written there");
-    return { data, version: JSON.stringify(data) as SecretVersion };
+    return { data, version: this.#version(path) };
   }
   async write(path: string, data: SecretData, replaces?: SecretVersion | "nothing"): Promise<void> {
     this.#asked(path);
-    const present = this.entries.get(path);
-    const version = present === undefined ? "nothing" : JSON.stringify(present);
+    const version = this.entries.has(path) ? this.#version(path) : "nothing";
     if (replaces !== undefined && replaces !== version)
       throw new SecretError("secret_conflict", path, "Written before");
+    this.#writes.set(path, (this.#writes.get(path) ?? 0) + 1);
     this.entries.set(path, { ...data });
   }
   async remove(path: string): Promise<void> {
@@ -31,6 +33,10 @@ export class MemorySecrets implements SecretStore {
   }
   async check(): Promise<void> {
     this.#asked("check");
+  }
+
+  #version(path: string): SecretVersion {
+    return String(this.#writes.get(path) ?? 0) as SecretVersion;
   }
 
   #asked(path: string): void {

@@ -1,5 +1,5 @@
 import type { SiteId } from "../../../shared/ids.ts";
-import { and, asc, eq, gt, inArray, type SQL, sql } from "../orm.ts";
+import { and, asc, eq, gt, type SQL, sql } from "../orm.ts";
 import {
   type MaasPowerCredentialOverride,
   maasCredentialUses,
@@ -120,22 +120,4 @@ export async function listPowerOverrides(db: Db, siteId: SiteId): Promise<MaasPo
     .select()
     .from(maasPowerCredentialOverrides)
     .where(and(eq(maasPowerCredentialOverrides.siteId, siteId), eq(maasPowerCredentialOverrides.status, "active")));
-}
-
-/** The fields of a BMC login override that show which host it belongs to, and whether its login is still in the secret store. */
-export type HostOverride = Pick<
-  MaasPowerCredentialOverride,
-  "id" | "selectorType" | "selectorValue" | "vaultPath" | "status"
->;
-
-/** All BMC login overrides of the site, also disabled ones, whose logins may still be in the secret store. */
-export const overridesOfSite = (db: Db, siteId: SiteId): Promise<HostOverride[]> =>
-  db.select().from(maasPowerCredentialOverrides).where(eq(maasPowerCredentialOverrides.siteId, siteId));
-
-export async function disableOverrides(tx: Tx, ids: readonly string[]): Promise<void> {
-  if (ids.length === 0) return;
-  await tx
-    .update(maasPowerCredentialOverrides)
-    .set({ status: "disabled", updatedAt: sql`now()` })
-    .where(inArray(maasPowerCredentialOverrides.id, [...ids]));
 }

@@ -1,9 +1,30 @@
 import type { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { NODE_STATUSES } from "../../../shared/node-status.ts";
 import { DECOMMISSION_MODES } from "../../../shared/workflow-status.ts";
-import { check, index, integer, pgTable, text, uuid } from "../orm.ts";
+import { check, index, integer, jsonb, pgTable, text, uuid } from "../orm.ts";
 import { at, createdAt, oneOf } from "./columns.ts";
 import { workflows } from "./workflows.ts";
+
+/**
+ * A secret that a full decommission has chosen to remove, or a BMC login that looks like the host's and that it keeps. `user_data` is the rendered
+ * user-data of the host's first boot, and `bmc_login` is a BMC login override. `ChosenSecret` holds no secret.
+ */
+export interface ChosenSecret {
+  readonly kind: "user_data" | "bmc_login";
+  /** The secret's path in the secret store. */
+  readonly path: string;
+  /** The row of the BMC login: its id, its selector, and the time of its last change with PostgreSQL's microseconds. */
+  readonly login: { readonly id: string; readonly selector: string; readonly changedAt: string } | null;
+  /** The version of the secret in the secret store at the choice. `absent` means that the store had no secret there, `unreadable` a damaged one. */
+  readonly version: string;
+  /**
+   * `chosen` means that nothing has been done yet. The outcome `removing` means that the operation has disabled the login and now removes its secret.
+   * No other outcome follows `removed` or `kept`.
+   */
+  readonly outcome: "chosen" | "removing" | "removed" | "kept";
+  /** The reason why the operation keeps the secret; null for every other outcome. */
+  readonly reason: string | null;
+}
 
 /**
  * The operator's request for a decommission (lifecycle 5.7). The decommission's progress is in the `workflows` row with the decommission's id, and
@@ -42,6 +63,11 @@ export const nodeDecommissions = pgTable(
     forcedReason: text("forced_reason"),
     /** The generation of the node whose installed system MAAS has released. `released_generation` is null while Muster has seen no release. */
     releasedGeneration: integer("released_generation"),
+    /**
+     * The secrets that a full decommission removes, and what has become of each. `secrets` is null until the operation has chosen its secrets. The list
+     * outlives a `restart_clean`, so that a restarted operation removes no other secret.
+     */
+    secrets: jsonb("secrets").$type<readonly ChosenSecret[]>(),
     createdAt: createdAt(),
   },
   (t) => [

@@ -50,11 +50,19 @@ const NODE_BECOMES = {
   full_decommission: "deleted",
 } as const satisfies Record<DecommissionMode, NodeStatus | null>;
 
-const auditOf = (created: z.output<typeof DecommissionCreated>, prior: NodeStatus | null, reason: string) => ({
-  target: `nodes/${created.node_id}`,
-  reason,
-  details: { ...created, prior: { status: prior }, expected: { status: NODE_BECOMES[created.mode] ?? prior } },
-});
+/** The audit entry of a request. The entry has all options of the request, also those that got their default. */
+function auditOf<Body extends { readonly reason: string }>(
+  created: z.output<typeof DecommissionCreated>,
+  prior: NodeStatus | null,
+  { reason, ...options }: Body,
+) {
+  const expected = { status: NODE_BECOMES[created.mode] ?? prior };
+  return {
+    target: `nodes/${created.node_id}`,
+    reason,
+    details: { ...created, options, prior: { status: prior }, expected },
+  };
+}
 
 const drainNode = writeRoute({
   operationId: "drainNode",
@@ -70,7 +78,8 @@ const drainNode = writeRoute({
   write: async ({ params, body, actor }, tx) => {
     const node = await readNode(tx, params.id);
     const created = await startDecommission(tx, params.id, { mode: "drain", ...body }, actor.name);
-    return { body: created, audit: auditOf(created, node?.status ?? null, body.reason) };
+    const options = { force_release_allocation: false, ...body };
+    return { body: created, audit: auditOf(created, node?.status ?? null, options) };
   },
 });
 
@@ -88,7 +97,7 @@ const removeNode = writeRoute({
   write: async ({ params, body, actor }, tx) => {
     const node = await readNode(tx, params.id);
     const created = await startDecommission(tx, params.id, { mode: "remove", ...body }, actor.name);
-    return { body: created, audit: auditOf(created, node?.status ?? null, body.reason) };
+    return { body: created, audit: auditOf(created, node?.status ?? null, body) };
   },
 });
 
@@ -107,7 +116,7 @@ const releaseNode = writeRoute({
   write: async ({ params, body, actor }, tx) => {
     const node = await readNode(tx, params.id);
     const created = await startDecommission(tx, params.id, { mode: "release", ...body }, actor.name);
-    return { body: created, audit: auditOf(created, node?.status ?? null, body.reason) };
+    return { body: created, audit: auditOf(created, node?.status ?? null, body) };
   },
 });
 
@@ -125,7 +134,8 @@ const decommissionNode = writeRoute({
   write: async ({ params, body, actor }, tx) => {
     const node = await readNode(tx, params.id);
     const created = await startDecommission(tx, params.id, body, actor.name);
-    return { body: created, audit: auditOf(created, node?.status ?? null, body.reason) };
+    const options = body.mode === "full_decommission" ? { force_release_allocation: false, ...body } : body;
+    return { body: created, audit: auditOf(created, node?.status ?? null, options) };
   },
 });
 
@@ -143,7 +153,7 @@ const cleanNodeStorage = writeRoute({
   write: async ({ params, body, actor }, tx) => {
     const node = await readNode(tx, params.id);
     const created = await startDecommission(tx, params.id, { mode: "storage_cleanup", ...body }, actor.name);
-    return { body: created, audit: auditOf(created, node?.status ?? null, body.reason) };
+    return { body: created, audit: auditOf(created, node?.status ?? null, body) };
   },
 });
 

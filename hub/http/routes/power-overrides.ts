@@ -6,6 +6,7 @@ import { PowerOverride, PowerOverrideCreate, PowerOverridePatch } from "../../..
 import { Hostname, IpAddress, MacAddress } from "../../../shared/api/values.ts";
 import { SiteId } from "../../../shared/ids.ts";
 import { forgetCredentialFailures } from "../../db/queries/credential-uses.ts";
+import { removerOfLogin } from "../../db/queries/decommission-secrets.ts";
 import {
   changePowerOverride,
   disablePowerOverride,
@@ -163,6 +164,7 @@ const updatePowerOverride = writeRoute({
   before: async ({ params, body, ifMatch, deps }) => {
     const { override, version } = await mustFind(deps.db, params);
     if (mustMatch(ifMatch) !== version) throw changedMeanwhile("override");
+    await mustNotBeRemoved(deps.db, override.id);
     if (body.status === "active" && body.user === undefined) await mustHaveLogin(deps, override.vaultPath);
     await claim(deps, params, version);
     const { user, pass, driver } = body;
@@ -182,6 +184,20 @@ const updatePowerOverride = writeRoute({
     };
   },
 });
+
+/**
+ * Refuses a change of a login that a full decommission removes from the secret store now. The decommission disabled the row first, so a change that
+ * read the row before has an outdated version.
+ */
+async function mustNotBeRemoved(db: Db, id: string): Promise<void> {
+  const remover = await removerOfLogin(db, id);
+  if (remover === null) return;
+  throw new ApiError(
+    "operation_exists",
+    `Decommission ${remover} removes the login of this override from the secret store. Wait until it has ended, or recover or cancel it, then write the login.`,
+    { context: { decommission_id: remover } },
+  );
+}
 
 /**
  * The deletion of a BMC login override removes its login from the secret store. If an override were enabled without a login, the host's next

@@ -18,14 +18,19 @@ interface Wanted {
  * Refuses an operation on a node that a tenant uses (lifecycle 5.9). If the request for a drain says so, the drain takes the node from the tenant,
  * and the allocation becomes `ending`. An operation may begin on a node whose allocation is `ending` already.
  */
-export async function mustNotTakeFromTenant(tx: Tx, node: Node, wanted: Wanted, actor: string): Promise<void> {
+export async function mustNotTakeFromTenant(
+  tx: Tx,
+  node: Node,
+  wanted: Wanted,
+  { actor, operation }: { readonly actor: string; readonly operation: WorkflowId },
+): Promise<void> {
   const allocation = await lockOpenAllocation(tx, node.id);
   if (allocation === null) return;
   if (allocation.status === "ending") return mustCleanEnough(tx, node, wanted.mode, allocation);
   // The stage `force_release_allocations` of a full decommission ends the allocation itself.
   if (wanted.mode === "full_decommission" && wanted.force_release_allocation === true) return;
   if (wanted.force_release_allocation === true)
-    return beginEnding(tx, allocation, { reason: wanted.reason, forced: true, actor });
+    return beginEnding(tx, allocation, { reason: wanted.reason, forced: true, actor, operation });
   const or =
     wanted.mode === "drain" || wanted.mode === "full_decommission"
       ? `, or ask for the ${wanted.mode} with force_release_allocation`

@@ -36,6 +36,7 @@ import { undoDrain } from "./drain-work.ts";
 import { endTenancy, leaveTenancy } from "./end-tenancy.ts";
 import { KEEPS_STATUS } from "./keeps-status.ts";
 import { observedMachine } from "./release-machine.ts";
+import { chooseSecrets } from "./stages/choose-secrets.ts";
 import { cleanupSecrets } from "./stages/cleanup-secrets.ts";
 import { cleanupStorage } from "./stages/cleanup-storage.ts";
 import { disableNode } from "./stages/disable-node.ts";
@@ -83,6 +84,7 @@ const MODES: {
     revokeUsers,
     cleanupStorage,
     retireGpuaasNode,
+    chooseSecrets,
     releaseMaasNode,
     powerOffMaasNode,
     removeGpuaasNodeRecord,

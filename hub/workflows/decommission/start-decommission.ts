@@ -63,7 +63,7 @@ export async function startDecommission(
     const message = `Node ${node.hostname} is ${node.status}, so no ${mode} can begin. ${may}`;
     throw new ApiError("conflict", message, { context: { node_id: nodeId, node_status: node.status } });
   }
-  await mustNotTakeFromTenant(tx, node, request, requestedBy);
+  await mustNotTakeFromTenant(tx, node, request, { actor: requestedBy, operation: id });
   if (mode === "storage_cleanup") await mustHaveBaseline(tx, node);
   const removed = node.status === "deleted";
   const maasSystemId = removed ? await takeLeftMachine(tx, node, id) : await readMaasSystemId(tx, nodeId);

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SECRET_PATHS } from "../../../hub/secrets/port.ts";
 import { type ApiHarness, GOOD_PROBE, seedApi, siteBody, startApi } from "../../support/api-harness.ts";
@@ -283,6 +284,37 @@ describe("the API of sites, profiles, SKUs, RoCE rows and power overrides", () =
       ),
     );
     expect(both.map((answer) => answer.status).toSorted()).toEqual([200, 412]);
+  });
+
+  it("writes no login while a decommission removes it, and writes it once the decommission is over", async () => {
+    const { siteId } = await seedApi(api, "removing");
+    const overrides = `${SITES}/${siteId}/power-credential-overrides`;
+    const login = { selector_type: "hostname", selector_value: "c07u31", user: "a", pass: "one" };
+    const { id } = (await api.ask("POST", overrides, login)).body;
+    const { pool } = api.database.database;
+    const operation = randomUUID();
+    await pool.query(
+      "insert into workflows (id, kind, status, stage, input) values ($1, 'full_decommission', 'running', 'cleanup_secrets', '{}')",
+      [operation],
+    );
+    const secrets = JSON.stringify([{ kind: "bmc_login", outcome: "removing", login: { id } }]);
+    await pool.query(
+      `insert into node_decommissions (decommission_id, node_id, hostname, mode, reason, prior_status, secrets)
+       values ($1, $1, 'c07u31', 'full_decommission', 'r', 'active', $2)`,
+      [operation, secrets],
+    );
+    const one = `${overrides}/${id}`;
+    const write = async () => {
+      const headers = { "if-match": (await api.ask("GET", one)).headers.get("etag") ?? "" };
+      return api.ask("PATCH", one, { user: "b", pass: "two" }, headers);
+    };
+    const refused = await write();
+    expect(refused.problem).toMatchObject({ status: 409, code: "operation_exists" });
+    expect(refused.problem.detail).toContain(operation);
+    expect(await api.secrets.read(SECRET_PATHS.powerOverride(siteId, id))).toMatchObject({ user: "a" });
+    await pool.query("update workflows set status = 'cancelled' where id = $1", [operation]);
+    expect(await write()).toMatchObject({ status: 200 });
+    expect(await api.secrets.read(SECRET_PATHS.powerOverride(siteId, id))).toMatchObject({ user: "b" });
   });
 
   it("shows a failing login at its site and in its list until the login is written anew", async () => {

@@ -116,6 +116,19 @@ describe("the release of a node's machine over the API", () => {
     const begun = await full(await node("c04u02"));
     expect(begun).toMatchObject({ status: 202, body: { mode: "full_decommission", status: "pending" } });
     const { decommission_id: id } = begun.body;
+    const audited = await api.database.database.db.select().from(auditLogs);
+    expect(audited.find((row) => row.target === `nodes/${begun.body.node_id}`)?.details).toMatchObject({
+      decommission_id: id,
+      options: {
+        mode: "full_decommission",
+        erase: "secure",
+        storage_cleanup: "all",
+        remove_maas_record: false,
+        force_release_allocation: false,
+        agent_wait_seconds: 900,
+      },
+      expected: { status: "deleted" },
+    });
     expect((await verb(id, "cancel")).body).toMatchObject({ status: "cancelled", current_stage: "disable_node" });
     expect(await full(await retired("c04u03"))).toMatchObject({ status: 202 });
   });

@@ -1,66 +1,128 @@
 import { failure } from "../../../../shared/failures.ts";
-import { lastMachineOf } from "../../../db/queries/node-machines.ts";
-import { disableOverrides, type HostOverride, overridesOfSite } from "../../../db/queries/power-overrides.ts";
-import { sameAddress } from "../../../maas/power-address.ts";
-import { SECRET_PATHS, SecretError } from "../../../secrets/port.ts";
+import { recordAudit } from "../../../db/queries/api-requests.ts";
+import { disableLogin, lockLogin, otherHostsOf, writeSecrets } from "../../../db/queries/decommission-secrets.ts";
+import { readWorkflow } from "../../../db/queries/workflows.ts";
+import type { ChosenSecret } from "../../../db/schema/index.ts";
+import type { Tx } from "../../../db/tx.ts";
 import type { Observation, Outcome } from "../../engine/stage.ts";
 import { inFencedTx, UPSTREAM_RETRY } from "../../services.ts";
+import { choose, nameOf, versionAt } from "../chosen-secrets.ts";
 import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
+import { maasOf, machineOf } from "../release-machine.ts";
 
 /** How long the stage waits for an unavailable secret store before a person has to look at it. */
 const SECONDS = 3_600;
 
-/** The BMC logins that operators wrote for this host alone, without the site's default login and the logins of other hosts. */
-async function ownLogins({ node, decommission, services }: DecommissionContext): Promise<HostOverride[]> {
-  const { siteId, hostname } = decommission;
-  const machine = await lastMachineOf(services.db, node.id);
-  if (siteId === null || machine === null) return [];
-  const values = { hostname, ipmi_ip: machine.ipmiIp, pxe_mac: machine.pxeMac };
-  const rows = await overridesOfSite(services.db, siteId);
-  return rows.filter(({ selectorType, selectorValue }) => {
-    const value = values[selectorType];
-    return value !== null && sameAddress(selectorValue, value);
-  });
-}
-
-async function isThere({ services }: DecommissionContext, path: string): Promise<boolean> {
-  try {
-    await services.secrets.read(path);
-    return true;
-  } catch (error) {
-    if (error instanceof SecretError && error.code === "secret_missing") return false;
-    // A secret that exists but cannot be read counts as present, so that the stage removes it.
-    if (error instanceof SecretError && error.code === "secret_corrupt") return true;
-    throw error;
-  }
-}
+const isOpen = ({ outcome }: ChosenSecret): boolean => outcome === "chosen" || outcome === "removing";
+const kept = (secret: ChosenSecret, reason: string): ChosenSecret => ({ ...secret, outcome: "kept", reason });
 
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
-  const logins = await ownLogins(context);
-  if (logins.some(({ status }) => status === "active")) return { kind: "not_started" };
-  for (const path of [SECRET_PATHS.userData(context.node.id), ...logins.map(({ vaultPath }) => vaultPath)])
-    if (await isThere(context, path)) return { kind: "not_started" };
-  return { kind: "done", message: "The secret store has no secret of this node" };
+  const { secrets, decommissionId } = context.decommission;
+  if (secrets === null) {
+    // The operation comes from an older version of Muster, which chose no secrets before the release.
+    const machine = await (await maasOf(context)).readMachine(machineOf(context).systemId);
+    const chosen = await choose(context, machine);
+    const commit = (tx: Tx) => writeSecrets(tx, decommissionId, chosen);
+    return { kind: "wait", reason: "The choice of the secrets to remove", seconds: 0, commit };
+  }
+  return secrets.some(isOpen) ? { kind: "not_started" } : done(secrets);
+}
+
+function done(secrets: readonly ChosenSecret[]): Extract<Outcome<DecommissionState>, { readonly kind: "done" }> {
+  const removed = secrets.filter(({ outcome }) => outcome === "removed").map(nameOf);
+  const left = secrets
+    .filter(({ outcome }) => outcome === "kept")
+    .map((one) => `${nameOf(one)}, because ${one.reason}`);
+  const told =
+    removed.length > 0
+      ? `Removed: ${removed.join(", ")}`
+      : left.length > 0
+        ? "No secret was removed"
+        : "The secret store has no secret of this node";
+  const besides = left.length === 0 ? "" : `. Not removed: ${left.join("; ")}`;
+  return {
+    kind: "done",
+    message: `${told}${besides}`.slice(0, 2_000),
+    details: { removed_secrets: removed, kept_secrets: left },
+  };
 }
 
 async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {
-  const logins = await ownLogins(context);
-  // The logins are disabled before their secrets are removed, so that no onboarding uses a login without a secret.
-  await inFencedTx(context, (tx) =>
-    disableOverrides(
-      tx,
-      logins.map(({ id }) => id),
-    ),
-  );
-  for (const path of [SECRET_PATHS.userData(context.node.id), ...logins.map(({ vaultPath }) => vaultPath)])
-    await context.services.secrets.remove(path);
-  const own = logins.length === 0 ? "no BMC login was written for this host alone" : `${logins.length} BMC logins`;
-  return { kind: "done", message: `The node's secrets are removed: its user-data, and ${own}` };
+  let secrets = context.decommission.secrets ?? [];
+  for (const [index, secret] of secrets.entries()) {
+    if (!isOpen(secret)) continue;
+    const write = (now: ChosenSecret, tx: Tx): Promise<void> => {
+      secrets = secrets.with(index, now);
+      return writeSecrets(tx, context.decommission.decommissionId, secrets);
+    };
+    await removeOne(context, secret, write);
+  }
+  return done(secrets);
+}
+
+type WriteDown = (now: ChosenSecret, tx: Tx) => Promise<void>;
+
+/**
+ * Removes one secret if it still has the version that was chosen. The row of the login is disabled, and its removal is written down, before its secret
+ * is removed. From then on the API refuses to write the login. After a kill of the hub, the removal therefore meets no newer login.
+ */
+async function removeOne(context: DecommissionContext, secret: ChosenSecret, write: WriteDown): Promise<void> {
+  const version = await versionAt(context, secret.path);
+  if (version !== "absent" && version !== secret.version) {
+    const reason = "somebody wrote another secret there after the operation had chosen this one";
+    return inFencedTx(context, (tx) => write(kept(secret, reason), tx));
+  }
+  const now = await inFencedTx(context, async (tx) => {
+    const next = await begin(tx, context, secret);
+    await write(next, tx);
+    return next;
+  });
+  if (now.outcome !== "removing") return;
+  if (version !== "absent") await context.services.secrets.remove(secret.path);
+  await inFencedTx(context, (tx) => write({ ...now, outcome: "removed" }, tx));
+}
+
+/** Disables the login, unless it has changed or another host has come to need it. */
+async function begin(tx: Tx, context: DecommissionContext, secret: ChosenSecret): Promise<ChosenSecret> {
+  const { login } = secret;
+  const removing: ChosenSecret = { ...secret, outcome: "removing" };
+  if (login === null || secret.outcome === "removing") return removing;
+  const row = await lockLogin(tx, login.id);
+  if (row?.changedAt !== login.changedAt) return kept(secret, "somebody changed it after the operation had chosen it");
+  const { siteId } = machineOf(context);
+  const others = await otherHostsOf(tx, { siteId, nodeId: context.node.id }, row);
+  if (others.length > 0) return kept(secret, `it may be the login of ${others.join(", ")}`);
+  await disableLogin(tx, login.id);
+  await auditDisabled(tx, context, login, row.status);
+  return removing;
+}
+
+async function auditDisabled(
+  tx: Tx,
+  { decommission, node, workflowId }: DecommissionContext,
+  { id, selector }: NonNullable<ChosenSecret["login"]>,
+  status: string,
+): Promise<void> {
+  await recordAudit(tx, {
+    actor: (await readWorkflow(tx, workflowId))?.requestedBy ?? "muster",
+    role: "system",
+    action: "decommission.disable_login",
+    target: `power-credential-overrides/${id}`,
+    reason: decommission.reason,
+    requestId: null,
+    details: {
+      decommission_id: workflowId,
+      node_id: node.id,
+      selector,
+      prior: { status },
+      expected: { status: "disabled" },
+    },
+  });
 }
 
 /**
- * Removes the node's secrets from the secret store (lifecycle 5.4): its user-data, and the BMC logins that operators wrote for this host alone. The
- * site's secrets and the secrets of other hosts stay.
+ * Removes the secrets that `choose_secrets` has chosen (lifecycle 5.4), each only at the version that was chosen. The site's secrets, the secrets of
+ * other hosts and every login that somebody wrote meanwhile stay. The result names each secret that stays with the reason.
  */
 export const cleanupSecrets: DecommissionStageOf<"cleanup_secrets"> = {
   name: "cleanup_secrets",

@@ -24,7 +24,7 @@ async function takeFromTenant(tx: Tx, context: DecommissionContext): Promise<voi
       throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message, evidence));
     }
     const actor = (await readWorkflow(tx, workflowId))?.requestedBy ?? "unknown";
-    await beginEnding(tx, allocation, { reason: decommission.reason, forced: true, actor });
+    await beginEnding(tx, allocation, { reason: decommission.reason, forced: true, actor, operation: workflowId });
   }
   const endForced = allocation.endForced || allocation.status !== "ending";
   await setTurnover(tx, allocation.id, { decommissionId: workflowId, endForced });

@@ -1,0 +1,1 @@
+ALTER TABLE "node_decommissions" ADD COLUMN "secrets" jsonb;

@@ -1,0 +1,60 @@
+import { failure } from "../../../../shared/failures.ts";
+import { writeSecrets } from "../../../db/queries/decommission-secrets.ts";
+import type { MaasMachine } from "../../../maas/port.ts";
+import type { Observation, Outcome } from "../../engine/stage.ts";
+import { UPSTREAM_RETRY } from "../../services.ts";
+import { choose, nameOf } from "../chosen-secrets.ts";
+import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
+import { freshMachine, maasOf, machineOf, mustStandForRelease, profileOf, wasRemoved } from "../release-machine.ts";
+
+async function look({ decommission }: DecommissionContext): Promise<Observation<DecommissionState>> {
+  return decommission.secrets === null
+    ? { kind: "not_started" }
+    : { kind: "done", message: "The secrets that the operation removes were chosen before" };
+}
+
+/** The machine by whose data the stage decides which BMC logins are the node's, as MAAS shows the machine now. */
+async function machineNow(context: DecommissionContext): Promise<MaasMachine | null> {
+  // An operation of an older version of Muster may have removed its node before it has chosen the secrets.
+  if (wasRemoved(context)) return (await maasOf(context)).readMachine(machineOf(context).systemId);
+  mustStandForRelease(context, context.node, context.boundSystemId);
+  return freshMachine(context);
+}
+
+async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {
+  const secrets = await choose(context, await machineNow(context));
+  const [own, kept] = [secrets.filter(isChosen), secrets.filter((one) => !isChosen(one))];
+  const told =
+    own.length === 0 ? "The operation has no secret to remove" : `To be removed: ${own.map(nameOf).join(", ")}`;
+  const besides = kept.map((one) => `. Kept: ${nameOf(one)}, because ${one.reason}`).join("");
+  return {
+    kind: "done",
+    message: `${told}${besides}`.slice(0, 2_000),
+    commit: (tx) => writeSecrets(tx, context.decommission.decommissionId, secrets),
+  };
+}
+
+const isChosen = ({ outcome }: { readonly outcome: string }): boolean => outcome === "chosen";
+const seconds = (context: DecommissionContext): number => profileOf(context).configureTimeoutSeconds;
+
+/**
+ * Chooses the secrets that the operation removes later, before anything of the host is given up. Only now MAAS and Muster can still prove which BMC
+ * logins belong to the node's machine. The stage `cleanup_secrets` removes only the chosen secrets, and only at the versions that were chosen.
+ */
+export const chooseSecrets: DecommissionStageOf<"choose_secrets"> = {
+  name: "choose_secrets",
+  title: "Choose the node's secrets, which are removed after the node",
+  reentry: { rule: "observe_first", observe: look },
+  timeout: {
+    seconds,
+    failure: (context) =>
+      failure(
+        "upstream_transient",
+        "secret_store_timeout",
+        `The secrets of node ${context.node.hostname} were not chosen within ${seconds(context)} s, because MAAS or the secret store did not answer.`,
+        { node_id: context.node.id, timeout_seconds: seconds(context), timeout_knob: "configureTimeoutSeconds" },
+      ),
+  },
+  retry: UPSTREAM_RETRY,
+  run,
+};
