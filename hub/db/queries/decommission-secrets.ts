@@ -2,7 +2,6 @@ import type { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
 import { and, eq, notInArray, sql } from "../orm.ts";
 import {
-  type ChosenSecret,
   type MaasPowerCredentialOverride,
   maasPowerCredentialOverrides,
   nodeDecommissions,
@@ -78,19 +77,6 @@ export async function otherHostsOf(
     where o.site_id = ${siteId} and o.node_id <> ${nodeId} and ${ofOnboarding} = ${value} and not w.status = any(${over}::text[])
     order by told limit 5`);
   return rows.map(({ told }) => told);
-}
-
-/** Disables a BMC login override. The row gets a new version, so a change of the login that began before finds its version outdated. */
-export async function disableLogin(tx: Tx, id: string): Promise<void> {
-  await tx
-    .update(maasPowerCredentialOverrides)
-    .set({ status: "disabled", updatedAt: sql`now()` })
-    .where(eq(maasPowerCredentialOverrides.id, id));
-}
-
-/** Stores which secrets a full decommission removes, and what has become of each. */
-export async function writeSecrets(tx: Tx, id: WorkflowId, secrets: readonly ChosenSecret[]): Promise<void> {
-  await tx.update(nodeDecommissions).set({ secrets }).where(eq(nodeDecommissions.decommissionId, id));
 }
 
 /** Returns the unfinished decommission that removes the BMC login from the secret store now, or null if no decommission does. */

@@ -4,6 +4,7 @@ import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { DecommissionMode, DecommissionStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { and, desc, eq, inArray, type SQL, type SQLWrapper, sql } from "../orm.ts";
 import {
+  type ChosenSecret,
   type MaasSiteProfile,
   maasSiteProfiles,
   type Node,
@@ -36,6 +37,11 @@ export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: 
     .update(nodeDecommissions)
     .set({ releasedGeneration: generation })
     .where(eq(nodeDecommissions.decommissionId, id));
+}
+
+/** Stores which secrets a full decommission removes, and what has become of each. */
+export async function writeSecrets(tx: Tx, id: WorkflowId, secrets: readonly ChosenSecret[]): Promise<void> {
+  await tx.update(nodeDecommissions).set({ secrets }).where(eq(nodeDecommissions.decommissionId, id));
 }
 
 type Row = { decommission: NodeDecommission; workflow: Workflow };

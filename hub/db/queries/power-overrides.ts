@@ -70,7 +70,8 @@ export async function changePowerOverride(
   return row ?? null;
 }
 
-export async function disablePowerOverride(db: Db, id: string): Promise<void> {
+/** Disables a BMC login override. The row gets a new version, so a change of the login that began before finds its version outdated. */
+export async function disablePowerOverride(db: Db | Tx, id: string): Promise<void> {
   await db
     .update(maasPowerCredentialOverrides)
     .set({ status: "disabled", updatedAt: sql`now()` })

@@ -1,5 +1,5 @@
 import { failure } from "../../../../shared/failures.ts";
-import { writeSecrets } from "../../../db/queries/decommission-secrets.ts";
+import { writeSecrets } from "../../../db/queries/decommissions.ts";
 import type { MaasMachine } from "../../../maas/port.ts";
 import type { Observation, Outcome } from "../../engine/stage.ts";
 import { UPSTREAM_RETRY } from "../../services.ts";

@@ -1,6 +1,8 @@
 import { failure } from "../../../../shared/failures.ts";
 import { recordAudit } from "../../../db/queries/api-requests.ts";
-import { disableLogin, lockLogin, otherHostsOf, writeSecrets } from "../../../db/queries/decommission-secrets.ts";
+import { lockLogin, otherHostsOf } from "../../../db/queries/decommission-secrets.ts";
+import { writeSecrets } from "../../../db/queries/decommissions.ts";
+import { disablePowerOverride } from "../../../db/queries/power-overrides.ts";
 import { readWorkflow } from "../../../db/queries/workflows.ts";
 import type { ChosenSecret } from "../../../db/schema/index.ts";
 import type { Tx } from "../../../db/tx.ts";
@@ -92,7 +94,7 @@ async function begin(tx: Tx, context: DecommissionContext, secret: ChosenSecret)
   const { siteId } = machineOf(context);
   const others = await otherHostsOf(tx, { siteId, nodeId: context.node.id }, row);
   if (others.length > 0) return kept(secret, `it may be the login of ${others.join(", ")}`);
-  await disableLogin(tx, login.id);
+  await disablePowerOverride(tx, login.id);
   await auditDisabled(tx, context, login, row.status);
   return removing;
 }
