@@ -46,6 +46,7 @@ const candidate = (node: Partial<Node> = {}, more: Partial<Candidate["row"]> = {
     maasSystemId: null,
     conditions: ["agent.connected", "agent.healthy", "os.booted"].map(condition),
     hostClosed: false,
+    overrides: [],
     allocation: null,
     hasBaseline: true,
     policy: null,
@@ -57,6 +58,12 @@ const candidate = (node: Partial<Node> = {}, more: Partial<Candidate["row"]> = {
 const kinds = (one: Candidate, root = false) => obstaclesToAllocation(one, root).map(({ kind }) => kind);
 
 describe("what keeps a node from an allocation", () => {
+  it("is each of its health overrides", () => {
+    const override = { nodeId, target: null, reason: "not erased", setBy: "operator:ann", since: new Date(0) };
+    const overrides = ["disk-erase", "repair"].map((source) => ({ ...override, source }));
+    expect(kinds(candidate({}, { overrides }))).toEqual(["health_override", "health_override"]);
+  });
+
   it("is nothing for a free node", () => {
     expect(kinds(candidate())).toEqual([]);
   });

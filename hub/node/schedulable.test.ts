@@ -9,6 +9,7 @@ const NODE: SchedulingFacts = {
   generation: 2,
   hostClosed: false,
   tenant: null,
+  overrides: [],
   lacksBaseline: false,
   claimImpossible: null,
 };
@@ -48,6 +49,12 @@ describe("a node is schedulable", () => {
     ],
     ["cordoned", { cordonReason: "soft reset" }, GOOD, "cordoned: soft reset"],
     ["allocated", { tenant: "acme" }, GOOD, "allocated to acme"],
+    [
+      "with a health override",
+      { overrides: [{ source: "disk-erase", reason: "not erased" }] },
+      GOOD,
+      "health override disk-erase: not erased. When its cause is gone, remove it with remove-node-health-override",
+    ],
     [
       "without a baseline",
       { lacksBaseline: true },

@@ -9,6 +9,8 @@ export interface SchedulingFacts {
   readonly hostClosed: boolean;
   /** The tenant of the node's open allocation. `tenant` is null if the node has no open allocation. */
   readonly tenant: string | null;
+  /** The health overrides of the node, each of which keeps new work off the node (decision M9). */
+  readonly overrides: readonly { readonly source: string; readonly reason: string }[];
   /** True if a soft reset would clean the node after a tenant, but the node has no baseline to compare the host with. */
   readonly lacksBaseline: boolean;
   /** Why no cleaning of the node can reach the level of GPU memory that its profile requires; null if a cleaning can. */
@@ -55,6 +57,11 @@ export function obstaclesOf(node: SchedulingFacts, conditions: readonly Conditio
       text: "its host still keeps users out after a drain, because node.undrain has not succeeded; activate the node again to retry",
     });
   if (node.cordonReason !== null) found.push({ kind: "cordoned", text: `cordoned: ${node.cordonReason}` });
+  for (const { source, reason } of node.overrides)
+    found.push({
+      kind: "health_override",
+      text: `health override ${source}: ${reason}. When its cause is gone, remove it with remove-node-health-override`,
+    });
   for (const [type, { bars, tolerates }] of Object.entries<ConditionRule>(CONDITION_TYPES)) {
     const said = conditions.find((one) => one.type === type);
     if (tolerates !== undefined && said?.reason === tolerates) continue;

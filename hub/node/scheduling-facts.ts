@@ -15,7 +15,7 @@ export const turnoverFactsOf = ({ node, policy }: Pick<NodeRow, "node" | "policy
  * such a tenant by a reimage, and a reimage needs no baseline.
  */
 export function schedulingFactsOf(row: NodeRow, root: boolean): SchedulingFacts {
-  const { node, hostClosed, allocation, policy, hasBaseline, gpuVendor } = row;
+  const { node, hostClosed, allocation, overrides, policy, hasBaseline, gpuVendor } = row;
   const claim = { level: policy?.gpuClaimLevel ?? null, vendor: gpuVendor, gpus: node.gpusTotal };
   return {
     status: node.status,
@@ -23,6 +23,7 @@ export function schedulingFactsOf(row: NodeRow, root: boolean): SchedulingFacts 
     generation: node.generation,
     hostClosed,
     tenant: allocation?.tenant ?? null,
+    overrides,
     lacksBaseline: lacksBaseline(turnoverFactsOf(row, root), hasBaseline),
     claimImpossible: whyClaimImpossible(claim),
   };

@@ -79,8 +79,29 @@ const nodeActions = (one) =>
  */
 const isBlocked = ({ type, status }) => type === "agent.identity" && status === "False";
 
+/** The health overrides of the node, each with the button that removes it. A node without overrides has no such section. */
+function overrideSection(id, overrides) {
+  const title = "Allow new work on the node although the cause of the override stands";
+  const row = ({ source, target, reason, set_by: by, since }) =>
+    make("tr", [
+      make("td", source),
+      make("td", target ?? ""),
+      make("td", reason, "why"),
+      make("td", by),
+      make("td", time(since)),
+      make("td", actionButton(`${NODES}/${id}`, title, "remove_health_override", source, { body: { source } })),
+    ]);
+  if (overrides.length === 0) return [];
+  return [section("Health overrides", table(["Source", "Target", "Why", "By", "Since", ""], overrides.map(row)))];
+}
+
 async function node(id) {
-  const [{ events, conditions, inventory, maas, allocation, ...one }, used, records, ...held] = await Promise.all([
+  const [
+    { events, conditions, health_overrides: overrides, inventory, maas, allocation, ...one },
+    used,
+    records,
+    ...held
+  ] = await Promise.all([
     ask(`${NODES}/${id}`),
     ask(`${ALLOCATIONS}?node_id=${id}&limit=${NEWEST_OPERATIONS}`),
     ask(`${RECORDS}?node_id=${id}&limit=${NEWEST_OPERATIONS}`),
@@ -111,6 +132,7 @@ async function node(id) {
       facts(one),
     ),
     ...drift,
+    ...overrideSection(id, overrides),
     section("Conditions", table(["Condition", "Status", "Why", "Observed"], conditions.map(conditionRow))),
     section("As MAAS sees it", facts(maas ?? { machine: "not bound to one" })),
     section("Inventory", facts(inventory ?? { inventory: "not reported yet" })),

@@ -48,6 +48,26 @@ export const NodeSummary = z.strictObject({
 });
 export type NodeSummary = z.output<typeof NodeSummary>;
 
+/**
+ * A health override keeps new work off the node until a person removes it, or until its cause is gone (decision M9). A node has at most one override of
+ * each source.
+ */
+export const HealthOverride = z.strictObject({
+  source: z.string(),
+  target: z.string().nullable(),
+  reason: z.string(),
+  /** `operator:` and the name of the operator whose decision set the override. */
+  set_by: z.string(),
+  since: Timestamp,
+});
+export const HealthOverrideRemove = z.strictObject({
+  source: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9._-]{0,62}$/)
+    .describe("The source of the override, as get-node names it"),
+  reason: Reason,
+});
+
 const NodeEvent = z.strictObject({
   id: z.string(),
   type: z.string(),
@@ -61,6 +81,7 @@ const NodeEvent = z.strictObject({
 export const NodeDetail = z.strictObject({
   ...NodeSummary.shape,
   conditions: z.array(NodeCondition),
+  health_overrides: z.array(HealthOverride),
   inventory: Inventory.nullable(),
   /**
    * The state of the node's baseline, the snapshot of the host from before the first tenant. Without a baseline, no turnover can find the node clean.

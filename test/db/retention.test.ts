@@ -143,6 +143,7 @@ it("removes everything about a deleted node, including its last certificate, whi
     "agent_sessions",
     "node_inventories",
     "node_identity_bars",
+    "node_health_overrides",
     "node_conditions",
     "tasks",
   ];
@@ -156,6 +157,8 @@ it("removes everything about a deleted node, including its last certificate, whi
     await db.execute(sql`insert into agent_sessions (node_id, session_epoch, hub_id, channel, state, boot_id, agent_version, protocol_version,
       generation, heartbeat_ttl_ms) values (${node}, 1, ${node}, 'websocket', 'closed', 'b', '1', 1, 1, 1000)`);
     await db.execute(sql`insert into node_inventories (node_id, inventory) values (${node}, '{}')`);
+    await db.execute(sql`insert into node_health_overrides (node_id, source, reason, set_by)
+      values (${node}, 'disk-erase', 'r', 'operator:ann')`);
     await db.execute(sql`insert into node_identity_bars (node_id, generation, evidence, details, quarantined, barred_at)
       values (${node}, 1, 'second_key', '{}', false, ${then})`);
     await db.execute(sql`insert into node_conditions (node_id, type, status, reason, message, generation, source, observed_at)
@@ -335,7 +338,14 @@ it("reads no table completely when there is nothing to remove, and no whole tabl
     if (scans.length > 0) scanned.push(rule.table);
   }
   // Each table in `ofTheFleet` and `ofOperations` has only one row for each node, workflow or batch, so a full scan of the table is cheap.
-  const ofTheFleet = ["node_conditions", "node_inventories", "node_baselines", "agent_sessions", "node_identity_bars"];
+  const ofTheFleet = [
+    "node_conditions",
+    "node_inventories",
+    "node_baselines",
+    "agent_sessions",
+    "node_identity_bars",
+    "node_health_overrides",
+  ];
   const ofOperations = ["node_onboardings", "node_decommissions", "onboarding_batches"];
   expect(scanned.filter((table) => ![...ofTheFleet, ...ofOperations].includes(table))).toEqual([]);
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq, sql } from "../../hub/db/orm.ts";
 import { readDecommissionRows } from "../../hub/db/queries/decommissions.ts";
+import { listHealthOverrides } from "../../hub/db/queries/node-health-overrides.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { nodeCertificates, nodes, tasks, type Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
 import { enterDraining, leaveDraining, quarantineUnclean, returnCleanNode } from "../../hub/node/lifecycle.ts";
@@ -155,6 +156,26 @@ describe("a reimage", () => {
     const end = await driver.drive(id);
     expect(region.state.counters[host.machine.systemId]).toMatchObject({ release: 2 });
     expect(end, await driver.story(id)).toMatchObject({ status: "completed", failureCode: null });
+  });
+
+  it("bars its node if a person forced it without evidence of the erase, until a reimage erases the disks", async () => {
+    const host = await anotherHost();
+    const { region } = rig.maas.sim;
+    const overrides = () => listHealthOverrides(db(), [host.nodeId]);
+    const driver = driverOf(host);
+    const first = await startReimage(rig, host, 900, "secure");
+    await driver.drive(first.id, ({ stage }) => (stage === "release_maas_node" ? null : plainly));
+    region.setOwner(host.machine, null);
+    region.forceStatus(host.machine, STATUS.ready);
+    expect(await driver.drive(first.id)).toMatchObject({ failureCode: "erase_unproven" });
+    expect(await overrides()).toEqual([]);
+    await force(first.id);
+    expect((await driver.drive(first.id)).status, await driver.story(first.id)).toBe("completed");
+    const target = host.machine.systemId;
+    expect(await overrides()).toMatchObject([{ source: "disk-erase", target, setBy: "operator:ann" }]);
+    const second = await startReimage(rig, host, 900, "secure");
+    expect((await driver.drive(second.id)).status, await driver.story(second.id)).toBe("completed");
+    expect(await overrides()).toEqual([]);
   });
 
   it("restores the quarantine of a person", async () => {

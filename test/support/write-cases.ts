@@ -122,6 +122,14 @@ const NODES: Readonly<Record<string, Prepare>> = {
     const { node_id: id } = await world.make(`/nodes/${await world.node()}/cordon`, REASON);
     return { params: { id }, body: REASON };
   },
+  removeNodeHealthOverride: async (world) => {
+    const id = await world.node();
+    await world.query(
+      "insert into node_health_overrides (node_id, source, reason, set_by) values ($1, 'disk-erase', 'x', 'operator:ann')",
+      [id],
+    );
+    return { params: { id }, body: { source: "disk-erase", ...REASON } };
+  },
   takeNodeBaseline: async (world) => ({ params: { id: await world.node() }, body: REASON }),
   clearNodeReports: async (world) => ({ params: { id: await world.node() }, body: REASON }),
   postReadinessSignal: async (world) => {

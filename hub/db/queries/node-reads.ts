@@ -8,6 +8,7 @@ import {
   maasMachines,
   type Node,
   type NodeEventRow,
+  type NodeHealthOverride,
   nodeBaselines,
   nodeEvents,
   nodeInventories,
@@ -20,6 +21,7 @@ import type { Db, Tx } from "../tx.ts";
 import { type OpenAllocation, openAllocationsOf } from "./allocations.ts";
 import { closedHosts } from "./closed-hosts.ts";
 import { type ConditionNow, listConditions, readConditionFacts } from "./node-conditions.ts";
+import { listHealthOverrides } from "./node-health-overrides.ts";
 import { type TurnoverPolicy, turnoverPolicies } from "./node-profiles.ts";
 
 /** A node with the facts that a list of nodes shows. */
@@ -29,6 +31,8 @@ export interface NodeRow {
   readonly maasSystemId: string | null;
   readonly conditions: readonly Omit<ConditionNow, "message">[];
   readonly hostClosed: boolean;
+  /** The health overrides of the node, ordered by source. */
+  readonly overrides: readonly NodeHealthOverride[];
   /** The node's open allocation, or null if the node has none. */
   readonly allocation: OpenAllocation | null;
   /** True if the hub has the residue snapshot of the node's present generation (architecture 14.4). */
@@ -41,7 +45,7 @@ export interface NodeRow {
 
 const EVENTS_SHOWN = 50;
 
-/** Lists nodes, ordered by hostname, then id. `listNodeRows` needs five SQL statements for any length of the page. */
+/** Lists nodes, ordered by hostname, then id. `listNodeRows` needs six SQL statements for any length of the page. */
 export async function listNodeRows(
   db: Db | Tx,
   filter: {
@@ -93,11 +97,13 @@ export async function listNodeRows(
   const closed = await closedHosts(db, ids);
   const allocations = await openAllocationsOf(db, ids);
   const policies = await turnoverPolicies(db, ids);
+  const overrides = await listHealthOverrides(db, ids);
   return rows.map((row) => ({
     ...row,
     hostClosed: closed.has(row.node.id),
     allocation: allocations.get(row.node.id) ?? null,
     policy: policies.get(row.node.id) ?? null,
+    overrides: overrides.filter(({ nodeId }) => nodeId === row.node.id),
     conditions: conditions.filter((condition) => condition.nodeId === row.node.id),
   }));
 }

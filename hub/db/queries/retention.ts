@@ -95,6 +95,7 @@ export const RETENTION: readonly RetentionRule[] = [
   { table: "node_baselines", age: "records", outdated: ofGoneNode },
   { table: "agent_sessions", age: "records", outdated: ofGoneNode },
   { table: "node_identity_bars", age: "records", outdated: ofGoneNode },
+  { table: "node_health_overrides", age: "records", outdated: ofGoneNode },
   { table: "idempotency_keys", age: "day", outdated: (cutoff) => sql`t.created_at < ${cutoff}` },
   // Retention keeps the events of a node's boots for the period `history`, and the event of the newest boot for as long as the node. If a new session
   // reports the boot id of an old boot, a second host uses the node's identity.

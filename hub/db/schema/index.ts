@@ -22,6 +22,7 @@ export * from "./node-certificates.ts";
 export * from "./node-conditions.ts";
 export * from "./node-decommissions.ts";
 export * from "./node-events.ts";
+export * from "./node-health-overrides.ts";
 export * from "./node-identity-bars.ts";
 export * from "./node-inventories.ts";
 export * from "./node-maas-state.ts";

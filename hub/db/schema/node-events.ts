@@ -26,6 +26,8 @@ export const nodeEvents = pgTable(
         "reports_cleared",
         "cordoned",
         "uncordoned",
+        "health_override_set",
+        "health_override_removed",
         "condition_stale",
         "allocation",
       ],

@@ -5,6 +5,7 @@ import { decommissionRoutes } from "./decommissions.ts";
 import { diagnosticsRoutes } from "./diagnostics.ts";
 import { eventRoutes } from "./events.ts";
 import { healthRoutes } from "./health.ts";
+import { healthOverrideRoutes } from "./health-overrides.ts";
 import { maasSiteRoutes } from "./maas-sites.ts";
 import { manualNodeRoutes } from "./manual-nodes.ts";
 import { nodeBaselineRoutes } from "./node-baselines.ts";
@@ -41,6 +42,7 @@ export const ROUTES: readonly Route[] = [
   ...nodeRoutes,
   ...manualNodeRoutes,
   ...nodeOperationRoutes,
+  ...healthOverrideRoutes,
   ...nodeBaselineRoutes,
   ...authorityRoutes,
   ...readinessRoutes,

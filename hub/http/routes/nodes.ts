@@ -22,6 +22,7 @@ import { schedulingFactsOf } from "../../node/scheduling-facts.ts";
 import { pageOf, pageQuery, readCursor } from "../page.ts";
 import { readRoute, writeRoute } from "../route.ts";
 import { toBaselineState } from "./baseline-rows.ts";
+import { toHealthOverride } from "./health-override-rows.ts";
 
 const NodeParams = z.strictObject({ id: NodeId });
 const tag = "nodes";
@@ -123,6 +124,7 @@ const getNode = readRoute({
         observed_at: condition.observedAt.toISOString(),
         expires_at: condition.expiresAt?.toISOString() ?? null,
       })),
+      health_overrides: row.overrides.map(toHealthOverride),
       baseline: toBaselineState(row.node.generation, await readBaseline(deps.db, row.node.id, row.node.generation)),
       // If an older hub stored an inventory that this version cannot parse, the answer contains no inventory.
       inventory: Inventory.safeParse(inventory).data ?? null,

@@ -3,6 +3,7 @@ import { readOpenSession } from "../../db/queries/agent-sessions.ts";
 import { forceDecommission, readDecommissionRows } from "../../db/queries/decommissions.ts";
 import { isTerminal, lockWorkflow, patchState } from "../../db/queries/workflows.ts";
 import type { Tx } from "../../db/tx.ts";
+import { DISK_ERASE, setHealthOverride } from "../../node/health-override.ts";
 import { applyVerb, type VerbRequest } from "../engine/apply-verb.ts";
 import type { Workflow } from "../engine/workflow.ts";
 
@@ -10,7 +11,7 @@ import type { Workflow } from "../engine/workflow.ts";
  * `force` is the command by which an operator overrides the wait of a decommission for the agent (lifecycle 5.8). If no agent is connected, `force`
  * continues the operation without the agent. If an agent is connected, `force` replaces the present drain by a forced drain, which ends the remaining
  * user sessions. `force` also resumes a failed operation. `force` is refused while a connected agent is working, because the operator has nothing to
- * override. After the failure `erase_unproven`, `force` also decides that the operation continues without evidence of an erase. The decommission keeps the operator, time and reason of its first `force`. Throws the ApiError `verb_not_allowed` if `force` is refused.
+ * override. After the failure `erase_unproven`, `force` also decides that the operation continues without evidence of an erase, and a health override then keeps new work off the node (decision M9). The decommission keeps the operator, time and reason of its first `force`. Throws the ApiError `verb_not_allowed` if `force` is refused.
  */
 export async function applyForce(
   tx: Tx,
@@ -41,6 +42,15 @@ export async function applyForce(
     );
   }
   await forceDecommission(tx, decommission.decommissionId, request);
-  if (row.failureCode === "erase_unproven") await patchState(tx, row.id, { erase_waived: node.generation });
+  if (row.failureCode === "erase_unproven") {
+    await patchState(tx, row.id, { erase_waived: node.generation });
+    await setHealthOverride(tx, {
+      nodeId: node.id,
+      source: DISK_ERASE,
+      target: decommission.maasSystemId,
+      reason: `MAAS did not show that the disks were erased in ${decommission.mode} ${row.id}, and a person forced it: ${request.reason}`,
+      setBy: `operator:${request.actor}`,
+    });
+  }
   if (failed) await applyVerb(tx, kinds, { ...request, verb: "resume" });
 }

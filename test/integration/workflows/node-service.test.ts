@@ -13,6 +13,7 @@ import {
   skus,
   workflows,
 } from "../../../hub/db/schema/index.ts";
+import { setHealthOverride } from "../../../hub/node/health-override.ts";
 import { moveNode } from "../../../hub/node/move-node.ts";
 import { NodeId, type SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { type ApiHarness, startApiWithSite } from "../../support/api-harness.ts";
@@ -137,6 +138,33 @@ describe("an operator's decisions about a node over the API", () => {
       await inTx((tx) => revokeCertificates(tx, revoked, "all", "stolen"));
       expect((await ask(revoked, "lift-quarantine")).problem.detail).toContain("re-enroll-node");
       expect((await ask(await retired("l-5"), "lift-quarantine")).problem.detail).toContain("no quarantine to lift");
+    });
+  });
+
+  describe("a health override", () => {
+    it("keeps work off with its source and reason until a person removes it", async () => {
+      const id = await active("o-1");
+      const override = { nodeId: id, source: "disk-erase", target: "abc123", setBy: "operator:ann" };
+      for (const reason of ["an older reason", "not erased"])
+        await inTx((tx) => setHealthOverride(tx, { ...override, reason }));
+      const shown = await node(id);
+      const told = { source: "disk-erase", target: "abc123", reason: "not erased", set_by: "operator:ann" };
+      expect(shown.health_overrides, "a new one replaces an older one of its source").toMatchObject([told]);
+      expect(shown.unschedulable_reasons.join()).toContain("health override disk-erase: not erased");
+      const remove = (source: string) => ask(id, "remove-health-override", { source, reason: "disks replaced" });
+      expect((await remove("repair")).problem.detail).toContain("Its overrides: disk-erase.");
+      expect(await remove("disk-erase")).toMatchObject({ status: 200, body: { node_id: id, health_overrides: [] } });
+      expect((await remove("disk-erase")).status).toBe(404);
+      const after = await node(id);
+      expect(after.unschedulable_reasons.join()).not.toContain("health override");
+      expect(after.events).toContainEqual(
+        expect.objectContaining({ type: "health_override_removed", owner: "operator:admin" }),
+      );
+      const rows = await db()
+        .select()
+        .from(auditLogs)
+        .where(and(eq(auditLogs.target, `nodes/${id}`), eq(auditLogs.reason, "disks replaced")));
+      expect(rows).toMatchObject([{ details: { prior: told, expected: null } }]);
     });
   });
 

@@ -4,6 +4,7 @@ import { recordMachineReleased } from "../../../db/queries/decommissions.ts";
 import { isHostReleased } from "../../../db/queries/machine-releases.ts";
 import type { Tx } from "../../../db/tx.ts";
 import { MaasError, type MaasErrorCode } from "../../../maas/port.ts";
+import { DISK_ERASE, removeHealthOverride } from "../../../node/health-override.ts";
 import { enterReimage } from "../../../node/lifecycle.ts";
 import type { Compensation, CompensationCause, Observation, Outcome } from "../../engine/stage.ts";
 import { machineEvidence } from "../../machine/verdict-table.ts";
@@ -74,8 +75,11 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   const verdict = await judged("release_maas_node", context, machine);
   switch (verdict.kind) {
     case "released": {
+      if (!needsEvidence(context))
+        return { kind: "done", message: `The machine is released: it is ${machine.statusName}`, commit: gone };
       if (!(await isErased(context))) return { kind: "failed", failure: eraseUnproven(context, machine), commit: gone };
-      return { kind: "done", message: `The machine is released: it is ${machine.statusName}`, commit: gone };
+      const message = `The machine is released and its disks are erased: it is ${machine.statusName}`;
+      return { kind: "done", message, commit: erasedAndGone(context) };
     }
     case "wait":
       return { ...waitForMachine(context, REASON), commit: gone };
@@ -95,13 +99,19 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   }
 }
 
-/** True if the operation needs no evidence of an erase, or if MAAS's events contain the evidence. */
+/** True if MAAS's events contain the evidence of the erase that the operation asked for. */
 async function isErased(context: DecommissionContext): Promise<boolean> {
-  if (!needsEvidence(context)) return true;
   const { systemId } = machineOf(context);
   const events = await (await maasOf(context)).machineEvents(systemId, { limit: ERASE_EVENTS, level: "DEBUG" });
   return reportsErase(events, context.workflowId);
 }
+
+/** The writes of `hostIsGone`, and the end of the health override of an erase that had no evidence. */
+const erasedAndGone = (context: DecommissionContext) => async (tx: Tx) => {
+  await hostIsGone(context)(tx);
+  const reason = `${context.decommission.mode} ${context.workflowId} erased the disks`;
+  await removeHealthOverride(tx, context.node.id, DISK_ERASE, { by: `operation:${context.workflowId}`, reason });
+};
 
 /**
  * The failure if somebody else has deployed the machine after this operation or an earlier one released it. A second release of the machine would end
