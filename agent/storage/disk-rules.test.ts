@@ -8,15 +8,21 @@ const disk = (name: string, more: Partial<BlockDevice> = {}): BlockDevice => ({
   serial: `S-${name}`,
   wwn: `eui.${name}`,
   model: "SAMSUNG MZQL23T8",
+  firmware: "GDC5902Q",
+  bytes: 3_840_755_982_336,
+  bus: "nvme",
   readOnly: false,
   removable: false,
   isVirtual: false,
   holders: [],
   subsystem: null,
+  namespaceId: "1",
+  isPath: false,
   ...more,
 });
 const picture = (devices: BlockDevice[], more: Partial<DiskPicture> = {}): DiskPicture => ({
   devices,
+  controllers: [],
   mounted: new Set(),
   swap: new Set(),
   hasZfs: false,
@@ -35,6 +41,8 @@ describe("whether a disk may be erased", () => {
     expect(judge([disk("a"), disk("b")])).toBe("erase a");
     expect(judge([disk("a"), part("a1", "a")])).toBe("erase a");
     expect(judge([disk("a")], {}, null)).toBe("erase a");
+    const path = disk("path", { subsystem: "nqn", isPath: true, serial: "S-a" });
+    expect(judge([disk("a", { subsystem: "nqn" }), path])).toBe("erase a");
     expect(judge([disk("a"), disk("b")], { mounted: new Set(["b"]), swap: new Set(["b"]) })).toBe("erase a");
   });
 
@@ -72,6 +80,14 @@ describe("whether a disk may be erased", () => {
       [disk("a", { subsystem: "nqn" }), disk("b", { subsystem: "nqn" })],
       { mounted: new Set(["b"]) },
     ],
+    ["not_local", "a disk at a USB port", [disk("a", { bus: "usb" })]],
+    ["not_local", "a disk of another host", [disk("a", { bus: "network" })]],
+    [
+      "other_namespace",
+      "a free namespace of the same NVMe subsystem is not named",
+      [disk("a", { subsystem: "nqn" }), disk("b", { subsystem: "nqn" })],
+    ],
+    ["not_found", "only a hidden path has the serial number", [disk("a", { isPath: true })]],
     ["zfs", "a ZFS pool is in use", [disk("a")], { hasZfs: true }],
   ])("%s: %s", (reason, _what, devices, more) => {
     expect(judge(devices, more)).toBe(reason);

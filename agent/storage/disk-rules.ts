@@ -8,6 +8,10 @@ export interface BlockDevice {
   readonly serial: string | null;
   readonly wwn: string | null;
   readonly model: string;
+  readonly firmware: string | null;
+  readonly bytes: number;
+  /** The kind of commands that the device understands. */
+  readonly bus: DiskBus;
   readonly readOnly: boolean;
   readonly removable: boolean;
   /** Whether the device has no hardware of its own, for example a loop device or a RAM disk. */
@@ -16,11 +20,28 @@ export interface BlockDevice {
   readonly holders: readonly string[];
   /** The name of the NVMe subsystem to which the device belongs, or null. Several NVMe namespaces may share one subsystem. */
   readonly subsystem: string | null;
+  /** The number of an NVMe namespace in its subsystem, or null for other devices. */
+  readonly namespaceId: string | null;
+  /** Whether the device is one of several paths to an NVMe namespace. Linux hides a path behind the device of the namespace. */
+  readonly isPath: boolean;
+}
+
+/** The kind of commands that a disk understands. A disk of the bus `network` is on another host, and a disk of the bus `usb` is plugged in. */
+export type DiskBus = "nvme" | "ata" | "scsi" | "usb" | "network" | "other";
+
+/** A controller by which the host reaches an NVMe subsystem. An NVMe disk with two ports has two controllers. */
+export interface NvmeController {
+  /** The name of the controller's character device, for example `nvme0`. The disk `nvme0n1` need not belong to the controller `nvme0`. */
+  readonly name: string;
+  readonly subsystem: string | null;
+  readonly serial: string | null;
+  readonly transport: string | null;
 }
 
 /** The state of the host's block devices at one moment. */
 export interface DiskPicture {
   readonly devices: readonly BlockDevice[];
+  readonly controllers: readonly NvmeController[];
   /** The names of the mounted block devices. A mount names its device by device number or by path. */
   readonly mounted: ReadonlySet<string>;
   readonly swap: ReadonlySet<string>;
@@ -46,7 +67,9 @@ export type DiskRefusal =
   | "not_a_disk"
   | "read_only"
   | "removable"
+  | "not_local"
   | "raid_volume"
+  | "other_namespace"
   | "mounted"
   | "swap"
   | "in_use"
@@ -58,13 +81,24 @@ export type DiskRefusal =
  */
 const NOT_ONE_DISK = /\b(virtual|boss|perc|megaraid|smart array|logical volume|raid|iscsi|lun)\b/i;
 
+/** The controllers by which the host reaches an NVMe disk. Serial number and subsystem must both be equal. */
+export const controllersOf = (
+  controllers: readonly NvmeController[],
+  disk: Pick<BlockDevice, "serial" | "subsystem">,
+): NvmeController[] =>
+  controllers.filter(({ serial, subsystem }) => serial === disk.serial && subsystem === disk.subsystem);
+
+/** The disks of the host that have a serial number. Partitions, and the hidden paths to an NVMe namespace, are no disks. */
+export const disksWithSerial = ({ devices }: DiskPicture, serial: string): BlockDevice[] =>
+  devices.filter((one) => one.partitionOf === null && !one.isPath && one.serial === serial);
+
 /** Decides whether the agent may erase a disk. `judgeDisk` refuses every disk that is not certainly a free data disk that the order names. */
 export function judgeDisk(picture: DiskPicture, ordered: OrderedDisk): DiskVerdict {
   const refuse = (reason: DiskRefusal, detail: string): DiskVerdict => ({ mayErase: false, reason, detail });
-  const found = picture.devices.filter((one) => one.partitionOf === null && one.serial === ordered.serial);
+  const found = disksWithSerial(picture, ordered.serial);
   const [device] = found;
   if (device === undefined) return refuse("not_found", "No disk of this host has the serial number.");
-  // Several namespaces of one NVMe controller, and several paths to one disk, have the same serial number.
+  // Several namespaces of one NVMe controller, and several paths to one SCSI disk, have the same serial number.
   if (found.length > 1) return refuse("ambiguous", `The devices ${namesOf(found)} have this serial number.`);
   if (ordered.wwn !== null && ordered.wwn !== device.wwn)
     return refuse("other_wwn", `${device.name} has another WWN than the order names.`);
@@ -72,6 +106,8 @@ export function judgeDisk(picture: DiskPicture, ordered: OrderedDisk): DiskVerdi
   if (device.readOnly)
     return refuse("read_only", `${device.name} is write-protected, so an erase would fail or be refused.`);
   if (device.removable) return refuse("removable", `${device.name} is removable, as the virtual media of a BMC are.`);
+  if (device.bus === "usb" || device.bus === "network")
+    return refuse("not_local", `${device.name} is no disk inside this host (${device.bus}).`);
   if (NOT_ONE_DISK.test(device.model))
     return refuse("raid_volume", `${device.name} is a volume of a controller (${device.model}).`);
   return judgeUse(picture, device);
@@ -83,6 +119,8 @@ function judgeUse(picture: DiskPicture, device: BlockDevice): DiskVerdict {
     (one) =>
       one.partitionOf === null && (one === device || (device.subsystem !== null && one.subsystem === device.subsystem)),
   );
+  // The erase of an NVMe disk concerns all namespaces of its subsystem, and the order names only one of them.
+  const others = siblings.filter((one) => one !== device && !one.isPath);
   const users = siblings.flatMap((one) => withUsers(picture, one));
   const mounted = users.filter(({ name }) => picture.mounted.has(name));
   if (mounted.length > 0) return refuse("mounted", `${namesOf(mounted)} is mounted. Unmount it first.`);
@@ -90,6 +128,11 @@ function judgeUse(picture: DiskPicture, device: BlockDevice): DiskVerdict {
   if (swap.length > 0) return refuse("swap", `${namesOf(swap)} is swap space.`);
   const volumes = users.flatMap(({ holders }) => holders);
   if (volumes.length > 0) return refuse("in_use", `The volumes ${volumes.slice(0, 5).join(", ")} use ${device.name}.`);
+  if (others.length > 0)
+    return refuse(
+      "other_namespace",
+      `${namesOf(others)} belongs to the same NVMe disk, and the order does not name it.`,
+    );
   if (picture.hasZfs) return refuse("zfs", "A ZFS pool is in use, and Linux does not show whether it uses this disk.");
   return { mayErase: true, device };
 }

@@ -23,6 +23,8 @@ export interface AttemptOptions {
   readonly graceMs?: number;
   /** Text for the tool's standard input. Without `input` the tool's standard input is empty. */
   readonly input?: string;
+  /** Use `latin1` for a tool that prints bytes: each byte then is one character of `stdout`. Without `encoding` the output is UTF-8. */
+  readonly encoding?: "utf8" | "latin1";
 }
 export type AttemptTool = (tool: string, args: readonly string[], options: AttemptOptions) => Promise<Attempt>;
 
@@ -76,7 +78,7 @@ function attempt(root: string, path: string, args: readonly string[], options: A
       const told = stderr.toString("utf8").slice(-MOST_STDERR);
       const tooMuch = size > MOST_OUTPUT ? `The tool wrote more than ${MOST_OUTPUT} bytes and was stopped. ` : "";
       const ended = child.signalCode === null ? "" : `The tool was ended by ${child.signalCode}. `;
-      const out = Buffer.concat(stdout).toString("utf8");
+      const out = Buffer.concat(stdout).toString(options.encoding ?? "utf8");
       settle({ kind: "ended", exitCode: child.exitCode ?? 128, stdout: out, stderr: `${tooMuch}${ended}${told}` });
     };
     const settleHung = (isAlive: boolean): void =>

@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import { hasFirstThreadEnded, parseStat } from "./proc-stat.ts";
 
@@ -38,17 +38,27 @@ const majorOf = (rdev: number): number => {
 };
 const minorOf = (rdev: number): number => ((rdev & 0xff) | ((rdev >>> 12) & 0xffffff00)) >>> 0;
 
+/** The number of a device file in the notation of sysfs, for example `259:0`. */
+export const deviceNumber = ({ rdev }: Pick<Stats, "rdev">): string => `${majorOf(rdev)}:${minorOf(rdev)}`;
+
 /**
  * Finds the processes that have a character device of the given major numbers open or mapped. The walk compares device numbers, so it also finds a
  * device that was opened by another name. The walk leaves out a process that ends during the walk.
  */
-export function walkDeviceHolders(root: string, majors: ReadonlySet<number>): HolderWalk {
+export const walkDeviceHolders = (root: string, majors: ReadonlySet<number>): HolderWalk =>
+  walkHolders(root, (stat) => stat.isCharacterDevice() && majors.has(majorOf(stat.rdev)));
+
+/** Finds the processes that have one of the block devices with the given numbers open or mapped, in the notation of sysfs. */
+export const walkBlockHolders = (root: string, numbers: ReadonlySet<string>): HolderWalk =>
+  walkHolders(root, (stat) => stat.isBlockDevice() && numbers.has(deviceNumber(stat)));
+
+function walkHolders(root: string, isWanted: (stat: Stats) => boolean): HolderWalk {
   const proc = join(root, "proc");
   const holders: DeviceHolder[] = [];
   const unreadable: number[] = [];
   for (const name of readdirSync(proc).filter((one) => /^\d+$/.test(one))) {
     try {
-      const devices = devicesOf(join(proc, name), majors);
+      const devices = devicesOf(join(proc, name), isWanted);
       if (devices.length > 0) holders.push({ ...factsOf(join(proc, name)), pid: Number(name), devices });
     } catch (error) {
       if (!isGone(error)) unreadable.push(Number(name));
@@ -57,13 +67,12 @@ export function walkDeviceHolders(root: string, majors: ReadonlySet<number>): Ho
   return { holders, unreadable };
 }
 
-function devicesOf(process: string, majors: ReadonlySet<number>): string[] {
+function devicesOf(process: string, isWanted: (stat: Stats) => boolean): string[] {
   const found = new Set<string>();
   const look = (path: string): void => {
     try {
       const stat = statSync(path);
-      const major = majorOf(stat.rdev);
-      if (stat.isCharacterDevice() && majors.has(major)) found.add(`${major}:${minorOf(stat.rdev)}`);
+      if (isWanted(stat)) found.add(deviceNumber(stat));
     } catch (error) {
       if (!isGone(error) && !isForeignFuse(error)) throw error;
     }

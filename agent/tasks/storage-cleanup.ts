@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { TaskHandlers, TaskInput, TaskResult, TaskRun } from "../../shared/tasks/index.ts";
 import { cleaningStep } from "../accounts/step.ts";
 import { messageOf } from "../message-of.ts";
-import { judgeDisk } from "../storage/disk-rules.ts";
+import { planPurge, purgeDisks, withOwnDisks } from "../storage/purge-steps.ts";
 import { withoutWekaLines } from "../storage/weka-fstab.ts";
 import {
   EMPTY_FOLDER,
@@ -43,8 +43,10 @@ interface PlannedStep {
  */
 export const storageCleanup =
   (system: System): TaskHandlers[typeof TYPE] =>
-  async (input, run) => {
-    if (input.plan) return { ok: true, result: { steps: plannedSteps(input) } };
+  async (order, run) => {
+    if (order.plan)
+      return { ok: true, result: { steps: [...plannedSteps(order), ...(await planOfDisks(system, order))] } };
+    const input = order.scope === "weka" ? order : withOwnDisks(order, system.disks);
     const planned = stepsOf(input);
     try {
       system.workers.begin(run.taskId, input);
@@ -63,7 +65,7 @@ export const storageCleanup =
           (await performStep(system, one, `step-${index}`, run)),
       );
     if (input.scope !== "local") steps.push(await cleanFstab(system, input.weka_prefixes));
-    if (input.scope !== "weka") steps.push(...diskSteps(system, input.disks));
+    if (input.scope !== "weka") steps.push(...(await purgeDisks(system, input, run)));
     return { ok: true, result: { steps } };
   };
 
@@ -71,10 +73,11 @@ function plannedSteps(input: Input): Step[] {
   const steps = stepsOf(input).map((one) => stepOf(one, "planned", one.intent));
   const intent = "The lines of the tenant's Weka file systems would be removed.";
   if (input.scope !== "local") steps.push(cleaningStep("weka_fstab", FSTAB, "planned", intent));
-  const disks = input.scope === "weka" ? [] : input.disks;
-  const erase = "The disk would be erased, if it is a free data disk.";
-  return [...steps, ...disks.map(({ serial }) => cleaningStep("disk", serial, "planned", erase))];
+  return steps;
 }
+
+const planOfDisks = async (system: System, input: Input): Promise<Step[]> =>
+  input.scope === "weka" ? [] : planPurge(system, input);
 
 const stepOf = (one: PlannedStep, outcome: Step["outcome"], message: string, evidence: Step["evidence"] = {}): Step =>
   cleaningStep(one.step, one.target, outcome, message, evidence);
@@ -172,23 +175,6 @@ async function cleanFstab(system: System, prefixes: readonly string[]): Promise<
   } catch (error) {
     return step("failed", `The file could not be changed: ${messageOf(error)}`);
   }
-}
-
-/**
- * The cleaning steps of the disks that the task's order names. The agent has no method to erase a disk, so the step of a disk that may be erased ends
- * as `unsupported`. The step of a disk that must not be erased ends as `failed`, with the reason.
- */
-function diskSteps(system: System, disks: Input["disks"]): Step[] {
-  if (disks.length === 0) return [];
-  const picture = system.disks();
-  return disks.map((ordered) => {
-    const verdict = judgeDisk(picture, ordered);
-    return verdict.mayErase
-      ? cleaningStep("disk", ordered.serial, "unsupported", "This agent cannot erase disks.", {
-          device: verdict.device.name,
-        })
-      : cleaningStep("disk", ordered.serial, "failed", verdict.detail, { reason: verdict.reason });
-  });
 }
 
 async function performStep(system: System, one: PlannedStep, part: string, run: TaskRun<typeof TYPE>): Promise<Step> {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ProfileId, SiteId } from "../ids.ts";
 import { GPU_LEVELS } from "../sanitization-record.ts";
-import { DataShare, ScratchFolder } from "../tasks/storage-cleanup.ts";
+import { DataShare, ListedDisks, ScratchFolder } from "../tasks/storage-cleanup.ts";
 import { TURNOVER_MODES } from "../workflow-status.ts";
 import { Activation, siteFields } from "./sites.ts";
 import { InterfaceName, Seconds, Timestamp } from "./values.ts";
@@ -110,6 +110,9 @@ const profileFields = {
     .boolean()
     .describe("Overwrite the free space of the emptied file systems with zeros, which may take hours")
     .default(false),
+  purge_disks: ListedDisks.describe(
+    "DESTROYS DATA: serial numbers of the data disks that a soft reset purges by the disk's own sanitize or format command; a host that has none of them is not cleaned",
+  ).default([]),
   soft_reset_after_root: z
     .boolean()
     .describe("Clean a node in place even after a tenant with root, who may have changed its kernel (decision C4)")

@@ -20,6 +20,18 @@ export const ScratchFolder = z
   .max(200)
   .refine(isScratchPath, "must be an absolute path of a folder that is not the system's");
 
+/** The serial number that the maker gave to a disk, without spaces at its ends. */
+const DiskSerial = z
+  .string()
+  .regex(/^[\x21-\x7e](?:[\x20-\x7e]{0,62}[\x21-\x7e])?$/, "must be the serial number of a disk");
+
+/** How many serial numbers a profile may list. */
+const MOST_LISTED_DISKS = 512;
+export const ListedDisks = z
+  .array(DiskSerial)
+  .max(MOST_LISTED_DISKS)
+  .refine((serials) => new Set(serials).size === serials.length, "must name each disk once");
+
 /** The mount point of a data disk of the host. */
 export const DataShare = z.string().regex(/^[/]share\d{1,3}$/, "must be /share and a number");
 
@@ -50,12 +62,19 @@ export const storageCleanup = defineTask({
      */
     weka_prefixes: z.array(ScratchFolder).max(16),
     /**
-     * The data disks that the task may erase, by the serial number and WWN of the hub's inventory. The task never erases a disk that `disks` does not
-     * name.
+     * The data disks that the task purges, by serial number and WWN. Each of the disks must be a disk of the host. The task never purges a disk that
+     * neither `disks` nor `disk_pool` names.
      */
     disks: z
       .array(z.strictObject({ serial: z.string().min(1).max(64), wwn: z.string().min(1).max(64).nullable() }))
       .max(64),
+    /** Serial numbers of the data disks of several hosts. The task purges those that the host has, and fails if the host has none of them. */
+    disk_pool: ListedDisks.exactOptional(),
+    /** From this random number the agent draws the blocks of a disk that it reads before and after a purge, in hexadecimal digits. */
+    sample_seed: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/)
+      .exactOptional(),
     plan: z.boolean(),
   }),
   result: z.strictObject({ steps: cleaningStepsNamed(STORAGE_STEPS) }),

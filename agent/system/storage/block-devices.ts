@@ -1,32 +1,52 @@
-import { readdirSync, readFileSync, realpathSync } from "node:fs";
+import { type Dirent, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import type { BlockDevice, DiskPicture } from "../../storage/disk-rules.ts";
+import {
+  type BlockDevice,
+  controllersOf,
+  type DiskBus,
+  type DiskPicture,
+  type NvmeController,
+} from "../../storage/disk-rules.ts";
 import { isMissing } from "../files.ts";
 import { parseMounts } from "../mounts.ts";
 
 const DEVICES = "sys/class/block";
+const CONTROLLERS = "sys/class/nvme";
+/** Linux lists here the devices of each mounted file system of btrfs. The list of mounts names only one device of such a file system. */
+const BTRFS = "sys/fs/btrfs";
+/** ZFS lists here each imported pool, whether or not a file system of the pool is mounted. */
+const ZFS_POOLS = "proc/spl/kstat/zfs";
+const SECTOR_BYTES = 512;
 
 /**
  * Reads what sysfs and /proc tell about the host's block devices. `readDiskPicture` reads nothing from a disk itself, so a hanging disk cannot block
  * it.
  */
 export function readDiskPicture(root: string): DiskPicture {
+  const controllers = namesIn(join(root, CONTROLLERS)).map((name) => readController(root, name));
   const devices = readdirSync(join(root, DEVICES))
     .sort()
-    .map((name) => readDevice(root, name));
+    .map((name) => readDevice(root, name, controllers));
   const mounts = parseMounts(readFileSync(join(root, "proc/self/mountinfo"), "latin1"));
   const swaps = (textOf(join(root, "proc/swaps")) ?? "").split("\n").slice(1);
   const named = namesByPath(root, devices);
+  const ofBtrfs = readIfFolder(join(root, BTRFS))
+    .filter((entry) => entry.isDirectory())
+    .flatMap(({ name }) => namesIn(join(root, BTRFS, name, "devices")));
   return {
     devices,
-    mounted: new Set(
-      mounts.flatMap(({ device, source }) => [
+    controllers,
+    mounted: new Set([
+      ...ofBtrfs,
+      ...mounts.flatMap(({ device, source }) => [
         ...devices.filter(({ number }) => number === device).map(({ name }) => name),
         ...(named.get(basename(source)) ?? []),
       ]),
-    ),
+    ]),
     swap: new Set(swaps.flatMap((line) => named.get(basename(line.split(/\s/)[0] ?? "")) ?? [])),
-    hasZfs: mounts.some(({ type }) => type === "zfs"),
+    hasZfs:
+      mounts.some(({ type }) => type === "zfs") ||
+      readIfFolder(join(root, ZFS_POOLS)).some((entry) => entry.isDirectory()),
   };
 }
 
@@ -39,22 +59,45 @@ function namesByPath(root: string, devices: readonly BlockDevice[]): Map<string,
   return new Map(pairs);
 }
 
-function readDevice(root: string, name: string): BlockDevice {
+function readController(root: string, name: string): NvmeController {
+  const text = (file: string): string | null => textOf(join(root, CONTROLLERS, name, file));
+  return { name, subsystem: text("subsysnqn"), serial: text("serial"), transport: text("transport") };
+}
+
+function busOf(name: string, real: string, vendor: string | null, controllers: readonly NvmeController[]): DiskBus {
+  if (/[/]usb\d/.test(real)) return "usb";
+  if (name.startsWith("nvme")) {
+    if (controllers.length === 0) return "other";
+    return controllers.every(({ transport }) => transport === "pcie") ? "nvme" : "network";
+  }
+  if (!/^sd[a-z]+\d*$/.test(name)) return "other";
+  if (/[/](session|rport-)\d/.test(real)) return "network";
+  return vendor === "ATA" ? "ata" : "scsi";
+}
+
+function readDevice(root: string, name: string, controllers: readonly NvmeController[]): BlockDevice {
   const folder = join(root, DEVICES, name);
   const text = (file: string): string | null => textOf(join(folder, file));
   const real = realpathSync(folder);
+  const serial = text("device/serial") ?? text("serial") ?? vpdSerial(join(folder, "device/vpd_pg80"));
+  const subsystem = text("device/subsysnqn");
   return {
     name,
     number: text("dev") ?? "",
     partitionOf: text("partition") === null ? null : basename(dirname(real)),
-    serial: text("device/serial") ?? text("serial") ?? vpdSerial(join(folder, "device/vpd_pg80")),
+    serial,
     wwn: text("wwid") ?? text("device/wwid"),
     model: text("device/model") ?? "",
+    firmware: text("device/firmware_rev") ?? text("device/rev"),
+    bytes: Number(text("size") ?? 0) * SECTOR_BYTES,
+    bus: busOf(name, real, text("device/vendor"), controllersOf(controllers, { serial, subsystem })),
     readOnly: text("ro") !== "0",
     removable: text("removable") === "1",
     isVirtual: real.includes("/devices/virtual/block/"),
     holders: namesIn(join(folder, "holders")),
-    subsystem: text("device/subsysnqn"),
+    subsystem,
+    namespaceId: text("nsid"),
+    isPath: /^nvme\d+c\d+n\d+$/.test(name) || text("hidden") === "1",
   };
 }
 
@@ -77,9 +120,14 @@ function textOf(file: string): string | null {
   }
 }
 
-function namesIn(folder: string): string[] {
+const namesIn = (folder: string): string[] =>
+  readIfFolder(folder)
+    .map(({ name }) => name)
+    .sort();
+
+function readIfFolder(folder: string): Dirent[] {
   try {
-    return readdirSync(folder).sort();
+    return readdirSync(folder, { withFileTypes: true });
   } catch (error) {
     // A block device that has disappeared has no holders. A block device without a folder `holders` is a partition under an old kernel, or no disk.
     if (isMissing(error)) return [];

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { TaskId } from "../../../shared/ids.ts";
 import { CleaningEvidence, CleaningOutcome } from "../../../shared/tasks/cleaning-step.ts";
 import { defineWork } from "../workers/define-work.ts";
 
@@ -61,4 +62,22 @@ export const REMOVE_WEKA_TOKENS = defineWork({
   result: StepEnd,
   memoryMax: "512M",
   mayBlock: false,
+});
+
+/**
+ * The kind of work that purges one disk by the disk's own command. A disk that does not answer blocks its caller in the kernel, where no signal ends
+ * it.
+ */
+export const PURGE_DISK = defineWork({
+  kind: "storage.purge_disk",
+  input: z.strictObject({
+    task_id: TaskId,
+    serial: z.string().min(1).max(64),
+    wwn: z.string().min(1).max(64).nullable(),
+    /** The random number from which the sample's blocks and markers follow, or null if the worker process draws one. */
+    seed: z.string().min(1).max(64).nullable(),
+  }),
+  result: StepEnd,
+  memoryMax: "512M",
+  mayBlock: true,
 });

@@ -45,6 +45,7 @@ export const maasSiteProfiles = pgTable(
     dataShares: text("data_shares").array().notNull().default(sql`'{}'`),
     wekaPrefixes: text("weka_prefixes").array().notNull().default(sql`'{}'`),
     clearFreeSpace: boolean("clear_free_space").notNull().default(false),
+    purgeDisks: text("purge_disks").array().notNull().default(sql`'{}'`),
     gpuClaimLevel: text("gpu_claim_level", { enum: GPU_LEVELS }).notNull().default("reset_only"),
     gpuClaimPercent: integer("gpu_claim_percent").notNull().default(95),
     softResetAfterRoot: boolean("soft_reset_after_root").notNull().default(false),

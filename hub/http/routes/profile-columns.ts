@@ -32,6 +32,7 @@ const COLUMNS = {
   data_shares: "dataShares",
   weka_prefixes: "wekaPrefixes",
   clear_free_space: "clearFreeSpace",
+  purge_disks: "purgeDisks",
   gpu_claim_level: "gpuClaimLevel",
   gpu_claim_percent: "gpuClaimPercent",
   soft_reset_after_root: "softResetAfterRoot",

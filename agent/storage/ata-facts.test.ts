@@ -1,0 +1,94 @@
+import { describe, expect, it } from "vitest";
+import { chooseForAta, parseAtaIdentity, parseAtaStatus } from "./ata-facts.ts";
+import { istdout } from "./ata-identify.fixture.ts";
+import { judgeProgress } from "./purge-technique.ts";
+
+/** What hdparm 9.65 prints for each state of the sanitize feature set. */
+const PRINTED = {
+  idle: "/dev/sda:\nIssuing SANITIZE_STATUS command\nSanitize status:\n    State:    SD0 Sanitize Idle\n",
+  done: "Sanitize status:\n    State:    SD0 Sanitize Idle\n    Last Sanitize Operation Completed Without Error\n",
+  frozen: "Sanitize status:\n    State:    SD1 Sanitize Frozen\n",
+  running: "Sanitize status:\n    State:    SD2 Sanitize operation In Process\n    Progress: 0x8000 (50%)\n",
+  failed: "SANITIZE device error reason: Sanitize Command Unsuccessful\nDrive in SD3 Sanitize Operation Failed state\n",
+} as const;
+
+describe("IDENTIFY DEVICE", () => {
+  it("tells serial number, model, firmware, commands and locks", () => {
+    const printed = istdout({ serial: "S3Z8NB0K", model: "SAMSUNG MZ7LH960", firmware: "HXT7404Q", word59: 0xb000 });
+    expect(parseAtaIdentity(printed)).toEqual({
+      serial: "S3Z8NB0K",
+      model: "SAMSUNG MZ7LH960",
+      firmware: "HXT7404Q",
+      sanitizes: { block: true, crypto: true, overwrite: false },
+      isLocked: false,
+    });
+    const security = [0x29, 0x2b, 0x2d, 0x2f].map((word128) => parseAtaIdentity(istdout({ word128 }))?.isLocked);
+    expect(security).toEqual([false, true, true, true]);
+    expect(parseAtaIdentity(istdout({ word59: 0xe000 }))?.sanitizes).toEqual({
+      block: false,
+      crypto: false,
+      overwrite: false,
+    });
+  });
+  it("is null for another text", () => {
+    expect(parseAtaIdentity("")).toBeNull();
+    expect(parseAtaIdentity(istdout({}).split("\n").slice(0, -4).join("\n"))).toBeNull();
+    expect(parseAtaIdentity("/dev/sda: Input/output error")).toBeNull();
+  });
+});
+
+describe("the sanitize status of a SATA disk", () => {
+  it.each([
+    ["idle", "failed", "not_begun"],
+    ["done", "done", undefined],
+    ["frozen", "failed", "not_begun"],
+    ["running", "running", undefined],
+    ["failed", "failed", "sanitize_failed"],
+  ] as const)("%s: %s", (name, kind, reason) => {
+    const status = parseAtaStatus(PRINTED[name]);
+    if (status === null) throw new Error("not readable");
+    expect(judgeProgress("ata_sanitize_block", status)).toMatchObject(
+      reason === undefined ? { kind } : { kind, reason },
+    );
+  });
+  it("is null for another text", () => {
+    expect(parseAtaStatus("SG_IO: bad/missing sense data, sb[]: 70 00 05")).toBeNull();
+    expect(parseAtaStatus("State: SD9 Unknown")).toBeNull();
+    expect(parseAtaStatus("SANITIZE feature set is not supported")).toBeNull();
+  });
+});
+
+describe("the choice of a technique for a SATA disk", () => {
+  it("names for each combination of facts only a command that the disk has", () => {
+    const states = [null, ...(["idle", "done", "frozen", "running", "failed"] as const)];
+    for (const word59 of [0, 0x1000, 0x3000, 0x5000, 0x7000, 0x9000, 0xb000, 0xd000, 0xf000])
+      for (const word128 of [0x21, 0x23, 0x25])
+        for (const state of states) {
+          const identity = parseAtaIdentity(istdout({ word59, word128 }));
+          if (identity === null) throw new Error("not readable");
+          const status = state === null ? null : parseAtaStatus(PRINTED[state]);
+          const choice = chooseForAta({ identity, status });
+          const { block, crypto, overwrite } = identity.sanitizes;
+          const expected =
+            word128 !== 0x21
+              ? "disk_locked"
+              : !block && !crypto && !overwrite
+                ? "no_purge_command"
+                : state === null
+                  ? "facts_unreadable"
+                  : state === "running" || state === "frozen"
+                    ? `sanitize_${state}`
+                    : block
+                      ? "ata_sanitize_block"
+                      : crypto
+                        ? "ata_sanitize_crypto"
+                        : "ata_sanitize_overwrite";
+          expect([word59, word128, state, choice.ok ? choice.technique : choice.reason]).toEqual([
+            word59,
+            word128,
+            state,
+            expected,
+          ]);
+        }
+  });
+});

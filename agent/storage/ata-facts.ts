@@ -1,0 +1,84 @@
+import type { SanitizeStatus, TechniqueChoice } from "./purge-technique.ts";
+
+/** What a SATA disk tells about itself in the data of IDENTIFY DEVICE. */
+export interface AtaIdentity {
+  readonly serial: string;
+  readonly model: string;
+  readonly firmware: string;
+  readonly sanitizes: { readonly block: boolean; readonly crypto: boolean; readonly overwrite: boolean };
+  /** Whether a password locks the disk, or somebody has set a password. */
+  readonly isLocked: boolean;
+}
+
+const WORDS = 256;
+
+/** Parses what `hdparm --Istdout` prints: the 256 words of IDENTIFY DEVICE as hexadecimal numbers. Returns null for any other text. */
+export function parseAtaIdentity(printed: string): AtaIdentity | null {
+  const words = printed
+    .split("\n")
+    .filter((line) => /^\s*([0-9a-f]{4}\s+){7}[0-9a-f]{4}\s*$/i.test(line))
+    .flatMap((line) => line.trim().split(/\s+/))
+    .map((word) => Number.parseInt(word, 16));
+  if (words.length !== WORDS) return null;
+  const at = (index: number): number => words[index] ?? 0;
+  const text = (from: number, to: number): string =>
+    String.fromCharCode(...words.slice(from, to + 1).flatMap((word) => [word >> 8, word & 0xff])).trim();
+  const sanitizes = (at(59) & 0x1000) !== 0;
+  return {
+    serial: text(10, 19),
+    model: text(27, 46),
+    firmware: text(23, 26),
+    sanitizes: {
+      crypto: sanitizes && (at(59) & 0x2000) !== 0,
+      overwrite: sanitizes && (at(59) & 0x4000) !== 0,
+      block: sanitizes && (at(59) & 0x8000) !== 0,
+    },
+    isLocked: (at(128) & 0b110) !== 0,
+  };
+}
+
+const STATES = { SD0: "idle", SD1: "frozen", SD2: "running", SD3: "failed" } as const;
+const isState = (name: string): name is keyof typeof STATES => Object.hasOwn(STATES, name);
+
+/** Parses what `hdparm --sanitize-status` prints. Returns null for a text without a state that the agent knows. */
+export function parseAtaStatus(printed: string): SanitizeStatus | null {
+  const state = /State:\s+(SD\d)/.exec(printed)?.[1] ?? (/in SD3 /.test(printed) ? "SD3" : "");
+  if (!isState(state)) return null;
+  const isDone = /Last Sanitize Operation Completed Without Error/.test(printed);
+  const progress = /Progress:\s+0x([0-9a-f]+)/i.exec(printed)?.[1];
+  const named = STATES[state];
+  return {
+    state: named === "idle" ? (isDone ? "done" : "never") : named,
+    technique: null,
+    namesTechnique: false,
+    share: named === "running" ? Number.parseInt(progress ?? "0", 16) / 65_536 : isDone ? 1 : 0,
+    raw: `${state}${isDone ? ", last sanitize without error" : ""}`,
+    estimates: {},
+  };
+}
+
+export interface AtaFacts {
+  readonly identity: AtaIdentity;
+  readonly status: SanitizeStatus | null;
+}
+
+/** Chooses the technique by which the agent purges a SATA disk. The agent does not use the older commands of the ATA security feature set. */
+export function chooseForAta({ identity, status }: AtaFacts): TechniqueChoice {
+  const { sanitizes, isLocked } = identity;
+  if (isLocked)
+    return { ok: false, reason: "disk_locked", detail: "A password locks the disk. Remove the password of the disk." };
+  if (!sanitizes.block && !sanitizes.crypto && !sanitizes.overwrite)
+    return { ok: false, reason: "no_purge_command", detail: "The disk has no command of the sanitize feature set." };
+  if (status === null)
+    return { ok: false, reason: "facts_unreadable", detail: "The sanitize status of the disk cannot be read." };
+  if (status.state === "running")
+    return { ok: false, reason: "sanitize_running", detail: `A sanitize already runs (${status.raw}).` };
+  if (status.state === "frozen")
+    return {
+      ok: false,
+      reason: "sanitize_frozen",
+      detail: "The disk refuses every sanitize until its next power cycle. Power the host off and on.",
+    };
+  if (sanitizes.block) return { ok: true, technique: "ata_sanitize_block" };
+  return { ok: true, technique: sanitizes.crypto ? "ata_sanitize_crypto" : "ata_sanitize_overwrite" };
+}

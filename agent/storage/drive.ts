@@ -1,0 +1,175 @@
+import type { Attempt, AttemptTool } from "../system/attempt.ts";
+import { chooseForAta, parseAtaIdentity, parseAtaStatus } from "./ata-facts.ts";
+import { type BlockDevice, controllersOf, type DiskPicture } from "./disk-rules.ts";
+import { chooseForNvme, parseIdentify, parseSanitizeLog, SANITIZE_LOG_BYTES } from "./nvme-facts.ts";
+import type { PurgeRefusal, SanitizeStatus, Technique, TechniqueChoice } from "./purge-technique.ts";
+
+/** What a disk tells about itself, and the technique by which the agent would purge it. */
+export interface DriveFacts {
+  readonly ok: true;
+  readonly model: string;
+  readonly firmware: string;
+  readonly tool: string;
+  readonly toolVersion: string;
+  readonly status: SanitizeStatus | null;
+  readonly choice: TechniqueChoice;
+}
+export interface DriveRefusal {
+  readonly ok: false;
+  readonly reason: PurgeRefusal;
+  readonly detail: string;
+}
+
+/** The commands of one disk, which the tool of its bus sends. */
+export interface Drive {
+  facts(): Promise<DriveFacts | DriveRefusal>;
+  /** The disk's sanitize status, or null if it cannot be read now. */
+  status(): Promise<SanitizeStatus | null>;
+  /** Sends the command of a technique once. Returns null if the disk accepted the command, otherwise the reason. */
+  start(technique: Technique, patienceSeconds: number): Promise<string | null>;
+}
+
+/** A question to a disk takes a moment. A disk that does not answer in a minute is broken or hangs. */
+const ASK_TIMEOUT_MS = 60_000;
+const MOST_TOLD = 200;
+
+type Ended = Extract<Attempt, { kind: "ended" }>;
+
+function endedOf(end: Attempt, tool: string): Ended | DriveRefusal {
+  if (end.kind === "missing") return { ok: false, reason: "tool_missing", detail: `${end.message} Install it.` };
+  if (end.kind === "hung") return { ok: false, reason: "tool_failed", detail: `${tool} hangs (state ${end.state}).` };
+  return end;
+}
+const isRefusal = (one: object): one is DriveRefusal => "ok" in one && one.ok === false;
+const toldBy = ({ stdout, stderr }: Ended): string => `${stderr} ${stdout}`.trim().slice(0, MOST_TOLD);
+const otherDisk = (told: string, serial: string | null): DriveRefusal => ({
+  ok: false,
+  reason: "other_disk",
+  detail: `The disk says that its serial number is ${told}, and Linux says ${serial}.`,
+});
+const unreadable = (detail: string): DriveRefusal => ({ ok: false, reason: "facts_unreadable", detail });
+
+/** The commands of a disk, or null for a disk on a bus for which the agent has no commands. */
+export function driveOf(device: BlockDevice, picture: DiskPicture, attempt: AttemptTool): Drive | null {
+  if (device.bus === "ata") return ataDrive(device, attempt);
+  const [controller] = controllersOf(picture.controllers, device);
+  return device.bus === "nvme" && controller !== undefined ? nvmeDrive(device, controller.name, attempt) : null;
+}
+
+async function versionOf(tool: string, args: readonly string[], attempt: AttemptTool): Promise<string> {
+  const end = await attempt(tool, args, { timeoutMs: ASK_TIMEOUT_MS });
+  return (end.kind === "ended" ? /(\d+\.[\w.+-]+)/.exec(end.stdout)?.[1] : undefined) ?? "unknown";
+}
+
+const SANITIZE_ARGUMENTS: Partial<Record<Technique, readonly string[]>> = {
+  nvme_sanitize_block: ["--sanact=2"],
+  nvme_sanitize_overwrite: ["--sanact=3", "--owpass=1", "--ovrpat=0"],
+  nvme_sanitize_crypto: ["--sanact=4"],
+  ata_sanitize_block: ["--sanitize-block-erase"],
+  ata_sanitize_crypto: ["--sanitize-crypto-scramble"],
+  ata_sanitize_overwrite: ["--sanitize-overwrite-passes", "1", "--sanitize-overwrite", "hex:00000000"],
+};
+
+function nvmeDrive(device: BlockDevice, controller: string, attempt: AttemptTool): Drive {
+  const path = `/dev/${controller}`;
+  const bytes = async (args: readonly string[]): Promise<Buffer | DriveRefusal> => {
+    const end = endedOf(await attempt("nvme", args, { timeoutMs: ASK_TIMEOUT_MS, encoding: "latin1" }), "nvme");
+    if (isRefusal(end)) return end;
+    return end.exitCode === 0 ? Buffer.from(end.stdout, "latin1") : unreadable(`nvme ${args[0]}: ${toldBy(end)}`);
+  };
+  const status = async (): Promise<SanitizeStatus | null> => {
+    const length = `--log-len=${SANITIZE_LOG_BYTES}`;
+    const log = await bytes(["get-log", path, "--log-id=0x81", length, "--raw-binary"]);
+    return isRefusal(log) ? null : parseSanitizeLog(log);
+  };
+  /** The number of the namespaces of the controller, also of those that Linux does not see. */
+  const namespaces = async (): Promise<number | null> => {
+    const end = await attempt("nvme", ["list-ns", path, "--all"], { timeoutMs: ASK_TIMEOUT_MS });
+    if (end.kind !== "ended" || end.exitCode !== 0) return null;
+    const count = end.stdout.split("\n").filter((line) => /^\[\s*\d+\]:0x[0-9a-f]+/.test(line.trim())).length;
+    return count === 0 ? null : count;
+  };
+  return {
+    status,
+    facts: async () => {
+      const read = await bytes(["id-ctrl", path, "--raw-binary"]);
+      if (isRefusal(read)) return read;
+      const identity = parseIdentify(read);
+      if (identity === null) return unreadable("nvme id-ctrl printed no Identify Controller.");
+      if (identity.serial !== device.serial) return otherDisk(identity.serial, device.serial);
+      const facts = {
+        identity,
+        status: await status(),
+        namespaces: identity.managesNamespaces ? await namespaces() : null,
+      };
+      return {
+        ok: true,
+        model: identity.model,
+        firmware: identity.firmware,
+        tool: "nvme",
+        toolVersion: await versionOf("nvme", ["version"], attempt),
+        status: facts.status,
+        choice: chooseForNvme(facts),
+      };
+    },
+    start: async (technique, patienceSeconds) => {
+      const sanitize = SANITIZE_ARGUMENTS[technique];
+      const ses = technique === "nvme_format_crypto" ? 2 : 1;
+      const timeout = [`--ses=${ses}`, "--force", `--timeout=${patienceSeconds * 1000}`];
+      if (sanitize === undefined && device.namespaceId === null)
+        return "Linux does not tell the number of the namespace.";
+      const args =
+        sanitize === undefined
+          ? ["format", path, `--namespace-id=${device.namespaceId}`, ...timeout]
+          : ["sanitize", path, ...sanitize];
+      const timeoutMs = sanitize === undefined ? (patienceSeconds + 60) * 1000 : ASK_TIMEOUT_MS;
+      const end = endedOf(await attempt("nvme", args, { timeoutMs }), "nvme");
+      if (isRefusal(end)) return end.detail;
+      // Older versions of nvme-cli end with status 0 although the disk refused the command.
+      return end.exitCode === 0 && !/nvme status|failed|error/i.test(`${end.stderr} ${end.stdout}`)
+        ? null
+        : toldBy(end);
+    },
+  };
+}
+
+function ataDrive(device: BlockDevice, attempt: AttemptTool): Drive {
+  const path = `/dev/${device.name}`;
+  const ask = async (args: readonly string[]): Promise<Ended | DriveRefusal> =>
+    endedOf(await attempt("hdparm", args, { timeoutMs: ASK_TIMEOUT_MS }), "hdparm");
+  const status = async (): Promise<SanitizeStatus | null> => {
+    const end = await ask(["--sanitize-status", path]);
+    return isRefusal(end) ? null : parseAtaStatus(`${end.stdout}\n${end.stderr}`);
+  };
+  return {
+    status,
+    facts: async () => {
+      const end = await ask(["--Istdout", path]);
+      if (isRefusal(end)) return end;
+      const identity = parseAtaIdentity(end.stdout);
+      if (identity === null) return unreadable(`hdparm --Istdout: ${toldBy(end)}`);
+      if (identity.serial !== device.serial) return otherDisk(identity.serial, device.serial);
+      const { sanitizes } = identity;
+      const known = sanitizes.block || sanitizes.crypto || sanitizes.overwrite ? await status() : null;
+      return {
+        ok: true,
+        model: identity.model,
+        firmware: identity.firmware,
+        tool: "hdparm",
+        toolVersion: await versionOf("hdparm", ["-V"], attempt),
+        status: known,
+        choice: chooseForAta({ identity, status: known }),
+      };
+    },
+    start: async (technique) => {
+      const command = SANITIZE_ARGUMENTS[technique];
+      if (command === undefined) return `A SATA disk has no technique ${technique}.`;
+      const end = await ask(["--yes-i-know-what-i-am-doing", ...command, path]);
+      if (isRefusal(end)) return end.detail;
+      return end.exitCode === 0 &&
+        !/failed|error reason|not supported|missing sense/i.test(`${end.stderr} ${end.stdout}`)
+        ? null
+        : toldBy(end);
+    },
+  };
+}

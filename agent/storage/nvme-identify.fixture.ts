@@ -1,0 +1,32 @@
+import { IDENTIFY_BYTES, SANITIZE_LOG_BYTES } from "./nvme-facts.ts";
+
+export interface IdentifyFields {
+  readonly serial?: string;
+  readonly model?: string;
+  readonly firmware?: string;
+  readonly oacs?: number;
+  readonly sanicap?: number;
+  readonly fna?: number;
+}
+
+/** The bytes of Identify Controller with the given fields, at the places that the NVM Express Base Specification gives them. */
+export function identifyBytes({ serial = "S1", model = "M", firmware = "F", ...more }: IdentifyFields = {}): Buffer {
+  const bytes = Buffer.alloc(IDENTIFY_BYTES);
+  bytes.write(serial.padEnd(20), 4, "latin1");
+  bytes.write(model.padEnd(40), 24, "latin1");
+  bytes.write(firmware.padEnd(8), 64, "latin1");
+  bytes.writeUInt16LE(more.oacs ?? 0, 256);
+  bytes.writeUInt32LE(more.sanicap ?? 0, 328);
+  bytes.writeUInt8(more.fna ?? 0, 524);
+  return bytes;
+}
+
+/** The bytes of the log page Sanitize Status. */
+export function sanitizeLogBytes(progress: number, status: number, command: number, estimates: number[] = []): Buffer {
+  const bytes = Buffer.alloc(SANITIZE_LOG_BYTES);
+  bytes.writeUInt16LE(progress, 0);
+  bytes.writeUInt16LE(status, 2);
+  bytes.writeUInt32LE(command, 4);
+  for (const [index, estimate] of estimates.entries()) bytes.writeUInt32LE(estimate, 8 + 4 * index);
+  return bytes;
+}

@@ -1,0 +1,106 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { TaskId } from "../../shared/ids.ts";
+import { TASKS, type TaskInput } from "../../shared/tasks/index.ts";
+import { DiskHost, mayLoop } from "../../test/fakes/disks/disk-host.ts";
+import { quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
+import { newTaskId } from "../../test/fakes/hub/orders.ts";
+import { startChild } from "../../test/support/purge-agent.ts";
+import { until } from "../../test/support/until.ts";
+import { systemAt } from "../system/system.ts";
+import { storageCleanup } from "../tasks/storage-cleanup.ts";
+
+const PROGRAM = [process.execPath, join(import.meta.dirname, "../main.ts")];
+/** The stand-in for `systemd-run` starts the command after `--` in a separate session, so that the command outlives the agent. */
+const SYSTEMD_RUN = `#!/bin/sh
+while [ "$1" != -- ]; do shift; done; shift
+setsid "$@" < /dev/null >> "$MUSTER_ROOT/state/worker-log" 2>&1 &
+`;
+
+let host: DiskHost;
+let taskId: TaskId;
+beforeEach(() => {
+  if (!mayLoop) return;
+  host = new DiskHost();
+  host.write("run/systemd/system/.keep", "");
+  host.write("usr/bin/systemd-run", SYSTEMD_RUN, 0o755);
+  taskId = newTaskId();
+});
+afterEach(() => host?.remove());
+
+const input = (more: Partial<TaskInput<"node.storage_cleanup">> = {}): TaskInput<"node.storage_cleanup"> => ({
+  scope: "local",
+  temporary: false,
+  scratch: [],
+  shares: [],
+  free_space: false,
+  weka_prefixes: [],
+  disks: [],
+  disk_pool: ["S-0", "S-1"],
+  plan: false,
+  ...more,
+});
+async function clean(more: Partial<TaskInput<"node.storage_cleanup">> = {}) {
+  const run = { taskId, signal: new AbortController().signal, progress: () => undefined };
+  const reply = await storageCleanup(systemAt(host.root, quietAgentLog, PROGRAM))(input(more), run);
+  if (!reply.ok) throw new Error(reply.message);
+  return TASKS["node.storage_cleanup"].result.parse(reply.result).steps;
+}
+/** The process that performs the purge, from the file in which it tells its pid. */
+function workerPid(part: number): number | undefined {
+  const folder = `var/lib/muster/agent/work/${taskId}`;
+  const name = host.has(folder) ? host.parts(folder).find((one) => one.endsWith(`-${part}`)) : undefined;
+  if (name === undefined || !host.has(`${folder}/${name}/started.json`)) return undefined;
+  return JSON.parse(readFileSync(host.path(`${folder}/${name}/started.json`), "utf8")).pid;
+}
+
+describe.skipIf(!mayLoop)("the disks of a storage cleanup (SKIPPED without loop devices)", () => {
+  it("are planned with their technique, or with the reason against it, and stay as they are", async () => {
+    const [step] = await clean({ plan: true });
+    expect(step).toMatchObject({
+      step: "disk",
+      target: "S-1",
+      outcome: "planned",
+      message: "The disk would be purged by NVMe sanitize, block erase. All its data would be lost.",
+      evidence: { model: "FAST SSD", serial: "S-1", firmware: "F1", device: "nvme0n1" },
+    });
+    host.drive({ sanicap: 0, oacs: 0 });
+    expect(await clean({ plan: true })).toMatchObject([
+      { outcome: "planned", evidence: { reason: "no_purge_command" } },
+    ]);
+    host.write("proc/self/mountinfo", `21 1 ${host.number} / /data rw - ext4 /dev/nvme0n1 rw\n`);
+    expect(await clean({ plan: true })).toMatchObject([{ outcome: "planned", evidence: { reason: "mounted" } }]);
+    expect([host.commands(), host.hasSecret(), host.has("var/lib/muster")]).toEqual([[], true, false]);
+  });
+
+  it("of which the host has none are a failure, and no disk is touched", async () => {
+    expect(await clean({ disk_pool: ["S-8", "S-9"] })).toMatchObject([
+      { step: "disk", target: "data disks", outcome: "failed", evidence: { reason: "pool_mismatch" } },
+    ]);
+    expect(await clean({ disk_pool: [], disks: [{ serial: "S-9", wwn: null }] })).toMatchObject([
+      { target: "S-9", outcome: "failed", evidence: { reason: "not_found" } },
+    ]);
+    expect([host.commands(), host.hasSecret()]).toEqual([[], true]);
+  });
+
+  it("are purged once although agent and worker are killed in the middle", async () => {
+    host.drive({ looks: 1_000_000 });
+    const agent = startChild(host.root, taskId, input());
+    await until("the command", () => (host.commands().length === 1 ? true : undefined));
+    agent.kill("SIGKILL");
+    // A restarted agent follows the worker of the agent that was killed.
+    const ending = clean();
+    const first = await until("the worker", () => workerPid(0));
+    process.kill(first, "SIGKILL");
+    // The second worker reads the disk's log, and the sanitize goes on.
+    await until("the second worker", () => workerPid(1));
+    host.drive({ looks: 2 });
+    expect(await ending).toMatchObject([
+      { step: "disk", target: "S-1", outcome: "ok", evidence: { method: "purge", serial: "S-1", firmware: "F1" } },
+    ]);
+    expect([host.commands(), host.hasSecret()]).toEqual([["nvme sanitize /dev/nvme0 --sanact=2"], false]);
+    expect(await clean()).toMatchObject([{ outcome: "ok" }]);
+    expect(host.commands()).toHaveLength(1);
+  });
+});

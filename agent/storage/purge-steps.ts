@@ -1,0 +1,112 @@
+import { createHash } from "node:crypto";
+import type { TaskInput, TaskResult, TaskRun } from "../../shared/tasks/index.ts";
+import { cleaningStep } from "../accounts/step.ts";
+import { messageOf } from "../message-of.ts";
+import { PURGE_DISK, type StepEnd } from "../system/storage/works.ts";
+import type { System } from "../system/system.ts";
+import type { WorkEnd } from "../system/workers/workers.ts";
+import { isCancelledByHub } from "../tasks/cancelled.ts";
+import { type DiskPicture, disksWithSerial, judgeDisk, type OrderedDisk } from "./disk-rules.ts";
+import { driveOf } from "./drive.ts";
+import { PURGE_WITHIN_S, TECHNIQUES } from "./purge-technique.ts";
+
+type Input = Pick<TaskInput<"node.storage_cleanup">, "disks" | "disk_pool" | "sample_seed">;
+type Step = TaskResult<"node.storage_cleanup">["steps"][number];
+type Run = TaskRun<"node.storage_cleanup">;
+
+/** How many worker processes of one task may wait for the end of one purge. Only the first one sends the command to the disk. */
+const MOST_WORKERS = 3;
+
+/** How many disks of a host one task purges. The schema of the task's input has the same limit. */
+const MOST_DISKS = 64;
+
+/**
+ * Replaces the pool of an order by those of its disks that the host has. The agent stores the order in this form, so that a restarted agent works on
+ * the same disks. The pool stays in an order if the host has none of its disks, or too many.
+ */
+export function withOwnDisks<T extends Input>(input: T, picture: () => DiskPicture): T {
+  const { disks, disk_pool: pool = [] } = input;
+  if (pool.length === 0) return input;
+  const found = picture();
+  const own = pool.filter(
+    (serial) => disksWithSerial(found, serial).length > 0 && disks.every((one) => one.serial !== serial),
+  );
+  const all = [...disks, ...own.map((serial) => ({ serial, wwn: null }))];
+  return all.length === 0 || all.length > MOST_DISKS ? input : { ...input, disks: all, disk_pool: [] };
+}
+
+/** The failed step of an order whose pool the agent could not replace by disks of the host. */
+function faultsOf({ disk_pool: pool = [] }: Input): Step[] {
+  if (pool.length === 0) return [];
+  const message = `Of the ${pool.length} data disks that the order lists, this host has none, or more than ${MOST_DISKS}. Compare the list with the host.`;
+  return [cleaningStep("disk", "data disks", "failed", message, { reason: "pool_mismatch" })];
+}
+
+/** Says for each disk of the order what a purge would do, or why the agent would refuse it. The plan only reads. */
+export async function planPurge(system: System, order: Input): Promise<Step[]> {
+  const input = withOwnDisks(order, system.disks);
+  const steps = faultsOf(input).map((fault) => ({ ...fault, outcome: "planned" as const }));
+  for (const ordered of input.disks) steps.push(await planOf(system, ordered));
+  return steps;
+}
+
+async function planOf(system: System, ordered: OrderedDisk): Promise<Step & { outcome: "planned" }> {
+  const planned = (message: string, evidence: Step["evidence"]): Step & { outcome: "planned" } => ({
+    ...cleaningStep("disk", ordered.serial, "planned", message, evidence),
+    outcome: "planned",
+  });
+  const refused = (reason: string, detail: string, evidence: Step["evidence"] = {}) =>
+    planned(`The disk would not be purged: ${detail}`, { ...evidence, reason });
+  const picture = system.disks();
+  const verdict = judgeDisk(picture, ordered);
+  if (!verdict.mayErase) return refused(verdict.reason, verdict.detail);
+  const device = { device: verdict.device.name };
+  const drive = driveOf(verdict.device, picture, system.attempt);
+  if (drive === null) return refused("no_purge_command", "The agent has no command that purges this disk.", device);
+  const facts = await drive.facts();
+  if (!facts.ok) return refused(facts.reason, facts.detail, device);
+  const told = { ...device, model: facts.model, serial: ordered.serial, firmware: facts.firmware };
+  if (!facts.choice.ok) return refused(facts.choice.reason, facts.choice.detail, told);
+  const technique = TECHNIQUES[facts.choice.technique].title;
+  return planned(`The disk would be purged by ${technique}. All its data would be lost.`, { ...told, technique });
+}
+
+/** Purges the disks of the order, one after the other, each in worker processes outside the agent. The order has the form of `withOwnDisks`. */
+export async function purgeDisks(system: System, input: Input, run: Run): Promise<Step[]> {
+  const steps = faultsOf(input);
+  for (const ordered of input.disks) steps.push(await purgeOne(system, ordered, input.sample_seed ?? null, run));
+  return steps;
+}
+
+/** Purges one disk. If the worker process is lost, another one reads the disk's log and waits for the end of the same purge. */
+async function purgeOne(system: System, ordered: OrderedDisk, seed: string | null, run: Run): Promise<Step> {
+  let end: WorkEnd<StepEnd> | null = null;
+  for (let worker = 0; worker < MOST_WORKERS && (end === null || isLost(end)); worker += 1)
+    try {
+      end = await system.workers.perform({
+        taskId: run.taskId,
+        part: partOf(ordered.serial, worker),
+        work: PURGE_DISK,
+        input: { task_id: run.taskId, serial: ordered.serial, wwn: ordered.wwn, seed },
+        deadlineSeconds: PURGE_WITHIN_S,
+        signal: run.signal,
+        endsWith: isCancelledByHub,
+        progress: run.progress,
+      });
+    } catch (error) {
+      if (run.signal.aborted) throw error;
+      return cleaningStep("disk", ordered.serial, "failed", `not_started: ${messageOf(error)}`, {
+        reason: "not_started",
+      });
+    }
+  if (end === null) throw new Error(`No worker was started for the disk ${ordered.serial}.`);
+  return end.ok
+    ? cleaningStep("disk", ordered.serial, end.result.outcome, end.result.message, end.result.evidence)
+    : cleaningStep("disk", ordered.serial, "failed", `${end.code}: ${end.message}`, { reason: end.code });
+}
+
+/** The name of the work of one worker process for one disk. A serial number may contain characters that no name of work may contain. */
+const partOf = (serial: string, worker: number): string =>
+  `disk-${createHash("sha256").update(serial).digest("hex").slice(0, 24)}-${worker}`;
+
+const isLost = (end: WorkEnd<StepEnd>): boolean => !end.ok && end.code === "worker_lost";

@@ -1,0 +1,100 @@
+/**
+ * The commands of disks by which the agent purges a disk (NIST SP 800-88 Rev. 2), each with what a later read of the disk must show. After an erase
+ * of blocks or an overwrite, all bytes of the disk are equal. After the exchange of the disk's key, the disk only reads differently than before.
+ */
+export const TECHNIQUES = {
+  nvme_sanitize_block: { title: "NVMe sanitize, block erase", expects: "uniform", hasLog: true },
+  nvme_sanitize_crypto: { title: "NVMe sanitize, crypto erase", expects: "changed", hasLog: true },
+  nvme_sanitize_overwrite: { title: "NVMe sanitize, overwrite with zeros", expects: "uniform", hasLog: true },
+  nvme_format_crypto: { title: "NVMe format, crypto erase", expects: "changed", hasLog: false },
+  nvme_format_erase: { title: "NVMe format, user data erase", expects: "uniform", hasLog: false },
+  ata_sanitize_block: { title: "ATA sanitize, block erase", expects: "uniform", hasLog: true },
+  ata_sanitize_crypto: { title: "ATA sanitize, crypto scramble", expects: "changed", hasLog: true },
+  ata_sanitize_overwrite: { title: "ATA sanitize, overwrite with zeros", expects: "uniform", hasLog: true },
+} as const satisfies Record<string, { title: string; expects: "uniform" | "changed"; hasLog: boolean }>;
+export type Technique = keyof typeof TECHNIQUES;
+export const TECHNIQUE_NAMES = Object.keys(TECHNIQUES) as [Technique, ...Technique[]];
+
+/** What a disk itself tells about its last or present sanitize. */
+export interface SanitizeStatus {
+  readonly state: "never" | "running" | "done" | "failed" | "frozen";
+  /** The technique that the disk names, or null if the disk names no technique that the agent uses. ATA disks name none. */
+  readonly technique: Technique | null;
+  /** Whether the disk says which technique its last sanitize used. */
+  readonly namesTechnique: boolean;
+  /** How much of a running sanitize is done, from 0 to 1. */
+  readonly share: number;
+  /** The disk's own words or number, for the evidence. */
+  readonly raw: string;
+  /** How long the disk expects each technique to take, in seconds, as far as the disk tells. */
+  readonly estimates: Readonly<Partial<Record<Technique, number>>>;
+}
+
+/** The reason why the agent cannot purge a disk that it may erase, as one of a closed set of stable codes. */
+export type PurgeRefusal =
+  | "tool_missing"
+  | "tool_failed"
+  | "facts_unreadable"
+  | "other_disk"
+  | "no_purge_command"
+  | "hidden_namespaces"
+  | "sanitize_running"
+  | "sanitize_frozen"
+  | "disk_locked";
+
+export type TechniqueChoice =
+  | { readonly ok: true; readonly technique: Technique }
+  | { readonly ok: false; readonly reason: PurgeRefusal; readonly detail: string };
+
+/** A disk that lacks a command, or a host that lacks its tool, is `unsupported`. Every other refusal is a failure. */
+export const outcomeOf = (reason: PurgeRefusal): "unsupported" | "failed" =>
+  reason === "no_purge_command" || reason === "tool_missing" ? "unsupported" : "failed";
+
+const LEAST_SECONDS = 2 * 3_600;
+/** The worker process of a purge has a day. The wait ends an hour earlier, so that the step can say why it ended. */
+export const PURGE_WITHIN_S = 24 * 3_600;
+const MOST_SECONDS = 23 * 3_600;
+
+/** How long the agent waits for the end of a purge: three times as long as the disk expects, but at least two hours. */
+export function patienceOf(technique: Technique, status: SanitizeStatus | null): number {
+  const estimate = status?.estimates[technique] ?? 0;
+  return Math.min(MOST_SECONDS, Math.max(LEAST_SECONDS, 3 * estimate));
+}
+
+export type Progress =
+  | { readonly kind: "running"; readonly share: number }
+  | { readonly kind: "done" }
+  | { readonly kind: "failed"; readonly reason: PurgeFailure; readonly detail: string };
+
+/** The reason why a purge that was started did not end well, as one of a closed set of stable codes. */
+export type PurgeFailure =
+  | "not_begun"
+  | "start_refused"
+  | "sanitize_failed"
+  | "other_technique"
+  | "log_unreadable"
+  | "deadline_passed"
+  | "end_unknown"
+  | "in_use"
+  | "marker_failed"
+  | "sample_differs"
+  | "sample_unreadable";
+
+/** Decides from what the disk tells whether the purge that the agent started runs, is done or has failed. */
+export function judgeProgress(technique: Technique, status: SanitizeStatus): Progress {
+  const failed = (reason: PurgeFailure, detail: string): Progress => ({ kind: "failed", reason, detail });
+  if (status.namesTechnique && status.state !== "never" && status.technique !== technique)
+    return failed("other_technique", `The disk reports another sanitize than the agent started (${status.raw}).`);
+  switch (status.state) {
+    case "running":
+      return { kind: "running", share: status.share };
+    case "done":
+      return { kind: "done" };
+    case "never":
+      return failed("not_begun", `The disk reports that no sanitize ever began (${status.raw}).`);
+    case "frozen":
+      return failed("not_begun", `The disk refuses every sanitize until its next power cycle (${status.raw}).`);
+    case "failed":
+      return failed("sanitize_failed", `The disk reports that the sanitize failed (${status.raw}). Replace the disk.`);
+  }
+}

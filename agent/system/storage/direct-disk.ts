@@ -1,0 +1,94 @@
+import { closeSync, constants, fstatSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { BlockDevice, DiskPicture } from "../../storage/disk-rules.ts";
+import { BLOCK_BYTES } from "../../storage/purge-sample.ts";
+import { deviceNumber, walkBlockHolders } from "../device-holders.ts";
+import { codeOf } from "./descriptors.ts";
+
+const { O_RDONLY, O_RDWR, O_EXCL, O_DIRECT, O_NOFOLLOW } = constants;
+
+/** Udev opens a disk for a moment after each change, so the agent tries to claim a disk several times. */
+const TRIES = 4;
+const TRY_EVERY_MS = 500;
+
+export type Claim = { readonly ok: true; release(): void } | { readonly ok: false; readonly detail: string };
+
+/**
+ * Claims a disk for this process alone, until `release`. The kernel gives the claim (O_EXCL) to nobody while a mount, swap, RAID, encryption or pool
+ * uses the disk or one of its partitions, in any mount namespace, and refuses such a use while the claim exists. The claim does not stop a process
+ * that merely has the disk open, so `claimDisk` also looks for such processes.
+ */
+export async function claimDisk(root: string, device: BlockDevice, picture: DiskPicture): Promise<Claim> {
+  let last: Claim = { ok: false, detail: `${device.name} was not tried.` };
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    if (tries > 0) await sleep(TRY_EVERY_MS);
+    last = claimOnce(root, device, picture);
+    if (last.ok) return last;
+  }
+  return last;
+}
+
+function claimOnce(root: string, device: BlockDevice, picture: DiskPicture): Claim {
+  let fd: number;
+  try {
+    fd = openSync(join(root, "dev", device.name), O_RDONLY | O_EXCL | O_NOFOLLOW);
+  } catch (error) {
+    return { ok: false, detail: `/dev/${device.name} cannot be opened for this process alone: ${codeOf(error)}.` };
+  }
+  const refuse = (detail: string): Claim => {
+    closeSync(fd);
+    return { ok: false, detail };
+  };
+  const stat = fstatSync(fd);
+  if (!stat.isBlockDevice() || deviceNumber(stat) !== device.number)
+    return refuse(`/dev/${device.name} is not the block device ${device.number}.`);
+  const parts = picture.devices.filter(({ partitionOf }) => partitionOf === device.name);
+  const walk = walkBlockHolders(root, new Set([device, ...parts].map(({ number }) => number)));
+  if (walk.unreadable.length > 0)
+    return refuse(`The open files of the processes ${walk.unreadable.slice(0, 5).join(", ")} cannot be read.`);
+  const others = walk.holders.filter(({ pid }) => pid !== process.pid);
+  if (others.length > 0) {
+    const named = others.slice(0, 5).map(({ name, pid }) => `${name} (${pid})`);
+    return refuse(`The processes ${named.join(", ")} have ${device.name} open. End them first.`);
+  }
+  return { ok: true, release: () => closeSync(fd) };
+}
+
+/** Reads and writes blocks of a disk past the page cache, so that a read shows what the disk returns. */
+export interface DirectDisk {
+  /** The bytes of a block, or null if the disk cannot read the block. The next call of `read` overwrites the bytes. */
+  read(block: number): Buffer | null;
+  write(block: number, bytes: Buffer): void;
+  /** Returns when all written blocks are on the disk. */
+  flush(): void;
+  close(): void;
+}
+
+const READ_ERRORS = ["EIO", "ENODATA", "EILSEQ", "EREMOTEIO", "ENXIO", "EBADE", "ENOSPC", "EOPNOTSUPP"];
+
+/**
+ * Opens a disk past the page cache (O_DIRECT), for which Linux wants a buffer at an aligned address. The memory of an ArrayBuffer
+ * that can grow begins at the address of a page, and other buffers of Node.js do not.
+ */
+export function openDirect(root: string, name: string, use: "read" | "write"): DirectDisk {
+  const fd = openSync(join(root, "dev", name), (use === "read" ? O_RDONLY : O_RDWR) | O_DIRECT | O_NOFOLLOW);
+  const buffer = Buffer.from(new ArrayBuffer(BLOCK_BYTES, { maxByteLength: 2 * BLOCK_BYTES }), 0, BLOCK_BYTES);
+  return {
+    read: (block) => {
+      try {
+        return readSync(fd, buffer, 0, BLOCK_BYTES, block * BLOCK_BYTES) === BLOCK_BYTES ? buffer : null;
+      } catch (error) {
+        if (READ_ERRORS.includes(codeOf(error))) return null;
+        throw error;
+      }
+    },
+    write: (block, bytes) => {
+      bytes.copy(buffer);
+      const written = writeSync(fd, buffer, 0, BLOCK_BYTES, block * BLOCK_BYTES);
+      if (written !== BLOCK_BYTES) throw new Error(`only ${written} bytes of block ${block} were written`);
+    },
+    flush: () => fsyncSync(fd),
+    close: () => closeSync(fd),
+  };
+}

@@ -1,0 +1,223 @@
+import { execFileSync, spawn } from "node:child_process";
+import { mkdirSync, symlinkSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { TaskId } from "../../../shared/ids.ts";
+import { DiskHost, type DriveState, mayLoop } from "../../../test/fakes/disks/disk-host.ts";
+import { newTaskId } from "../../../test/fakes/hub/orders.ts";
+import { inMountNamespace } from "../../../test/support/mount-namespace.ts";
+import type { WorkRun } from "../workers/define-work.ts";
+import { purgeDisk } from "./purge-disk.ts";
+import { type StepEnd, StepEnd as StepEndSchema } from "./works.ts";
+
+let host: DiskHost;
+let taskId: TaskId;
+let abort: AbortController;
+beforeEach(() => {
+  taskId = newTaskId();
+  abort = new AbortController();
+});
+afterEach(() => host.remove());
+
+const SEED = "ab".repeat(32);
+async function purge(more: { wwn?: string; task?: TaskId } = {}): Promise<StepEnd> {
+  const run: WorkRun = {
+    root: host.root,
+    signal: abort.signal,
+    throwIfStopped: () => abort.signal.throwIfAborted(),
+    progress: () => undefined,
+  };
+  const input = { task_id: more.task ?? taskId, serial: "S-1", wwn: more.wwn ?? null, seed: SEED };
+  return StepEndSchema.parse(await purgeDisk(input, run));
+}
+const reasonOf = ({ outcome, evidence }: StepEnd): string => `${outcome} ${String(evidence["reason"])}`;
+/** Stops the wait of a purge whose sanitize has begun, as a worker process ends that is killed. */
+async function purgeAndStop(): Promise<void> {
+  host.drive({ looks: 1_000 });
+  const ending = purge();
+  while (host.commands().length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+  abort.abort(new Error("stopped"));
+  await expect(ending).rejects.toThrow("stopped");
+  abort = new AbortController();
+}
+
+describe.skipIf(!mayLoop)("the purge of an NVMe disk (SKIPPED without loop devices)", () => {
+  beforeEach(() => {
+    host = new DiskHost();
+  });
+
+  it("erases all blocks, waits for the disk's log, and keeps the evidence of the record", async () => {
+    host.drive({ looks: 2 });
+    expect(host.hasSecret()).toBe(true);
+    expect(await purge({ wwn: "eui.1" })).toEqual({
+      outcome: "ok",
+      message: "NVMe sanitize, block erase: the disk reports the end, and all 704 blocks read only the byte 0x00.",
+      evidence: {
+        media_kind: "disk",
+        model: "FAST SSD",
+        serial: "S-1",
+        firmware: "F1",
+        device: "nvme0n1",
+        tool: "nvme",
+        tool_version: "2.8",
+        bytes_total: 4_194_304,
+        technique: "NVMe sanitize, block erase",
+        status_before: "SSTAT 0x0, SPROG 65535, SCDW10 0x0",
+        status_after: "SSTAT 0x1, SPROG 65535, SCDW10 0x2",
+        verification: "markers at 704 blocks of 4096 bytes",
+        sample_seed: SEED,
+        verification_result: "all 704 blocks read only the byte 0x00",
+        method: "purge",
+        bytes_treated: 4_194_304,
+      },
+    });
+    expect(host.hasSecret()).toBe(false);
+    expect(host.commands()).toEqual(["nvme sanitize /dev/nvme0 --sanact=2"]);
+  });
+
+  it.each<[string, Partial<DriveState>, string, string]>([
+    ["crypto erase", { sanicap: 1, erases: "random" }, "ok undefined", "nvme sanitize /dev/nvme0 --sanact=4"],
+    ["overwrite", { sanicap: 4 }, "ok undefined", "nvme sanitize /dev/nvme0 --sanact=3 --owpass=1 --ovrpat=0"],
+    [
+      "format",
+      { sanicap: 0 },
+      "ok undefined",
+      "nvme format /dev/nvme0 --namespace-id=1 --ses=1 --force --timeout=7200000",
+    ],
+    [
+      "format with another key",
+      { sanicap: 0, fna: 4, erases: "random" },
+      "ok undefined",
+      "nvme format /dev/nvme0 --namespace-id=1 --ses=2 --force --timeout=7200000",
+    ],
+  ])("by %s", async (_what, state, end, command) => {
+    host.drive(state);
+    const step = await purge();
+    expect([reasonOf(step), host.commands(), host.hasSecret()]).toEqual([end, [command], false]);
+  });
+
+  it.each<[string, Partial<DriveState>, string]>([
+    ["the sanitize fails", { fails: true }, "failed sanitize_failed"],
+    ["the disk does another command", { accepts: "other" }, "failed other_technique"],
+    ["the disk refuses the command", { accepts: "refused" }, "failed start_refused"],
+    ["the tool hides that the disk refused", { accepts: "refused", exitsWell: true }, "failed start_refused"],
+    ["the disk says that it is done and did nothing", { erases: "nothing" }, "failed sample_differs"],
+    ["a block erase leaves other content", { erases: "random" }, "failed sample_differs"],
+    ["a format does nothing", { sanicap: 0, erases: "nothing" }, "failed sample_differs"],
+  ])("never says ok if %s", async (_what, state, end) => {
+    host.drive(state);
+    const step = await purge();
+    expect([reasonOf(step), step.evidence["method"]]).toEqual([end, undefined]);
+    expect(host.commands()).toHaveLength(1);
+    expect(await purge()).toEqual(step);
+    expect(host.commands()).toHaveLength(1);
+  });
+
+  it.each<[string, Partial<DriveState>, string]>([
+    ["the controller has another serial number than Linux says", { serial: "S-2" }, "failed other_disk"],
+    ["a sanitize of somebody else runs", { status: 2, action: 2, looks: 1_000 }, "failed sanitize_running"],
+    ["the disk has no command", { sanicap: 0, oacs: 0 }, "unsupported no_purge_command"],
+    ["a namespace is hidden from the host", { sanicap: 0, oacs: 10, namespaces: 2 }, "failed hidden_namespaces"],
+  ])("sends nothing if %s", async (_what, state, end) => {
+    host.drive(state);
+    expect([reasonOf(await purge()), host.commands(), host.hasSecret()]).toEqual([end, [], true]);
+  });
+
+  it("sends nothing if the disk is mounted in another namespace", () => {
+    const script = `mkfs.ext4 -q -F "$0"; mkdir -p "$1"; mount "$0" "$1"; exec "$2" "$3" "$4" "$5"`;
+    const program = `${import.meta.dirname}/../../../test/support/purge-process.ts`;
+    const told = inMountNamespace(script, host.loop, host.path("mnt"), process.execPath, program, host.root, taskId);
+    expect(JSON.parse(told.trim().split("\n").at(-1) ?? "")).toMatchObject({
+      outcome: "failed",
+      evidence: { reason: "in_use" },
+      message: expect.stringContaining("EBUSY"),
+    });
+    expect(host.commands()).toEqual([]);
+  });
+
+  it("sends nothing if a process has the disk open, by whatever name, or the device file is another device", async () => {
+    const reader = spawn("sh", ["-c", `exec 3<"${host.loop}"; echo open; exec sleep 600`], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    try {
+      await new Promise((resolve) => reader.stdout.once("data", resolve));
+      symlinkSync(`/proc/${reader.pid}`, host.path(`proc/${reader.pid}`));
+      expect(await purge()).toMatchObject({ outcome: "failed", message: expect.stringContaining(`(${reader.pid})`) });
+    } finally {
+      reader.kill("SIGKILL");
+    }
+    host.write("sys/devices/pci0/nvme/nvme0/nvme0n1/dev", "259:0\n");
+    expect(await purge()).toMatchObject({ outcome: "failed", evidence: { reason: "in_use" } });
+    expect([host.commands(), host.hasSecret()]).toEqual([[], true]);
+  });
+
+  it("waits for the sanitize that a killed worker of the same task started, and never sends it twice", async () => {
+    await purgeAndStop();
+    expect(host.hasSecret()).toBe(true);
+    host.drive({ looks: 2 });
+    expect(reasonOf(await purge())).toBe("ok undefined");
+    expect([host.commands().length, host.hasSecret()]).toEqual([1, false]);
+  });
+
+  it("waits for a running sanitize of an earlier task, and erases again if that one has ended", async () => {
+    await purgeAndStop();
+    const next = newTaskId();
+    host.drive({ looks: 2 });
+    expect(reasonOf(await purge({ task: next }))).toBe("ok undefined");
+    expect(host.commands()).toHaveLength(1);
+    host.fill("TENANT-SECRET");
+    expect(reasonOf(await purge({ task: newTaskId() }))).toBe("ok undefined");
+    expect([host.commands().length, host.hasSecret()]).toEqual([2, false]);
+  });
+
+  it("does not believe an older sanitize if the agent was killed just before the command", async () => {
+    await purgeAndStop();
+    host.drive({ status: 1, action: 2 });
+    expect(reasonOf(await purge())).toBe("failed sample_differs");
+    expect(host.commands()).toHaveLength(1);
+  });
+
+  it("never says that a format whose worker was lost has ended well", async () => {
+    host.drive({ sanicap: 0 });
+    await purge();
+    const [file = ""] = execFileSync("ls", [host.path("var/lib/muster/agent/purge")], { encoding: "utf8" }).split("\n");
+    const path = `var/lib/muster/agent/purge/${file}`;
+    host.write(path, JSON.stringify({ ...JSON.parse(host.read(path)), state: "started", end: null }));
+    expect(reasonOf(await purge())).toBe("failed end_unknown");
+    expect(host.commands()).toHaveLength(1);
+  });
+
+  it("is unsupported without nvme-cli", async () => {
+    await host.system.remove("/usr/bin/nvme");
+    expect(reasonOf(await purge())).toBe("unsupported tool_missing");
+  });
+
+  it("refuses a disk below a volume, whatever the volume is", async () => {
+    mkdirSync(host.path("sys/devices/pci0/nvme/nvme0/nvme0n1/holders/md127"), { recursive: true });
+    expect([reasonOf(await purge()), host.commands()]).toEqual(["failed in_use", []]);
+  });
+});
+
+describe.skipIf(!mayLoop)("the purge of a SATA disk (SKIPPED without loop devices)", () => {
+  beforeEach(() => {
+    host = new DiskHost("ata");
+  });
+
+  it.each<[string, Partial<DriveState>, string, string[]]>([
+    ["block erase", { looks: 2 }, "ok undefined", ["--sanitize-block-erase"]],
+    ["crypto scramble", { word59: 0x3000, erases: "random" }, "ok undefined", ["--sanitize-crypto-scramble"]],
+    [
+      "overwrite",
+      { word59: 0x5000 },
+      "ok undefined",
+      ["--sanitize-overwrite-passes 1 --sanitize-overwrite hex:00000000"],
+    ],
+    ["a sanitize that fails", { fails: true, erases: "nothing" }, "failed sanitize_failed", ["--sanitize-block-erase"]],
+    ["a disk that does nothing", { erases: "nothing" }, "failed sample_differs", ["--sanitize-block-erase"]],
+    ["a disk without the feature set", { word59: 0 }, "unsupported no_purge_command", []],
+  ])("%s", async (_what, state, end, commands) => {
+    host.drive(state);
+    expect(reasonOf(await purge())).toBe(end);
+    expect(host.commands()).toEqual(commands.map((one) => `hdparm --yes-i-know-what-i-am-doing ${one} /dev/sda`));
+    expect(host.hasSecret()).toBe(!end.startsWith("ok"));
+  });
+});

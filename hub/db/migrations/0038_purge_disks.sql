@@ -1,0 +1,1 @@
+ALTER TABLE "maas_site_profiles" ADD COLUMN "purge_disks" text[] DEFAULT '{}' NOT NULL;

@@ -1,0 +1,148 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { istdout } from "../../../agent/storage/ata-identify.fixture.ts";
+import { identifyBytes } from "../../../agent/storage/nvme-identify.fixture.ts";
+import { HostFolder } from "../hub/host-folder.ts";
+
+const TOOL = join(import.meta.dirname, "disk-tool.sh");
+const BYTES = 4 * 1024 * 1024;
+const SECRET = "TENANT-SECRET";
+/** The content of a disk is in memory where that is possible, so that the tests do not wait for the machine's own disk. */
+const IMAGES = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
+
+/** The facts of the disk that `disk-tool.sh` plays. */
+export interface DriveState {
+  readonly serial: string;
+  readonly oacs: number;
+  readonly sanicap: number;
+  readonly fna: number;
+  readonly namespaces: number;
+  /** The word 59 of a SATA disk's IDENTIFY DEVICE, which names the commands of the sanitize feature set. */
+  readonly word59: number;
+  /** The state of the sanitize as in the NVMe log: 0 never, 1 done, 2 running, 3 failed. */
+  readonly status: number;
+  readonly action: number;
+  /** How many looks at the status a sanitize takes. */
+  readonly looks: number;
+  readonly fails: boolean;
+  readonly erases: "zeros" | "random" | "nothing";
+  /** Whether the disk accepts a command, refuses it, or does another command than the tool sent. */
+  readonly accepts: "accepted" | "refused" | "other";
+  /** Whether the tool ends with status 0 although the disk refused its command. */
+  readonly exitsWell: boolean;
+}
+const NEW: DriveState = {
+  serial: "S-1",
+  oacs: 2,
+  sanicap: 3,
+  fna: 0,
+  namespaces: 1,
+  word59: 0x9000,
+  status: 0,
+  action: 0,
+  looks: 1,
+  fails: false,
+  erases: "zeros",
+  accepts: "accepted",
+  exitsWell: false,
+};
+
+/** True if this process may attach loop devices and make device files. A container may forbid both. */
+export const mayLoop: boolean =
+  process.getuid?.() === 0 &&
+  spawnSync(
+    "sh",
+    ["-ec", "cd $(mktemp -d); truncate -s 1M i; d=$(losetup -f --show i); losetup -d $d; mknod n b 7 0; rm -r $PWD"],
+    {
+      stdio: "ignore",
+    },
+  ).status === 0;
+
+/**
+ * A folder that stands for a host with one data disk. The content of the disk is a loop device, so Linux claims and reads it as every block device.
+ * Programs play nvme-cli and hdparm.
+ */
+export class DiskHost extends HostFolder {
+  readonly loop: string;
+  readonly name: string;
+  readonly number: string;
+  readonly #images = mkdtempSync(join(IMAGES, "muster-disk-"));
+  #state = NEW;
+  constructor(kind: "nvme" | "ata" = "nvme") {
+    super();
+    const image = join(this.#images, "image");
+    writeFileSync(image, Buffer.alloc(BYTES));
+    this.loop = execFileSync("losetup", ["-f", "--show", image], { encoding: "utf8" }).trim();
+    this.name = kind === "nvme" ? "nvme0n1" : "sda";
+    this.number = readFileSync(`/sys/class/block/${basename(this.loop)}/dev`, "utf8").trim();
+    mkdirSync(this.path("dev"));
+    execFileSync("mknod", [this.path(`dev/${this.name}`), "b", ...this.number.split(":")]);
+    if (kind === "nvme") this.#nvme();
+    else this.#ata();
+    this.write("proc/self/mountinfo", "21 1 8:1 / / rw - ext4 /dev/sdz1 rw\n");
+    for (const tool of ["nvme", "hdparm"])
+      this.write(`usr/bin/${tool}`, `#!/bin/sh\nexec ${TOOL} ${tool} "$@"\n`, 0o755);
+    this.drive({});
+    this.fill(SECRET);
+  }
+
+  #block(path: string, files: Record<string, string>): void {
+    const all = { dev: this.number, ro: "0", removable: "0", size: String(BYTES / 512), ...files };
+    for (const [file, text] of Object.entries(all)) this.write(`sys/devices/${path}/${file}`, `${text}\n`);
+    mkdirSync(this.path("sys/class/block"), { recursive: true });
+    symlinkSync(this.path(`sys/devices/${path}`), this.path(`sys/class/block/${this.name}`));
+  }
+  #nvme(): void {
+    const controller = { serial: "S-1", subsysnqn: "nqn.x", transport: "pcie", model: "FAST SSD", firmware_rev: "F1" };
+    for (const [file, text] of Object.entries(controller)) this.write(`sys/class/nvme/nvme0/${file}`, `${text}\n`);
+    this.#block("pci0/nvme/nvme0/nvme0n1", { nsid: "1", wwid: "eui.1" });
+    symlinkSync(this.path("sys/class/nvme/nvme0"), this.path("sys/devices/pci0/nvme/nvme0/nvme0n1/device"));
+  }
+  #ata(): void {
+    this.#block("pci0/ata1/block/sda", {});
+    const device = { vendor: "ATA", model: "SLOW SSD", rev: "F1", wwid: "naa.1", vpd_pg80: "\0\0\0\x03S-1" };
+    for (const [file, text] of Object.entries(device)) this.write(`sys/devices/pci0/ata1/device/${file}`, text);
+    symlinkSync(this.path("sys/devices/pci0/ata1/device"), this.path("sys/devices/pci0/ata1/block/sda/device"));
+  }
+
+  drive(more: Partial<DriveState>): void {
+    this.#state = { ...this.#state, ...more };
+    const changed = this.has("state/status") ? more : this.#state;
+    for (const [fact, value] of Object.entries(changed)) this.write(`state/${fact}`, `${value}\n`);
+    this.write("state/device", `${this.loop}\n`);
+    const told = { ...this.#state, model: "FAST SSD", firmware: "F1" };
+    writeFileSync(this.path("state/identify"), identifyBytes(told));
+    this.write("state/istdout", istdout(told));
+  }
+  fill(text: string): void {
+    writeFileSync(this.loop, Buffer.alloc(BYTES, `${text} `), { flag: "r+" });
+  }
+  /** Whether the tenant's data is still on the disk. */
+  hasSecret(): boolean {
+    return readFileSync(this.loop).includes(SECRET);
+  }
+  /** The names in a folder of the host. */
+  parts(folder: string): string[] {
+    return readdirSync(this.path(folder));
+  }
+  /** The commands of the host's tools that erase a disk. */
+  commands(): string[] {
+    return this.calls().filter((call) => /^nvme (sanitize|format)|know-what/.test(call));
+  }
+  override remove(): void {
+    spawnSync("losetup", ["-d", this.loop]);
+    rmSync(this.#images, { recursive: true, force: true });
+    super.remove();
+  }
+}

@@ -1,0 +1,86 @@
+#!/bin/sh
+# Plays nvme-cli and hdparm for one disk of a folder that stands for a host. The arguments are the tool's name and its own arguments. The folder
+# `state` has one file for each fact of the disk, and `$device` is the block device with its content. A sanitize ends after as many looks at its
+# status as the file `looks` says, and only then changes the content, as a disk does that erases in the background.
+tool=$1
+shift
+cd "$MUSTER_ROOT/state" || exit 1
+echo "$tool $*" >>../calls
+for fact in device status action looks fails erases accepts exitsWell sanicap namespaces; do
+  read -r "$fact" <"$fact"
+done
+
+erase() {
+  case $erases in
+  zeros) dd if=/dev/zero of="$device" bs=1M count=4 conv=notrunc status=none ;;
+  random) dd if=/dev/urandom of="$device" bs=1M count=4 conv=notrunc status=none ;;
+  esac
+}
+look() {
+  [ "$status" = 2 ] || return 0
+  looks=$((looks - 1))
+  echo $looks >looks
+  [ $looks -gt 0 ] && return 0
+  erase
+  status=1
+  [ "$fails" = true ] && status=3
+  echo $status >status
+}
+refuse() {
+  echo 'NVMe status: INVALID_OPCODE: the command opcode field is not valid(0x2001)' >&2
+  [ "$exitsWell" = true ]
+  exit
+}
+begin() {
+  [ "$accepts" = refused ] && refuse
+  action=$1
+  [ "$accepts" = other ] && action=3
+  echo "$action" >action
+  echo 2 >status
+}
+
+case "$tool $1" in
+'nvme version') printf 'nvme version 2.8 (git 2.8)\nlibnvme version 1.8 (git 1.8)\n' ;;
+'nvme id-ctrl') cat identify ;;
+'nvme list-ns')
+  printf '[   0]:0x1\n'
+  [ "$namespaces" = 1 ] || printf '[   1]:0x2\n'
+  ;;
+'nvme get-log')
+  if [ "$sanicap" = 0 ]; then
+    echo 'NVMe status: INVALID_LOG_PAGE: The log page indicated is invalid(0x4109)' >&2
+    exit 1
+  fi
+  look
+  # SPROG 655 of 65,536 while the sanitize runs, then SSTAT and SCDW10, and zeros up to 512 bytes.
+  if [ "$status" = 2 ]; then printf '\217\002'; else printf '\377\377'; fi
+  printf "\\00$status\\000\\00$action\\000\\000\\000"
+  head -c 504 /dev/zero
+  ;;
+'nvme sanitize') begin "${3#--sanact=}" ;;
+'nvme format')
+  [ "$accepts" = refused ] && refuse
+  erase
+  echo 'Success formatting namespace:1'
+  ;;
+'hdparm -V') echo 'hdparm v9.65' ;;
+'hdparm --Istdout') cat istdout ;;
+'hdparm --sanitize-status')
+  look
+  printf '\n/dev/sda:\nIssuing SANITIZE_STATUS command\n'
+  case $status in
+  0 | 1) printf 'Sanitize status:\n    State:    SD0 Sanitize Idle\n' ;;
+  2) printf 'Sanitize status:\n    State:    SD2 Sanitize operation In Process\n    Progress: 0x28f (1%%)\n' ;;
+  3)
+    printf 'SANITIZE device error reason: Sanitize Command Unsuccessful\nDrive in SD3 Sanitize Operation Failed state\n' >&2
+    exit 5
+    ;;
+  esac
+  if [ "$status" = 1 ]; then echo '    Last Sanitize Operation Completed Without Error'; fi
+  ;;
+'hdparm --yes-i-know-what-i-am-doing') begin 0 ;;
+*)
+  echo "The disk has no command $tool $1." >&2
+  exit 64
+  ;;
+esac
