@@ -1,39 +1,14 @@
+import { STATE_AMBIGUITY } from "./ambiguous-states.ts";
 import { BMC_POWER_FAILURE } from "./bmc-failures.ts";
+import type { Ending, Rule } from "./failure-rule.ts";
+
+const AWAY = { retry: "until_deadline" } as const;
 
 /**
  * The failure taxonomy of lifecycle 4.7 as data. A failure's class decides what the workflow engine does, and the failure's code says what happened.
  * Each failure class has a closed list of codes, which the compiler checks. Failure codes with `unexpected` in their name exist where an outside
  * system can give any answer.
  */
-export const NEXT_VERBS = ["retry", "resume", "rerun", "restart_clean", "adopt"] as const;
-
-/** What an operator reads and does after a workflow has failed. */
-interface Ending {
-  /** The workflow's status when no automatic retry is left. */
-  readonly endsAs: "failed_retryable" | "failed_manual_intervention";
-  /** The operator's verb (lifecycle 4.9) that continues the workflow after the operator has done `nextAction`. */
-  readonly nextVerb: (typeof NEXT_VERBS)[number];
-  readonly nextAction: string;
-}
-
-type Retry = "never" | "bounded" | "until_deadline";
-
-type Rule = Ending & {
-  /**
-   * The retry rule `bounded` means that the engine retries the failed stage by the stage's retry policy, and then gives up. The retry rule `never`
-   * means that the workflow fails at the first failure. The retry rule `until_deadline` is for an unavailable service, for which a stage waits until
-   * the stage's own deadline. While a stage waits for an unavailable service, only requests that the service refused count as attempts of the stage.
-   */
-  readonly retry: Retry;
-  /** Whether the engine undoes the effects of the workflow's stages after a failure of the class (decision W2: only after a failed deploy). */
-  readonly compensate: boolean;
-  readonly codes: readonly string[];
-  /** Failure codes that differ from their class in the retry rule, in the workflow's final status or in the operator's next action. */
-  readonly exceptions?: Readonly<Record<string, Partial<Ending> & { readonly retry?: Retry }>>;
-};
-
-const AWAY = { retry: "until_deadline" } as const;
-
 export const FAILURES = {
   input_config_error: {
     retry: "never",
@@ -269,82 +244,7 @@ export const FAILURES = {
       },
     },
   },
-  state_ambiguity: {
-    retry: "never",
-    endsAs: "failed_manual_intervention",
-    compensate: false,
-    // A rerun from the first stage lets every stage adopt the machine's present state. After a failure of the class `state_ambiguity`, a resume at
-    // the failed stage would find the machine unchanged and fail again (lifecycle 4.9).
-    nextVerb: "rerun",
-    nextAction:
-      "Look at the machine in MAAS. Where it is nobody's, bring it to New or Ready; where it is this host's, bring it back to what it was. Then rerun, or cancel.",
-    codes: [
-      "machine_vanished",
-      "bound_machine_vanished",
-      "conflicting_candidates",
-      "unexpected_maas_status",
-      "machine_owned_by_other",
-      "machine_locked",
-      "left_deployed",
-      "unknown_maas_status",
-      "node_state_conflict",
-      "stopped_by_operator",
-      "drain_incomplete",
-      "residue_found",
-      "uninstall_accepted",
-      "erase_unproven",
-    ],
-    exceptions: {
-      drain_incomplete: {
-        nextVerb: "resume",
-        nextAction:
-          "See to it that whoever is still logged in leaves, then resume; or force, which ends their sessions.",
-      },
-      residue_found: {
-        nextVerb: "resume",
-        nextAction:
-          "Look on the host at each thing that the evidence names. Remove what a tenant left, then resume: the host is read again. Or rerun, which cleans the host again.",
-      },
-      uninstall_accepted: {
-        nextVerb: "resume",
-        nextAction: "The agent removes itself already: resume to finish the remove.",
-      },
-      erase_unproven: { nextVerb: "resume", nextAction: "Erase the disks as the message says, then resume; or force." },
-      machine_locked: {
-        nextVerb: "resume",
-        nextAction: "Find out who locked the machine in MAAS and why; once it is unlocked, resume.",
-      },
-      machine_owned_by_other: {
-        nextAction:
-          "Somebody else holds the machine in MAAS. Find out who; once they have released it, rerun, or cancel.",
-      },
-      left_deployed: {
-        nextAction:
-          "A node that was removed has left the machine deployed. Release it: release-node with the node_id of the evidence. Once that has completed, rerun.",
-      },
-      node_state_conflict: {
-        nextAction: "Find out what the node is and decide what it is to be; once that is so, rerun, or cancel.",
-      },
-      machine_vanished: {
-        nextVerb: "restart_clean",
-        nextAction:
-          "Look in MAAS whether the machine was deleted or re-created. Restart clean to find or create it anew, or cancel.",
-      },
-      bound_machine_vanished: {
-        nextAction:
-          "The node's machine is not in MAAS any more. Where it was deleted, see to it that the host is powered off, cancel, and remove the node; where it comes back, rerun.",
-      },
-      conflicting_candidates: {
-        nextVerb: "resume",
-        nextAction:
-          "Say in MAAS which machine is this host: give it the BMC address of the request, and remove or rename those that are not. Then resume.",
-      },
-      stopped_by_operator: {
-        nextVerb: "resume",
-        nextAction: "Resolve what it was stopped for, then resume.",
-      },
-    },
-  },
+  state_ambiguity: STATE_AMBIGUITY,
 } as const satisfies Record<string, Rule>;
 
 export type FailureClass = keyof typeof FAILURES;

@@ -40,8 +40,8 @@ describe("the host's files of accounts", () => {
     ]);
     expect(parseAccounts(null)).toEqual([]);
     expect(parseGroups("sudo:x:27:ada\nada:x:20000:\n")).toEqual([
-      { name: "sudo", gid: 27 },
-      { name: "ada", gid: 20_000 },
+      { name: "sudo", gid: 27, members: ["ada"] },
+      { name: "ada", gid: 20_000, members: [] },
     ]);
   });
 

@@ -10,6 +10,7 @@ export interface Account {
 export interface Group {
   readonly name: string;
   readonly gid: number;
+  readonly members: readonly string[];
 }
 /** A line of `/etc/subuid` or `/etc/subgid`: a range of ids that an account may use inside its own containers. */
 export interface SubIds {
@@ -31,7 +32,9 @@ export const parseAccounts = (passwd: string | null): Account[] =>
   );
 
 export const parseGroups = (group: string | null): Group[] =>
-  rows(group).flatMap(([name = "", , gid]) => (isNumber(gid) ? [{ name, gid: Number(gid) }] : []));
+  rows(group).flatMap(([name = "", , gid, members = ""]) =>
+    isNumber(gid) ? [{ name, gid: Number(gid), members: members.split(",").filter((one) => one !== "") }] : [],
+  );
 
 /** The password field of an account in the text of `/etc/shadow`, or null if the text has no line for the account. */
 export const passwordField = (shadow: string | null, name: string): string | null =>

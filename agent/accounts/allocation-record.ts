@@ -26,6 +26,8 @@ const AllocationRecord = z.strictObject({
   uid: z.int().min(FIRST_UID).max(LAST_UID),
   home: z.string(),
   state: z.enum(["granting", "granted", "revoking", "revoked"]),
+  /** How the account could get the rights of root when its revocation began. The removal of the account also removes these ways. */
+  root_by: z.array(z.string()).optional(),
 });
 export type AllocationRecord = z.output<typeof AllocationRecord>;
 const NextUid = z.strictObject({

@@ -8,6 +8,7 @@ import { clearKeyrings, removeSysvIpc } from "../accounts/ipc.ts";
 import { removeAtJobs, removeCrontabs } from "../accounts/jobs.ts";
 import { endLinger, endSessions, endTenantProcesses, lockAccount, removeSudo } from "../accounts/logins.ts";
 import { removePosixIpc } from "../accounts/posix-ipc.ts";
+import { allWays, rootAccessStep, waysToRoot } from "../accounts/root-access.ts";
 import { cleaningStep } from "../accounts/step.ts";
 import type { Revocation, RevokeStep, RevokeStepName, Tenant } from "../accounts/tenant.ts";
 import { removeMail, removeRuntimeFolder, removeSubIds } from "../accounts/traces.ts";
@@ -47,10 +48,12 @@ export const revokeUser =
     const record = await readRecord(system, input.allocation_id);
     const refused = await refusal(system, input, record);
     if (refused !== null) return refused;
-    if (record === null) return { ok: true, result: { uid: null, steps: nothingToDo(input) } };
-    if (!input.plan && record.state !== "revoked") await writeRecord(system, { ...record, state: "revoking" });
+    if (record === null) return { ok: true, result: { uid: null, steps: nothingToDo(input), root_by: [] } };
     const tenant = await tenantOf(system, record);
-    const steps: RevokeStep[] = [];
+    const rootBy = allWays(record.root_by ?? [], await waysToRoot(system, tenant));
+    if (!input.plan && record.state !== "revoked")
+      await writeRecord(system, { ...record, state: "revoking", root_by: rootBy });
+    const steps: RevokeStep[] = [rootAccessStep(tenant, rootBy, input.plan)];
     const revocation = (step: RevokeStepName): Revocation => {
       run.signal.throwIfAborted();
       const alive = (): void => run.progress({ step });
@@ -72,8 +75,9 @@ export const revokeUser =
     if (account.outcome === "failed")
       return { ok: false, error: "account_remains", message: `${input.login_user}: ${account.message}` };
     steps.push(account);
-    if (!input.plan && record.state !== "revoked") await writeRecord(system, { ...record, state: "revoked" });
-    return { ok: true, result: { uid: record.uid, steps } };
+    if (!input.plan && record.state !== "revoked")
+      await writeRecord(system, { ...record, state: "revoked", root_by: rootBy });
+    return { ok: true, result: { uid: record.uid, steps, root_by: rootBy } };
   };
 
 async function attempt(

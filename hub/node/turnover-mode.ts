@@ -2,6 +2,7 @@ import type { TurnoverPolicy } from "../db/queries/node-profiles.ts";
 
 /** The facts that decide between a soft reset and a reimage of a node after a tenant. */
 export interface TurnoverFacts {
+  /** True if the tenant has the rights of root, or could get them. */
   readonly grantsRoot: boolean;
   readonly onboardingMode: "maas" | "manual";
   /** The rules of the node's profile for cleaning, or null for a node without a profile. */
@@ -22,6 +23,13 @@ export function turnoverMode({ grantsRoot, onboardingMode, policy }: TurnoverFac
 /** True if a soft reset would clean the node after its tenant, but the node has no baseline to compare the host with (architecture 14.4). */
 export const lacksBaseline = (facts: TurnoverFacts, hasBaseline: boolean): boolean =>
   !hasBaseline && turnoverMode(facts) === "soft_reset";
+
+/**
+ * True if a soft reset may not clean the node after a tenant who could get the rights of root (decision C4), because the node's profile does not
+ * explicitly allow it. Without a profile, nothing allows it.
+ */
+export const isSoftResetBarred = ({ grantsRoot, policy }: TurnoverFacts): boolean =>
+  grantsRoot && policy?.softResetAfterRoot !== true;
 
 /** True if a tenant with root may get the node: the node can be reimaged afterwards, or its profile allows a soft reset after root. */
 export const mayGrantRoot = (facts: Omit<TurnoverFacts, "grantsRoot">): boolean =>

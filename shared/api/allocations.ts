@@ -75,6 +75,8 @@ export const Allocation = z.strictObject({
   tenant: z.string(),
   login_user: z.string(),
   root: z.boolean(),
+  /** How the agent found that the tenant's account could get the rights of root without a grant, for example `group docker`. */
+  root_by: z.array(z.string()),
   labels: z.record(z.string(), z.string()),
   status: AllocationStatus,
   error_code: z.string().nullable(),

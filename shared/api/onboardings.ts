@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { NEXT_VERBS } from "../failures.ts";
+import { NEXT_VERBS } from "../failure-rule.ts";
 import { BatchId, NodeId, ProfileId, SiteId, WorkflowId } from "../ids.ts";
 import { ONBOARDING_STAGES, WorkflowStatus } from "../workflow-status.ts";
 import { countsFailures } from "./extensions.ts";

@@ -1,5 +1,6 @@
 import { z } from "zod";
-import { FAILURE_CLASSES, NEXT_VERBS } from "../failures.ts";
+import { NEXT_VERBS } from "../failure-rule.ts";
+import { FAILURE_CLASSES } from "../failures.ts";
 import { WorkflowId } from "../ids.ts";
 import { Json } from "../json.ts";
 import { STAGE_EVENT_STATUSES, STOP_VERBS, TERMINAL_WORKFLOW_STATUSES, WorkflowStatus } from "../workflow-status.ts";

@@ -4,6 +4,7 @@ import { cleaningStepsNamed } from "./cleaning-step.ts";
 import { defineTask } from "./define-task.ts";
 
 export const REVOKE_STEPS = [
+  "root_access",
   "lock",
   "sudo",
   "linger",
@@ -20,6 +21,9 @@ export const REVOKE_STEPS = [
   "home",
   "account",
 ] as const;
+
+/** A result names at most this many ways to the rights of root. */
+export const MOST_ROOT_WAYS = 16;
 
 /**
  * Removes a tenant's account from the host, with the account's processes, sessions and planned jobs (architecture 14.2). The task
@@ -38,6 +42,11 @@ export const revokeUser = defineTask({
      */
     uid: z.int().nullable(),
     steps: cleaningStepsNamed(REVOKE_STEPS),
+    /**
+     * How the account could get the rights of root, for example `group docker` (decision C4); empty if the agent found no way. An agent before version
+     * 0.2.0 does not report the ways to root.
+     */
+    root_by: z.array(z.string().min(1).max(64)).max(MOST_ROOT_WAYS).default([]),
   }),
   progress: z.strictObject({ step: z.enum(REVOKE_STEPS) }),
   errors: {

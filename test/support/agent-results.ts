@@ -28,7 +28,7 @@ export function resetOf(count: number): TaskResult<"node.gpu_scrub"> {
 
 /** What an agent of a clean host reports for the tasks of a turnover. */
 const RESULTS: { readonly [T in TaskType]?: TaskResult<T> } = {
-  "allocation.revoke_user": { uid: 30_001, steps: [done("account", "alice")] },
+  "allocation.revoke_user": { uid: 30_001, steps: [done("account", "alice")], root_by: [] },
   "node.storage_cleanup": { steps: [done("temporary", "/tmp")] },
   "node.validate_clean": { boot_id: "boot", snapshot: EMPTY_SNAPSHOT },
 };

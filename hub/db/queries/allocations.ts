@@ -150,6 +150,13 @@ export async function forgetAllocationProblems(tx: Tx, stuck: readonly Allocatio
     );
 }
 
+/** Stores how the agent found that the tenant could get the rights of root. A later run of the task adds to what an earlier run found. */
+export async function noteRootBy(tx: Tx, id: AllocationId, ways: readonly string[]): Promise<void> {
+  if (ways.length === 0) return;
+  const all = sql`array(select distinct unnest(${allocations.rootBy} || ${sql.param([...ways])}::text[]) order by 1)`;
+  await tx.update(allocations).set({ rootBy: all }).where(eq(allocations.id, id));
+}
+
 export interface AllocationFilter {
   readonly nodeId?: NodeId | undefined;
   readonly siteId?: SiteId | undefined;

@@ -9,12 +9,17 @@ export interface Tenancy {
   readonly allocationId: AllocationId;
   readonly tenant: string;
   readonly loginUser: string;
-  readonly grantsRoot: boolean;
+  /** True if the tenant could get the rights of root: the allocation granted them, or the agent found a way (decision C4). */
+  readonly hadRoot: boolean;
   /** The time from which the tenant could log in; null if the tenant's account was never ready. */
   readonly activeAt: Date | null;
   /** The uid that the agent gave the tenant's account; null if no result of the agent says that it made the account. */
   readonly uid: number | null;
 }
+
+/** True if the allocation granted its tenant the rights of root, or the agent found a way to these rights. */
+export const hadRootBy = ({ grantsRoot, rootBy }: Pick<AllocationRow, "grantsRoot" | "rootBy">): boolean =>
+  grantsRoot || rootBy.length > 0;
 
 /**
  * SQL for the allocation of the node whose turnover is the given operation. With the node's id, PostgreSQL can use the index of allocations by node.
@@ -30,9 +35,10 @@ export async function readTenancy(db: Db, nodeId: NodeId, operation: WorkflowId)
     .leftJoin(tasks, eq(tasks.id, allocations.grantTaskId))
     .where(turnedOverBy(nodeId, operation));
   if (row === undefined) return null;
-  const { id, tenant, loginUser, grantsRoot, activeAt } = row.allocation;
+  const { id, tenant, loginUser, activeAt } = row.allocation;
+  const hadRoot = hadRootBy(row.allocation);
   const granted = TASKS["allocation.grant_user"].result.safeParse(row.result);
-  return { allocationId: id, tenant, loginUser, grantsRoot, activeAt, uid: granted.success ? granted.data.uid : null };
+  return { allocationId: id, tenant, loginUser, hadRoot, activeAt, uid: granted.success ? granted.data.uid : null };
 }
 
 /** Locks the allocation whose turnover is the given operation. */

@@ -1,5 +1,6 @@
+import type { NEXT_VERBS } from "../../../shared/failure-rule.ts";
 import type { Failure } from "../../../shared/failures.ts";
-import { FAILURES, type NEXT_VERBS, ruleOf } from "../../../shared/failures.ts";
+import { FAILURES, ruleOf } from "../../../shared/failures.ts";
 import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { Leftover } from "../../../shared/leftover.ts";
 import type { StopVerb, WorkflowStatus } from "../../../shared/workflow-status.ts";

@@ -35,6 +35,7 @@ const toAllocation = (row: AllocationRow): z.input<typeof Allocation> => ({
   tenant: row.tenant,
   login_user: row.loginUser,
   root: row.grantsRoot,
+  root_by: row.rootBy,
   labels: row.labels,
   status: row.status,
   error_code: row.errorCode,

@@ -3,6 +3,7 @@ import type { WorkflowId } from "../../../shared/ids.ts";
 import type { DecommissionMode } from "../../../shared/workflow-status.ts";
 import { lockOpenAllocation, setTurnover } from "../../db/queries/allocations.ts";
 import { turnoverPolicies } from "../../db/queries/node-profiles.ts";
+import { hadRootBy } from "../../db/queries/tenancies.ts";
 import type { AllocationRow, Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { beginEnding } from "../../node/allocation-moves.ts";
@@ -53,7 +54,7 @@ async function mustCleanEnough(tx: Tx, node: Node, mode: DecommissionMode, alloc
       `Allocation ${allocation.id} of node ${node.hostname} to ${allocation.tenant} is ending, and a storage cleanup does not remove the tenant's account. Release the allocation again.`,
       { context: { node_id: node.id, allocation_id: allocation.id } },
     );
-  const { grantsRoot } = allocation;
+  const grantsRoot = hadRootBy(allocation);
   if (mode !== "soft_reset" || !grantsRoot) return;
   const policy = (await turnoverPolicies(tx, [node.id])).get(node.id) ?? null;
   if (turnoverMode({ grantsRoot, onboardingMode: node.onboardingMode, policy }) !== "reimage") return;

@@ -1,5 +1,6 @@
 import type { WorkflowId } from "../../../shared/ids.ts";
 import { turnoverPolicies } from "../../db/queries/node-profiles.ts";
+import { hadRootBy } from "../../db/queries/tenancies.ts";
 import type { AllocationRow, Node } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import type { Ending } from "../../node/allocation-moves.ts";
@@ -15,11 +16,11 @@ const AGENT_WAIT_SECONDS = 900;
 export async function startTurnover(
   tx: Tx,
   node: Node,
-  { grantsRoot }: Pick<AllocationRow, "grantsRoot">,
+  allocation: Pick<AllocationRow, "grantsRoot" | "rootBy">,
   { reason, forced, actor }: Ending,
 ): Promise<WorkflowId> {
   const policy = (await turnoverPolicies(tx, [node.id])).get(node.id) ?? null;
-  const mode = turnoverMode({ grantsRoot, onboardingMode: node.onboardingMode, policy });
+  const mode = turnoverMode({ grantsRoot: hadRootBy(allocation), onboardingMode: node.onboardingMode, policy });
   const asked = { reason, agent_wait_seconds: forced ? 0 : AGENT_WAIT_SECONDS };
   const request =
     mode === "reimage"

@@ -85,7 +85,7 @@ export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<
             id: tenancy.allocationId,
             tenant: tenancy.tenant,
             login_user: tenancy.loginUser,
-            granted_root: tenancy.grantsRoot,
+            granted_root: tenancy.hadRoot,
             from: tenancy.activeAt?.toISOString() ?? null,
             to: decommission.createdAt.toISOString(),
           },

@@ -84,6 +84,19 @@ describe.skipIf(lacks !== null)(
       if (hasQueues) await world.sh("test -e /dev/mqueue/theirs");
     });
 
+    it("and says how the account could get the rights of root, also after the account is gone", async () => {
+      const order = grantOrder();
+      await granted(world, order);
+      await world.sh(`getent group docker || groupadd --system docker; usermod -aG docker ${order.login_user}`);
+      const reply = await revoke(order);
+      expect(reply).toMatchObject({ ok: true, result: { root_by: ["group docker"] } });
+      expect(stepOf(reply, "root_access")).toMatchObject({ outcome: "ok", evidence: { ways: "group docker" } });
+      expect(await revoke(order)).toMatchObject({ ok: true, result: { root_by: ["group docker"] } });
+      const plain = grantOrder();
+      await granted(world, plain);
+      expect(await revoke(plain)).toMatchObject({ ok: true, result: { root_by: [] } });
+    });
+
     it("and tells the same uid again, with nothing left to do", async () => {
       const order = grantOrder();
       const uid = await granted(world, order);

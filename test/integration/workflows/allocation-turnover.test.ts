@@ -4,7 +4,7 @@ import { createAllocation } from "../../../hub/allocations/create-allocation.ts"
 import { releaseAllocation } from "../../../hub/allocations/end-allocation.ts";
 import { sweepAllocations } from "../../../hub/allocations/sweep.ts";
 import { and, eq, inArray, sql } from "../../../hub/db/orm.ts";
-import { readAllocation } from "../../../hub/db/queries/allocations.ts";
+import { noteRootBy, readAllocation } from "../../../hub/db/queries/allocations.ts";
 import { waitKey, wakeWorkflows } from "../../../hub/db/queries/workflow-wakes.ts";
 import { readWorkflow } from "../../../hub/db/queries/workflows.ts";
 import {
@@ -33,7 +33,7 @@ import { until } from "../../support/until.ts";
 let rig: OnboardingRig;
 let runner: WorkflowRunner;
 beforeAll(async () => {
-  rig = await startOnboardingRig({ machines: 2 });
+  rig = await startOnboardingRig({ machines: 3 });
   runner = startRunner(rig);
 });
 afterAll(async () => {
@@ -217,14 +217,47 @@ describe("a thing that a tenant left on the host", () => {
 });
 
 describe("after a tenant with root", () => {
+  it("which nobody granted, a soft reset stops and says how the tenant could get it", async () => {
+    const nodeId = await nodeInService(rig, "turn-8");
+    await recordBaseline(rig, nodeId);
+    await rig.services.inTx((tx) => makeSchedulable(tx, nodeId));
+    const id = await allocate(nodeId);
+    const revoked = RESULTS["allocation.revoke_user"];
+    for (const ways of [["group docker"], ["sudo rules"]]) {
+      await release(id);
+      const operation = (await readAllocation(db(), id))?.decommissionId;
+      if (operation == null) throw new Error("no turnover has begun");
+      const failed = await until("the soft reset has failed", async () => {
+        await playAgent(nodeId, { "allocation.revoke_user": { result: { ...revoked, root_by: ways } } });
+        const row = await readWorkflow(db(), operation);
+        return row?.status.startsWith("failed") === true ? row : undefined;
+      });
+      expect(failed).toMatchObject({ failureClass: "state_ambiguity", failureCode: "tenant_had_root" });
+      expect(failed.failureMessage).toContain(ways[0]);
+      await rig.services.inTx((tx) => applyVerb(tx, kinds(), { ...by, workflowId: operation, verb: "cancel" }));
+      await until("the soft reset is cancelled", async () => {
+        await playAgent(nodeId);
+        return (await readWorkflow(db(), operation))?.status === "cancelled" ? true : undefined;
+      });
+    }
+    expect((await readAllocation(db(), id))?.rootBy).toEqual(["group docker", "sudo rules"]);
+  });
+
   it("the node is reimaged, unless its profile allows a soft reset", async () => {
     const { nodeId } = await hostInService(rig, 1, "turn-3");
     const lenient = await rig.addProfile("lenient", { soft_reset_after_root: true });
     const kept = await hostInService(rig, 2, "turn-4", lenient);
-    for (const id of [nodeId, kept.nodeId]) await rig.services.inTx((tx) => makeSchedulable(tx, id));
+    const found = await hostInService(rig, 3, "turn-9");
+    for (const id of [nodeId, kept.nodeId, found.nodeId]) await rig.services.inTx((tx) => makeSchedulable(tx, id));
     await runner.close();
     const [gone, stays] = [await allocate(nodeId, true), await allocate(kept.nodeId, true)];
-    for (const id of [gone, stays]) await release(id);
-    expect([await modeOf(gone), await modeOf(stays)]).toEqual(["reimage", "soft_reset"]);
+    const docker = await allocate(found.nodeId);
+    await rig.services.inTx((tx) => noteRootBy(tx, docker, ["group docker"]));
+    for (const id of [gone, stays, docker]) await release(id);
+    expect([await modeOf(gone), await modeOf(stays), await modeOf(docker)]).toEqual([
+      "reimage",
+      "soft_reset",
+      "reimage",
+    ]);
   });
 });

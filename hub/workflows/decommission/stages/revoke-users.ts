@@ -1,4 +1,8 @@
-import { failure } from "../../../../shared/failures.ts";
+import { type Failure, failure } from "../../../../shared/failures.ts";
+import { noteRootBy } from "../../../db/queries/allocations.ts";
+import type { Task } from "../../../db/schema/index.ts";
+import type { Tx } from "../../../db/tx.ts";
+import { isSoftResetBarred } from "../../../node/turnover-mode.ts";
 import type { AgentWork } from "../agent-work.ts";
 import { cleaningStage } from "../cleaning-stage.ts";
 import { failedSteps, tally } from "../cleaning-steps.ts";
@@ -32,6 +36,27 @@ const REVOKE: AgentWork<"allocation.revoke_user"> = {
 };
 
 /**
+ * The failure of a soft reset after a tenant who could get the rights of root, although the allocation granted none (decision C4); null if the soft
+ * reset may continue. Without the rights of root the agent finds what a tenant left; with them a tenant may have changed what the agent reads.
+ */
+function rootFound(
+  { decommission, node, profile, tenancy }: DecommissionContext,
+  rootBy: readonly string[],
+  task: Pick<Task, "id">,
+): Failure | null {
+  const grantsRoot = rootBy.length > 0 || tenancy?.hadRoot === true;
+  const facts = { grantsRoot, onboardingMode: node.onboardingMode, policy: profile };
+  if (decommission.mode !== "soft_reset" || !isSoftResetBarred(facts)) return null;
+  const how = rootBy.length === 0 ? "the rights of root" : `the rights of root by ${rootBy.join(", ")}`;
+  return failure(
+    "state_ambiguity",
+    "tenant_had_root",
+    `The tenant of ${node.hostname} could get ${how}, so a soft reset cannot show that the host is clean.`,
+    { node_id: node.id, task_id: task.id, root_by: rootBy },
+  );
+}
+
+/**
  * Removes the tenant's account with its processes, jobs and home folder (lifecycle 5.2). After the stage `revoke_users`, the tenant has no access to
  * the host.
  */
@@ -40,11 +65,16 @@ export const revokeUsers: DecommissionStageOf<"revoke_users"> = cleaningStage({
   title: "Have the agent remove the tenant's account with its processes, jobs and home",
   work: REVOKE,
   nothingToDo: ({ tenancy }) => (tenancy === null ? "The node had no tenant" : null),
-  decide: (context, { steps }, task) => {
+  decide: (context, { steps, root_by }, task) => {
+    const { allocationId } = tenancyOf(context);
+    const commit = (tx: Tx) => noteRootBy(tx, allocationId, root_by);
     const failed = failedSteps(context, steps, task);
-    if (failed !== null) return { kind: "failed", failure: failed };
+    if (failed !== null) return { kind: "failed", failure: failed, commit };
+    const barred = rootFound(context, root_by, task);
+    if (barred !== null) return { kind: "failed", failure: barred, commit };
     return {
       kind: "done",
+      commit,
       message: `The account ${tenancyOf(context).loginUser} is gone: ${tally(steps)}`,
       details: { task_id: task.id },
     };

@@ -1,0 +1,67 @@
+import { MOST_ROOT_WAYS } from "../../shared/tasks/allocation-revoke-user.ts";
+import type { System } from "../system/system.ts";
+import { parseAccounts, parseGroups } from "./account-files.ts";
+import { cleaningStep } from "./step.ts";
+import type { RevokeStep, Tenant } from "./tenant.ts";
+
+const TOOL_TIMEOUT_MS = 30_000;
+const SUDO = "/usr/bin/sudo";
+
+/**
+ * Groups whose members can get the rights of root: by sudo, by a container or virtual machine that mounts the host's file system, by reading and
+ * writing the disks or the kernel's memory, or by reading the hashes of passwords. The list covers the groups of Debian's and Ubuntu's packages.
+ */
+const ROOT_GROUPS: ReadonlySet<string> = new Set([
+  "root",
+  "sudo",
+  "wheel",
+  "admin",
+  "docker",
+  "lxd",
+  "incus-admin",
+  "libvirt",
+  "microk8s",
+  "snap_microk8s",
+  "disk",
+  "kmem",
+  "shadow",
+]);
+
+/**
+ * Returns how the tenant's account can get the rights of root now (decision C4), for example `group docker`. The list is empty if the agent found no
+ * way to root, or if the account is gone. A tenant who had root can have hidden the way, so an empty list is no proof.
+ */
+export async function waysToRoot(system: System, { loginUser, uid }: Tenant): Promise<string[]> {
+  const account = parseAccounts(await system.read("/etc/passwd")).find((one) => one.name === loginUser);
+  if (account === undefined || account.uid !== uid) return [];
+  const groups = parseGroups(await system.read("/etc/group")).filter(
+    ({ name, gid, members }) =>
+      (gid === account.gid || members.includes(loginUser)) && (gid === 0 || ROOT_GROUPS.has(name)),
+  );
+  const ways = groups.map(({ name }) => `group ${name}`);
+  const rules = await sudoRules(system, loginUser);
+  return rules === null ? ways : [...ways, rules];
+}
+
+/** What sudo says about the account. Rules that sudo cannot read count as a way to root, because the account may have had them. */
+async function sudoRules(system: System, loginUser: string): Promise<"sudo rules" | "unreadable sudo rules" | null> {
+  if ((await system.entry(SUDO)) === null) return null;
+  const { stdout } = await system.run("sudo", ["-n", "-l", "-U", loginUser], TOOL_TIMEOUT_MS);
+  if (/ may run the following commands /.test(stdout)) return "sudo rules";
+  return / is not allowed to run sudo /.test(stdout) ? null : "unreadable sudo rules";
+}
+
+/** Joins the ways to root that an earlier run of the task recorded with the ways that the present run found. */
+export const allWays = (before: readonly string[], now: readonly string[]): string[] =>
+  [...new Set([...before, ...now])].slice(0, MOST_ROOT_WAYS);
+
+/** The step that says whether the tenant's account had the rights of root. The step changes nothing, so it also has a result with `plan: true`. */
+export function rootAccessStep({ loginUser }: Tenant, ways: readonly string[], plan: boolean): RevokeStep {
+  const had = ways.length > 0;
+  const message = had
+    ? `The account could get the rights of root: ${ways.join(", ")}.`
+    : "The agent found no way in which the account could get the rights of root.";
+  return cleaningStep("root_access", loginUser, plan ? "planned" : "ok", message, {
+    ways: had ? ways.join(", ") : null,
+  });
+}

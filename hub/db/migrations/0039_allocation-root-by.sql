@@ -1,0 +1,1 @@
+ALTER TABLE "allocations" ADD COLUMN "root_by" text[] DEFAULT '{}' NOT NULL;
