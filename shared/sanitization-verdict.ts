@@ -89,7 +89,7 @@ function residueReasons({ residue, trust }: Judged): Reason[] {
   return [{ code, about: (named.join(", ") || "the node has no baseline, or nothing was looked at").slice(0, 400) }];
 }
 
-/** True if the claim level or the overwritten share of a GPU's memory is lower than the profile requires. */
+/** True if a GPU's claim level (decision C2), or the share of its memory that was overwritten, is lower than the node's profile requires. */
 const isBelow = ({ level, share, required_level, required_share }: RecordGpu): boolean =>
   required_level !== null &&
   (level === null || GPU_LEVELS.indexOf(level) < GPU_LEVELS.indexOf(required_level) || share < required_share);

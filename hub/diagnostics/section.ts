@@ -27,7 +27,8 @@ interface HubSection<S extends z.ZodType> extends About<S> {
 }
 
 /**
- * A section of the diagnostics that is read in one read-only transaction. The section's numbers of statements and rows do not grow with the fleet.
+ * A section of the diagnostics that the hub reads in one read-only transaction. The number of SQL statements and the number of rows that the section
+ * reads do not grow with the number of nodes.
  */
 interface DatabaseSection<S extends z.ZodType> extends About<S> {
   read(tx: Tx): Promise<Reading<z.input<S>>>;

@@ -22,7 +22,7 @@ export const WHAT_TO_DO =
 
 export interface CloneFound {
   readonly evidence: CloneEvidence;
-  /** The boot ids, addresses and serial numbers that prove a second host; never a secret. */
+  /** The boot ids, addresses and serial numbers of certificates by which the hub knows that two hosts use one identity; never a secret. */
   readonly details: Readonly<Record<string, unknown>>;
 }
 

@@ -40,8 +40,9 @@ export const wordOf = ({ node, type, created }: FeedEvent): string => `${node} $
 /**
  * Evaluates MAAS's answer to a request for events. `seen` holds the content of processed events that the request reads a second time, by id. Each
  * request also asks for the event at the cursor, which is the newest processed event. An answer without any event at or above the cursor means that
- * the event ids went back. If MAAS's event ids went back and have passed the cursor since, an event with a known id has other content than before. A
- * hub that remembers no events detects that the ids went back if the event at the cursor is missing or has other content than before.
+ * MAAS's event ids went back, for example after MAAS's database was restored from a backup. If MAAS's event ids went back and have passed the cursor
+ * since, an event in `seen` has other content in MAAS's answer. If `seen` is empty, the event at the cursor decides: MAAS's ids went back if MAAS's
+ * answer lacks this event or shows it with other content.
  */
 export function readFeed(
   { cursor, mark }: FeedPlace,

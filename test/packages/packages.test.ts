@@ -255,7 +255,7 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     if (!existsSync("/usr/bin/systemd-analyze")) return;
     const unit = unpacked(spec.name, `usr/lib/systemd/system/${spec.name}.service`);
     const root = unpacked(spec.name);
-    // The systemd unit contains the paths that the programs have on a host.
+    // The package's systemd unit names Node.js and the package's own program by their paths on an installed host.
     const verified = await execa("systemd-analyze", ["verify", "--man=no", "--root", root, unit], { reject: false });
     // The unpacked package lacks programs that every Debian system has, so the test ignores systemd's complaints about missing programs.
     const elsewhere = /not found|Command \/bin\/kill is not executable/;

@@ -92,7 +92,8 @@ export class Visit {
   says = (place: Locator, ...texts: string[]): Promise<void> => this.saysAsNow(place, async () => texts);
 
   /**
-   * Waits until the element contains texts that change by themselves. Before each comparison, the method `saysAsNow` reads the expected texts anew.
+   * Waits until the element contains all expected texts. For texts that change with time, such as a count of seconds, `saysAsNow`
+   * calls `texts` before each comparison.
    */
   async saysAsNow(place: Locator, texts: () => Promise<readonly string[]>): Promise<void> {
     const plain = (text: string): string => text.replace(/\s+/g, " ");

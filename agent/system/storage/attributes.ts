@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 const TOOL_TIMEOUT_MS = 60_000;
-/** How many files one call of `find` names. With MOST_INODES files, the arguments of the call of `find` stay far below Linux's limit. */
+/** The most inode numbers in the arguments of one call of `find`. With MOST_INODES numbers the arguments stay far below Linux's limit. */
 export const MOST_INODES = 200;
 const TOOL_FOLDERS = ["usr/bin", "usr/sbin", "bin", "sbin"];
 

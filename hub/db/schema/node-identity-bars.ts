@@ -12,7 +12,7 @@ export const nodeIdentityBars = pgTable("node_identity_bars", {
   /** The node's generation in which two hosts used the node's identity; the hub has revoked the certificates of that generation. */
   generation: integer("generation").notNull(),
   evidence: text("evidence").$type<CloneEvidence>().notNull(),
-  /** The boot ids, addresses and certificate serials of the two hosts, which include no secret. */
+  /** The boot ids, addresses and certificate serials of the two hosts that used one identity. The column contains no secret. */
   details: jsonb("details").notNull(),
   /**
    * True if the hub put the node into quarantine because two hosts used its identity. A quarantine because of two hosts with one identity ends when

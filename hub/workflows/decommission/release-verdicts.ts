@@ -67,8 +67,8 @@ export const asksWhoOwns = (at: ReleaseStage, status: number): boolean =>
   ["release", "release_failed", "erase_failed"].includes(TABLE[status]?.[at] ?? "ambiguous");
 
 /**
- * `ours` means that Muster's MAAS user owns the machine. `told` means that the stage has already reported the failed release, so the stage now asks
- * for the release again.
+ * `ours` means that Muster's MAAS user owns the machine. `told` means that the stage has already failed once because of the failed
+ * release, so a new run of the stage asks MAAS for the release again.
  */
 export function judgeRelease(
   at: ReleaseStage,

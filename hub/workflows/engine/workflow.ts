@@ -115,7 +115,7 @@ export interface EngineFacts {
   readonly adopting?: boolean;
   /** True after the verb `mark_manual_intervention`: only an operator's verb continues the workflow. */
   readonly frozen?: boolean;
-  /** The record of a service that the stage needs and that is unavailable. */
+  /** The unavailable service for which the stage waits, and since when; undefined if the stage waits for no unavailable service. */
   readonly absence?: Absence;
 }
 
