@@ -82,6 +82,7 @@ const ITEMS: readonly ResidueItem[] = [
     "preload",
     "ebpf",
   ] as const),
+  ...(["namespaces", "mounts"] as const),
   "tenant_processes",
 ];
 
@@ -161,13 +162,11 @@ describe.skipIf(why !== null)(`residue in private namespaces of this machine${wh
     start(
       `sleep 999 & until [ "$(cat /proc/$!/comm)" = sleep ]; do :; done; exec perl -e 'syscall(${attach},16,$ARGV[0]+0,0,0)==0 or die $!; sleep 1000' $!`,
     );
+    start("exec unshare --mount sh -c 'mount -t tmpfs hidden /mnt && exec sleep 998'");
     await until("all programs run", () => {
       const now = processes();
-      return ["/tmp/miner", "/tmp/gone", "/tmp/kworker", "[rcu_sched]", "createServer", "syscall"].every((one) =>
-        now.includes(one),
-      )
-        ? true
-        : undefined;
+      const begun = ["/tmp/miner", "/tmp/gone", "/tmp/kworker", "[rcu_sched]", "createServer", "syscall", "sleep 998 "];
+      return begun.every((one) => now.includes(one)) ? true : undefined;
     });
 
     let planted = await snapshot();
@@ -202,6 +201,8 @@ describe.skipIf(why !== null)(`residue in private namespaces of this machine${wh
           "added message queue key",
         ],
       ],
+      ["namespaces", ["added mnt namespace of sleep"]],
+      ["mounts", ["added in the namespace of sleep: tmpfs hidden on /mnt"]],
       ["temporary_files", ["added /tmp/left"]],
       ["critical_files", ["changed /usr/bin/find", "changed /usr/bin/env"]],
       ["sysctl", ["changed net/ipv4/ip_unprivileged_port_start"]],

@@ -54,15 +54,22 @@ async function namespaceOf(folder: string, pid: number, kind: string): Promise<s
   }
 }
 
-/** Reads the ids of the host's own namespaces from process 2, because the kernel thread kthreadd is always in the host's own namespaces. */
+/** The link in /proc of the machine's first pid namespace. The kernel gives this namespace a fixed number (PROC_PID_INIT_INO). */
+const FIRST_PIDS = "pid:[4026531836]";
+
+/**
+ * The process whose namespaces are the host's own. On a machine this process is 2, the kernel thread kthreadd, which nobody can move to another
+ * namespace. A host that is a container sees no kernel threads, so its own namespaces are those of its init process.
+ */
+async function processOfHost(reading: Reading): Promise<1 | 2> {
+  if ((await readlink(join(reading.root, "proc/self/ns/pid"))) !== FIRST_PIDS) return 1;
+  if ((await textOf(reading, "/proc/2/comm")) === "kthreadd") return 2;
+  throw new Unreadable("Process 2 is not kthreadd, so the namespaces of the host are not known.");
+}
+
 async function hostNamespaces(reading: Reading): Promise<ReadonlyMap<string, string>> {
-  const folder = join(reading.root, "proc/2");
-  const comm = await textOf(reading, "/proc/2/comm");
-  const pids = await pidsOf(reading);
-  if (comm !== "kthreadd") {
-    if (pids.length === 0) return new Map();
-    throw new Unreadable("Process 2 is not kthreadd, so the namespaces of the host are not known.");
-  }
+  if ((await pidsOf(reading)).length === 0) return new Map();
+  const folder = join(reading.root, "proc", String(await processOfHost(reading)));
   return new Map(
     await Promise.all(KINDS.map(async (kind) => [kind, await readlink(join(folder, "ns", kind))] as const)),
   );
