@@ -1,16 +1,18 @@
 /**
- * The demo onboards hosts with a hub process on the embedded database, a simulated MAAS region, and one real agent process for each host. `npm run
- * demo` keeps running until Ctrl-C. `npm run demo -- --exit` ends by itself.
+ * The demo onboards hosts with a hub process on the embedded database, a simulated MAAS region, and one real agent process for each host. The demo
+ * then turns the first host over after a tenant. `npm run demo` keeps running until Ctrl-C. `npm run demo -- --exit` ends by itself.
  */
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import type { Onboarding } from "../../shared/api/onboardings.ts";
 import { startBootWorld } from "../boot/boot-world.ts";
 import { ContainerHosts } from "../boot/container-hosts.ts";
+import { ownLinuxObstacle } from "../fakes/maas/host/own-linux.ts";
 import { removeHubState } from "../support/hub-state.ts";
 import { type Rig, startRig } from "../support/rig.ts";
-import { type DemoHost, demoHosts, type SeededSite, seedSite } from "../support/seed-site.ts";
+import { type DemoHost, demoHosts, ensureSku, type SeededSite, seedSite } from "../support/seed-site.ts";
 import { ProgressView } from "./progress.ts";
+import { turnOver } from "./turnover.ts";
 
 const USAGE = `Usage: npm run demo -- [options]
   --exit         end with status 0 when all hosts are active, or with 1 and the reasons
@@ -18,7 +20,8 @@ const USAGE = `Usage: npm run demo -- [options]
   --speed N      how much faster than a real site the simulated MAAS runs (default 20)
   --state DIR    where the demo keeps its data (default .muster/demo); a second start goes on with it
   --fresh        forget the data of earlier runs
-  --boot         hosts are system containers that boot Debian's own systemd and cloud-init; needs root and LXD (test/boot/README.md)
+  --boot         hosts are system containers that boot Debian's own systemd and cloud-init, without the turnover; needs root and LXD
+                 (test/boot/README.md)
   --deadline S   with --exit: give up after S seconds (default 300)`;
 
 interface Arguments {
@@ -66,6 +69,16 @@ function readArguments(): Arguments {
 }
 
 /**
+ * The SKU of the first host. The turnover cleans the first host with the programs and the kernel of this machine, which have no GPUs of the host.
+ */
+const SKU_WITHOUT_GPUS = {
+  id: "cpu.256c",
+  description: "256 CPUs without GPUs",
+  gpu_vendor: "none",
+  gpus_total: 0,
+} as const;
+
+/**
  * Onboards the first host of the demo alone and all other hosts as one batch. The demo does not onboard hosts that an earlier run has onboarded or
  * has begun to onboard.
  */
@@ -73,7 +86,10 @@ async function onboard(rig: DemoWorld, site: SeededSite, hosts: readonly DemoHos
   const known = new Set((await rig.api.onboardings()).map((onboarding) => onboarding.hostname));
   const selectors = { site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId };
   const [first, ...others] = hosts;
-  if (first !== undefined && !known.has(first.hostname)) await rig.api.onboard({ ...selectors, ...first });
+  if (first !== undefined && !known.has(first.hostname)) {
+    await ensureSku(rig.api, SKU_WITHOUT_GPUS);
+    await rig.api.onboard({ ...selectors, ...first, sku_id: SKU_WITHOUT_GPUS.id });
+  }
   const missing = others.filter((host) => !known.has(host.hostname));
   if (missing.length > 0) await rig.api.onboardBatch({ ...selectors, nodes: missing });
 }
@@ -113,10 +129,11 @@ async function summary(rig: DemoWorld, hosts: readonly DemoHost[]): Promise<{ ac
 /** The parts of a `Rig` that the demo uses, whether the demo's hosts are folders or containers. */
 type DemoWorld = Pick<Rig, "api" | "maas" | "apiUrl" | "adminTokenFile" | "stop"> & { readonly logs: string };
 
-async function startFolders(args: Arguments): Promise<DemoWorld> {
+async function startFolders(args: Arguments, ownLinux: readonly string[]): Promise<DemoWorld> {
   const rig = await startRig({
     stateDir: args.stateDir,
     machines: args.hosts,
+    ownLinux,
     speed: args.speed,
     onRestart: (name) => process.stdout.write(`The ${name} ended by itself; starting it again.\n`),
   });
@@ -139,9 +156,11 @@ async function main(): Promise<number> {
   for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => stop.abort());
   const started = Date.now();
   out.write("Starting a hub with its embedded database, and a simulated MAAS region …\n");
-  const rig = args.boot ? await startContainers(args.hosts) : await startFolders(args);
+  const hosts = demoHosts(args.hosts);
+  const obstacle = args.boot ? "its hosts are system containers" : await ownLinuxObstacle();
+  const ownLinux = obstacle === null ? hosts.slice(0, 1).map(({ hostname }) => hostname) : [];
+  const rig = args.boot ? await startContainers(args.hosts) : await startFolders(args, ownLinux);
   try {
-    const hosts = demoHosts(args.hosts);
     const site = await seedSite(rig.api, rig.maas, hosts);
     await onboard(rig, site, hosts);
     out.write(`Site, profile, SKU, credentials and RoCE rows are in place; onboarding ${args.hosts} hosts.\n`);
@@ -149,6 +168,7 @@ async function main(): Promise<number> {
       ? AbortSignal.any([stop.signal, AbortSignal.timeout(args.deadlineSeconds * 1000)])
       : stop.signal;
     await watch(rig, hosts, new ProgressView(out), patience);
+    const isTurnedOver = await showTurnover(rig, hosts, obstacle, patience);
     const result = await summary(rig, hosts);
     out.write(`\n${Math.round((Date.now() - started) / 1000)} s after the start.\n`);
     out.write(`API and page   ${rig.apiUrl}\nAdmin token    ${rig.adminTokenFile}\nLogs           ${rig.logs}\n`);
@@ -167,10 +187,48 @@ async function main(): Promise<number> {
       await new Promise<void>((done) => stop.signal.addEventListener("abort", () => done(), { once: true }));
       return 0;
     }
-    return await closing(rig, hosts, result.active, args, stop.signal.aborted);
+    const status = await closing(rig, hosts, result.active, args, stop.signal.aborted);
+    return status === 0 && !isTurnedOver ? 1 : status;
   } finally {
     await rig.stop();
     if (stop.signal.aborted) out.write("Stopped.\n");
+  }
+}
+
+/**
+ * Turns the first host over after a tenant, when all hosts are active. Returns false if the turnover failed. If this machine does not allow the
+ * turnover, `showTurnover` prints the reason and returns true.
+ */
+async function showTurnover(
+  rig: DemoWorld,
+  hosts: readonly DemoHost[],
+  obstacle: string | null,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const out = process.stdout;
+  const [first] = hosts;
+  if (first === undefined || signal.aborted || (await summary(rig, hosts)).active < hosts.length) return true;
+  const { hostname } = first;
+  out.write(`\nThe turnover of ${hostname} after a tenant:\n`);
+  let last = "";
+  const tell = (step: string, text: string): void => {
+    out.write(`${(step === last ? "" : step).padEnd(9)} ${text}\n`);
+    last = step;
+  };
+  if (obstacle !== null) {
+    tell(
+      "not shown",
+      `this machine gives ${hostname} no Linux of its own, in which its agent could be root: ${obstacle}`,
+    );
+    return true;
+  }
+  try {
+    await turnOver({ api: rig.api, hostname, stateDir: rig.logs, tell, signal });
+    return true;
+  } catch (error) {
+    if (!signal.aborted) tell("failed", error instanceof Error ? error.message : String(error));
+    else tell("failed", "the turnover was still at work when the demo ended");
+    return false;
   }
 }
 

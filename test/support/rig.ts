@@ -25,6 +25,8 @@ export interface RigOptions {
   readonly hubEnv?: Readonly<Record<string, string>>;
   /** Command-line flags of Node.js for the hub processes. */
   readonly hubNodeArgs?: readonly string[];
+  /** The names of the hosts whose agent runs in a Linux of its own, in which the agent is root. */
+  readonly ownLinux?: readonly string[];
   /** The API key of the simulated MAAS. Without `apiKey`, the simulated MAAS has the API key `DEFAULT_API_KEY`. */
   readonly apiKey?: string;
   /**
@@ -140,6 +142,7 @@ const startMaas = (options: RigOptions, ports: Ports): Child =>
       ["--hosts-dir", join(options.stateDir, "hosts")],
       ["--speed", String(options.speed)],
       ["--machines", String(options.machines)],
+      ["--own-linux", (options.ownLinux ?? []).join(",")],
       ["--api-key", options.apiKey ?? DEFAULT_API_KEY],
     ].flat(),
     logFile: join(options.stateDir, "maas.log"),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Profile } from "../../shared/api/profiles.ts";
-import { RoceAssignment, RoceAssignmentWritten, Site, SiteProbe, Sku } from "../../shared/api/sites.ts";
+import { RoceAssignment, RoceAssignmentWritten, Site, SiteProbe, Sku, type SkuCreate } from "../../shared/api/sites.ts";
 import { bmcAddress, PXE_NIC, ROCE_NICS, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
 import { DEPLOY_PASSWORD } from "./deploy-password.ts";
 import type { HubApi } from "./hub-api.ts";
@@ -41,15 +41,8 @@ export async function seedSite(
 ): Promise<SeededSite> {
   const site = await ensureSite(api, maas.url);
   const sites = `/api/v1/admin/maas-sites/${site.id}`;
-  if (!(await api.skus()).some((sku) => sku.id === SKU)) {
-    await api.call(Sku, "POST", "/api/v1/admin/skus", {
-      id: SKU,
-      description: "8 x MI300X, 192 GB each",
-      gpu_vendor: "amd",
-      gpu_model: "MI300X",
-      gpus_total: 8,
-    });
-  }
+  const description = "8 x MI300X, 192 GB each";
+  await ensureSku(api, { id: SKU, description, gpu_vendor: "amd", gpu_model: "MI300X", gpus_total: 8 });
   if (!site.credentials.maas_token || !site.credentials.power || !site.credentials.deploy_password) {
     await api.call(z.unknown(), "POST", `${sites}/credentials`, {
       maas_token: maas.apiKey,
@@ -63,6 +56,11 @@ export async function seedSite(
   const { failed } = await api.call(RoceAssignmentWritten, "POST", `${sites}/roce-assignments`, rows);
   if (failed > 0) throw new Error(`${failed} RoCE rows of the site were refused`);
   return { siteId: site.id, profileId: profile.id, skuId: SKU };
+}
+
+/** Creates a SKU if the hub has no SKU with the same id. */
+export async function ensureSku(api: HubApi, sku: z.input<typeof SkuCreate>): Promise<void> {
+  if (!(await api.skus()).some(({ id }) => id === sku.id)) await api.call(Sku, "POST", "/api/v1/admin/skus", sku);
 }
 
 async function ensureSite(api: HubApi, maasUrl: string): Promise<Site> {

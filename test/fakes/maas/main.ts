@@ -16,6 +16,7 @@ const { values } = parseArgs({
     "hosts-dir": { type: "string", default: process.env["SIM_MAAS_HOSTS_DIR"] ?? "" },
     "run-parts": { type: "string", default: process.env["SIM_MAAS_RUN_PARTS"] ?? "" },
     "omit-hw-sync-files": { type: "boolean", default: process.env["SIM_MAAS_OMIT_HW_SYNC_FILES"] === "true" },
+    "own-linux": { type: "string", default: process.env["SIM_MAAS_OWN_LINUX"] ?? "" },
     "host-env": { type: "string", default: process.env["SIM_MAAS_HOST_ENV"] ?? "{}" },
     "api-key": { type: "string", default: process.env["SIM_MAAS_API_KEY"] ?? DEFAULT_API_KEY },
   },
@@ -32,6 +33,7 @@ const flags = z
     "hosts-dir": z.string(),
     "run-parts": z.string(),
     "omit-hw-sync-files": z.boolean(),
+    "own-linux": z.string(),
     "host-env": z.string().transform((text) => z.record(z.string(), z.string()).parse(JSON.parse(text))),
     "api-key": z.string().regex(/^[^:]+:[^:]+:[^:]+$/),
   })
@@ -48,6 +50,7 @@ const simulator = await startMaasSimulator({
   omitHwSyncFiles: flags["omit-hw-sync-files"],
   ...(flags["state-file"] === "" ? {} : { stateFile: flags["state-file"] }),
   ...(flags["hosts-dir"] === "" ? {} : { hostsDir: flags["hosts-dir"] }),
+  ...(flags["own-linux"] === "" ? {} : { ownLinux: flags["own-linux"].split(",") }),
   ...(flags["run-parts"] === "" ? {} : { runParts: flags["run-parts"].split(",") }),
 });
 

@@ -37,6 +37,8 @@ export interface MaasSimulatorOptions {
   runParts?: readonly string[];
   /** If true, the region's vendor data does not contain the files of hardware sync. */
   omitHwSyncFiles?: boolean;
+  /** The names of the hosts whose agent runs in a Linux of its own, in which the agent is root. */
+  ownLinux?: readonly string[];
   /** Environment variables of every process on the simulated hosts. */
   hostEnvironment?: Readonly<Record<string, string>>;
 }
@@ -78,6 +80,7 @@ export async function startMaasSimulator(options: MaasSimulatorOptions = {}): Pr
           hostsDir: options.hostsDir,
           runParts: options.runParts ?? DEFAULT_RUN_PARTS,
           omitHwSyncFiles: options.omitHwSyncFiles ?? false,
+          ownLinux: options.ownLinux ?? [],
           environment: options.hostEnvironment ?? {},
         });
   const server = createMaasServer({ region, faults, control: new Control({ region, faults, hosts }) });

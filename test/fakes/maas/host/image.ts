@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Machine } from "../state/model.ts";
+import { OWN_LINUX, ownLinuxFiles } from "./own-linux-image.ts";
 import type { HostFile } from "./vendor-data.ts";
 import { datasourceFile, hwSyncFiles } from "./vendor-data.ts";
 
@@ -41,6 +42,8 @@ export interface ImageOptions {
   /** The region's address `http://HOST:PORT/MAAS`, as the host reaches it. */
   maasUrl: string;
   omitHwSyncFiles: boolean;
+  /** True if the host's agent runs in a Linux of its own (own-linux.ts). */
+  ownLinux: boolean;
 }
 
 /**
@@ -48,7 +51,7 @@ export interface ImageOptions {
  * the simulated host.
  */
 export function installImage(options: ImageOptions): void {
-  const { machine, root } = options;
+  const { machine, root, ownLinux } = options;
   rmSync(root, { recursive: true, force: true });
   for (const folder of FOLDERS) mkdirSync(join(root, folder), { recursive: true });
   const datasource = datasourceFile(machine, options.maasUrl);
@@ -84,8 +87,11 @@ export function installImage(options: ImageOptions): void {
     {
       path: "usr/bin/muster-agent",
       mode: 0o755,
-      content: `#!/bin/sh\nexec ${quote(process.execPath)} ${quote(join(REPOSITORY, "agent/main.ts"))} "$@"\n`,
+      content: ownLinux
+        ? `#!/bin/sh\nexec ${quote(process.execPath)} ${quote(OWN_LINUX)} ${quote(root)}\n`
+        : `#!/bin/sh\nexec ${quote(process.execPath)} ${quote(join(REPOSITORY, "agent/main.ts"))} "$@"\n`,
     },
+    ...(ownLinux ? ownLinuxFiles() : []),
     // The agent on a simulated host reads the MAC addresses of the network cards below sys/class/net.
     ...machine.interfaces.map((nic) => ({
       path: `sys/class/net/${nic.name}/address`,

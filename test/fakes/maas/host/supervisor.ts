@@ -17,6 +17,8 @@ export interface SupervisorOptions {
   /** Names of the user-data parts that a simulated host runs. The name `all` stands for every part of the user-data. */
   runParts: readonly string[];
   omitHwSyncFiles: boolean;
+  /** The names of the hosts whose agent runs in a Linux of its own (own-linux.ts). */
+  ownLinux: readonly string[];
   /** Environment variables of every process on a host. */
   environment: Readonly<Record<string, string>>;
 }
@@ -178,7 +180,9 @@ export class HostSupervisor implements UnitSupervisor {
       knownUnits: [],
       parts: [],
     };
-    installImage({ machine, root, maasUrl: `${this.#origin}/MAAS`, omitHwSyncFiles: this.#options.omitHwSyncFiles });
+    const { omitHwSyncFiles } = this.#options;
+    const ownLinux = this.#options.ownLinux.includes(machine.hostname);
+    installImage({ machine, root, maasUrl: `${this.#origin}/MAAS`, omitHwSyncFiles, ownLinux });
     region.state.hosts.push(record);
     region.count(machine.systemId, "boot");
     region.changed();

@@ -1,0 +1,55 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { NODE_ON_HOST, REPOSITORY_ON_HOST } from "../fakes/maas/host/own-linux.ts";
+
+const COMMAND_TIMEOUT_MS = 120_000;
+
+/** Runs commands on a host with a Linux of its own, as a person would who is logged in to the host. */
+export class HostShell {
+  readonly #folder: string;
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Runs a shell script as the user with the given uid, and returns the script's output. */
+  sh(uid: number, script: string): string {
+    const user = ["setpriv", "--reuid", String(uid), "--regid", String(uid), "--clear-groups", "--"];
+    return this.#run([...(uid === 0 ? [] : user), "sh", "-euc", script]);
+  }
+
+  /** Runs a program of this repository as the host's root, and returns the program's output. */
+  program(path: string, ...args: readonly string[]): string {
+    return this.#run([NODE_ON_HOST, `${REPOSITORY_ON_HOST}/${path}`, ...args]);
+  }
+
+  #run(command: readonly string[]): string {
+    const spaces = ["--user", "--mount", "--pid", "--net", "--ipc", "--uts"];
+    const { status, stdout, stderr, error } = spawnSync(
+      "nsenter",
+      ["--target", String(this.#firstProcess()), ...spaces, "--", "sh", "-euc", 'cd /; exec "$@"', "sh", ...command],
+      {
+        encoding: "utf8",
+        timeout: COMMAND_TIMEOUT_MS,
+        maxBuffer: 64 * 1024 * 1024,
+        env: { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8" },
+      },
+    );
+    if (status === 0) return stdout;
+    throw new Error(`A command on the host ended with ${status}: ${stderr}`, { cause: error });
+  }
+
+  /** The pid of the host's first process, which is a grandchild of the unit `muster-agent.service` of the simulated host. */
+  #firstProcess(): number {
+    const file = join(this.#folder, "run/units/muster-agent.service.pid");
+    const unit = existsSync(file) ? Number(readFileSync(file, "utf8")) : 0;
+    const first = childrenOf(unit).flatMap(childrenOf)[0];
+    if (first === undefined) throw new Error("The host does not run.");
+    return first;
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  const file = `/proc/${pid}/task/${pid}/children`;
+  return pid > 0 && existsSync(file) ? readFileSync(file, "utf8").trim().split(" ").filter(Boolean).map(Number) : [];
+}

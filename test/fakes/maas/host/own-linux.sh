@@ -1,0 +1,73 @@
+#!/bin/sh
+# Turns new namespaces into the Linux of one simulated host, and runs the command "$@" as the host's only service. own-linux.ts starts this script as
+# the first process of the new namespaces. ROOT is the host's folder, NODE the program of Node.js, REPOSITORY this repository. HOSTNAME_OF_HOST is the
+# host's name. LISTEN_PROGRAM listens at PORTS, the ports of this machine that the host reaches at its own 127.0.0.1.
+set -eu
+umask 022
+mkdir -p "$ROOT/home" "$ROOT/tmp" "$ROOT/var/tmp" "$ROOT/var/mail" "$ROOT/var/spool/cron" "$ROOT/run" "$ROOT/dev" "$ROOT/proc" "$ROOT/usr/bin" "$ROOT/lib"
+chmod 755 "$ROOT"
+for link in bin sbin lib64; do
+  if [ -L "/$link" ] && [ ! -L "$ROOT/$link" ]; then ln -s "$(readlink "/$link")" "$ROOT/$link"; fi
+done
+boot_id=$(cat "$ROOT/proc/sys/kernel/random/boot_id" 2>/dev/null || cat /proc/sys/kernel/random/boot_id)
+supervisor=$(cat "$ROOT/run/simulated-host.json" 2>/dev/null || echo '{}')
+touch "$ROOT/usr/bin/maas-run-scripts" "$ROOT/usr/bin/systemctl"
+
+mount --bind "$ROOT" "$ROOT"
+mount -t overlay -o "ro,lowerdir=$ROOT/usr:/usr" overlay "$ROOT/usr"
+mount -t overlay -o "ro,lowerdir=$ROOT/lib:/usr/lib" overlay "$ROOT/lib"
+for folder in home tmp var/tmp run dev; do mount -t tmpfs -o mode=755 host "$ROOT/$folder"; done
+chmod 1777 "$ROOT/tmp" "$ROOT/var/tmp"
+for device in null zero full random urandom tty; do
+  touch "$ROOT/dev/$device"
+  mount --bind "/dev/$device" "$ROOT/dev/$device"
+done
+mkdir "$ROOT/dev/pts" "$ROOT/dev/shm" "$ROOT/dev/mqueue"
+mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$ROOT/dev/pts"
+ln -s pts/ptmx "$ROOT/dev/ptmx"
+ln -s /proc/self/fd "$ROOT/dev/fd"
+mount -t tmpfs -o mode=1777 host "$ROOT/dev/shm"
+mount -t mqueue mqueue "$ROOT/dev/mqueue"
+mkdir -p "$ROOT/run/muster/repository" "$ROOT/run/muster/old"
+touch "$ROOT/run/muster/node"
+mount --bind "$REPOSITORY" "$ROOT/run/muster/repository"
+mount --bind "$NODE" "$ROOT/run/muster/node"
+mount -t proc proc "$ROOT/proc"
+
+# From here on, nothing of this machine's file system is reachable except the mounts above.
+cd "$ROOT"
+pivot_root . run/muster/old
+cd /
+umount -l /run/muster/old
+rmdir /run/muster/old
+
+
+printf '%s\n' "$supervisor" >/run/simulated-host.json
+# Only the root user of this machine may read some kernel settings. If the host's root user may not read a setting, the host's setting is empty.
+find /proc/sys/kernel /proc/sys/fs /proc/sys/vm /proc/sys/user -type f ! -readable 2>/dev/null | while read -r setting; do
+  mount --bind /dev/null "$setting"
+done
+# The host has no GPU, also if this machine has one.
+if [ -d /proc/driver/nvidia ]; then mount -t tmpfs -o ro host /proc/driver/nvidia; fi
+printf '%s\n' "$boot_id" >/run/muster/boot_id
+mount --bind /run/muster/boot_id /proc/sys/kernel/random/boot_id
+# The hardware sync of the simulated MAAS writes this program anew. Nobody can write to the mounted /usr.
+touch /run/muster/maas-run-scripts
+mount --bind /run/muster/maas-run-scripts /usr/bin/maas-run-scripts
+cat >/run/muster/systemctl <<'END'
+#!/bin/sh
+SIM_HOST_ROOT=/ exec /run/muster/node /run/muster/repository/test/fakes/maas/host/systemctl.ts "$@"
+END
+chmod 755 /run/muster/systemctl
+mount --bind /run/muster/systemctl /usr/bin/systemctl
+
+hostname "$HOSTNAME_OF_HOST"
+ip link set lo up
+# The descriptor 3 leads to own-linux.ts, which must not stay reachable from the host.
+# shellcheck disable=SC2086 # a list of ports
+/run/muster/node "$LISTEN_PROGRAM" $PORTS
+exec 3>&-
+status=0
+env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 "$@" 3>&- &
+wait "$!" || status=$?
+exit "$status"
