@@ -32,7 +32,8 @@ export async function claimDisk(root: string, device: BlockDevice, picture: Disk
 function claimOnce(root: string, device: BlockDevice, picture: DiskPicture): Claim {
   let fd: number;
   try {
-    fd = openSync(join(root, "dev", device.name), O_RDONLY | O_EXCL | O_NOFOLLOW);
+    // When a process closes a disk that it opened for writing, udev reads the disk's partition table again.
+    fd = openSync(join(root, "dev", device.name), O_RDWR | O_EXCL | O_NOFOLLOW);
   } catch (error) {
     return { ok: false, detail: `/dev/${device.name} cannot be opened for this process alone: ${codeOf(error)}.` };
   }
