@@ -2,7 +2,11 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eq, sql } from "../../hub/db/orm.ts";
 import { removerOfLogin } from "../../hub/db/queries/decommission-secrets.ts";
-import { changePowerOverride, insertPowerOverride } from "../../hub/db/queries/power-overrides.ts";
+import {
+  changePowerOverride,
+  disablePowerOverride,
+  insertPowerOverride,
+} from "../../hub/db/queries/power-overrides.ts";
 import { listStageEvents } from "../../hub/db/queries/workflow-events.ts";
 import { auditLogs, maasPowerCredentialOverrides, nodeDecommissions } from "../../hub/db/schema/index.ts";
 import { SECRET_PATHS } from "../../hub/secrets/port.ts";
@@ -92,6 +96,29 @@ describe("a login of an address", () => {
     expect(await standing(shared)).toEqual(STAYS);
     expect(await reportOf(id)).toContain(`it may be the login of node ${other.hostname} (${other.nodeId})`);
   });
+});
+
+it("releases nothing while MAAS has the BMC of another node's host at the machine", async () => {
+  const other = await anotherHost();
+  const { id } = await startFull(rig, host);
+  await until(id, "choose_secrets");
+  host.machine.powerParameters["power_address"] = other.box.bmcAddress;
+  const failed = await driver.drive(id);
+  expect(failed).toMatchObject({ stage: "choose_secrets", failureCode: "node_state_conflict" });
+  expect(failed.failureMessage).toContain(other.hostname);
+  host.machine.powerParameters["power_address"] = host.box.bmcAddress;
+  await driver.verb(id, "rerun");
+  expect(await drive(id), await driver.story(id)).toBe("completed");
+});
+
+it("counts a login as removed that an operator deleted meanwhile", async () => {
+  const one = await login("hostname", host.hostname);
+  const { id } = await startFull(rig, host);
+  await until(id, "release_maas_node");
+  await disablePowerOverride(db(), one.id);
+  await rig.secrets.remove(one.path);
+  expect(await drive(id), await driver.story(id)).toBe("completed");
+  expect(await outcomes(id)).toEqual(["removed"]);
 });
 
 describe("a login that somebody writes", () => {

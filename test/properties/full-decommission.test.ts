@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAllocation } from "../../hub/allocations/create-allocation.ts";
 import { and, eq } from "../../hub/db/orm.ts";
 import { readAllocation } from "../../hub/db/queries/allocations.ts";
+import { readDecommission } from "../../hub/db/queries/decommissions.ts";
 import { insertPowerOverride } from "../../hub/db/queries/power-overrides.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { allocations, domainEvents, maasPowerCredentialOverrides, nodes, tasks } from "../../hub/db/schema/index.ts";
@@ -25,7 +26,7 @@ let rig: OnboardingRig;
 let driver: Driver;
 let boxes = 0;
 beforeAll(async () => {
-  rig = await startOnboardingRig({ machines: 12 });
+  rig = await startOnboardingRig({ machines: 24 });
   driver = new Driver(rig.test, workflowsOf(rig.services), (id) => playDecommissionedAgent(rig, id));
 });
 afterAll(() => rig?.close());
@@ -235,6 +236,72 @@ describe("the secrets", () => {
     expect(before.filter((path) => !rig.secrets.entries.has(path)).sort()).toEqual([...own].sort());
     const rows = await db().select().from(maasPowerCredentialOverrides);
     expect(rows.filter(({ status }) => status === "active").map(({ vaultPath }) => vaultPath)).toEqual([other]);
+  });
+});
+
+describe("the end of an operation that has released the machine", () => {
+  /** Writes a BMC login for the host, and returns its id. */
+  const loginOf = async ({ hostname }: DeployedHost): Promise<string> => {
+    const id = randomUUID();
+    const vaultPath = SECRET_PATHS.powerOverride(rig.siteId, id);
+    await rig.secrets.write(vaultPath, { user: "u", pass: "p" });
+    const row = { id, siteId: rig.siteId, selectorType: "hostname", selectorValue: hostname, vaultPath } as const;
+    await inTx((tx) => insertPowerOverride(tx, row));
+    return id;
+  };
+  const shownOf = async (id: WorkflowId) => {
+    const shown = await readDecommission(db(), id);
+    if (shown === null) throw new Error("the decommission is gone");
+    return { ...shown, left: (shown.error_details as { left?: string[] }).left ?? [] };
+  };
+
+  it("names each leftover if a person cancels it, and what to do next", async () => {
+    const host = await anotherHost();
+    const login = await loginOf(host);
+    const { id } = await startFull(rig, host);
+    await until(id, "power_off_maas_node");
+    await driver.verb(id, "cancel");
+    expect((await drive(id)).status).toBe("cancelled");
+    const { error_message: message, next_action: next, left } = await shownOf(id);
+    expect(left).toEqual([
+      `Node ${host.hostname} stays retired and cannot be activated again, because its machine was released, which cannot be undone.`,
+      `Machine ${host.machine.systemId} is 'Ready' in MAAS, although the request asks to delete it.`,
+      "Nothing proves that the host is off: its BMC was not asked after the release.",
+      `The secret store still has the BMC login ${login} (hostname ${host.hostname}).`,
+    ]);
+    expect(message).toBe(left.join(" "));
+    for (const todo of ["Remove the node.", "Delete the machine in MAAS", "machine is off", login])
+      expect(next).toContain(todo);
+  });
+
+  it("names them in the evidence if it fails, and no removed secret after the remove", async () => {
+    const host = await anotherHost();
+    const login = await loginOf(host);
+    const { id } = await startFull(rig, host);
+    await until(id, "release_maas_node");
+    releaseByOther(host);
+    expect(await drive(id)).toMatchObject({ code: "erase_unproven" });
+    const released = (await shownOf(id)).left.join("\n");
+    expect(released).toContain("erase of the disks (quick)");
+    expect(released).toContain(login);
+    await force(id);
+    await until(id, "remove_maas_record");
+    host.machine.hostname = "taken";
+    expect(await drive(id)).toMatchObject({ code: "node_state_conflict" });
+    const removed = (await shownOf(id)).left.join("\n");
+    expect(removed).toContain("although the request asks to delete it");
+    expect(removed).not.toContain(login);
+  });
+
+  it("names a login that stays although it completes", async () => {
+    const host = await anotherHost();
+    const { id } = await startFull(rig, host);
+    const login = await loginOf(host);
+    expect(await drive(id), await driver.story(id)).toEqual(DONE);
+    const { error_message: message, next_action: next, error_code: code } = await shownOf(id);
+    expect(message).toContain(`The secret store keeps the BMC login ${login}`);
+    expect(next).toContain(`Delete the BMC login ${login}`);
+    expect(code).toBeNull();
   });
 });
 

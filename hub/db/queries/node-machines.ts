@@ -39,6 +39,27 @@ export async function nodesOfBmcs(db: Db | Tx, siteId: SiteId, ipmiIps: readonly
     );
 }
 
+/** Returns the site's nodes, except `nodeId`, whose machines had one BMC address at their onboarding, each with its machine's system id. */
+export async function otherNodesAtBmc(
+  db: Db | Tx,
+  siteId: SiteId,
+  nodeId: NodeId,
+  address: string,
+): Promise<(BoundNode & { readonly systemId: string })[]> {
+  return db
+    .select({ ...bound, systemId: nodeMaasState.maasSystemId })
+    .from(nodeMaasState)
+    .innerJoin(nodes, eq(nodes.id, nodeMaasState.nodeId))
+    .where(
+      and(
+        eq(nodeMaasState.siteId, siteId),
+        eq(nodeMaasState.ipmiIp, address),
+        ne(nodeMaasState.nodeId, nodeId),
+        ne(nodes.status, "deleted"),
+      ),
+    );
+}
+
 /** Counts the nodes of the site that are bound to a machine. */
 export async function countBoundNodes(tx: Db | Tx, siteId: SiteId): Promise<number> {
   const [row] = await tx

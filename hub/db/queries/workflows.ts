@@ -183,7 +183,7 @@ export interface WorkflowTransition {
   readonly state: Readonly<Record<string, unknown>>;
   readonly failure: Failure | null;
   readonly compensation: CompensationPlan | null;
-  /** What a cancelled workflow has left outside the database, e.g. in MAAS. */
+  /** What a cancelled or completed workflow has left outside the database, e.g. in MAAS. */
   readonly leaves?: Leftover;
   readonly events: readonly StageEventWrite[];
 }

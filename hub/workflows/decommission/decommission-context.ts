@@ -74,6 +74,8 @@ export const DecommissionState = z.object({
    * MAAS for the release again.
    */
   release_failure_told: z.boolean().nullable().optional(),
+  /** The generation whose machine was seen free after its release, with evidence of the erase that the operation asks for. */
+  machine_free: z.number().nullable().optional(),
   /** The generation for which a person decided, after the failure `erase_unproven`, that the operation continues without evidence of an erase. */
   erase_waived: z.number().nullable().optional(),
   /**

@@ -1,4 +1,5 @@
 import type { EventData, EventType } from "../../../shared/events.ts";
+import type { Evidence } from "../../../shared/failures.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import {
   type DecommissionMode,
@@ -27,6 +28,7 @@ import { cancelWork } from "./agent-work.ts";
 import { CLEANING_TASKS } from "./cleaning-tasks.ts";
 import {
   buildDecommissionContext,
+  type DecommissionContext,
   DecommissionInput,
   type DecommissionServices,
   type DecommissionStages,
@@ -35,6 +37,7 @@ import {
 import { undoDrain } from "./drain-work.ts";
 import { endTenancy, leaveTenancy } from "./end-tenancy.ts";
 import { KEEPS_STATUS } from "./keeps-status.ts";
+import { fullFacts, lastSeen, leftBy } from "./left-by-full.ts";
 import { observedMachine } from "./release-machine.ts";
 import { chooseSecrets } from "./stages/choose-secrets.ts";
 import { cleanupSecrets } from "./stages/cleanup-secrets.ts";
@@ -106,10 +109,19 @@ const decommissionWorkflow = (services: DecommissionServices, mode: keyof typeof
     state: DecommissionState.partial(),
     renamed: {},
     buildContext: (run) => buildDecommissionContext(services, run),
-    observedEvidence: observedMachine,
+    observedEvidence: evidenceOf,
     forgottenOnRecovery: ["power_off_asked", "records_written"],
     hooks: decommissionHooks(mode),
   });
+
+/** The evidence of a failure: the operation's machine as MAAS showed it last, and what a full decommission would leave if it ended now. */
+async function evidenceOf(context: DecommissionContext): Promise<Evidence> {
+  const machine = await observedMachine(context);
+  if (context.decommission.mode !== "full_decommission") return machine;
+  const left = leftBy(fullFacts(context, await lastSeen(context.services.db, context.decommission)));
+  if (left.length === 0) return machine;
+  return { ...machine, left: left.map(({ what, todo }) => `${what} ${todo}`.trim().slice(0, 512)) };
+}
 
 /**
  * The hooks that record the events of a decommission, and that set the node's status after its end. Every mode of a decommission has the same hooks.

@@ -31,10 +31,10 @@ describe("advance", () => {
     ]);
   });
 
-  it("completes after the last stage, and the row is never due again", () => {
-    const row = claimed({ stage: "c" });
-    const next = advance(row, { kind: "done", message: "did c" }, rules({ name: "c" }));
-    expect(next).toMatchObject({ status: "completed", stage: "c", wakeInSeconds: null, failure: null });
+  it("completes after the last stage, shows what the stage leaves, and the row is never due again", () => {
+    const leaves = { message: "one login is left", nextAction: "delete it", evidence: {} };
+    const next = advance(claimed({ stage: "c" }), { kind: "done", message: "did c", leaves }, rules({ name: "c" }));
+    expect(next).toMatchObject({ status: "completed", stage: "c", wakeInSeconds: null, failure: null, leaves });
   });
 
   it("ends as reconciled after an operator's `adopt`", () => {

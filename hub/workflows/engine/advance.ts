@@ -1,4 +1,5 @@
 import { FAILURES, type Failure, NOT_UNDONE, ruleOf } from "../../../shared/failures.ts";
+import type { Leftover } from "../../../shared/leftover.ts";
 import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
 import type { StageEventWrite } from "../../db/queries/workflow-events.ts";
 import type { ClaimedWorkflow, CompensationPlan, WorkflowTransition } from "../../db/queries/workflows.ts";
@@ -100,9 +101,9 @@ export function advance(row: ClaimedWorkflow, outcome: Outcome<Facts>, rules: Ru
   });
   switch (outcome.kind) {
     case "done":
-      return leave(row, base, rules, event("succeeded", outcome.message));
+      return leave(row, base, rules, event("succeeded", outcome.message), outcome.leaves);
     case "skipped":
-      return leave(row, base, rules, event("skipped", outcome.message));
+      return leave(row, base, rules, event("skipped", outcome.message), outcome.leaves);
     case "wait":
       return {
         ...base,
@@ -136,11 +137,12 @@ function leave(
   base: WorkflowTransition,
   rules: Rules,
   left: StageEventWrite,
+  leaves: Leftover | undefined,
 ): WorkflowTransition {
   const next = rules.stageNames[rules.stageNames.indexOf(rules.stage.name) + 1];
   if (next !== undefined) return { ...enter(base, next), events: [left, started(next)] };
   const status: WorkflowStatus = engineFacts(row.state).adopting === true ? "reconciled" : "completed";
-  return { ...base, status, wakeInSeconds: null, events: [left] };
+  return { ...base, ...(leaves === undefined ? {} : { leaves }), status, wakeInSeconds: null, events: [left] };
 }
 
 /** Decides what follows from a stage's failure: a retry, a wait for an unavailable service, compensation, or the end (lifecycle 4.7). */

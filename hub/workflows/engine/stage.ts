@@ -13,8 +13,13 @@ interface Verdict<State> {
   readonly commit?: (tx: Tx) => Promise<void>;
   readonly details?: Evidence;
 }
-export type Done<State> = Verdict<State> & { readonly kind: "done"; readonly message: string };
-export type Skipped<State> = Verdict<State> & { readonly kind: "skipped"; readonly message: string };
+/** The verdict that ends a stage. The `leaves` of the last stage are shown on the completed workflow, as things for an operator to decide. */
+interface Ended<State> extends Verdict<State> {
+  readonly message: string;
+  readonly leaves?: Leftover;
+}
+export type Done<State> = Ended<State> & { readonly kind: "done" };
+export type Skipped<State> = Ended<State> & { readonly kind: "skipped" };
 /** After the verdict `wait`, the engine runs the stage again after `seconds`, or earlier after a notification of the key `on`. */
 export type Wait<State> = Verdict<State> & {
   readonly kind: "wait";
@@ -88,7 +93,7 @@ export type Compensation<State> = Undone<State> | Wait<State> | Failed<State> | 
 /**
  * `leaves` lists the effects outside the hub that the compensation did not undo. Operators see the list of remaining effects on a cancelled workflow.
  */
-export type Undone<State> = (Done<State> | Skipped<State>) & { readonly leaves?: Leftover };
+export type Undone<State> = Done<State> | Skipped<State>;
 /**
  * The verdict `too_late`: the stage's effect can no longer be undone, which is not a fault. The `failure` of the verdict `too_late` says how an
  * operator continues the workflow.

@@ -75,7 +75,7 @@ async function removeOne(context: DecommissionContext, secret: ChosenSecret, wri
     return inFencedTx(context, (tx) => write(kept(secret, reason), tx));
   }
   const now = await inFencedTx(context, async (tx) => {
-    const next = await begin(tx, context, secret);
+    const next = await begin(tx, context, secret, version);
     await write(next, tx);
     return next;
   });
@@ -85,11 +85,18 @@ async function removeOne(context: DecommissionContext, secret: ChosenSecret, wri
 }
 
 /** Disables the login, unless it has changed or another host has come to need it. */
-async function begin(tx: Tx, context: DecommissionContext, secret: ChosenSecret): Promise<ChosenSecret> {
+async function begin(
+  tx: Tx,
+  context: DecommissionContext,
+  secret: ChosenSecret,
+  version: string,
+): Promise<ChosenSecret> {
   const { login } = secret;
   const removing: ChosenSecret = { ...secret, outcome: "removing" };
   if (login === null || secret.outcome === "removing") return removing;
   const row = await lockLogin(tx, login.id);
+  // An operator may have deleted the login meanwhile, which disables its row and removes its secret.
+  if (row?.status === "disabled" && version === "absent") return { ...secret, outcome: "removed" };
   if (row?.changedAt !== login.changedAt) return kept(secret, "somebody changed it after the operation had chosen it");
   const { siteId } = machineOf(context);
   const others = await otherHostsOf(tx, { siteId, nodeId: context.node.id }, row);

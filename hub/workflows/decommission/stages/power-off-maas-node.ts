@@ -46,7 +46,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   if (verdict.kind === "failed") return { kind: "failed", failure: verdict.failure };
   if (verdict.kind === "wait") return waitForMachine(context, `MAAS to finish '${machine.statusName}'`);
   const power = await askBmc(context);
-  if (power === "off") return { kind: "done", message: "The machine is off" };
+  if (power === "off") return { kind: "done", message: "The machine is off", patch: { power_state: power } };
   if (power !== "on") return waitFor(context, "The BMC to say whether the machine is on", power);
   if (context.state.power_off_asked === true) return waitFor(context, "MAAS to power the machine off", power);
   const hindrance = cannotPowerOff(machine);

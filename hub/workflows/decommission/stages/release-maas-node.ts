@@ -1,9 +1,10 @@
 import { type Failure, failure } from "../../../../shared/failures.ts";
+import type { Leftover } from "../../../../shared/leftover.ts";
 import { MAAS_STATUS } from "../../../../shared/maas-status.ts";
 import { recordMachineReleased } from "../../../db/queries/decommissions.ts";
 import { isHostReleased } from "../../../db/queries/machine-releases.ts";
 import type { Tx } from "../../../db/tx.ts";
-import { MaasError, type MaasErrorCode } from "../../../maas/port.ts";
+import { MaasError, type MaasErrorCode, type MaasMachine } from "../../../maas/port.ts";
 import { DISK_ERASE, removeHealthOverride } from "../../../node/health-override.ts";
 import { enterReimage } from "../../../node/lifecycle.ts";
 import type { Compensation, CompensationCause, Observation, Outcome } from "../../engine/stage.ts";
@@ -11,6 +12,7 @@ import { machineEvidence } from "../../machine/verdict-table.ts";
 import { UNHEARD_CALL_SECONDS, WAIT_RETRY } from "../../services.ts";
 import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
 import { ERASE_EVENTS, eraseUnproven, needsEvidence, releaseComment, reportsErase } from "../erase-evidence.ts";
+import { fullFacts, leftBy, leftoverOf } from "../left-by-full.ts";
 import {
   hostIsGone,
   judged,
@@ -79,7 +81,12 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
         return { kind: "done", message: `The machine is released: it is ${machine.statusName}`, commit: gone };
       if (!(await isErased(context))) return { kind: "failed", failure: eraseUnproven(context, machine), commit: gone };
       const message = `The machine is released and its disks are erased: it is ${machine.statusName}`;
-      return { kind: "done", message, commit: erasedAndGone(context) };
+      return {
+        kind: "done",
+        message,
+        patch: { machine_free: context.node.generation },
+        commit: erasedAndGone(context),
+      };
     }
     case "wait":
       return { ...waitForMachine(context, REASON), commit: gone };
@@ -177,7 +184,11 @@ async function compensate(
   const asked = state.release_intent === node.generation;
   const released = decommission.releasedGeneration === node.generation;
   if (!asked && !released)
-    return { kind: "skipped", message: `Nothing was released; the node is ${node.status} as before` };
+    return {
+      kind: "skipped",
+      message: `Nothing was released; the node is ${node.status} as before`,
+      ...leftByFull(context, "unknown"),
+    };
   const { systemId } = machineOf(context);
   const maas = await maasOf(context);
   const machine = await maas.readMachine(systemId);
@@ -185,7 +196,11 @@ async function compensate(
   if (!released && untouched) {
     if (context.now.getTime() - context.enteredAt.getTime() < UNHEARD_CALL_SECONDS * 1000)
       return waitForMachine(context, "MAAS to show whether it received a release call whose answer was lost");
-    return { kind: "done", message: `MAAS released nothing; the node is ${node.status} as before` };
+    return {
+      kind: "done",
+      message: `MAAS released nothing; the node is ${node.status} as before`,
+      ...leftByFull(context, machine),
+    };
   }
   const now = machine === null ? "not in MAAS any more" : `'${machine.statusName}' in MAAS`;
   const removed = node.status === "deleted";
@@ -199,6 +214,20 @@ async function compensate(
       nextAction: `${removed ? "" : "Remove the node. "}Once the machine is Ready in MAAS, the host may be onboarded again.`,
       evidence: machine === null ? { maas_system_id: systemId } : machineEvidence(machine),
     },
+    ...leftByFull(context, machine, true),
     commit: hostIsGone(context),
   };
+}
+
+/** What a cancelled full decommission leaves. Another mode names its released machine itself. */
+function leftByFull(
+  context: DecommissionContext,
+  machine: MaasMachine | "unknown" | null,
+  released = false,
+): { readonly leaves?: Leftover } {
+  if (context.decommission.mode !== "full_decommission") return {};
+  const { systemId } = machineOf(context);
+  const evidence = machine === null || machine === "unknown" ? { maas_system_id: systemId } : machineEvidence(machine);
+  const leaves = leftoverOf(leftBy({ ...fullFacts(context, machine), released }), evidence);
+  return leaves === null ? {} : { leaves };
 }

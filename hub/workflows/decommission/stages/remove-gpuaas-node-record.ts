@@ -12,6 +12,7 @@ import {
   type DecommissionState,
   stateConflict,
 } from "../decommission-context.ts";
+import { fullFacts, lastSeen, leftBy, leftoverOf } from "../left-by-full.ts";
 import { wasRemoved } from "../release-machine.ts";
 import { staysDeployed, UNINSTALL, uninstallSeconds } from "../uninstall-work.ts";
 
@@ -68,16 +69,16 @@ async function finish(tx: Tx, context: DecommissionContext): Promise<void> {
 }
 
 /** A full decommission that is cancelled after it has removed its node leaves the rest of its work to a person. */
-function staysRemoved(
-  { node, decommission, input }: DecommissionContext,
+async function staysRemoved(
+  context: DecommissionContext,
   cause: CompensationCause,
-): Compensation<DecommissionState> {
-  const machine = input.remove_maas_record ? `, and machine ${decommission.maasSystemId} may still be in MAAS` : "";
-  const message = `Node ${node.hostname} is deleted, which cannot be undone. Its secrets may still be in the secret store${machine}.`;
+): Promise<Compensation<DecommissionState>> {
+  const { node, decommission, services } = context;
+  const message = `Node ${node.hostname} is deleted, which cannot be undone`;
   if (cause !== "cancel") return { kind: "skipped", message };
-  const nextAction = `Delete the BMC login that was written for this host alone${input.remove_maas_record ? ", and the machine in MAAS" : ""}.`;
-  const evidence = { node_id: node.id, maas_system_id: decommission.maasSystemId };
-  return { kind: "skipped", message, leaves: { message, nextAction, evidence } };
+  const things = leftBy(fullFacts(context, await lastSeen(services.db, decommission)));
+  const leaves = leftoverOf(things, { node_id: node.id, maas_system_id: decommission.maasSystemId });
+  return { kind: "skipped", message, ...(leaves === null ? {} : { leaves }) };
 }
 
 /**

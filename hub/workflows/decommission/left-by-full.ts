@@ -1,0 +1,160 @@
+import type { Evidence } from "../../../shared/failures.ts";
+import type { Leftover } from "../../../shared/leftover.ts";
+import { MAAS_STATUS } from "../../../shared/maas-status.ts";
+import type { NodeStatus } from "../../../shared/node-status.ts";
+import { readObservedMachine } from "../../db/queries/maas-machines.ts";
+import type { ChosenSecret } from "../../db/schema/index.ts";
+import type { Db } from "../../db/tx.ts";
+import { nameOf } from "./chosen-secrets.ts";
+import type { DecommissionContext } from "./decommission-context.ts";
+import { needsEvidence } from "./erase-evidence.ts";
+
+/** One thing that a full decommission leaves, and what the operator does about it. `todo` is empty if there is nothing to do. */
+export interface LeftThing {
+  readonly what: string;
+  readonly todo: string;
+}
+
+/** A machine as MAAS showed it last. */
+export interface SeenMachine {
+  readonly status: number;
+  readonly statusName: string;
+}
+
+/** The facts that decide what a full decommission that has not completed leaves behind. */
+export interface FullFacts {
+  readonly hostname: string;
+  readonly node: NodeStatus;
+  /** True if MAAS has accepted the release of the node's machine. */
+  readonly released: boolean;
+  readonly systemId: string;
+  /** The node's machine in MAAS; null if it is not in MAAS, and `unknown` if nobody has seen it yet. */
+  readonly machine: SeenMachine | null | "unknown";
+  readonly removeMaasRecord: boolean;
+  /** The erase that the operation asked for and that nothing proves yet; null if there is none. */
+  readonly unprovenErase: string | null;
+  /** The last power state that the BMC reported to the operation after the release; null if the operation has not asked. */
+  readonly power: string | null;
+  /** The chosen secrets; null if the operation chose none. */
+  readonly secrets: readonly ChosenSecret[] | null;
+}
+
+/** What is left of the chosen secrets. */
+export function leftSecrets(secrets: readonly ChosenSecret[]): LeftThing[] {
+  return secrets
+    .filter(({ outcome }) => outcome !== "removed")
+    .map((secret) => ({
+      what: `${secret.outcome === "kept" ? "The secret store keeps" : "The secret store still has"} ${nameOf(secret)}${secret.reason === null ? "" : `, because ${secret.reason}`}.`,
+      todo:
+        secret.login === null
+          ? `Remove the secret ${secret.path} from the secret store.`
+          : `Delete the BMC login ${secret.login.id} (delete-power-credential-override) if no other host needs it.`,
+    }));
+}
+
+const NOT_CHOSEN: LeftThing = {
+  what: "The node's secrets may still be in the secret store.",
+  todo: "Delete the BMC logins that were written for this host alone.",
+};
+const FREE: readonly number[] = [MAAS_STATUS.new, MAAS_STATUS.ready];
+const TAKEN_BACK: readonly number[] = [...FREE, MAAS_STATUS.releasing, MAAS_STATUS.disk_erasing];
+const isTakenBack = (machine: FullFacts["machine"]): boolean =>
+  machine !== null && machine !== "unknown" && TAKEN_BACK.includes(machine.status);
+
+function leftNode({ hostname, node, released, systemId }: FullFacts): LeftThing {
+  if (node === "deleted") return { what: `Node ${hostname} is deleted, which cannot be undone.`, todo: "" };
+  return released
+    ? {
+        what: `Node ${hostname} stays ${node} and cannot be activated again, because its machine was released, which cannot be undone.`,
+        todo: "Remove the node.",
+      }
+    : {
+        what: `Node ${hostname} is ${node}, and machine ${systemId} was not released.`,
+        todo: "Activate the node, or decommission it again.",
+      };
+}
+
+function leftMachine({ machine, systemId, removeMaasRecord }: FullFacts): LeftThing[] {
+  if (machine === null) return [{ what: `Machine ${systemId} is not in MAAS any more.`, todo: "" }];
+  const now = machine === "unknown" ? "may still be in MAAS" : `is '${machine.statusName}' in MAAS`;
+  if (removeMaasRecord)
+    return [
+      {
+        what: `Machine ${systemId} ${now}, although the request asks to delete it.`,
+        todo: "Delete the machine in MAAS, or onboard the host again.",
+      },
+    ];
+  const isFree = machine !== "unknown" && FREE.includes(machine.status);
+  const todo = isFree
+    ? "The host may be onboarded again."
+    : "Once the machine is Ready in MAAS, the host may be onboarded again.";
+  return [{ what: `Machine ${systemId} ${now}.`, todo }];
+}
+
+function leftPower({ node, power }: FullFacts): LeftThing {
+  // The operation deletes the node only after the BMC has reported that the machine is off.
+  if (node === "deleted" || power === "off") return { what: "The host is powered off.", todo: "" };
+  const why = power === null ? "its BMC was not asked after the release" : `its BMC last reported '${power}'`;
+  return { what: `Nothing proves that the host is off: ${why}.`, todo: "See in MAAS that the machine is off." };
+}
+
+/** Everything that a full decommission leaves after the retirement of its node, in the order of its stages. */
+export function leftBy(facts: FullFacts): LeftThing[] {
+  if (facts.node !== "deleted" && facts.node !== "retired" && facts.node !== "removing") return [];
+  if (facts.node !== "deleted" && !facts.released) return [leftNode(facts)];
+  const { unprovenErase, secrets } = facts;
+  const erase = {
+    what: `Nothing proves that the erase of the disks (${unprovenErase}) ended well.`,
+    todo: "Erase the disks before the host is passed on.",
+  };
+  return [
+    leftNode(facts),
+    ...(unprovenErase === null ? [] : [erase]),
+    ...leftMachine(facts),
+    ...(facts.machine === null ? [] : [leftPower(facts)]),
+    ...(secrets === null ? [NOT_CHOSEN] : leftSecrets(secrets)),
+  ];
+}
+
+const LONGEST = 4_000;
+/** The leftover of a workflow that leaves these things; null if it leaves nothing. */
+export function leftoverOf(things: readonly LeftThing[], evidence: Evidence): Leftover | null {
+  if (things.length === 0) return null;
+  const todos = [...new Set(things.map(({ todo }) => todo))].filter((todo) => todo !== "");
+  return {
+    message: things
+      .map(({ what }) => what)
+      .join(" ")
+      .slice(0, LONGEST),
+    nextAction: (todos.join(" ") || "There is nothing to do.").slice(0, LONGEST),
+    evidence: { ...evidence, left: things.map(({ what }) => what.slice(0, 512)) },
+  };
+}
+
+/** The operation's machine as the watcher of the site has seen it last, without a request to MAAS. */
+export async function lastSeen(
+  db: Db,
+  { siteId, maasSystemId }: DecommissionContext["decommission"],
+): Promise<FullFacts["machine"]> {
+  if (siteId === null || maasSystemId === null) return "unknown";
+  const row = await readObservedMachine(db, siteId, maasSystemId);
+  return row === null ? "unknown" : row.absent ? null : row;
+}
+
+/** The facts about the full decommission of a context. `machine` is the node's machine as the caller has seen it. */
+export function fullFacts(context: DecommissionContext, machine: FullFacts["machine"]): FullFacts {
+  const { decommission, node, input, state } = context;
+  const isFree = node.status === "deleted" || state.machine_free === node.generation;
+  return {
+    hostname: decommission.hostname,
+    node: node.status,
+    // The record of a release may be part of the same commit as the failure that shows these facts.
+    released: decommission.releasedGeneration === node.generation || isTakenBack(machine),
+    systemId: decommission.maasSystemId ?? "of the node",
+    machine,
+    removeMaasRecord: input.remove_maas_record,
+    unprovenErase: !isFree && needsEvidence(context) ? input.erase : null,
+    power: state.power_state ?? null,
+    secrets: decommission.secrets,
+  };
+}
