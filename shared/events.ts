@@ -26,6 +26,7 @@ const onboarding = {
 };
 const decommission = {
   decommission_id: z.string(),
+  batch_id: z.string().nullable().optional(),
   mode: z.enum(DECOMMISSION_MODES),
   site_id: z.string().nullable(),
   node_id: z.string().optional(),

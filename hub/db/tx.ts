@@ -152,6 +152,16 @@ export async function inSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Runs the function `fn` within a savepoint, returns its result, and undoes the writes of `fn`, so that a caller learns what `fn` would do. */
+export async function inUndoneSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {
+  await tx.execute(sql`savepoint planned`);
+  try {
+    return await fn();
+  } finally {
+    await tx.execute(sql`rollback to savepoint planned; release savepoint planned`);
+  }
+}
+
 /** True if PostgreSQL aborted the whole transaction because of a deadlock. After a deadlock nothing was written, so the transaction may run again. */
 function wasDeadlock(error: unknown): boolean {
   const cause = error instanceof Error && !(error instanceof DatabaseError) ? error.cause : error;

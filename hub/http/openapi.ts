@@ -1,13 +1,17 @@
 import { z } from "zod";
 import { Allocation, AllocationCreate, AllocationDetail } from "../../shared/api/allocations.ts";
+import {
+  Batch,
+  BatchDetail,
+  BatchVerbResult,
+  DecommissionBatchCreate,
+  DecommissionBatchCreated,
+} from "../../shared/api/batches.ts";
 import { API_ERRORS, PROBLEM_TYPE, Problem } from "../../shared/api/errors.ts";
 import { NodeDetail, NodeSummary, TaskCreate } from "../../shared/api/nodes.ts";
 import {
-  Batch,
   BatchCreate,
   BatchCreated,
-  BatchDetail,
-  BatchVerbResult,
   Onboarding,
   OnboardingCreate,
   OnboardingCreated,
@@ -70,6 +74,8 @@ const NAMED = {
   Batch,
   BatchDetail,
   BatchVerbResult,
+  DecommissionBatchCreate,
+  DecommissionBatchCreated,
   Onboarding,
   OnboardingDetail,
   AllocationCreate,

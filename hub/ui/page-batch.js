@@ -1,25 +1,49 @@
-// The part of the operators' page for batches of onboardings. The hub joins the files page-*.js and page.js into one script.
+// The part of the operators' page for batches of onboardings and of decommissions. The hub joins the files page-*.js and page.js into one script.
 // biome-ignore-all lint/correctness/noUnusedVariables: the other parts use them; the scripts are one
-const BATCHES = "/api/v1/admin/onboarding-batches";
-/** Shows the state of a batch of onboardings. The page shows a finished batch as completed only if none of its hosts waits for a person. */
+/** The kinds of batches by their name in the page's address, each with its path in the API and the kind of its operations. */
+const BATCHES = {
+  batches: { title: "Batches of onboardings", path: "/api/v1/admin/onboarding-batches", kind: "onboardings" },
+  "decommission-batches": {
+    title: "Batches of decommissions",
+    path: "/api/v1/admin/decommission-batches",
+    kind: "decommissions",
+  },
+};
+/** Shows the state of a batch. The page shows a finished batch as completed only if none of its hosts waits for a person. */
 const batchTag = ({ done, failed }) => {
   if (!done) return tag("running");
   return failed === 0 ? tag("completed") : tag("needs a person", "bad");
 };
+const batchLink = (one, text) =>
+  link(`#/${one.kind === "onboarding" ? "batches" : "decommission-batches"}/${one.batch_id}`, text);
 const batchRow = (one) =>
   make("tr", [
-    make("td", link(`#/batches/${one.batch_id}`, time(one.requested_at))),
+    make("td", batchLink(one, time(one.requested_at))),
+    make("td", words(one.mode ?? one.kind)),
     make("td", batchTag(one)),
-    ...[one.total, one.succeeded, one.failed, one.cancelled].map((count) => make("td", count)),
+    ...[one.total, one.succeeded, one.failed, one.cancelled, one.refused].map((count) => make("td", count)),
     make("td", one.requested_by ?? ""),
   ]);
 const batchTable = (rows) =>
-  table(["Batch", "Status", "Hosts", "Succeeded", "Failed", "Cancelled", "Requested by"], rows.map(batchRow));
+  table(
+    ["Batch", "Operation", "Status", "Hosts", "Succeeded", "Failed", "Cancelled", "Refused", "Requested by"],
+    rows.map(batchRow),
+  );
 
-async function batch(id) {
-  const [{ failures, ...one }, hosts] = await Promise.all([
-    ask(`${BATCHES}/${id}`),
-    ask(`/api/v1/admin/onboardings?batch_id=${id}&limit=${FIRST_LOOK}`),
+const NEWEST_BATCHES = 5;
+/** The newest batches of all kinds, with links to the lists of all batches. */
+async function newestBatches() {
+  const pages = await Promise.all(Object.values(BATCHES).map(({ path }) => ask(`${path}?limit=${NEWEST_BATCHES}`)));
+  const newest = pages.flatMap((page) => page.items).sort((a, b) => b.requested_at.localeCompare(a.requested_at));
+  const lists = Object.entries(BATCHES).flatMap(([name, { title }]) => [listLink(name, {}, title), " "]);
+  return section("Newest batches", batchTable(newest.slice(0, NEWEST_BATCHES)), make("p", lists));
+}
+
+async function batch(name, id) {
+  const { path: batches, kind } = BATCHES[name];
+  const [{ failures, refusals, ...one }, hosts] = await Promise.all([
+    ask(`${batches}/${id}`),
+    ask(`${KINDS[kind].path}?batch_id=${id}&limit=${FIRST_LOOK}`),
   ]);
   const failureRow = (failure) =>
     make("tr", [
@@ -29,10 +53,16 @@ async function batch(id) {
       make("td", failure.next_action ?? "", "why"),
       make(
         "td",
-        failure.hosts.map((host) => link(`#/onboardings/${host.onboarding_id}`, `${host.hostname} `)),
+        failure.hosts.map((host) => link(`#/${kind}/${host[KINDS[kind].id]}`, `${host.hostname} `)),
       ),
     ]);
-  const path = `${BATCHES}/${id}`;
+  const refusalRow = (refusal) =>
+    make("tr", [
+      make("td", link(`#/nodes/${refusal.node_id}`, refusal.hostname ?? refusal.node_id)),
+      make("td", make("code", refusal.error_code)),
+      make("td", refusal.message, "why"),
+    ]);
+  const path = `${batches}/${id}`;
   const title = `Batch of ${time(one.requested_at)}`;
   const count = (number) => (number === 1 ? "1 host" : `${number} hosts`);
   const buttons = [
@@ -61,7 +91,10 @@ async function batch(id) {
   return [
     section(title, batchTable([one]), verbs(buttons)),
     section("What failed", table(["Failure", "Hosts", "Next verb", "Next", "Which"], failures.map(failureRow))),
-    section("Its hosts", operations("onboardings", hosts.items), ...moreOf("onboardings", [hosts], { batch_id: id })),
+    ...(refusals.length === 0
+      ? []
+      : [section("Nodes that were refused", table(["Node", "Code", "Why"], refusals.map(refusalRow)))]),
+    section("Its hosts", operations(kind, hosts.items), ...moreOf(kind, [hosts], { batch_id: id })),
     section("Record", facts(one)),
   ];
 }

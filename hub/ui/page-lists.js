@@ -33,7 +33,12 @@ const LISTS = {
     statuses: ALLOCATION_STATUSES,
   },
   records: { title: "Sanitization records", path: () => RECORDS, rows: (items) => recordTable(items) },
-  batches: { title: "Batches", path: () => BATCHES, rows: (items) => batchTable(items) },
+  ...Object.fromEntries(
+    Object.entries(BATCHES).map(([name, { title, path }]) => [
+      name,
+      { title, path: () => path, rows: (items) => batchTable(items) },
+    ]),
+  ),
   ...Object.fromEntries(
     ["onboardings", "decommissions"].map((kind) => [
       kind,

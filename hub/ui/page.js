@@ -41,7 +41,7 @@ const LAST_ENDED = 20;
 async function overview() {
   const [reconciliation, batches, nodes, ...kinds] = await Promise.all([
     reconciliationSections(),
-    ask(`${BATCHES}?limit=5`),
+    newestBatches(),
     ask(`${NODES}?limit=${FIRST_LOOK}`),
     ...Object.keys(KINDS).map(async (kind) => ({
       kind,
@@ -69,7 +69,7 @@ async function overview() {
     ...each("under way", (one) => one.underWay),
     sites,
     section("Nodes", nodeTable(nodes.items), ...moreOf("nodes", [nodes])),
-    section("Newest batches", batchTable(batches.items), ...moreOf("batches", [batches])),
+    batches,
     ...kinds.map(({ kind, ended }) =>
       section(`${KINDS[kind].title}s that ended last`, operations(kind, itemsOf(ended).slice(0, LAST_ENDED))),
     ),
@@ -79,7 +79,7 @@ async function overview() {
 const viewOf = (hash) => {
   const [, kind, id] = hash.split("/");
   if (id !== undefined && Object.hasOwn(KINDS, kind)) return operation(kind, id);
-  if (kind === "batches" && id !== undefined) return batch(id);
+  if (id !== undefined && Object.hasOwn(BATCHES, kind)) return batch(kind, id);
   if (kind === "list" && id !== undefined) {
     const [name, query] = id.split("?");
     if (Object.hasOwn(LISTS, name)) return list(name, query);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { NodeId, SiteId, WorkflowId } from "../ids.ts";
+import { BatchId, NodeId, SiteId, WorkflowId } from "../ids.ts";
 import { DECOMMISSION_MODES, DECOMMISSION_STAGES, WorkflowStatus } from "../workflow-status.ts";
 import { Timestamp } from "./values.ts";
 import { idOfHostsWork, StageEvent, workflowProgress } from "./workflow-progress.ts";
@@ -99,6 +99,7 @@ export type DecommissionCreated = z.output<typeof DecommissionCreated>;
 /** The API's view of a decommission (lifecycle 5.7). */
 export const Decommission = z.strictObject({
   decommission_id: WorkflowId,
+  batch_id: BatchId.nullable(),
   node_id: NodeId,
   site_id: SiteId.nullable(),
   hostname: z.string(),

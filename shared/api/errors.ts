@@ -29,6 +29,7 @@ export const API_ERRORS = {
   operation_exists: { status: 409, title: "Another operation holds this node" },
   allocation_exists: { status: 409, title: "A tenant uses this node" },
   node_not_schedulable: { status: 409, title: "The node takes no new work" },
+  count_mismatch: { status: 409, title: "The filter matches another number of nodes" },
   no_free_node: { status: 409, title: "No node of the SKU is free" },
   session_stale: { status: 409, title: "A newer session of this node exists" },
   position_gone: { status: 410, title: "The events after this position are gone" },

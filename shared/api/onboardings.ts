@@ -1,10 +1,8 @@
 import { z } from "zod";
-import { NEXT_VERBS } from "../failure-rule.ts";
 import { BatchId, NodeId, ProfileId, SiteId, WorkflowId } from "../ids.ts";
 import { ONBOARDING_STAGES, WorkflowStatus } from "../workflow-status.ts";
-import { countsFailures } from "./extensions.ts";
 import { SkuId } from "./sites.ts";
-import { Hostname, IpAddress, MacAddress, Timestamp } from "./values.ts";
+import { Hostname, IpAddress, MacAddress } from "./values.ts";
 import { idOfHostsWork, StageEvent, workflowProgress } from "./workflow-progress.ts";
 
 const selectors = { site_id: SiteId, profile_id: ProfileId, sku_id: SkuId };
@@ -55,53 +53,6 @@ export const BatchCreated = z.strictObject({
   onboardings: z.array(z.strictObject({ hostname: Hostname, onboarding_id: WorkflowId, node_id: NodeId })),
 });
 export type BatchCreated = z.output<typeof BatchCreated>;
-/** The state of a batch of onboardings (lifecycle 4.4). A batch is `done` when none of its onboardings continues without an operator. */
-export const Batch = z.strictObject({
-  batch_id: BatchId,
-  site_id: SiteId,
-  requested_by: z.string().nullable(),
-  requested_at: Timestamp,
-  started_at: Timestamp.nullable(),
-  /** When the last unfinished onboarding of the batch ended. The batch's `ended_at` is null until the batch is done. */
-  ended_at: Timestamp.nullable(),
-  total: z.int(),
-  succeeded: z.int(),
-  failed: z.int(),
-  cancelled: z.int(),
-  counts: z.partialRecord(WorkflowStatus, z.int()),
-  done: z.boolean(),
-});
-export type Batch = z.output<typeof Batch>;
-
-/** The hosts of a batch whose onboardings failed with one error code, and the operator's next action. */
-export const BatchFailure = z.strictObject({
-  failure_class: z.string(),
-  error_code: z.string(),
-  next_action: z.string().nullable(),
-  next_verb: z.enum(NEXT_VERBS).nullable(),
-  hosts: z.array(z.strictObject({ onboarding_id: WorkflowId, hostname: Hostname, message: z.string().nullable() })),
-});
-export type BatchFailure = z.output<typeof BatchFailure>;
-export const BatchDetail = z.strictObject({ ...Batch.shape, failures: z.array(BatchFailure) });
-export type BatchDetail = z.output<typeof BatchDetail>;
-
-/** The result of an operator's verb for a batch: for each onboarding, what the verb did or why the verb did nothing. */
-export const BatchVerbResult = z.strictObject({
-  batch_id: BatchId,
-  applied: z.int(),
-  skipped: z.int().meta(countsFailures),
-  results: z.array(
-    z.strictObject({
-      onboarding_id: WorkflowId,
-      hostname: Hostname,
-      verb: z.string().nullable(),
-      status: WorkflowStatus,
-      /** Why the operator's verb did nothing to the onboarding. `skipped_because` is null if the verb had an effect on the onboarding. */
-      skipped_because: z.string().nullable(),
-    }),
-  ),
-});
-export type BatchVerbResult = z.output<typeof BatchVerbResult>;
 
 /** The API's view of an onboarding (lifecycle 4.2.1), with the diagnostics of lifecycle 4.12. */
 export const Onboarding = z.strictObject({

@@ -62,7 +62,12 @@ const profileFields = {
       "Claim the only New machine without a BMC address in MAAS for the host; if there are several, none is claimed",
     )
     .default(false),
-  batch_max_parallel: z.int().min(1).max(1000).describe("Most onboardings of the profile at once").default(10),
+  batch_max_parallel: z
+    .int()
+    .min(1)
+    .max(1000)
+    .describe("Most onboardings of the profile at once, and most decommissions of batches")
+    .default(10),
   deploy_max_parallel: z.int().min(1).max(1000).describe("Most deploys of the profile at once").default(10),
   site_bootstrap_bundle_ref: z
     .string()

@@ -2,6 +2,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { readBatch } from "../../hub/db/queries/batches.ts";
+import { DecommissionBatchCreated } from "../../shared/api/batches.ts";
+import { BatchId } from "../../shared/ids.ts";
 import { findHistoryFaults } from "../support/claim-history.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 import { type Rig, startRig } from "../support/rig.ts";
@@ -83,4 +86,47 @@ describe("three hubs on one PostgreSQL, killed and stopped at random while eight
     expect(await findHistoryFaults(database.database.pool)).toEqual([]);
     expect(await hubsThatWorked()).toBeGreaterThan(3);
   });
+
+  it.each(["drain", "release"] as const)(
+    "a batch does a %s on all eight nodes although two of the three hubs are killed, and no outside effect happens twice",
+    async (mode) => {
+      const { db, pool } = database.database;
+      const [node] = await rig.api.nodes();
+      const reason = "the rack moves";
+      const body = {
+        site_id: node?.site_id,
+        operation: mode === "drain" ? { mode, reason, deadline_seconds: 0, force: true } : { mode, reason },
+        filter: { status: mode === "drain" ? "active" : "retired" },
+        expected_count: HOSTS.length,
+      };
+      const created = await rig.api.call(DecommissionBatchCreated, "POST", "/api/v1/admin/decommissions/batch", body);
+      const id = BatchId.parse(created.batch_id);
+      await until("a hub to work on the batch", async () => {
+        const { rows } = await pool.query(
+          "select 1 from workflow_events e join workflows w on w.id = e.workflow_id where w.batch_id = $1 and e.hub_id is not null",
+          [id],
+        );
+        return rows.length > 0 ? true : undefined;
+      });
+      const victims = rig.hubs.slice(0, 2).map((hub) => ({ hub, pid: hub.pid() }));
+      for (const { pid } of victims) process.kill(pid, "SIGKILL");
+      const batch = await until(
+        "the batch to be done",
+        async () => {
+          const seen = await readBatch(db, "decommission", id);
+          return seen?.done ? seen : undefined;
+        },
+        { timeoutMs: 120_000, everyMs: 250 },
+      );
+      expect(batch, JSON.stringify(batch.failures)).toMatchObject({ total: HOSTS.length, succeeded: HOSTS.length });
+      for (const { hub, pid } of victims) {
+        await until("the hub is started again", () => (hub.pid() === pid ? undefined : true));
+        await hub.ready();
+      }
+      expect((await rig.api.nodes()).map(({ status }) => status)).toEqual(HOSTS.map(() => "retired"));
+      const counters = Object.values((await readCounters(rig.maas.control)).machines);
+      expect(counters.map(({ release }) => release)).toEqual(HOSTS.map(() => (mode === "release" ? 1 : 0)));
+      expect(await findHistoryFaults(pool)).toEqual([]);
+    },
+  );
 });

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { admitOnboardings } from "../../hub/db/queries/admission.ts";
+import { admitDecommissions, admitWithin, ONBOARDINGS } from "../../hub/db/queries/admission.ts";
 import { ONBOARD } from "../../hub/workflows/onboarding/onboard.ts";
 import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
 import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
@@ -16,6 +16,10 @@ interface Host {
   /** The minute in which the onboarding was requested. */
   readonly minute: number;
 }
+/** The modes of the decommissions of the test. Decommissions of all modes share the places of their lane. */
+const MODES = ["drain", "release"] as const;
+const LANES = ["onboardings", "decommissions of batches"] as const;
+type Lane = (typeof LANES)[number];
 const SITE_OF = [0, 0, 0, 1, 1];
 const isBusy = (host: Host): boolean => host.status === "running" || host.status === "compensating";
 const byTurn = (a: Host, b: Host): number => a.minute - b.minute || (a.id < b.id ? -1 : Number(a.id > b.id));
@@ -47,9 +51,16 @@ describe("admission", () => {
   let profiles: string[];
   const query = async (text: string, values: unknown[] = []) =>
     (await api.database.database.pool.query(text, values)).rows;
-  const admit = async (): Promise<string[]> =>
-    (await api.database.database.inTx((tx) => admitOnboardings(tx, ONBOARD))).map((row) => row.id);
-  const byThreeHubs = async (): Promise<string[]> => (await Promise.all([admit(), admit(), admit()])).flat();
+  /** Admits operations as a hub does: one transaction for each workflow kind of the lane. */
+  const admit = async (lane: Lane = "onboardings"): Promise<string[]> => {
+    const { inTx } = api.database.database;
+    if (lane === "onboardings") return (await inTx((tx) => admitWithin(tx, ONBOARD, ONBOARDINGS))).map((row) => row.id);
+    const admitted: string[] = [];
+    for (const mode of MODES) admitted.push(...(await inTx((tx) => admitDecommissions(tx, mode))).map((row) => row.id));
+    return admitted;
+  };
+  const byThreeHubs = async (lane?: Lane): Promise<string[]> =>
+    (await Promise.all([admit(lane), admit(lane), admit(lane)])).flat();
 
   beforeAll(async () => {
     api = await startApi();
@@ -63,11 +74,36 @@ describe("admission", () => {
   });
   afterAll(() => api?.close());
 
-  async function stage(hosts: readonly Host[], limits: readonly number[]): Promise<void> {
-    await query("truncate workflows, node_onboardings, workflow_events cascade");
+  async function stage(hosts: readonly Host[], limits: readonly number[], lane?: Lane): Promise<void> {
+    await query("truncate workflows, node_onboardings, node_decommissions, workflow_events cascade");
     for (const [index, limit] of limits.entries())
       await query("update maas_site_profiles set batch_max_parallel = $2 where id = $1", [profiles[index], limit]);
-    await arrive(hosts);
+    await (lane === "decommissions of batches" ? arriveInBatch(hosts) : arrive(hosts));
+  }
+  /** Adds decommissions of one batch. Profile 0 is the default profile of its site; an onboarding of the node that is over names each other profile. */
+  async function arriveInBatch(hosts: readonly Host[]): Promise<void> {
+    await query("update maas_sites set default_profile_id = null");
+    await query("update maas_sites set default_profile_id = $2 where id = $1", [sites[0], profiles[0]]);
+    const rows = hosts.map((host, index) => ({
+      ...host,
+      node: randomUUID(),
+      onboarding: randomUUID(),
+      mode: MODES[index % MODES.length],
+      site: sites[SITE_OF[host.profile] ?? 0],
+      profile_id: host.profile === 0 ? null : profiles[host.profile],
+    }));
+    await query(
+      `with hosts as (select * from json_to_recordset($1) as h(
+         id uuid, node uuid, onboarding uuid, mode text, site uuid, profile_id uuid, status text, minute int)),
+       made as (insert into workflows (id, kind, status, site_id, batch_id, stage, input, requested_at)
+         select id, mode, status, site, $2::uuid, 's', '{}'::jsonb, now() + minute * interval '1 minute' from hosts
+         union all select onboarding, 'onboard', 'completed', site, null, 's', '{}'::jsonb, now() from hosts where profile_id is not null),
+       onboarded as (insert into node_onboardings (onboarding_id, node_id, site_id, profile_id, sku_id, hostname, ipmi_ip)
+         select onboarding, node, site, profile_id, 'sku', id::text, id::text from hosts where profile_id is not null)
+       insert into node_decommissions (decommission_id, node_id, site_id, hostname, mode, reason, prior_status)
+         select id, node, site, id::text, mode, 'old', 'retired' from hosts`,
+      [JSON.stringify(rows), randomUUID()],
+    );
   }
   async function arrive(hosts: readonly Host[]): Promise<void> {
     const rows = hosts.map((host) => ({
@@ -94,19 +130,36 @@ describe("admission", () => {
     minute: fc.nat(3),
   });
 
-  it("admits exactly the hosts that the limits of their site and profile allow, each by one hub", async () => {
-    const queues = fc.tuple(
-      fc.uniqueArray(host, { maxLength: 40, selector: (one) => one.id }),
-      fc.tuple(...SITE_OF.map(() => fc.integer({ min: 1, max: 6 }))),
+  it.each(LANES)(
+    "admits exactly the %s that the limits of their site and profile allow, each by one hub",
+    async (lane) => {
+      const queues = fc.tuple(
+        fc.uniqueArray(host, { maxLength: 40, selector: (one) => one.id }),
+        fc.tuple(...SITE_OF.map(() => fc.integer({ min: 1, max: 6 }))),
+      );
+      await fc.assert(
+        fc.asyncProperty(queues, async ([hosts, limits]) => {
+          await stage(hosts, limits, lane);
+          expect((await byThreeHubs(lane)).toSorted()).toEqual([...allowed(hosts, limits)].toSorted());
+          expect(await admit(lane), "a second look finds no further place").toEqual([]);
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
+
+  it("admits every decommission outside a batch at once, whatever the batches of its site run", async () => {
+    const limits = [1, 1, 1, 1, 1];
+    await stage(waiting(1, 6, 0), limits, "decommissions of batches");
+    await query(
+      "update workflows set batch_id = null where id in (select id from workflows where status = 'pending' order by id limit 4)",
     );
-    await fc.assert(
-      fc.asyncProperty(queues, async ([hosts, limits]) => {
-        await stage(hosts, limits);
-        expect((await byThreeHubs()).toSorted()).toEqual([...allowed(hosts, limits)].toSorted());
-        expect(await admit(), "a second look finds no further place").toEqual([]);
-      }),
-      { numRuns: 60 },
+    const single = (await query("select id from workflows where status = 'pending' and batch_id is null")).map(
+      ({ id }) => id,
     );
+    const begun = await admit("decommissions of batches");
+    expect(single.filter((id) => begun.includes(id)).toSorted()).toEqual(single.toSorted());
+    expect(begun).toHaveLength(single.length + 1);
   });
 
   it("admits the hosts of a wide profile although the long queue of a narrow profile is ahead of them", async () => {
@@ -122,7 +175,7 @@ describe("admission", () => {
     const limits = [1, 1, 1, 1, 1];
     await stage(waiting(0, 2, 0), limits);
     await api.database.database.inTx(async (tx) => {
-      expect(await admitOnboardings(tx, ONBOARD)).toHaveLength(1);
+      expect(await admitWithin(tx, ONBOARD, ONBOARDINGS)).toHaveLength(1);
       await arrive(waiting(0, 1, -1));
       const [elsewhere] = waiting(3, 1, 0);
       if (elsewhere !== undefined) await arrive([elsewhere]);

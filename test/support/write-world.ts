@@ -124,6 +124,32 @@ export class WriteWorld {
     return batchId;
   }
 
+  /** Returns the body of a request that drains all nodes of a site with two nodes. */
+  async drainBatchRequest(): Promise<object> {
+    const siteId = SiteId.parse((await this.site()).siteId);
+    await this.api.database.database.inTx(async (tx) => {
+      for (const { hostname } of [this.host(), this.host()]) await addNodeInService(tx, { siteId, hostname });
+    });
+    return {
+      site_id: siteId,
+      operation: { mode: "drain", ...REASON },
+      filter: { status: "active" },
+      expected_count: 2,
+    };
+  }
+
+  async drainBatch(): Promise<{ readonly batchId: string; readonly decommissions: readonly string[] }> {
+    const body = await this.make("/decommissions/batch", await this.drainBatchRequest());
+    const decommissions = body.decommissions.map((one: { decommission_id: string }) => one.decommission_id);
+    return { batchId: body.batch_id, decommissions };
+  }
+
+  async failedDrainBatch(): Promise<string> {
+    const { batchId, decommissions } = await this.drainBatch();
+    for (const id of decommissions) await this.#failed(id);
+    return batchId;
+  }
+
   /**
    * Creates an active node with a deployed machine. The parameter `drift` describes the machine and the drift that the reconciler has found about the
    * machine.

@@ -1,17 +1,49 @@
 import { type SQL, type SQLWrapper, sql } from "../orm.ts";
 import { maasSites, type Workflow, workflows } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
+import { profileOf } from "./decommissions.ts";
 import { admitWhere } from "./workflows.ts";
 
 /**
- * Admits waiting onboardings, within limits for the running onboardings of all hubs together (lifecycle 4.4). For each profile, at most
- * `batch_max_parallel` onboardings run at once. The limit of parallel onboardings of a site is the largest `batch_max_parallel` among the profiles of
- * the site's running and waiting onboardings. The hub admits a site's waiting onboardings in the order in which they were requested, whatever their
- * profile. An onboarding whose profile already runs its maximum keeps its place in the site's order and does not block the onboardings behind it. A
- * separate SQL statement first locks the rows of the sites, so the count of running onboardings includes those that another hub has just admitted.
- * `admitOnboardings` returns the workflows of the admitted onboardings.
+ * Operations that share the places of their site, e.g. all onboardings. SQL for the operations of a lane: the workflows `w`, each joined with the
+ * profile `p` that limits it, without those that a lane's condition excludes.
  */
-export async function admitOnboardings(tx: Tx, kind: string): Promise<Workflow[]> {
+type Lane = SQL;
+
+/** The lane of all onboardings. The request for an onboarding names the onboarding's profile. */
+export const ONBOARDINGS: Lane = sql`
+  workflows w
+  join node_onboardings o on o.onboarding_id = w.id
+  join maas_site_profiles p on p.id = o.profile_id`;
+
+/**
+ * The lane of all decommissions of batches, whatever their mode. The profile of a node's last onboarding limits the node's decommission, and the
+ * site's default profile limits a node without an onboarding.
+ */
+const BATCH_DECOMMISSIONS: Lane = sql`
+  workflows w
+  join node_decommissions d on d.decommission_id = w.id and w.batch_id is not null
+  join maas_sites s on s.id = w.site_id
+  left join maas_site_profiles p on p.id = coalesce(${profileOf(sql`d.node_id`)}, s.default_profile_id)`;
+
+/**
+ * Admits waiting decommissions of one mode. A decommission outside a batch begins at once, because its requester or a tenant's turnover waits for it
+ * alone. The decommissions of batches begin within the limits of their lane.
+ */
+export async function admitDecommissions(tx: Tx, mode: string): Promise<Workflow[]> {
+  const single = await admitWhere(tx, sql`${workflows.kind} = ${mode} and ${workflows.batchId} is null`);
+  return [...single, ...(await admitWithin(tx, mode, BATCH_DECOMMISSIONS))];
+}
+
+/**
+ * Admits waiting operations of a kind, within limits for the running operations of the kind's lane, counted over all hubs (lifecycle 4.4). For each
+ * profile, at most `batch_max_parallel` operations of a lane run at once. The limit of a lane at a site is the largest `batch_max_parallel` among the
+ * profiles of the site's running and waiting operations. The hub admits a site's waiting operations in the order in which they were requested,
+ * whatever their profile. An operation whose profile already runs its maximum keeps its place in the site's order and does not block the operations
+ * behind it. A separate SQL statement first locks the rows of the sites, so the count of running operations includes those that another hub has just
+ * admitted. `admitWithin` returns the workflows of the admitted operations.
+ */
+export async function admitWithin(tx: Tx, kind: string, lane: Lane): Promise<Workflow[]> {
   const locked = await tx
     .select({ id: maasSites.id })
     .from(maasSites)
@@ -21,25 +53,24 @@ export async function admitOnboardings(tx: Tx, kind: string): Promise<Workflow[]
     .for("no key update", { skipLocked: true });
   if (locked.length === 0) return [];
   const sites = sql.param(locked.map((site) => site.id));
-  return admitWhere(tx, sql`${workflows.id} in (${admissible(kind, sites)})`);
+  return admitWhere(tx, sql`${workflows.id} in (${admissible(kind, lane, sites)})`);
 }
 
 /**
- * The SQL of `admissible` numbers the running onboardings of a profile or site before the waiting onboardings. The number of a waiting onboarding is
- * how many onboardings would run if the hub admitted that onboarding.
+ * The SQL of `admissible` numbers the running operations of a profile or site before the waiting operations. The number of a waiting operation is how
+ * many operations would run if the hub admitted that operation. An operation without a profile, and so without a limit, runs alone.
  */
-const admissible = (kind: string, sites: SQLWrapper): SQL => sql`
+const admissible = (kind: string, lane: Lane, sites: SQLWrapper): SQL => sql`
   with at_hand as (
-    select w.id, w.site_id, w.requested_at, w.status = 'pending' as waits, o.profile_id, p.batch_max_parallel as most
-    from workflows w
-    join node_onboardings o on o.onboarding_id = w.id
-    join maas_site_profiles p on p.id = o.profile_id
-    where w.kind = ${kind} and w.status in ('pending', 'running', 'compensating') and w.site_id = any(${sites}::uuid[])),
+    select w.id, w.kind, w.site_id, w.requested_at, w.status = 'pending' as waits, p.id as profile_id,
+      coalesce(p.batch_max_parallel, 1) as most
+    from ${lane}
+    where w.status in ('pending', 'running', 'compensating') and w.site_id = any(${sites}::uuid[])),
   of_profile as (
     select *, max(most) over (partition by site_id) as most_of_site,
-      row_number() over (partition by profile_id order by waits, requested_at, id) as place
+      row_number() over (partition by site_id, profile_id order by waits, requested_at, id) as place
     from at_hand),
   of_site as (
     select *, row_number() over (partition by site_id order by waits, requested_at, id) as place_of_site
     from of_profile where not waits or place <= most)
-  select id from of_site where waits and place_of_site <= most_of_site`;
+  select id from of_site where waits and place_of_site <= most_of_site and kind = ${kind}`;

@@ -32,8 +32,10 @@ export interface AuditEntry {
   readonly requestId: string | null;
   readonly details: Readonly<Record<string, unknown>>;
 }
-export async function recordAudit(tx: Tx, entry: AuditEntry): Promise<void> {
-  await tx.insert(auditLogs).values(entry);
+export const recordAudit = (tx: Tx, entry: AuditEntry): Promise<void> => recordAudits(tx, [entry]);
+
+export async function recordAudits(tx: Tx, entries: readonly AuditEntry[]): Promise<void> {
+  if (entries.length > 0) await tx.insert(auditLogs).values([...entries]);
 }
 
 export async function findIdempotencyKey(db: Db | Tx, actor: string, key: string): Promise<IdempotencyKey | null> {

@@ -1,5 +1,5 @@
 import type { Decommission, DecommissionDetail } from "../../../shared/api/decommissions.ts";
-import type { NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
+import type { BatchId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { DecommissionMode, DecommissionStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { and, desc, eq, inArray, type SQL, type SQLWrapper, sql } from "../orm.ts";
@@ -51,6 +51,7 @@ const columns = { decommission: nodeDecommissions, workflow: workflows };
 function toDecommission({ decommission, workflow }: Row): Decommission {
   return {
     decommission_id: decommission.decommissionId,
+    batch_id: workflow.batchId,
     node_id: decommission.nodeId,
     site_id: decommission.siteId,
     hostname: decommission.hostname,
@@ -77,6 +78,7 @@ export async function readDecommission(db: Db | Tx, id: WorkflowId): Promise<Dec
 }
 
 export interface DecommissionFilter {
+  readonly batchId?: BatchId | undefined;
   readonly nodeId?: NodeId | undefined;
   readonly siteId?: SiteId | undefined;
   readonly mode?: DecommissionMode | undefined;
@@ -91,6 +93,7 @@ export async function listDecommissions(
   page: { readonly before: readonly [string, string] | null; readonly limit: number },
 ): Promise<{ decommission: Decommission; at: string }[]> {
   const conditions: (SQL | undefined)[] = [
+    filter.batchId === undefined ? undefined : eq(workflows.batchId, filter.batchId),
     filter.nodeId === undefined ? undefined : eq(nodeDecommissions.nodeId, filter.nodeId),
     filter.siteId === undefined ? undefined : eq(nodeDecommissions.siteId, filter.siteId),
     filter.mode === undefined ? undefined : eq(nodeDecommissions.mode, filter.mode),

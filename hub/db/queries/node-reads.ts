@@ -23,6 +23,7 @@ import { closedHosts } from "./closed-hosts.ts";
 import { type ConditionNow, listConditions, readConditionFacts } from "./node-conditions.ts";
 import { listHealthOverrides } from "./node-health-overrides.ts";
 import { type TurnoverPolicy, turnoverPolicies } from "./node-profiles.ts";
+import { hostnameBegins } from "./node-selection.ts";
 
 /** A node with the facts that a list of nodes shows. */
 export interface NodeRow {
@@ -53,6 +54,7 @@ export async function listNodeRows(
     siteId?: SiteId | undefined;
     sku?: string | undefined;
     hostname?: string | undefined;
+    hostnamePrefix?: string | undefined;
     id?: NodeId | undefined;
     /**
      * If `deleted` is true, the list of nodes also contains deleted nodes. A list of nodes that is filtered by id or by status always includes
@@ -84,6 +86,7 @@ export async function listNodeRows(
         filter.siteId === undefined ? undefined : eq(nodes.siteId, filter.siteId),
         filter.sku === undefined ? undefined : eq(nodes.sku, filter.sku),
         filter.hostname === undefined ? undefined : eq(nodes.hostname, filter.hostname),
+        filter.hostnamePrefix === undefined ? undefined : hostnameBegins(filter.hostnamePrefix),
         filter.id === undefined ? undefined : eq(nodes.id, filter.id),
         page.after === null
           ? undefined

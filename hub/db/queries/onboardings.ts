@@ -1,7 +1,7 @@
 import type { Onboarding, OnboardingDetail } from "../../../shared/api/onboardings.ts";
 import type { BatchId, NodeId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { OnboardingStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
-import { and, asc, desc, eq, inArray, type SQL } from "../orm.ts";
+import { and, desc, eq, type SQL } from "../orm.ts";
 import {
   type MaasSite,
   type MaasSiteProfile,
@@ -91,21 +91,6 @@ export async function listOnboardings(
     .limit(page.limit);
   return rows.map((row) => ({ onboarding: toOnboarding(row), at: row.at }));
 }
-
-export interface LockedOnboarding {
-  readonly row: Workflow;
-  readonly hostname: string;
-}
-
-/** Locks the workflow rows of the onboardings until the transaction ends, in the order of their ids. */
-export const lockOnboardings = (tx: Tx, ids: readonly WorkflowId[]): Promise<LockedOnboarding[]> =>
-  tx
-    .select({ row: workflows, hostname: nodeOnboardings.hostname })
-    .from(workflows)
-    .innerJoin(nodeOnboardings, eq(nodeOnboardings.onboardingId, workflows.id))
-    .where(inArray(workflows.id, [...ids]))
-    .orderBy(asc(workflows.id))
-    .for("update", { of: workflows });
 
 /** The rows that every stage of an onboarding needs; one SQL statement reads them all. */
 export interface OnboardingRows {

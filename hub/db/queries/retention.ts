@@ -153,7 +153,7 @@ export const RETENTION: readonly RetentionRule[] = [
     table: "onboarding_batches",
     age: "history",
     outdated: (cutoff) => sql`t.created_at < ${cutoff} and not exists (
-      select 1 from node_onboardings o where o.batch_id = t.id)`,
+      select 1 from workflows w where w.batch_id = t.id)`,
   },
 ];
 

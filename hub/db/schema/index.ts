@@ -3,6 +3,7 @@ export * from "./allocations.ts";
 export * from "./api-tokens.ts";
 export * from "./audit-logs.ts";
 export * from "./authority-statements.ts";
+export * from "./batches.ts";
 export * from "./condition-watch.ts";
 export * from "./connection-attempts.ts";
 export * from "./domain-events.ts";

@@ -1,5 +1,5 @@
 import type { BatchId, NodeId, ProfileId, SiteId, WorkflowId } from "../../../shared/ids.ts";
-import { index, pgTable, sql, text, uuid } from "../orm.ts";
+import { index, pgTable, text, uuid } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 import { workflows } from "./workflows.ts";
 
@@ -30,11 +30,3 @@ export const nodeOnboardings = pgTable(
   ],
 );
 export type NodeOnboarding = typeof nodeOnboardings.$inferSelect;
-
-export const onboardingBatches = pgTable("onboarding_batches", {
-  id: uuid("id").$type<BatchId>().primaryKey().default(sql`gen_random_uuid()`),
-  siteId: uuid("site_id").$type<SiteId>().notNull(),
-  requestedBy: text("requested_by"),
-  requestedAt: createdAt(),
-});
-export type OnboardingBatch = typeof onboardingBatches.$inferSelect;

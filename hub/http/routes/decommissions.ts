@@ -14,7 +14,7 @@ import {
 import { ApiError } from "../../../shared/api/errors.ts";
 import { page } from "../../../shared/api/onboardings.ts";
 import { Hostname } from "../../../shared/api/values.ts";
-import { NodeId, SiteId, type WorkflowId } from "../../../shared/ids.ts";
+import { BatchId, NodeId, SiteId, type WorkflowId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import { DECOMMISSION_MODES, type DecommissionMode, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { listDecommissions, readDecommission } from "../../db/queries/decommissions.ts";
@@ -166,6 +166,7 @@ const listAllDecommissions = readRoute({
   permission: "read",
   query: z.strictObject({
     ...pageQuery,
+    batch_id: BatchId.optional(),
     node_id: NodeId.optional(),
     site_id: SiteId.optional(),
     mode: z.enum(DECOMMISSION_MODES).optional(),
@@ -178,6 +179,7 @@ const listAllDecommissions = readRoute({
     const rows = await listDecommissions(
       deps.db,
       {
+        batchId: query.batch_id,
         nodeId: query.node_id,
         siteId: query.site_id,
         mode: query.mode,

@@ -1,6 +1,8 @@
 import type { Route } from "../route.ts";
 import { allocationRoutes } from "./allocations.ts";
 import { authorityRoutes } from "./authority.ts";
+import { batchRoutes } from "./batches.ts";
+import { decommissionBatchRoutes } from "./decommission-batches.ts";
 import { decommissionRoutes } from "./decommissions.ts";
 import { diagnosticsRoutes } from "./diagnostics.ts";
 import { eventRoutes } from "./events.ts";
@@ -11,7 +13,6 @@ import { manualNodeRoutes } from "./manual-nodes.ts";
 import { nodeBaselineRoutes } from "./node-baselines.ts";
 import { nodeOperationRoutes } from "./node-operations.ts";
 import { nodeRoutes } from "./nodes.ts";
-import { onboardingBatchRoutes } from "./onboarding-batches.ts";
 import { onboardingRoutes } from "./onboardings.ts";
 import { powerOverrideRoutes } from "./power-overrides.ts";
 import { profileRoutes } from "./profiles.ts";
@@ -35,7 +36,8 @@ export const ROUTES: readonly Route[] = [
   ...roceAssignmentRoutes,
   ...powerOverrideRoutes,
   ...onboardingRoutes,
-  ...onboardingBatchRoutes,
+  ...batchRoutes,
+  ...decommissionBatchRoutes,
   ...decommissionRoutes,
   ...allocationRoutes,
   ...sanitizationRecordRoutes,

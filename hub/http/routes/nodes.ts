@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
+import { HostnamePrefix } from "../../../shared/api/batches.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { NodeDetail, NodeSummary, TaskCreate } from "../../../shared/api/nodes.ts";
 import { page } from "../../../shared/api/onboardings.ts";
@@ -79,6 +80,7 @@ const listNodes = readRoute({
     site_id: SiteId.optional(),
     sku_id: SkuId.optional(),
     hostname: Hostname.optional(),
+    hostname_prefix: HostnamePrefix.optional(),
     include_deleted: z.enum(["true", "false"]).default("false"),
   }),
   status: 200,
@@ -91,6 +93,7 @@ const listNodes = readRoute({
         siteId: query.site_id,
         sku: query.sku_id,
         hostname: query.hostname,
+        hostnamePrefix: query.hostname_prefix,
         deleted: query.include_deleted === "true",
       },
       { limit: query.limit + 1, after: readCursor(query.cursor, 2) },

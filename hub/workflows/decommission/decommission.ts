@@ -7,6 +7,7 @@ import {
   STAGES_OF_MODE,
   type WorkflowStatus,
 } from "../../../shared/workflow-status.ts";
+import { admitDecommissions } from "../../db/queries/admission.ts";
 import { readDecommissionRows } from "../../db/queries/decommissions.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import { hasTaskOf } from "../../db/queries/task-reads.ts";
@@ -112,6 +113,7 @@ const decommissionWorkflow = (services: DecommissionServices, mode: keyof typeof
     observedEvidence: evidenceOf,
     forgottenOnRecovery: ["power_off_asked", "records_written"],
     hooks: decommissionHooks(mode),
+    admit: (tx) => admitDecommissions(tx, mode),
   });
 
 /** The evidence of a failure: the operation's machine as MAAS showed it last, and what a full decommission would leave if it ended now. */
@@ -206,5 +208,5 @@ const about = (row: WorkflowRow) => ({ subject: `decommissions/${row.id}` });
 function nodeOf(row: WorkflowRow, mode: DecommissionMode): EventData<"node.decommission.started"> {
   const input = DecommissionInput.safeParse(row.input);
   const node = input.success ? { node_id: input.data.node_id } : {};
-  return { decommission_id: row.id, mode, site_id: row.siteId, ...node };
+  return { decommission_id: row.id, batch_id: row.batchId, mode, site_id: row.siteId, ...node };
 }

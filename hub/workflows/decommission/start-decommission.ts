@@ -8,7 +8,7 @@ import type {
   StorageCleanupCreate,
 } from "../../../shared/api/decommissions.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
-import { type NodeId, WorkflowId } from "../../../shared/ids.ts";
+import { type BatchId, type NodeId, WorkflowId } from "../../../shared/ids.ts";
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { DecommissionMode } from "../../../shared/workflow-status.ts";
 import {
@@ -53,6 +53,7 @@ export async function startDecommission(
   nodeId: NodeId,
   request: DecommissionRequest,
   requestedBy: string,
+  batchId: BatchId | null = null,
 ): Promise<DecommissionCreated> {
   const node = await mustLockNode(tx, nodeId);
   const { mode } = request;
@@ -71,7 +72,8 @@ export async function startDecommission(
   if (mode === "full_decommission" && maasSystemId !== null) await holdOwnMachine(tx, node, id, maasSystemId);
   const priorStatus = await priorStatusOf(tx, node, request.reason);
   const input = inputOf(nodeId, request);
-  await insertWorkflows(tx, [{ id, kind: mode, siteId: node.siteId, stage: firstStageOf(mode), input, requestedBy }]);
+  const stage = firstStageOf(mode);
+  await insertWorkflows(tx, [{ id, kind: mode, siteId: node.siteId, batchId, stage, input, requestedBy }]);
   await insertDecommission(tx, {
     decommissionId: id,
     nodeId,

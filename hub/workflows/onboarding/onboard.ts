@@ -1,6 +1,6 @@
 import type { EventData, EventType } from "../../../shared/events.ts";
 import type { ONBOARDING_STAGES, OnboardingStage, WorkflowStatus } from "../../../shared/workflow-status.ts";
-import { admitOnboardings } from "../../db/queries/admission.ts";
+import { admitWithin, ONBOARDINGS } from "../../db/queries/admission.ts";
 import { releaseDeploySlot } from "../../db/queries/deploy-slots.ts";
 import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
@@ -97,7 +97,7 @@ export function onboardWorkflow(services: WorkflowServices): Workflow {
     // An onboarding that an operator continues keeps the fact `discovery`, because MAAS may have created a machine for the host since the discovery
     // began.
     forgottenOnRecovery: [...PROVISION_COUNTERS, "create_rejections", "create_unusable", "discovery_power"],
-    admit: (tx) => admitOnboardings(tx, ONBOARD),
+    admit: (tx) => admitWithin(tx, ONBOARD, ONBOARDINGS),
   });
 }
 

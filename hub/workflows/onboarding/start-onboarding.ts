@@ -8,11 +8,11 @@ import type {
 } from "../../../shared/api/onboardings.ts";
 import { BatchId, NodeId, type SiteId, WorkflowId } from "../../../shared/ids.ts";
 import { ONBOARDING_STAGES } from "../../../shared/workflow-status.ts";
+import { insertBatch } from "../../db/queries/batches.ts";
 import { readProfile } from "../../db/queries/maas-site-profiles.ts";
 import { keepSite } from "../../db/queries/maas-sites.ts";
 import { type BoundNode, nodesOfBmcs } from "../../db/queries/node-machines.ts";
 import { listLivingNodes } from "../../db/queries/nodes.ts";
-import { insertBatch } from "../../db/queries/onboarding-batches.ts";
 import { insertOnboardings } from "../../db/queries/onboardings.ts";
 import { readSku } from "../../db/queries/skus.ts";
 import { subjectOf, takeSubjects } from "../../db/queries/workflow-subjects.ts";
@@ -41,7 +41,7 @@ export async function startOnboardingBatch(
   { request, requestedBy }: { request: BatchCreate; requestedBy: string },
 ): Promise<BatchCreated> {
   const batchId = BatchId.parse(randomUUID());
-  await insertBatch(tx, { id: batchId, siteId: request.site_id, requestedBy });
+  await insertBatch(tx, { id: batchId, kind: "onboarding", siteId: request.site_id, requestedBy });
   const hosts = request.nodes.map((host, index) => ({ ...host, pointer: `/nodes/${index}` }));
   const created = await start(tx, request, hosts, { requestedBy, batchId });
   return {

@@ -1,4 +1,5 @@
 import type { ProvisioningStage, STAGES_OF_MODE } from "../../../shared/workflow-status.ts";
+import { admitDecommissions } from "../../db/queries/admission.ts";
 import { releaseDeploySlot } from "../../db/queries/deploy-slots.ts";
 import { decommissionHooks } from "../decommission/decommission.ts";
 import { DecommissionInput } from "../decommission/decommission-context.ts";
@@ -91,5 +92,6 @@ export function reimageWorkflow(services: WorkflowServices): Workflow {
     restartPoint: (verb, stage) => restart[verb][stage] ?? stage,
     forgottenOnRerun: ["deploy_failure"],
     forgottenOnRecovery: [...PROVISION_COUNTERS],
+    admit: (tx) => admitDecommissions(tx, "reimage"),
   });
 }

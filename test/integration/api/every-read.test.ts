@@ -7,6 +7,7 @@ import { ONBOARDING_STAGES } from "../../../shared/workflow-status.ts";
 import { addSchedulableNode, SSH_KEY } from "../../support/allocatable-node.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
 import { type ApiAnswer, crawlApi } from "../../support/crawl-api.ts";
+import { addActiveNode } from "../../support/site-nodes.ts";
 import { seedTroubledFleet } from "../../support/troubled-fleet.ts";
 import { storeUnsignedRecord } from "../../support/unsigned-record.ts";
 
@@ -82,6 +83,13 @@ async function addToLists(api: ApiHarness): Promise<void> {
     const host = { siteId: SiteId.parse(siteId), hostname, sku: skuId };
     const id = await api.database.database.inTx((tx) => addSchedulableNode(tx, host));
     await post("/allocations", { node_id: id, tenant: hostname, login_user: `u${hostname}`, ssh_keys: [SSH_KEY] });
+  }
+  for (const hostname of ["c09u41", "c09u42"]) {
+    const node = await api.database.database.inTx((tx) =>
+      addActiveNode(tx, { siteId: SiteId.parse(siteId), hostname }),
+    );
+    const operation = { mode: "drain", reason: "to be read" };
+    await post("/decommissions/batch", { site_id: siteId, operation, node_ids: [node] });
   }
   for (const { id } of rows) await storeUnsignedRecord(api.database, NodeId.parse(id));
 }

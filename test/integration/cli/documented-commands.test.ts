@@ -130,6 +130,11 @@ beforeAll(async () => {
   const booted = { type: "os.booted", status: "True", reason: "R", message: "m", observed_at: "2026-01-01T12:00:00Z" };
   const files = {
     "rack-7.json": { site_id: "dc1", profile_id: "default", sku_id: "h100", nodes: [host7] },
+    "rack-7-leaves.json": {
+      site_id: "dc1",
+      operation: { mode: "drain", reason: "the rack moves" },
+      filter: { hostname_prefix: "c07" },
+    },
     "roce.json": { items: [{ hostname: "c07u41", interface: "ens1np0", ipv4_cidr: "172.30.0.1/31" }] },
     "power.json": { user: "root", pass: "a-login-of-no-bmc" },
     "signal.json": { signal_id: "0b0c63b4-7a39-4b58-9d13-3f1c83a7a1fe", generation: 2, conditions: [booted] },

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordDomainEvent } from "../../../hub/db/queries/domain-events.ts";
 import { lastSettled, listDomainEvents } from "../../../hub/db/queries/domain-events-list.ts";
-import { cancelBatch, HOSTS_AT_ONCE, recoverBatch } from "../../../hub/workflows/onboarding/batch-verbs.ts";
+import { cancelBatch, HOSTS_AT_ONCE, recoverBatch } from "../../../hub/workflows/engine/batch-verbs.ts";
 import { workflowsOf } from "../../../hub/workflows/registry.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
 import { BatchId } from "../../../shared/ids.ts";
@@ -186,7 +186,7 @@ describe("a verb of a batch", () => {
         },
       },
     }));
-    const result = await cancelBatch(inTx, kinds, batchId, { ...ann, failed: false });
+    const result = await cancelBatch(inTx, kinds, { kind: "onboarding", id: batchId }, { ...ann, failed: false });
     expect(result).toMatchObject({ applied: 2, skipped: 1 });
     expect(result.results[1]).toMatchObject({ status: "pending", skipped_because: "The host refuses." });
     expect((await rowOf(refusing)).status).toBe("pending");
@@ -194,7 +194,9 @@ describe("a verb of a batch", () => {
     expect(await query("select 1 from audit_logs where target = $1", [`workflows/${refusing}`])).toEqual([]);
     expect(await query("select 1 from domain_events where subject = $1", [`onboardings/${refusing}`])).toEqual([]);
     expect(await query("select 1 from workflow_subjects where workflow_id = $1", [refusing])).toHaveLength(2);
-    expect((await cancelBatch(inTx, kindsOf(), batchId, { ...ann, failed: false })).applied).toBe(1);
+    expect(
+      (await cancelBatch(inTx, kindsOf(), { kind: "onboarding", id: batchId }, { ...ann, failed: false })).applied,
+    ).toBe(1);
   });
 
   it("that broke off in the middle is finished by a second request", async () => {
@@ -209,7 +211,9 @@ describe("a verb of a batch", () => {
       if (chunks > 2) throw new Error("the hub is killed");
       return inTx(fn, options);
     };
-    await expect(recoverBatch(dying, kinds, batchId, ann)).rejects.toThrow("the hub is killed");
+    await expect(recoverBatch(dying, kinds, { kind: "onboarding", id: batchId }, ann)).rejects.toThrow(
+      "the hub is killed",
+    );
     const again = await verb(batchId, "recover");
     expect(again.body).toMatchObject({ applied: 5, skipped: 0 });
     const audits = await query(

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, eq, inArray } from "../../../hub/db/orm.ts";
-import { listBatches, readBatch } from "../../../hub/db/queries/onboarding-batches.ts";
+import { listBatches, readBatch } from "../../../hub/db/queries/batches.ts";
 import { isTerminal } from "../../../hub/db/queries/workflows.ts";
 import { auditLogs, workflows } from "../../../hub/db/schema/index.ts";
 import type { Watcher } from "../../../hub/watcher/watcher.ts";
+import { cancelBatch, recoverBatch } from "../../../hub/workflows/engine/batch-verbs.ts";
 import type { WorkflowRunner } from "../../../hub/workflows/engine/runner.ts";
 import type { Workflow } from "../../../hub/workflows/engine/workflow.ts";
-import { cancelBatch, recoverBatch } from "../../../hub/workflows/onboarding/batch-verbs.ts";
 import { startOnboardingBatch } from "../../../hub/workflows/onboarding/start-onboarding.ts";
 import { workflowsOf } from "../../../hub/workflows/registry.ts";
 import { Secret } from "../../../shared/secret.ts";
@@ -163,7 +163,7 @@ describe("a batch of 200 hosts over night", () => {
     until(
       "the batch to be done",
       async () => {
-        const batch = await readBatch(db(), id);
+        const batch = await readBatch(db(), "onboarding", id);
         return batch?.done ? batch : undefined;
       },
       { timeoutMs: 540_000, everyMs: 250, signal: agents.signal },
@@ -202,11 +202,11 @@ describe("a batch of 200 hosts over night", () => {
     await expectLimitKept(batch_id);
 
     mend();
-    const recovered = await recoverBatch(rig.services.inTx, kinds, batch_id, ann);
+    const recovered = await recoverBatch(rig.services.inTx, kinds, { kind: "onboarding", id: batch_id }, ann);
     expect(recovered).toMatchObject({ applied: broken, skipped: 0 });
     const audits = await db().select().from(auditLogs).where(eq(auditLogs.reason, ann.reason));
     expect(audits).toHaveLength(broken);
-    const again = await recoverBatch(rig.services.inTx, kinds, batch_id, ann);
+    const again = await recoverBatch(rig.services.inTx, kinds, { kind: "onboarding", id: batch_id }, ann);
     expect(again.applied, "a second click finds nothing that has failed").toBe(0);
     const morning = await done(batch_id);
     expect(morning, JSON.stringify(morning.failures.slice(0, 3))).toMatchObject({ succeeded: HOSTS, failed: 0 });
@@ -235,13 +235,23 @@ describe("a batch of 200 hosts over night", () => {
     await until(
       "some of it to run",
       async () => {
-        const batch = await readBatch(db(), batch_id);
+        const batch = await readBatch(db(), "onboarding", batch_id);
         return (batch?.counts.running ?? 0) > 0 ? true : undefined;
       },
       { signal: agents.signal },
     );
-    const first = await cancelBatch(rig.services.inTx, kinds, batch_id, { ...ann, failed: true });
-    const second = await cancelBatch(rig.services.inTx, kinds, batch_id, { ...ann, failed: true });
+    const first = await cancelBatch(
+      rig.services.inTx,
+      kinds,
+      { kind: "onboarding", id: batch_id },
+      { ...ann, failed: true },
+    );
+    const second = await cancelBatch(
+      rig.services.inTx,
+      kinds,
+      { kind: "onboarding", id: batch_id },
+      { ...ann, failed: true },
+    );
     expect(first.applied).toBeGreaterThan(0);
     for (const one of second.results)
       if (!isTerminal(one.status))
@@ -254,10 +264,15 @@ describe("a batch of 200 hosts over night", () => {
   });
 
   it("is listed, newest first", async () => {
-    const rows = await listBatches(db(), { siteId: rig.siteId }, { before: null, limit: 10 });
+    const rows = await listBatches(db(), "onboarding", { siteId: rig.siteId }, { before: null, limit: 10 });
     expect(rows.map(({ batch }) => batch.total)).toEqual([20, HOSTS]);
     const [newest] = rows;
-    const older = await listBatches(db(), {}, { before: [newest?.at ?? "", newest?.batch.batch_id ?? ""], limit: 10 });
+    const older = await listBatches(
+      db(),
+      "onboarding",
+      {},
+      { before: [newest?.at ?? "", newest?.batch.batch_id ?? ""], limit: 10 },
+    );
     expect(older.map(({ batch }) => batch.total)).toEqual([HOSTS]);
   });
 });

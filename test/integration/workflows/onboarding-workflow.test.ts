@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { eq } from "../../../hub/db/orm.ts";
-import { readBatch } from "../../../hub/db/queries/onboarding-batches.ts";
+import { readBatch } from "../../../hub/db/queries/batches.ts";
 import { listOnboardings, readOnboarding } from "../../../hub/db/queries/onboardings.ts";
 import { readWorkflow } from "../../../hub/db/queries/workflows.ts";
 import { domainEvents, nodes, workflowEvents, workflowSubjects, workflows } from "../../../hub/db/schema/index.ts";
@@ -297,7 +297,7 @@ describe("a batch", () => {
       const rows = await db().select().from(workflows).where(eq(workflows.batchId, batch_id));
       most = Math.max(most, rows.filter((row) => ["running", "compensating"].includes(row.status)).length);
       deploying = Math.max(deploying, rows.filter((row) => row.stage === "wait_for_deployed").length);
-      const seen = await readBatch(db(), batch_id);
+      const seen = await readBatch(db(), "onboarding", batch_id);
       return seen?.done === true ? seen : undefined;
     });
     expect(most).toBeLessThanOrEqual(2);

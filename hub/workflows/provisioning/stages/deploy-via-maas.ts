@@ -47,12 +47,15 @@ const DEPLOY_TIMEOUT = profileTimeout(
   "Starting the deploy",
 );
 
-/** A host that waits for one of its profile's deploy slots gets more time, because each earlier host may use its whole timeout. */
+/**
+ * A host that waits for one of its profile's deploy slots gets more time, because each earlier host may use its whole timeout. At most
+ * `batch_max_parallel` onboardings of the profile and as many reimages of batches run at once.
+ */
 function timeoutSeconds(context: ProvisionContext): number {
   const { profile, state } = context;
   const own = DEPLOY_TIMEOUT.seconds(context);
   const placed = state.deploy_intent !== null && state.deploy_intent === state.generation;
-  return placed ? own : own * (1 + Math.ceil(profile.batchMaxParallel / profile.deployMaxParallel));
+  return placed ? own : own * (1 + Math.ceil((2 * profile.batchMaxParallel) / profile.deployMaxParallel));
 }
 
 function timeoutFailure(context: ProvisionContext): Failure {

@@ -56,7 +56,8 @@ export interface RegionOptions {
 export class Region {
   readonly state: State;
   readonly version: MaasVersion;
-  readonly speed: number;
+  /** How many times faster the region is than a real MAAS. A test may change the speed for the jobs that begin later. */
+  speed: number;
   readonly timings: Timings;
   hooks: HostHooks = { boot: null, halt: () => undefined, resume: () => undefined };
   /** The boot reports of deployed systems, in order. The region keeps boot reports in memory only, so a restart of the simulator loses them. */

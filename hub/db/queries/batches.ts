@@ -1,8 +1,21 @@
-import type { Batch, BatchDetail, BatchFailure } from "../../../shared/api/onboardings.ts";
+import {
+  type Batch,
+  type BatchDetail,
+  type BatchFailure,
+  type BatchKind,
+  operationIdsOf,
+} from "../../../shared/api/batches.ts";
 import type { BatchId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { and, asc, desc, eq, inArray, like, type SQL, sql } from "../orm.ts";
-import { nodeOnboardings, type OnboardingBatch, onboardingBatches, workflows } from "../schema/index.ts";
+import {
+  type BatchRow,
+  batches,
+  nodeDecommissions,
+  nodeOnboardings,
+  type Workflow,
+  workflows,
+} from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { isoOrNull } from "./workflow-views.ts";
 import { isEnded, nextVerbOf } from "./workflows.ts";
@@ -15,7 +28,7 @@ interface Tally {
 const NOTHING: Tally = { counts: {}, startedAt: null, endedAt: null };
 const date = (text: string | null): Date | null => (text === null ? null : new Date(text));
 
-/** Counts the onboardings of each batch by status, in one statement for any number of batches. */
+/** Counts the operations of each batch by status, in one statement for any number of batches. */
 async function tally(db: Db | Tx, ids: readonly BatchId[]): Promise<Map<BatchId, Tally>> {
   const rows = await db
     .select({
@@ -42,13 +55,15 @@ async function tally(db: Db | Tx, ids: readonly BatchId[]): Promise<Map<BatchId,
   return tallies;
 }
 
-function toBatch(batch: OnboardingBatch, { counts, startedAt, endedAt }: Tally): Batch {
+function toBatch(batch: BatchRow, { counts, startedAt, endedAt }: Tally): Batch {
   const of = (...statuses: (keyof typeof counts)[]): number =>
     statuses.reduce((sum, status) => sum + (counts[status] ?? 0), 0);
   const present = Object.keys(counts) as (keyof typeof counts)[];
   const done = present.every(isEnded);
   return {
     batch_id: batch.id,
+    kind: batch.kind,
+    mode: batch.operation?.mode ?? null,
     site_id: batch.siteId,
     requested_by: batch.requestedBy,
     requested_at: batch.requestedAt.toISOString(),
@@ -58,32 +73,49 @@ function toBatch(batch: OnboardingBatch, { counts, startedAt, endedAt }: Tally):
     succeeded: of("completed", "reconciled"),
     failed: of("failed_retryable", "failed_manual_intervention"),
     cancelled: of("cancelled"),
+    refused: batch.refusals.length,
     counts,
     done,
   };
 }
 
-export async function insertBatch(
-  tx: Tx,
-  batch: Pick<OnboardingBatch, "id" | "siteId" | "requestedBy">,
-): Promise<void> {
-  await tx.insert(onboardingBatches).values(batch);
+export async function insertBatch(tx: Tx, batch: typeof batches.$inferInsert): Promise<void> {
+  await tx.insert(batches).values(batch);
 }
 
-/** Returns the site of a batch of onboardings, or null if there is no batch with the given id. */
-export async function readBatchSite(tx: Tx, id: BatchId): Promise<SiteId | null> {
+/** Returns the site of a batch, or null if there is no batch of the kind with the given id. */
+export async function readBatchSite(tx: Tx, kind: BatchKind, id: BatchId): Promise<SiteId | null> {
   const [batch] = await tx
-    .select({ siteId: onboardingBatches.siteId })
-    .from(onboardingBatches)
-    .where(eq(onboardingBatches.id, id));
+    .select({ siteId: batches.siteId })
+    .from(batches)
+    .where(and(eq(batches.id, id), eq(batches.kind, kind)));
   return batch?.siteId ?? null;
 }
 
+/** The hostname of an operation. A workflow is either an onboarding or a decommission, so it has a row in one of the two tables. */
+const hostname = sql<string>`coalesce(${nodeOnboardings.hostname}, ${nodeDecommissions.hostname})`;
+
+export interface BatchHost {
+  readonly row: Workflow;
+  readonly hostname: string;
+}
+
+/** Locks the workflow rows of the operations until the transaction ends, in the order of their ids. */
+export const lockBatchHosts = (tx: Tx, ids: readonly WorkflowId[]): Promise<BatchHost[]> =>
+  tx
+    .select({ row: workflows, hostname })
+    .from(workflows)
+    .leftJoin(nodeOnboardings, eq(nodeOnboardings.onboardingId, workflows.id))
+    .leftJoin(nodeDecommissions, eq(nodeDecommissions.decommissionId, workflows.id))
+    .where(inArray(workflows.id, [...ids]))
+    .orderBy(asc(workflows.id))
+    .for("update", { of: workflows });
+
 /**
- * Returns the onboardings of the batch that have one of the given statuses, with the waiting onboardings first. With `failureClass`, the list has
- * only onboardings that failed with that class.
+ * Returns the operations of the batch that have one of the given statuses, with the waiting operations first. With `failureClass`, the list has
+ * only operations that failed with that class.
  */
-export async function listBatchOnboardings(
+export async function listBatchOperations(
   tx: Tx,
   id: BatchId,
   {
@@ -105,21 +137,27 @@ export async function listBatchOnboardings(
   return rows.map((row) => row.id);
 }
 
-/** Reads a batch of onboardings with its failures grouped by cause, for an operator who reviews the batch. */
-export async function readBatch(db: Db | Tx, id: BatchId): Promise<BatchDetail | null> {
-  const [batch] = await db.select().from(onboardingBatches).where(eq(onboardingBatches.id, id));
+/** Reads a batch of the given kind with its failures grouped by cause, for an operator who reviews the batch. */
+export async function readBatch(db: Db | Tx, kind: BatchKind, id: BatchId): Promise<BatchDetail | null> {
+  const [batch] = await db
+    .select()
+    .from(batches)
+    .where(and(eq(batches.id, id), eq(batches.kind, kind)));
   if (batch === undefined) return null;
+  const { operation, filter, refusals } = batch;
   const summary = toBatch(batch, (await tally(db, [id])).get(id) ?? NOTHING);
-  return { ...summary, failures: summary.failed === 0 ? [] : await failuresOf(db, id) };
+  const failures = summary.failed === 0 ? [] : await failuresOf(db, kind, id);
+  return { ...summary, operation, filter, failures, refusals };
 }
 
-async function failuresOf(db: Db | Tx, id: BatchId): Promise<BatchFailure[]> {
+async function failuresOf(db: Db | Tx, kind: BatchKind, id: BatchId): Promise<BatchFailure[]> {
   const rows = await db
-    .select({ workflow: workflows, hostname: nodeOnboardings.hostname })
+    .select({ workflow: workflows, hostname })
     .from(workflows)
-    .innerJoin(nodeOnboardings, eq(nodeOnboardings.onboardingId, workflows.id))
+    .leftJoin(nodeOnboardings, eq(nodeOnboardings.onboardingId, workflows.id))
+    .leftJoin(nodeDecommissions, eq(nodeDecommissions.decommissionId, workflows.id))
     .where(and(eq(workflows.batchId, id), like(workflows.status, "failed_%")))
-    .orderBy(nodeOnboardings.hostname);
+    .orderBy(hostname);
   const groups = Map.groupBy(rows, ({ workflow }) =>
     [workflow.failureClass, workflow.failureCode, nextVerbOf(workflow)].join("/"),
   );
@@ -128,7 +166,7 @@ async function failuresOf(db: Db | Tx, id: BatchId): Promise<BatchFailure[]> {
       if (first === undefined) return [];
       const { failureClass, failureCode, nextAction } = first.workflow;
       const hosts = [first, ...others].map(({ workflow, hostname }) => ({
-        onboarding_id: workflow.id,
+        ...operationIdsOf(kind, workflow.id),
         hostname,
         message: workflow.failureMessage,
       }));
@@ -143,23 +181,25 @@ async function failuresOf(db: Db | Tx, id: BatchId): Promise<BatchFailure[]> {
     .sort((a, b) => b.hosts.length - a.hosts.length);
 }
 
-/** Lists batches of onboardings, newest first. The argument `before` is the last batch of the previous page. */
+/** Lists batches of one kind, newest first. The argument `before` is the last batch of the previous page. */
 export async function listBatches(
   db: Db,
+  kind: BatchKind,
   filter: { readonly siteId?: SiteId | undefined },
   page: { readonly before: readonly [string, string] | null; readonly limit: number },
 ): Promise<{ batch: Batch; at: string }[]> {
   const conditions: (SQL | undefined)[] = [
-    filter.siteId === undefined ? undefined : eq(onboardingBatches.siteId, filter.siteId),
+    eq(batches.kind, kind),
+    filter.siteId === undefined ? undefined : eq(batches.siteId, filter.siteId),
     page.before === null
       ? undefined
-      : sql`(${onboardingBatches.requestedAt}, ${onboardingBatches.id}) < (${page.before[0]}::timestamptz, ${page.before[1]}::uuid)`,
+      : sql`(${batches.requestedAt}, ${batches.id}) < (${page.before[0]}::timestamptz, ${page.before[1]}::uuid)`,
   ];
   const rows = await db
-    .select({ batch: onboardingBatches, at: sql<string>`${onboardingBatches.requestedAt}::text` })
-    .from(onboardingBatches)
+    .select({ batch: batches, at: sql<string>`${batches.requestedAt}::text` })
+    .from(batches)
     .where(and(...conditions))
-    .orderBy(desc(onboardingBatches.requestedAt), desc(onboardingBatches.id))
+    .orderBy(desc(batches.requestedAt), desc(batches.id))
     .limit(page.limit);
   const tallies = await tally(
     db,

@@ -1,62 +1,67 @@
+import { type BatchKind, type BatchVerbResult, operationIdsOf } from "../../../shared/api/batches.ts";
 import { ApiError } from "../../../shared/api/errors.ts";
-import type { BatchVerbResult } from "../../../shared/api/onboardings.ts";
 import type { BatchId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
+import { type BatchHost, listBatchOperations, lockBatchHosts, readBatchSite } from "../../db/queries/batches.ts";
 import { lockSite } from "../../db/queries/maas-sites.ts";
-import { listBatchOnboardings, readBatchSite } from "../../db/queries/onboarding-batches.ts";
-import { lockOnboardings } from "../../db/queries/onboardings.ts";
 import { nextVerbOf } from "../../db/queries/workflows.ts";
 import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import { type InTx, inSavepoint, type Tx } from "../../db/tx.ts";
-import { applyVerb, type VerbRequest } from "../engine/apply-verb.ts";
-import type { Verb } from "../engine/recovery.ts";
-import type { Workflow } from "../engine/workflow.ts";
+import { applyVerb, type VerbRequest } from "./apply-verb.ts";
+import type { Verb } from "./recovery.ts";
+import type { Workflow } from "./workflow.ts";
 
 type Request = Omit<VerbRequest, "workflowId" | "verb">;
 type Result = BatchVerbResult["results"][number];
 const FAILED = ["failed_retryable", "failed_manual_intervention"] as const satisfies readonly WorkflowStatus[];
 const UNDER_WAY = ["pending", "running", "compensating"] as const satisfies readonly WorkflowStatus[];
 
+/** A batch as its routes name it. */
+export interface NamedBatch {
+  readonly kind: BatchKind;
+  readonly id: BatchId;
+}
+
 /**
  * One transaction handles at most this many hosts of a batch. Until a transaction that cancels or continues hosts of a batch ends, clients see no
- * newer events, and the site admits no pending onboarding. A transaction for a few hosts is short, even if the batch is large.
+ * newer events, and the site admits no pending operation. A transaction for a few hosts is short, even if the batch is large.
  */
 export const HOSTS_AT_ONCE = 50;
 
-/** Cancels the batch's onboardings that are under way. With `failed`, `cancelBatch` also cancels the batch's failed onboardings (lifecycle 4.4). */
+/** Cancels the batch's operations that are under way. With `failed`, `cancelBatch` also cancels the batch's failed operations (lifecycle 4.4). */
 export const cancelBatch = (
   inTx: InTx,
   kinds: readonly Workflow[],
-  batchId: BatchId,
+  batch: NamedBatch,
   request: Request & { readonly failed: boolean },
 ): Promise<BatchVerbResult> => {
   const { failed, ...by } = request;
   const statuses = failed ? [...UNDER_WAY, ...FAILED] : UNDER_WAY;
-  return applyToEach(inTx, kinds, batchId, { statuses, by, verbFor: () => "cancel" });
+  return applyToEach(inTx, kinds, batch, { statuses, by, verbFor: () => "cancel" });
 };
 
 /**
- * Continues each failed onboarding by the verb that its own failure recommends. With `failureClass`, `recoverBatch` continues only onboardings with
+ * Continues each failed operation by the verb that its own failure recommends. With `failureClass`, `recoverBatch` continues only operations with
  * that failure class.
  */
 export const recoverBatch = (
   inTx: InTx,
   kinds: readonly Workflow[],
-  batchId: BatchId,
+  batch: NamedBatch,
   request: Request & { readonly failureClass?: string | undefined },
 ): Promise<BatchVerbResult> => {
   const { failureClass, ...by } = request;
   const verbFor = (row: WorkflowRow): Verb | null =>
     failureClass === undefined || row.failureClass === failureClass ? nextVerbOf(row) : null;
-  return applyToEach(inTx, kinds, batchId, { statuses: FAILED, failureClass, by, verbFor });
+  return applyToEach(inTx, kinds, batch, { statuses: FAILED, failureClass, by, verbFor });
 };
 
 interface Order {
   /**
-   * The statuses of onboardings to which the verb applies. The batch verb does not change an onboarding that has another status when its turn comes.
+   * The statuses of operations to which the verb applies. The batch verb does not change an operation that has another status when its turn comes.
    */
   readonly statuses: readonly WorkflowStatus[];
-  /** The failure class of the onboardings to which the verb applies; undefined for all failure classes. */
+  /** The failure class of the operations to which the verb applies; undefined for all failure classes. */
   readonly failureClass?: string | undefined;
   readonly by: Request;
   verbFor(row: WorkflowRow): Verb | null;
@@ -69,31 +74,31 @@ interface Order {
 async function applyToEach(
   inTx: InTx,
   kinds: readonly Workflow[],
-  batchId: BatchId,
+  batch: NamedBatch,
   order: Order,
 ): Promise<BatchVerbResult> {
-  const { siteId, ids } = await inTx((tx) => listMeant(tx, batchId, order));
+  const { siteId, ids } = await inTx((tx) => listMeant(tx, batch, order));
   const results: Result[] = [];
   for (let at = 0; at < ids.length; at += HOSTS_AT_ONCE) {
     const some = ids.slice(at, at + HOSTS_AT_ONCE);
-    results.push(...(await inTx((tx) => applyToSome(tx, kinds, { siteId, ids: some }, order))));
+    results.push(...(await inTx((tx) => applyToSome(tx, kinds, { kind: batch.kind, siteId, ids: some }, order))));
   }
   const applied = results.filter((one) => one.skipped_because === null).length;
-  return { batch_id: batchId, applied, skipped: results.length - applied, results };
+  return { batch_id: batch.id, applied, skipped: results.length - applied, results };
 }
 
 /**
- * Lists the onboardings of a batch to which a verb applies, pending onboardings first. A pending onboarding that was cancelled last could take a
+ * Lists the operations of a batch to which a verb applies, pending operations first. A pending operation that was cancelled last could take a
  * place that the batch frees, and start shortly before its own cancel.
  */
 async function listMeant(
   tx: Tx,
-  batchId: BatchId,
+  { kind, id }: NamedBatch,
   { statuses, failureClass }: Order,
 ): Promise<{ siteId: SiteId; ids: WorkflowId[] }> {
-  const siteId = await readBatchSite(tx, batchId);
-  if (siteId === null) throw new ApiError("not_found", `There is no onboarding batch ${batchId}.`);
-  return { siteId, ids: await listBatchOnboardings(tx, batchId, { statuses, failureClass }) };
+  const siteId = await readBatchSite(tx, kind, id);
+  if (siteId === null) throw new ApiError("not_found", `There is no ${kind} batch ${id}.`);
+  return { siteId, ids: await listBatchOperations(tx, id, { statuses, failureClass }) };
 }
 
 /**
@@ -104,32 +109,36 @@ async function listMeant(
 async function applyToSome(
   tx: Tx,
   kinds: readonly Workflow[],
-  { siteId, ids }: { siteId: SiteId; ids: readonly WorkflowId[] },
+  { kind, siteId, ids }: { kind: BatchKind; siteId: SiteId; ids: readonly WorkflowId[] },
   order: Order,
 ): Promise<Result[]> {
   await lockSite(tx, siteId);
-  const hosts = new Map((await lockOnboardings(tx, ids)).map((host) => [host.row.id, host]));
+  const hosts = new Map((await lockBatchHosts(tx, ids)).map((host) => [host.row.id, host]));
   const results: Result[] = [];
   for (const id of ids) {
     const host = hosts.get(id);
-    if (host !== undefined) results.push(await applyToOne(tx, kinds, host, order));
+    if (host !== undefined)
+      results.push({
+        ...operationIdsOf(kind, id),
+        ...(await applyToOne(tx, kinds, host, order)),
+      });
   }
   return results;
 }
 
 /**
- * Applies the verb to one host of a batch, in a savepoint. If the host's onboarding refuses the verb, the savepoint undoes only this host's writes,
+ * Applies the verb to one host of a batch, in a savepoint. If the host's operation refuses the verb, the savepoint undoes only this host's writes,
  * and the hub continues with the other hosts.
  */
 async function applyToOne(
   tx: Tx,
   kinds: readonly Workflow[],
-  { row, hostname }: { row: WorkflowRow; hostname: string },
+  { row, hostname }: BatchHost,
   { statuses, by, verbFor }: Order,
-): Promise<Result> {
-  const about = { onboarding_id: row.id, hostname, status: row.status };
+): Promise<Omit<Result, keyof ReturnType<typeof operationIdsOf>>> {
+  const about = { hostname, status: row.status };
   if (!statuses.includes(row.status)) {
-    const why = `The onboarding was ${row.status} when its turn came, so it was not changed. Repeat the request if the verb should apply to it.`;
+    const why = `The operation was ${row.status} when its turn came, so it was not changed. Repeat the request if the verb should apply to it.`;
     return { ...about, verb: null, skipped_because: why };
   }
   const verb = verbFor(row);

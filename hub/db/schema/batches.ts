@@ -1,0 +1,27 @@
+import { BATCH_KINDS, type BatchOperation, type BatchRefusal, type NodeFilter } from "../../../shared/api/batches.ts";
+import type { BatchId, SiteId } from "../../../shared/ids.ts";
+import { check, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
+import { createdAt, oneOf } from "./columns.ts";
+
+/**
+ * The batches of onboardings and of decommissions (lifecycle 4.4, 5.10). The table has the name of the first kind, because hubs of an older version
+ * write the table during a rolling upgrade (decision W3).
+ */
+export const batches = pgTable(
+  "onboarding_batches",
+  {
+    id: uuid("id").$type<BatchId>().primaryKey().default(sql`gen_random_uuid()`),
+    kind: text("kind", { enum: BATCH_KINDS }).notNull().default("onboarding"),
+    siteId: uuid("site_id").$type<SiteId>().notNull(),
+    /** The mode of the batch's decommissions, with its options; null for a batch of onboardings. */
+    operation: jsonb("operation").$type<BatchOperation>(),
+    /** The filter that selected the nodes of the batch; null if the request named the hosts. */
+    filter: jsonb("filter").$type<NodeFilter>(),
+    /** The nodes that the request selected and the hub refused. A batch of onboardings has no refused hosts. */
+    refusals: jsonb("refusals").$type<BatchRefusal[]>().notNull().default([]),
+    requestedBy: text("requested_by"),
+    requestedAt: createdAt(),
+  },
+  () => [check("onboarding_batches_kind_check", oneOf("kind", BATCH_KINDS))],
+);
+export type BatchRow = typeof batches.$inferSelect;

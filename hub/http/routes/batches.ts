@@ -1,0 +1,125 @@
+import { z } from "zod";
+import { Batch, BatchDetail, type BatchKind, BatchVerbResult } from "../../../shared/api/batches.ts";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { page } from "../../../shared/api/onboardings.ts";
+import { FAILURE_CLASSES } from "../../../shared/failures.ts";
+import { BatchId, SiteId } from "../../../shared/ids.ts";
+import { listBatches, readBatch } from "../../db/queries/batches.ts";
+import { cancelBatch, recoverBatch } from "../../workflows/engine/batch-verbs.ts";
+import { pageOf, pageQuery, readBefore } from "../page.ts";
+import { type Route, readRoute, writeRoute } from "../route.ts";
+
+const BatchParams = z.strictObject({ id: BatchId });
+const reason = z.string().min(1).max(512);
+
+/** The names of a kind of batches in the API. */
+interface Named {
+  readonly kind: BatchKind;
+  /** The last part of the operation ids, for example in `cancelOnboardingBatch`. */
+  readonly what: string;
+  readonly path: string;
+  readonly tag: string;
+}
+
+const auditOf = ({ kind }: Named, result: BatchVerbResult, body: { readonly reason: string }) => ({
+  target: `${kind}-batches/${result.batch_id}`,
+  reason: body.reason,
+  details: { applied: result.applied, skipped: result.skipped },
+});
+
+const list = ({ kind, what, path, tag }: Named): Route =>
+  readRoute({
+    operationId: `list${what}Batches`,
+    method: "GET",
+    path,
+    tag,
+    summary: `List batches of ${tag}, newest first, with how many hosts succeeded and failed`,
+    permission: "read",
+    query: z.strictObject({ ...pageQuery, site_id: SiteId.optional() }),
+    status: 200,
+    response: page(Batch),
+    read: async ({ query, deps }) => {
+      const rows = await listBatches(
+        deps.db,
+        kind,
+        { siteId: query.site_id },
+        { before: readBefore(query.cursor), limit: query.limit + 1 },
+      );
+      return pageOf(
+        rows,
+        query.limit,
+        ({ batch, at }) => [at, batch.batch_id],
+        ({ batch }) => batch,
+      );
+    },
+  });
+
+const get = ({ kind, what, path, tag }: Named): Route =>
+  readRoute({
+    operationId: `get${what}Batch`,
+    method: "GET",
+    path: `${path}/{id}`,
+    tag,
+    summary: `Read a batch of ${tag}: its counts, and its failures grouped by code and next action`,
+    permission: "read",
+    params: BatchParams,
+    status: 200,
+    response: BatchDetail,
+    read: async ({ params, deps }) => {
+      const batch = await readBatch(deps.db, kind, params.id);
+      if (batch === null) throw new ApiError("not_found", `There is no ${kind} batch ${params.id}.`);
+      return batch;
+    },
+  });
+
+const cancel = (named: Named): Route =>
+  writeRoute({
+    operationId: `cancel${named.what}Batch`,
+    method: "POST",
+    path: `${named.path}/{id}/cancel`,
+    tag: named.tag,
+    summary: `Cancel the unfinished ${named.tag} of a batch, and with failed also the failed ones`,
+    permission: "write",
+    params: BatchParams,
+    body: z.strictObject({ reason, failed: z.boolean().default(false) }),
+    status: 200,
+    response: BatchVerbResult,
+    // Cancels the batch's operations in separate transactions of a few hosts each (see `cancelBatch`). The transaction of the cancel route itself
+    // writes only the audit row.
+    before: async ({ params, body, actor, requestId, deps }) => {
+      const by = { actor: actor.name, role: actor.role, reason: body.reason, requestId };
+      const batch = { kind: named.kind, id: params.id };
+      return cancelBatch(deps.inTx, deps.workflows, batch, { ...by, failed: body.failed });
+    },
+    write: async ({ body }, _tx, result) => ({ body: result, audit: auditOf(named, result, body) }),
+  });
+
+const recover = (named: Named): Route =>
+  writeRoute({
+    operationId: `recover${named.what}Batch`,
+    method: "POST",
+    path: `${named.path}/{id}/recover`,
+    tag: named.tag,
+    summary: `Recover the failed ${named.tag} of a batch, each by the verb that its failure recommends`,
+    permission: "write",
+    params: BatchParams,
+    body: z.strictObject({ reason, failure_class: z.enum(FAILURE_CLASSES as [string, ...string[]]).optional() }),
+    status: 200,
+    response: BatchVerbResult,
+    // Recovers the batch's operations in separate transactions of a few hosts each (see `recoverBatch`). The transaction of the recover route itself
+    // writes only the audit row.
+    before: async ({ params, body, actor, requestId, deps }) => {
+      const by = { actor: actor.name, role: actor.role, reason: body.reason, requestId };
+      const batch = { kind: named.kind, id: params.id };
+      return recoverBatch(deps.inTx, deps.workflows, batch, { ...by, failureClass: body.failure_class });
+    },
+    write: async ({ body }, _tx, result) => ({ body: result, audit: auditOf(named, result, body) }),
+  });
+
+/** The routes that both kinds of batches have. Each kind has its own route that creates a batch. */
+const routesOf = (kind: BatchKind, what: string): Route[] => {
+  const named = { kind, what, path: `/api/v1/admin/${kind}-batches`, tag: `${kind}s` };
+  return [list(named), get(named), cancel(named), recover(named)];
+};
+
+export const batchRoutes = [...routesOf("onboarding", "Onboarding"), ...routesOf("decommission", "Decommission")];

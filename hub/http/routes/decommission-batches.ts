@@ -1,0 +1,29 @@
+import { DecommissionBatchCreate, DecommissionBatchCreated } from "../../../shared/api/batches.ts";
+import { startDecommissionBatch } from "../../workflows/decommission/start-decommission-batch.ts";
+import { writeRoute } from "../route.ts";
+
+const createDecommissionBatch = writeRoute({
+  operationId: "createDecommissionBatch",
+  method: "POST",
+  path: "/api/v1/admin/decommissions/batch",
+  tag: "decommissions",
+  summary: "Decommission many nodes of a site, named or by a filter; with plan, only say which would be taken",
+  permission: "write",
+  body: DecommissionBatchCreate,
+  status: 202,
+  response: DecommissionBatchCreated,
+  write: async ({ body, actor, requestId }, tx) => {
+    const created = await startDecommissionBatch(tx, body, { actor: actor.name, role: actor.role, requestId });
+    const { batch_id: batchId, mode, matched, accepted, refused } = created;
+    return {
+      body: created,
+      audit: {
+        target: batchId === null ? `maas-sites/${body.site_id}` : `decommission-batches/${batchId}`,
+        reason: body.operation.reason,
+        details: { mode, plan: body.plan, filter: body.filter ?? null, matched, accepted, refused },
+      },
+    };
+  },
+});
+
+export const decommissionBatchRoutes = [createDecommissionBatch];

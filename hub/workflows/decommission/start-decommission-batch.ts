@@ -1,0 +1,160 @@
+import { randomUUID } from "node:crypto";
+import {
+  type BatchOperation,
+  type BatchRefusal,
+  type DecommissionBatchCreate,
+  type DecommissionBatchCreated,
+  MOST_NODES,
+} from "../../../shared/api/batches.ts";
+import type { DecommissionCreated } from "../../../shared/api/decommissions.ts";
+import { ApiError } from "../../../shared/api/errors.ts";
+import { BatchId, type NodeId } from "../../../shared/ids.ts";
+import { type AuditEntry, recordAudits } from "../../db/queries/api-requests.ts";
+import { insertBatch } from "../../db/queries/batches.ts";
+import { readSite } from "../../db/queries/maas-sites.ts";
+import { countMatchingNodes, lockMatchingNodes, type NodeSelection } from "../../db/queries/node-selection.ts";
+import type { Node } from "../../db/schema/index.ts";
+import { inSavepoint, inUndoneSavepoint, type Tx } from "../../db/tx.ts";
+import { startDecommission } from "./start-decommission.ts";
+
+type By = Pick<AuditEntry, "actor" | "role" | "requestId">;
+type Accepted = { readonly node: Node; readonly created: DecommissionCreated };
+
+/**
+ * Accepts a request for a batch of decommissions (lifecycle 5.10). A node for which no decommission can begin is refused alone, with the error of a
+ * request for the node alone, and the batch takes the other nodes. With `plan`, the hub does the same work and undoes all of it.
+ */
+export async function startDecommissionBatch(
+  tx: Tx,
+  request: DecommissionBatchCreate,
+  by: By,
+): Promise<DecommissionBatchCreated> {
+  if ((await readSite(tx, request.site_id)) === null)
+    throw new ApiError(
+      "reference_unknown",
+      `There is no site ${request.site_id}. List the sites and use one of them.`,
+      {
+        errors: [{ pointer: "/site_id", message: "names no site" }],
+      },
+    );
+  if (request.plan) {
+    const planned = await inUndoneSavepoint(tx, () => start(tx, request, by));
+    const decommissions = planned.decommissions.map((one) => ({ ...one, decommission_id: null }));
+    return { ...planned, batch_id: null, decommissions };
+  }
+  const started = await start(tx, request, by);
+  if (started.accepted === 0) throw noneCanBegin(request, started.refusals);
+  return started;
+}
+
+async function start(tx: Tx, request: DecommissionBatchCreate, by: By): Promise<DecommissionBatchCreated> {
+  const { site_id: siteId, operation, filter = null } = request;
+  const batchId = BatchId.parse(randomUUID());
+  const { nodes, unknown } = await selectNodes(tx, request);
+  const accepted: Accepted[] = [];
+  const refusals: BatchRefusal[] = unknown.map((id) => ({
+    node_id: id,
+    hostname: null,
+    error_code: "not_found",
+    message: `Site ${siteId} has no node ${id}.`,
+  }));
+  for (const node of nodes) {
+    const one = await startOne(tx, node, { operation, batchId, actor: by.actor });
+    if ("created" in one) accepted.push(one);
+    else refusals.push(one);
+  }
+  await recordAudits(
+    tx,
+    accepted.map(({ node, created }) => ({
+      ...by,
+      action: "decommission.start",
+      target: `nodes/${node.id}`,
+      reason: operation.reason,
+      details: { ...created, batch_id: batchId, prior: { status: node.status } },
+    })),
+  );
+  await insertBatch(tx, {
+    id: batchId,
+    kind: "decommission",
+    siteId,
+    operation,
+    filter,
+    refusals,
+    requestedBy: by.actor,
+  });
+  return {
+    batch_id: batchId,
+    mode: operation.mode,
+    matched: nodes.length + unknown.length,
+    accepted: accepted.length,
+    refused: refusals.length,
+    decommissions: accepted.map(({ node, created }) => ({
+      hostname: node.hostname,
+      node_id: node.id,
+      node_status: node.status,
+      decommission_id: created.decommission_id,
+      warning: created.warning,
+    })),
+    refusals,
+  };
+}
+
+/**
+ * Locks the nodes that the request selects, in one order for all batches, so that two batches cannot deadlock. The hub counts the nodes of a filter
+ * before it locks them, because it must not lock a fleet for a request that it refuses.
+ */
+async function selectNodes(
+  tx: Tx,
+  { site_id: siteId, node_ids: ids, filter, expected_count: expected }: DecommissionBatchCreate,
+): Promise<{ nodes: Node[]; unknown: NodeId[] }> {
+  const selection: NodeSelection = { siteId, ids, filter };
+  if (filter !== undefined) mustBeExpected(await countMatchingNodes(tx, selection), expected);
+  const nodes = await lockMatchingNodes(tx, selection);
+  if (filter !== undefined) mustBeExpected(nodes.length, expected);
+  const found = new Set(nodes.map((node) => node.id));
+  return { nodes, unknown: (ids ?? []).filter((id) => !found.has(id)) };
+}
+
+function mustBeExpected(matched: number, expected: number | undefined): void {
+  if (expected !== undefined && matched !== expected)
+    throw new ApiError(
+      "count_mismatch",
+      `The filter matches ${matched} nodes, but the request expects ${expected}. Nothing has begun. Ask for the plan, and correct the filter or the number.`,
+      { errors: [{ pointer: "/expected_count", message: `the filter matches ${matched} nodes` }] },
+    );
+  if (matched > MOST_NODES)
+    throw new ApiError(
+      "conflict",
+      `The filter matches ${matched} nodes, and a batch has at most ${MOST_NODES}. Nothing has begun. Narrow the filter.`,
+      { errors: [{ pointer: "/filter", message: `matches ${matched} nodes` }] },
+    );
+}
+
+/** Starts the decommission of one node, in a savepoint. If the hub refuses the decommission, the savepoint undoes only this node's writes. */
+async function startOne(
+  tx: Tx,
+  node: Node,
+  { operation, batchId, actor }: { operation: BatchOperation; batchId: BatchId; actor: string },
+): Promise<Accepted | BatchRefusal> {
+  try {
+    const created = await inSavepoint(tx, () => startDecommission(tx, node.id, operation, actor, batchId));
+    return { node, created };
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    return { node_id: node.id, hostname: node.hostname, error_code: error.code, message: error.message };
+  }
+}
+
+const noneCanBegin = ({ node_ids: ids, operation }: DecommissionBatchCreate, refusals: readonly BatchRefusal[]) =>
+  new ApiError(
+    "conflict",
+    refusals.length === 0
+      ? `The filter matches no node, so no ${operation.mode} has begun. Correct the filter.`
+      : `No ${operation.mode} can begin on any of the ${refusals.length} nodes. The first reason: ${refusals[0]?.message}`,
+    {
+      errors: refusals.map(({ node_id: id, error_code: code, message }) => ({
+        pointer: ids === undefined ? "/filter" : `/node_ids/${ids.indexOf(id)}`,
+        message: `${code}: ${message}`,
+      })),
+    },
+  );
