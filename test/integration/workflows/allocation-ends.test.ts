@@ -192,6 +192,13 @@ describe("a release", () => {
     const { id, nodeId } = await allocate();
     const drain = await ofNode(nodeId, "drain", { ...REASON, force_release_allocation: true });
     expect(drain.status, JSON.stringify(drain.problem)).toBe(202);
+    const told = await db()
+      .select()
+      .from(domainEvents)
+      .where(eq(domainEvents.subject, `allocations/${id}`));
+    expect(told.find(({ type }) => type === "node.allocation.ending")?.data).toMatchObject({
+      decommission_id: drain.body.decommission_id,
+    });
     await sweep();
     const waiting = await read(id);
     expect(waiting).toMatchObject({ status: "ending", end_forced: true, decommission_id: null });
