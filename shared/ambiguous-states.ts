@@ -29,6 +29,7 @@ export const STATE_AMBIGUITY = {
     "tenant_had_root",
     "uninstall_accepted",
     "erase_unproven",
+    "erase_fell_back",
   ],
   exceptions: {
     drain_incomplete: {
@@ -49,6 +50,10 @@ export const STATE_AMBIGUITY = {
       nextAction: "The agent removes itself already: resume to finish the remove.",
     },
     erase_unproven: { nextVerb: "resume", nextAction: "Erase the disks as the message says, then resume; or force." },
+    erase_fell_back: {
+      nextVerb: "resume",
+      nextAction: "Erase the disks as the message says, then resume; or force.",
+    },
     machine_locked: {
       nextVerb: "resume",
       nextAction: "Find out who locked the machine in MAAS and why; once it is unlocked, resume.",

@@ -7,6 +7,7 @@ import type { MaasPort } from "./port.ts";
 import { power } from "./power.ts";
 import { storage } from "./storage.ts";
 import { system } from "./system.ts";
+import { wipeReport } from "./wipe-report.ts";
 
 /**
  * Makes a client for one site's MAAS region. The caller of `createMaasClient` reads the site's token and makes a new client for each use, because the
@@ -22,5 +23,6 @@ export function createMaasClient(options: TransportOptions): MaasPort {
     ...storage(http),
     ...network(http),
     ...events(http),
+    ...wipeReport(http),
   };
 }

@@ -51,7 +51,8 @@ export function deploy(http: Transport): Deploy {
           : {
               erase: true,
               ...(input.erase === "quick" ? { quick_erase: true } : {}),
-              ...(input.erase === "secure" ? { secure_erase: true } : {}),
+              // Without `quick_erase` MAAS before 3.5 reads its own setting, which may allow a quick erase in place of the secure erase.
+              ...(input.erase === "secure" ? { secure_erase: true, quick_erase: false } : {}),
             }),
       }),
     overrideFailedTesting: (systemId) => post(systemId, "override_failed_testing"),

@@ -70,6 +70,11 @@ export interface MaasPort {
   /** The machine's own MAAS token, or null before the deploy call (decision M3). */
   getMachineToken(systemId: string): Promise<MachineToken | null>;
 
+  /**
+   * How MAAS's release script erased each disk in the machine's newest release with release scripts. Returns null if MAAS stored no output of the
+   * script. MAAS before 3.5 has no release scripts and answers with `rejected_input` (maas 2.9).
+   */
+  wipedDisks(systemId: string): Promise<readonly WipedDisk[] | null>;
   blockDevices(systemId: string): Promise<readonly MaasBlockDevice[]>;
   setBootDisk(systemId: string, deviceId: number): Promise<void>;
   setFlatStorageLayout(systemId: string, rootDeviceId: number): Promise<void>;
@@ -162,6 +167,16 @@ export interface UnreadableMachine {
   /** The machine's system id; null if the hub could not read the id. */
   readonly systemId: string | null;
   readonly problem: string;
+}
+
+/**
+ * The method by which MAAS's release script erased a disk. `secure` is the drive's own secure erase, `zero` and `quick` are writes of zeroes to the
+ * whole disk or to its ends. `write_zeroes` is a command of NVMe disks that may erase only some blocks. `none` means that no method succeeded.
+ */
+export type WipeMethod = "secure" | "zero" | "write_zeroes" | "quick" | "none";
+export interface WipedDisk {
+  readonly name: string;
+  readonly method: WipeMethod;
 }
 
 export interface MaasBlockDevice {

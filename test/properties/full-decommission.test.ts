@@ -4,6 +4,7 @@ import { createAllocation } from "../../hub/allocations/create-allocation.ts";
 import { and, eq } from "../../hub/db/orm.ts";
 import { readAllocation } from "../../hub/db/queries/allocations.ts";
 import { readDecommission } from "../../hub/db/queries/decommissions.ts";
+import { listHealthOverrides } from "../../hub/db/queries/node-health-overrides.ts";
 import { insertPowerOverride } from "../../hub/db/queries/power-overrides.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
 import { allocations, domainEvents, maasPowerCredentialOverrides, nodes, tasks } from "../../hub/db/schema/index.ts";
@@ -26,7 +27,7 @@ let rig: OnboardingRig;
 let driver: Driver;
 let boxes = 0;
 beforeAll(async () => {
-  rig = await startOnboardingRig({ machines: 24 });
+  rig = await startOnboardingRig({ machines: 28 });
   driver = new Driver(rig.test, workflowsOf(rig.services), (id) => playDecommissionedAgent(rig, id));
 });
 afterAll(() => rig?.close());
@@ -131,6 +132,26 @@ describe("the erase", () => {
     await driver.verb(id, "resume");
     expect(await drive(id), await driver.story(id)).toEqual(DONE);
     expect(machineOf(host), "the request leaves the machine in MAAS").toMatchObject({ status: STATUS.ready });
+  });
+
+  it("counts by the words of MAAS's release script about each disk, if MAAS stored them", async () => {
+    const { config } = rig.maas.sim.region.state;
+    config["enable_disk_erasing_on_release"] = true;
+    const [good, refusing] = [await anotherHost(), await anotherHost()];
+    refusing.box.refusesSecureErase = true;
+    const { id } = await startFull(rig, good, { erase: "secure" });
+    expect(await drive(id), await driver.story(id)).toEqual(DONE);
+    expect(await driver.story(id)).toMatch(/release_maas_node succeeded: .*nvme0n1 \(\S+\) secure/);
+    const fallback = await startFull(rig, refusing, { erase: "secure" });
+    expect(await drive(fallback.id), await driver.story(fallback.id)).toMatchObject({ code: "erase_fell_back" });
+    config["enable_disk_erasing_on_release"] = false;
+    const row = await readWorkflow(db(), fallback.id);
+    expect(row?.failureMessage).toContain("write_zeroes");
+    await force(fallback.id);
+    expect(await drive(fallback.id), await driver.story(fallback.id)).toEqual(DONE);
+    expect(await listHealthOverrides(db(), [refusing.nodeId])).toMatchObject([
+      { reason: expect.stringContaining("weaker method") },
+    ]);
   });
 
   it("that only began counts for nothing, although the hub saw the status Disk erasing", async () => {

@@ -3,6 +3,7 @@ import type { WorkflowId } from "../../../shared/ids.ts";
 import type { MaasEvent } from "../../maas/port.ts";
 import { type JudgedMachine, machineEvidence } from "../machine/verdict-table.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
+import { type ErasedDisk, nameDisks } from "./erased-disks.ts";
 
 type Asked = Pick<DecommissionContext, "input" | "state" | "node" | "workflowId">;
 
@@ -77,12 +78,28 @@ export const reportsErase = (events: readonly Told[], workflowId: WorkflowId): b
 export const needsEvidence = ({ input, state, node }: Asked): boolean =>
   input.erase !== "none" && state.erase_waived !== node.generation;
 
+/** What a person does to erase the disks of a free machine so that the erase counts for the operation. */
+function adviceOf({ input, workflowId }: Asked): string {
+  const how = input.erase === "none" ? "" : ` and ${FIELD[input.erase]}=true`;
+  return `Allocate the machine in MAAS and release it with erase=true${how} and the comment "${releaseComment(workflowId)}", then resume. Force only if the disks need no erase.`;
+}
+
 const FIELD = { quick: "quick_erase", secure: "secure_erase" } as const;
 
+const nameOf = ({ node }: Asked, { hostname, systemId, statusName }: JudgedMachine): string =>
+  `Machine ${hostname} (${systemId}) of node ${node.hostname} is '${statusName}' in MAAS`;
+
 /** The failure of a release whose machine is free without evidence that the erase ended well. */
-export function eraseUnproven({ input, node, workflowId }: Asked, machine: JudgedMachine): Failure {
-  const who = `Machine ${machine.hostname} (${machine.systemId}) of node ${node.hostname}`;
-  const how = input.erase === "none" ? "" : ` and ${FIELD[input.erase]}=true`;
-  const message = `${who} is '${machine.statusName}' in MAAS, and MAAS's events do not show that the erase (${input.erase}) of this operation ended well. Allocate the machine in MAAS and release it with erase=true${how} and the comment "${releaseComment(workflowId)}", then resume. Force only if the disks need no erase.`;
-  return failure("state_ambiguity", "erase_unproven", message, { ...machineEvidence(machine), erase: input.erase });
+export function eraseUnproven(asked: Asked, machine: JudgedMachine): Failure {
+  const { erase } = asked.input;
+  const message = `${nameOf(asked, machine)}, and MAAS's events do not show that the erase (${erase}) of this operation ended well. ${adviceOf(asked)}`;
+  return failure("state_ambiguity", "erase_unproven", message, { ...machineEvidence(machine), erase });
+}
+
+/** The failure of a release whose machine is free after MAAS erased disks by a weaker method than the operation asked for. */
+export function eraseFellBack(asked: Asked, machine: JudgedMachine, weaker: readonly ErasedDisk[]): Failure {
+  const { erase } = asked.input;
+  const message = `${nameOf(asked, machine)}, but MAAS's release script did not erase all disks as asked (${erase}): ${nameDisks(weaker)}. ${adviceOf(asked)}`;
+  const disks = weaker.slice(0, 64).map((disk) => nameDisks([disk]));
+  return failure("state_ambiguity", "erase_fell_back", message, { ...machineEvidence(machine), erase, disks });
 }

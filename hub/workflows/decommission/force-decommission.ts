@@ -7,11 +7,17 @@ import { DISK_ERASE, setHealthOverride } from "../../node/health-override.ts";
 import { applyVerb, type VerbRequest } from "../engine/apply-verb.ts";
 import type { Workflow } from "../engine/workflow.ts";
 
+/** The failures of an erase after which a person may decide that an operation continues, each in words for the node's health override. */
+const NOT_ERASED: ReadonlyMap<string, string> = new Map([
+  ["erase_unproven", "MAAS did not show that the disks were erased"],
+  ["erase_fell_back", "MAAS erased disks by a weaker method than asked"],
+]);
+
 /**
  * `force` is the command by which an operator overrides the wait of a decommission for the agent (lifecycle 5.8). If no agent is connected, `force`
  * continues the operation without the agent. If an agent is connected, `force` replaces the present drain by a forced drain, which ends the remaining
  * user sessions. `force` also resumes a failed operation. `force` is refused while a connected agent is working, because the operator has nothing to
- * override. After the failure `erase_unproven`, `force` also decides that the operation continues without evidence of an erase, and a health override then keeps new work off the node (decision M9). The decommission keeps the operator, time and reason of its first `force`. Throws the ApiError `verb_not_allowed` if `force` is refused.
+ * override. After the failures `erase_unproven` and `erase_fell_back`, `force` also decides that the operation continues without evidence of an erase, and a health override then keeps new work off the node (decision M9). The decommission keeps the operator, time and reason of its first `force`. Throws the ApiError `verb_not_allowed` if `force` is refused.
  */
 export async function applyForce(
   tx: Tx,
@@ -42,13 +48,14 @@ export async function applyForce(
     );
   }
   await forceDecommission(tx, decommission.decommissionId, request);
-  if (row.failureCode === "erase_unproven") {
+  const lack = NOT_ERASED.get(row.failureCode ?? "");
+  if (lack !== undefined) {
     await patchState(tx, row.id, { erase_waived: node.generation });
     await setHealthOverride(tx, {
       nodeId: node.id,
       source: DISK_ERASE,
       target: decommission.maasSystemId,
-      reason: `MAAS did not show that the disks were erased in ${decommission.mode} ${row.id}, and a person forced it: ${request.reason}`,
+      reason: `${lack} in ${decommission.mode} ${row.id}, and a person forced it: ${request.reason}`,
       setBy: `operator:${request.actor}`,
     });
   }

@@ -209,6 +209,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the MAAS client against a simulated
     await reaches(6);
     expect((await maas.release(systemId, { comment: "wipe", erase: "quick" })).status).toBe(14);
     await reaches(4);
+    expect(await maas.wipedDisks(systemId), "MAAS stores no output of a plain erase").toBeNull();
   });
 
   it.each([

@@ -11,8 +11,9 @@ import type { Compensation, CompensationCause, Observation, Outcome } from "../.
 import { machineEvidence } from "../../machine/verdict-table.ts";
 import { UNHEARD_CALL_SECONDS, WAIT_RETRY } from "../../services.ts";
 import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
-import { ERASE_EVENTS, eraseUnproven, needsEvidence, releaseComment, reportsErase } from "../erase-evidence.ts";
+import { needsEvidence, releaseComment } from "../erase-evidence.ts";
 import { fullFacts, leftBy, leftoverOf } from "../left-by-full.ts";
+import { observeErase } from "../observe-erase.ts";
 import {
   hostIsGone,
   judged,
@@ -77,16 +78,17 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   const verdict = await judged("release_maas_node", context, machine);
   switch (verdict.kind) {
     case "released": {
+      const free = { machine_free: context.node.generation };
       if (!needsEvidence(context))
-        return { kind: "done", message: `The machine is released: it is ${machine.statusName}`, commit: gone };
-      if (!(await isErased(context))) return { kind: "failed", failure: eraseUnproven(context, machine), commit: gone };
-      const message = `The machine is released and its disks are erased: it is ${machine.statusName}`;
-      return {
-        kind: "done",
-        message,
-        patch: { machine_free: context.node.generation },
-        commit: erasedAndGone(context),
-      };
+        return {
+          kind: "done",
+          message: `The machine is released: it is ${machine.statusName}`,
+          patch: free,
+          commit: gone,
+        };
+      const erase = await observeErase(context, machine);
+      if (erase.kind === "failed") return { ...erase, commit: gone };
+      return { kind: "done", message: erase.message, patch: free, commit: erasedAndGone(context) };
     }
     case "wait":
       return { ...waitForMachine(context, REASON), commit: gone };
@@ -104,13 +106,6 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
         commit: gone,
       };
   }
-}
-
-/** True if MAAS's events contain the evidence of the erase that the operation asked for. */
-async function isErased(context: DecommissionContext): Promise<boolean> {
-  const { systemId } = machineOf(context);
-  const events = await (await maasOf(context)).machineEvents(systemId, { limit: ERASE_EVENTS, level: "DEBUG" });
-  return reportsErase(events, context.workflowId);
 }
 
 /** The writes of `hostIsGone`, and the end of the health override of an erase that had no evidence. */

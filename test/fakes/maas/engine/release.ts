@@ -7,8 +7,9 @@ import { bmcOf, setPower } from "./power.ts";
 import { stateConflict } from "./refusal.ts";
 import type { Region } from "./region.ts";
 import { commissioningPassed, endScriptSet } from "./scripts.ts";
+import { endWipe, startWipe, type WipeKind } from "./wipe.ts";
 
-export interface ReleaseRequest {
+export interface ReleaseRequest extends WipeKind {
   erase: boolean;
   comment: string | null;
 }
@@ -71,22 +72,33 @@ export function release(region: Region, machine: Machine, user: User, request: R
   if (!allows("release", machine.status))
     throw stateConflict(`Machine cannot be released in its current state ('${STATUS_LABEL[machine.status]}').`);
   region.count(machine.systemId, "release");
-  const erase = request.erase || region.state.config["enable_disk_erasing_on_release"] === true;
-  if (!erase) {
+  const { config } = region.state;
+  const always = config["enable_disk_erasing_on_release"] === true;
+  if (!request.erase && !always) {
     region.userEvent(machine, user, "User releasing node", request.comment);
     beginRelease(region, machine);
     return;
   }
   region.cancelJobs(machine);
   region.hooks.halt(machine, true);
-  region.userEvent(machine, user, "User erasing disk", request.comment);
-  region.changeStatus(machine, STATUS.disk_erasing);
+  // If the region's configuration erases at each release, it replaces the request's kind of erase, and a request for an erase counts as a second
+  // release script. With several release scripts a machine has the status Releasing in place of Disk erasing.
+  const ofRegion = {
+    secure: config["disk_erase_with_secure_erase"] === true,
+    quick: config["disk_erase_with_quick_erase"] === true,
+  };
+  startWipe(region, machine, always ? ofRegion : request);
+  const several = request.erase && always;
+  region.userEvent(machine, user, several ? "User releasing node" : "User erasing disk", request.comment);
+  region.changeStatus(machine, several ? STATUS.releasing : STATUS.disk_erasing);
   region.schedule("erased", machine, region.timings.erase);
 }
 
 export function finishErase(region: Region, machine: Machine): void {
-  if (machine.status !== STATUS.disk_erasing) return;
-  region.event(machine, "INFO", "Disks erased");
+  if (machine.status === STATUS.releasing) endWipe(region, machine);
+  else if (machine.status !== STATUS.disk_erasing) return;
+  const ended = machine.status === STATUS.releasing ? "Release scripts executed successfully." : "Disks erased";
+  region.event(machine, "INFO", ended);
   // MAAS itself ends an erase by a release, so the event of the release names no user and no comment.
   region.event(machine, "DEBUG", "User releasing node", "");
   beginRelease(region, machine);

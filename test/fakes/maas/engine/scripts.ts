@@ -224,7 +224,7 @@ export function startScriptSet(
   scripts: readonly { name: string; parameters: Readonly<Record<string, unknown>> }[],
 ): ScriptSet {
   const past = machine.scriptSets[kind];
-  if (past !== null) machine.pastScriptSets.push(past);
+  if (past !== null && past !== undefined) machine.pastScriptSets.push(past);
   const now = region.now();
   const set: ScriptSet = {
     id: region.next("script_set"),

@@ -73,7 +73,7 @@ export interface BlockDevice {
 
 export const SCRIPT_STATUS = { pending: 0, running: 1, passed: 2, failed: 3, aborted: 5 } as const;
 export type ScriptStatus = (typeof SCRIPT_STATUS)[keyof typeof SCRIPT_STATUS];
-export type ScriptSetKind = "commissioning" | "testing" | "installation";
+export type ScriptSetKind = "commissioning" | "testing" | "installation" | "release";
 
 export interface ScriptResult {
   id: number;
@@ -84,6 +84,8 @@ export interface ScriptResult {
   /** The time at which the commissioning, test or installation script ended, in milliseconds since the epoch, or null while it has not ended. */
   ended: number | null;
   parameters: Record<string, unknown>;
+  /** What the script printed, if the region stored it. */
+  output?: string | undefined;
 }
 
 export interface ScriptSet {
@@ -251,6 +253,8 @@ export interface Hardware {
   bmcReachable: boolean;
   /** How many simulated seconds the BMC takes for a power action. If `bmcSeconds` is absent, a power action takes `timings.power`. */
   bmcSeconds?: number | undefined;
+  /** True if the drives of the simulated server refuse a secure erase. */
+  refusesSecureErase?: boolean | undefined;
   power: "on" | "off";
   cpuCount: number;
   /** The number of processor cores in the server's first NUMA node. */

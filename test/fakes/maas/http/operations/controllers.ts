@@ -4,7 +4,7 @@ import type { Call, Reply } from "../call.ts";
 import { json } from "../call.ts";
 import { mayView } from "./access.ts";
 
-const NO_SCRIPTS = { commissioning: null, testing: null, installation: null } as const;
+const NO_SCRIPTS = { commissioning: null, testing: null, installation: null, release: null } as const;
 
 function controller(
   call: Call,

@@ -194,7 +194,7 @@ export function blankMachine(region: Region): Machine {
     bootDiskId: null,
     volumeGroupIds: [],
     ownedStorage: false,
-    scriptSets: { commissioning: null, testing: null, installation: null },
+    scriptSets: { commissioning: null, testing: null, installation: null, release: null },
     pastScriptSets: [],
     hardwareUuid: null,
     hardwareInfo: {},

@@ -102,6 +102,8 @@ export function startRelease(call: Call): Reply {
   const before = readBefore(call.region, machine);
   release(call.region, machine, call.user, {
     erase: call.form.flag("erase", false),
+    secure: call.form.flag("secure_erase", false),
+    quick: call.form.flag("quick_erase", false),
     comment: call.form.get("comment"),
   });
   return json(viewMachineAfter(call.region, machine, before, "stale"));

@@ -182,6 +182,11 @@ export function releaseMany(call: Call): Reply {
     );
   const released = machines.filter((machine) => allows("release", machine.status));
   for (const machine of released)
-    release(call.region, machine, call.user, { erase: false, comment: call.form.get("comment") });
+    release(call.region, machine, call.user, {
+      erase: false,
+      secure: false,
+      quick: false,
+      comment: call.form.get("comment"),
+    });
   return json(released.map((machine) => machine.systemId));
 }

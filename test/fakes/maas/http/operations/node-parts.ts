@@ -2,7 +2,7 @@ import { linkSubnet, requireNetworkWrite, unlinkSubnet } from "../../engine/link
 import { badFields, notFound, stateConflict } from "../../engine/refusal.ts";
 import { SCRIPTS } from "../../engine/scripts.ts";
 import { applyLayout, physicalDisks } from "../../engine/storage.ts";
-import type { BlockDevice, Machine, NetworkInterface, ScriptSet } from "../../state/model.ts";
+import type { BlockDevice, Machine, NetworkInterface, ScriptResult, ScriptSet } from "../../state/model.ts";
 import { SCRIPT_STATUS } from "../../state/model.ts";
 import { allows, STATUS } from "../../state/statuses.ts";
 import { API, SCRIPT_STATUS_LABEL, viewMachine } from "../../view/machine.ts";
@@ -137,6 +137,7 @@ const RESULT_TYPES = {
   commissioning: { code: 0, label: "Commissioning" },
   testing: { code: 2, label: "Testing" },
   installation: { code: 1, label: "Installation" },
+  release: { code: 3, label: "Release" },
 } as const;
 
 function scriptTime(ms: number): string {
@@ -152,13 +153,21 @@ const RUN_VALUES: Readonly<Record<string, string>> = {
 };
 
 function withValues(parameters: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const valued = Object.entries(parameters).filter(([name]) => RUN_VALUES[name] !== undefined);
   return Object.fromEntries(
-    valued.map(([name, one]) => [name, typeof one === "object" ? { ...one, value: RUN_VALUES[name] } : one]),
+    Object.entries(parameters).flatMap(([name, one]) => {
+      if (typeof one === "object" && one !== null && "value" in one) return [[name, one]];
+      if (RUN_VALUES[name] === undefined) return [];
+      return [[name, typeof one === "object" ? { ...one, value: RUN_VALUES[name] } : one]];
+    }),
   );
 }
 
-function viewScriptSet(machine: Machine, set: ScriptSet): Record<string, unknown> {
+function outputOf({ output = "" }: ScriptResult): Record<string, string> {
+  const text = Buffer.from(output).toString("base64");
+  return { output: text, stdout: text, stderr: "", result: "" };
+}
+
+function viewScriptSet(machine: Machine, set: ScriptSet, withOutput: boolean): Record<string, unknown> {
   const type = RESULT_TYPES[set.kind];
   const ends = set.results.map((result) => result.ended).filter((ended) => ended !== null);
   const lastEnd = ends.length < set.results.length ? null : Math.max(...ends);
@@ -191,6 +200,7 @@ function viewScriptSet(machine: Machine, set: ScriptSet): Record<string, unknown
       script_id: SCRIPTS.find((one) => one.name === result.name)?.id ?? null,
       script_revision_id: null,
       suppressed: false,
+      ...(withOutput ? outputOf(result) : {}),
     })),
     resource_uri: `${API}/nodes/${machine.systemId}/results/${set.id}/`,
   };
@@ -200,8 +210,10 @@ export function results(call: Call): Reply {
   const machine = viewable(call);
   const type = call.query.get("type");
   const sets = [...machine.pastScriptSets, ...Object.values(machine.scriptSets).filter((set) => set !== null)];
+  const filters = call.query.get("filters")?.split(",");
   const wanted = sets
     .filter((set) => type === null || set.kind === type)
+    .map((set) => ({ ...set, results: set.results.filter(({ name }) => filters?.includes(name) ?? true) }))
     .toSorted((a, b) => RESULT_TYPES[a.kind].code - RESULT_TYPES[b.kind].code || a.id - b.id);
-  return json(wanted.map((set) => viewScriptSet(machine, set)));
+  return json(wanted.map((set) => viewScriptSet(machine, set, call.query.get("include_output") !== null)));
 }
