@@ -97,7 +97,7 @@ async function takeOver(version: string) {
           .where(sql`id = any(${sql.param([...ids])}::uuid[])`);
         return now.every((row) => row.completedAt !== null) ? now : undefined;
       },
-      { timeoutMs: 100_000, everyMs: 200 },
+      { timeoutMs: 170_000, everyMs: 200 },
     );
   const verb = (workflowId: WorkflowId, which: Verb) =>
     inTx((tx) => applyVerb(tx, kinds, { workflowId, verb: which, actor: "ann", role: "admin", reason: "upgraded" }));
