@@ -3,7 +3,7 @@ import { NEXT_VERBS } from "../failure-rule.ts";
 import { BatchId, NodeId, SiteId, WorkflowId } from "../ids.ts";
 import { NodeStatus } from "../node-status.ts";
 import { DECOMMISSION_MODES, WorkflowStatus } from "../workflow-status.ts";
-import { DecommissionCreate, DrainCreate, ReleaseCreate, RemoveCreate, StorageCleanupCreate } from "./decommissions.ts";
+import { DecommissionCreate, DrainCreate, ReleaseCreate, RemoveCreate, storageCleanupFields } from "./decommissions.ts";
 import { API_ERRORS, type ApiErrorCode } from "./errors.ts";
 import { countsFailures } from "./extensions.ts";
 import { SkuId } from "./sites.ts";
@@ -35,7 +35,7 @@ export type NodeFilter = z.output<typeof NodeFilter>;
 /** The mode of a batch's decommissions with the options of the mode, as in the request for one decommission (lifecycle 5.1). */
 export const BatchOperation = z.discriminatedUnion("mode", [
   ...DecommissionCreate.options,
-  z.strictObject({ mode: z.literal("storage_cleanup"), ...StorageCleanupCreate.shape }),
+  z.strictObject({ mode: z.literal("storage_cleanup"), ...storageCleanupFields }),
   z.strictObject({ mode: z.literal("drain"), ...DrainCreate.shape }),
   z.strictObject({ mode: z.literal("release"), ...ReleaseCreate.shape }),
   z.strictObject({ mode: z.literal("remove"), ...RemoveCreate.shape }),

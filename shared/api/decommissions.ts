@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { BatchId, NodeId, SiteId, WorkflowId } from "../ids.ts";
+import { NamedDisks } from "../tasks/storage-cleanup.ts";
 import { DECOMMISSION_MODES, DECOMMISSION_STAGES, WorkflowStatus } from "../workflow-status.ts";
 import { Timestamp } from "./values.ts";
 import { idOfHostsWork, StageEvent, workflowProgress } from "./workflow-progress.ts";
@@ -75,15 +76,27 @@ export const DecommissionCreate = z.discriminatedUnion("mode", [
 ]);
 export type DecommissionCreate = z.output<typeof DecommissionCreate>;
 
-/** The request that cleans the storage of a node without a tenant (lifecycle 5.5). */
-export const StorageCleanupCreate = z.strictObject({
+/** The fields of every request that cleans the storage of nodes without a tenant (lifecycle 5.5). */
+export const storageCleanupFields = {
   reason: Reason,
   scope: z
     .enum(["local", "weka", "all"])
     .describe("Which storage is cleaned: local folders, Weka mounts, or both")
     .default("all"),
   agent_wait_seconds,
-});
+};
+/** The request that cleans the storage of one node without a tenant. A batch of nodes names no disks, because a disk is in one host. */
+export const StorageCleanupCreate = z
+  .strictObject({
+    ...storageCleanupFields,
+    purge_disks: NamedDisks.describe(
+      "DESTROYS DATA: serial numbers of free data disks of this host, which the agent purges by the disk's own sanitize or format command; not with the scope weka",
+    ).optional(),
+  })
+  .refine(({ scope, purge_disks }) => scope !== "weka" || (purge_disks ?? []).length === 0, {
+    message: "must be empty, because the scope weka cleans no disks",
+    path: ["purge_disks"],
+  });
 export type StorageCleanupCreate = z.output<typeof StorageCleanupCreate>;
 
 export const DecommissionCreated = z.strictObject({

@@ -27,10 +27,13 @@ const DiskSerial = z
 
 /** How many serial numbers a profile may list. */
 const MOST_LISTED_DISKS = 512;
-export const ListedDisks = z
-  .array(DiskSerial)
-  .max(MOST_LISTED_DISKS)
-  .refine((serials) => new Set(serials).size === serials.length, "must name each disk once");
+/** How many disks of a host one order names. */
+const MOST_NAMED_DISKS = 64;
+const nameOnce = (serials: readonly string[]): boolean => new Set(serials).size === serials.length;
+/** Serial numbers of data disks of one host. */
+export const NamedDisks = z.array(DiskSerial).max(MOST_NAMED_DISKS).refine(nameOnce, "must name each disk once");
+/** Serial numbers of the data disks of all hosts of a profile. */
+export const ListedDisks = z.array(DiskSerial).max(MOST_LISTED_DISKS).refine(nameOnce, "must name each disk once");
 
 /** The mount point of a data disk of the host. */
 export const DataShare = z.string().regex(/^[/]share\d{1,3}$/, "must be /share and a number");

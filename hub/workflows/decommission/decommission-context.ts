@@ -26,6 +26,8 @@ export const DecommissionInput = z.object({
   agent_wait_seconds: z.number().default(0),
   force: z.boolean().default(false),
   storage_cleanup: z.enum(["none", "local", "weka", "all"]).default("none"),
+  /** Serial numbers of the data disks of the host that the request asks to purge, besides those that the profile lists. */
+  purge_disks: z.array(z.string()).default([]),
   erase: z.enum(["none", "quick", "secure"]).default("none"),
   remove_maas_record: z.boolean().default(false),
   force_release_allocation: z.boolean().default(false),

@@ -165,7 +165,9 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
   // A full decommission or a mode in KEEPS_STATUS ends all user sessions at once, because no tenant has a right to the node any more.
   ...(KEEPS_STATUS[request.mode] || request.mode === "full_decommission" ? { force: true } : {}),
   ...(request.mode === "soft_reset" ? { storage_cleanup: request.storage_cleanup } : {}),
-  ...(request.mode === "storage_cleanup" ? { storage_cleanup: request.scope } : {}),
+  ...(request.mode === "storage_cleanup"
+    ? { storage_cleanup: request.scope, purge_disks: request.purge_disks ?? [] }
+    : {}),
   ...(request.mode === "reimage" ? { erase: request.erase } : {}),
   ...(request.mode === "full_decommission"
     ? {

@@ -3,7 +3,7 @@ import type { MaasSiteProfile } from "../../db/schema/index.ts";
 import type { DecommissionInput } from "./decommission-context.ts";
 
 type Policy = Pick<MaasSiteProfile, "scratchFolders" | "dataShares" | "wekaPrefixes" | "clearFreeSpace" | "purgeDisks">;
-type Asked = Pick<DecommissionInput, "storage_cleanup">;
+type Asked = Pick<DecommissionInput, "storage_cleanup" | "purge_disks">;
 
 /** The agent has this many seconds to empty the folders to which tenants write. */
 const EMPTY_SECONDS = 6 * 3_600;
@@ -17,27 +17,34 @@ const PURGE_SECONDS = 25 * 3_600;
 /** The hub does not know how many of the profile's disks are in one host. Most hosts have fewer than this many data disks. */
 const MOST_DISKS = 16;
 
-/** Whether the profile lists disks, and the request asks for a cleaning of the host's own storage. */
-const isPurging = (asked: Asked, policy: Policy | null): policy is Policy =>
-  asked.storage_cleanup !== "weka" && policy !== null && policy.purgeDisks.length > 0;
+/** The disks that the request names and those that the profile lists, unless the request does not ask for a cleaning of the host's own storage. */
+function disksOf(asked: Asked, policy: Policy | null): { readonly named: string[]; readonly pool: string[] } {
+  if (asked.storage_cleanup === "weka") return { named: [], pool: [] };
+  return { named: asked.purge_disks, pool: policy?.purgeDisks ?? [] };
+}
 
 /** How long the agent may take. Each folder that the agent empties may be on a file system of its own; two of the folders are /tmp and /var/tmp. */
 export function storageSeconds(asked: Asked, policy: Policy | null): number {
-  const purge = isPurging(asked, policy) ? PURGE_SECONDS * Math.min(MOST_DISKS, policy.purgeDisks.length) : 0;
+  const { named, pool } = disksOf(asked, policy);
+  const purge = PURGE_SECONDS * Math.max(named.length, Math.min(MOST_DISKS, named.length + pool.length));
   const folders = 2 + (policy?.scratchFolders.length ?? 0) + (policy?.dataShares.length ?? 0);
   return EMPTY_SECONDS + purge + (policy?.clearFreeSpace === true ? FILL_SECONDS * folders : 0);
 }
 
 /** The order that cleans the storage of a host (lifecycle 5.5). `seed` is a new random number for each order. */
-export const storageOrder = (asked: Asked, policy: Policy | null, seed: string): TaskInput<"node.storage_cleanup"> => ({
-  scope: asked.storage_cleanup === "none" ? "all" : asked.storage_cleanup,
-  temporary: true,
-  scratch: policy?.scratchFolders ?? [],
-  shares: policy?.dataShares ?? [],
-  free_space: policy?.clearFreeSpace ?? false,
-  weka_prefixes: policy?.wekaPrefixes ?? [],
-  disks: [],
-  // An agent of an older version refuses an order with fields that it does not know, so only an order with disks has these fields.
-  ...(isPurging(asked, policy) ? { disk_pool: policy.purgeDisks, sample_seed: seed } : {}),
-  plan: false,
-});
+export function storageOrder(asked: Asked, policy: Policy | null, seed: string): TaskInput<"node.storage_cleanup"> {
+  const { named, pool } = disksOf(asked, policy);
+  return {
+    scope: asked.storage_cleanup === "none" ? "all" : asked.storage_cleanup,
+    temporary: true,
+    scratch: policy?.scratchFolders ?? [],
+    shares: policy?.dataShares ?? [],
+    free_space: policy?.clearFreeSpace ?? false,
+    weka_prefixes: policy?.wekaPrefixes ?? [],
+    disks: named.map((serial) => ({ serial, wwn: null })),
+    // An agent of an older version refuses an order with fields that it does not know, so only an order with disks has these two fields.
+    ...(pool.length > 0 ? { disk_pool: pool } : {}),
+    ...(named.length + pool.length > 0 ? { sample_seed: seed } : {}),
+    plan: false,
+  };
+}

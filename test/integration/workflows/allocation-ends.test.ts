@@ -242,7 +242,13 @@ it("a storage cleanup is refused on a node without a baseline, which it could on
   await db().delete(nodeBaselines).where(eq(nodeBaselines.nodeId, nodeId));
   expect((await ofNode(nodeId, "storage-cleanup")).problem.detail).toContain("take-node-baseline");
   await inTx((tx) => writeBaseline(tx, nodeId));
-  expect((await ofNode(nodeId, "storage-cleanup")).status).toBe(202);
+  const disks = { ...REASON, purge_disks: ["S-1"] };
+  const weka = await ofNode(nodeId, "storage-cleanup", { ...disks, scope: "weka" });
+  expect([weka.status, JSON.stringify(weka.problem)]).toEqual([400, expect.stringContaining("purge_disks")]);
+  const begun = await ofNode(nodeId, "storage-cleanup", { ...disks, scope: "local" });
+  expect(begun.status).toBe(202);
+  const [workflow] = await db().select().from(workflows).where(eq(workflows.id, begun.body.decommission_id));
+  expect(workflow?.input).toMatchObject({ storage_cleanup: "local", purge_disks: ["S-1"] });
 });
 
 describe("a planned end", () => {
