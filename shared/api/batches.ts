@@ -14,8 +14,8 @@ export const BATCH_KINDS = ["onboarding", "decommission"] as const;
 export type BatchKind = (typeof BATCH_KINDS)[number];
 
 /**
- * The largest number of nodes in one batch of decommissions. The hub locks all nodes of a batch in one transaction, and until the transaction ends,
- * clients see no newer events. A transaction for two hundred nodes takes about half a second.
+ * The largest number of nodes in one batch of decommissions. The hub locks all nodes of a batch in one transaction, with about ten SQL statements for
+ * each node. Until the transaction ends, clients see no newer events.
  */
 export const MOST_NODES = 200;
 

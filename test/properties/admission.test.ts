@@ -4,8 +4,11 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { admitDecommissions, admitWithin, ONBOARDINGS } from "../../hub/db/queries/admission.ts";
 import { ONBOARD } from "../../hub/workflows/onboarding/onboard.ts";
-import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
-import { type ApiHarness, seedApi, startApi } from "../support/api-harness.ts";
+import { workflowsOf } from "../../hub/workflows/registry.ts";
+import { DECOMMISSION_MODES, ONBOARDING_STAGES, STAGES_OF_MODE } from "../../shared/workflow-status.ts";
+import { type ApiHarness, OUTSIDE, seedApi, startApi } from "../support/api-harness.ts";
+import { quietLog } from "../support/log.ts";
+import { MemorySecrets } from "../support/memory-secrets.ts";
 
 const STATUSES = ["pending", "pending", "pending", "running", "compensating", "failed_retryable", "completed"] as const;
 interface Host {
@@ -147,6 +150,22 @@ describe("admission", () => {
       );
     },
   );
+
+  it("limits the decommissions of batches of all modes together, each mode by its own workflow kind", async () => {
+    const { db, inTx } = api.database.database;
+    const kinds = workflowsOf({ db, inTx, log: quietLog, secrets: new MemorySecrets(), ...OUTSIDE });
+    await stage(waiting(1, DECOMMISSION_MODES.length, 0), [9, 3, 9, 9, 9], "decommissions of batches");
+    for (const [index, mode] of DECOMMISSION_MODES.entries())
+      await query(
+        `update workflows set kind = $1, stage = $2 where id =
+           (select id from workflows where status = 'pending' order by id offset $3 limit 1)`,
+        [mode, STAGES_OF_MODE[mode][0], index],
+      );
+    const begun: string[] = [];
+    for (let round = 0; round < 2; round += 1)
+      for (const kind of kinds) begun.push(...(await inTx((tx) => kind.admit(tx))).map((row) => row.kind));
+    expect(begun.toSorted()).toEqual(DECOMMISSION_MODES.slice(0, 3).toSorted());
+  });
 
   it("admits every decommission outside a batch at once, whatever the batches of its site run", async () => {
     const limits = [1, 1, 1, 1, 1];

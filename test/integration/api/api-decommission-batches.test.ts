@@ -2,6 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { allocations } from "../../../hub/db/schema/index.ts";
+import { MOST_NODES } from "../../../shared/api/batches.ts";
 import type { NodeId } from "../../../shared/ids.ts";
 import { SiteId } from "../../../shared/ids.ts";
 import { type ApiHarness, seedApi, startApi } from "../../support/api-harness.ts";
@@ -176,6 +177,23 @@ describe("the API of batches of decommissions", () => {
       }
     expect(await rowsOfAllTables()).toEqual(rows);
     expect(await statesOf(ids)).toEqual(states);
+  });
+
+  it("begins nothing by a filter that matches more nodes than a batch may have, not even as a plan", async () => {
+    const rack = newRack();
+    const [id] = (await nodes(1, rack)) as [NodeId];
+    await query(
+      `insert into nodes (id, hostname, site_id, sku, gpus_total, region_code, status, onboarding_mode)
+       select gen_random_uuid(), $2 || 'more' || g, site_id, sku, gpus_total, region_code, status, onboarding_mode
+       from nodes, generate_series(1, $3::int) g where id = $1`,
+      [id, rack, MOST_NODES],
+    );
+    const before = await rowsOfAllTables();
+    const filter = { hostname_prefix: rack };
+    const plan = await create({ filter, plan: true });
+    expect(plan.problem).toMatchObject({ status: 409, code: "conflict", errors: [{ pointer: "/filter" }] });
+    expect((await create({ filter, expected_count: MOST_NODES })).problem.code).toBe("count_mismatch");
+    expect(await rowsOfAllTables()).toEqual(before);
   });
 
   it("refuses a request that selects no nodes clearly, or that can begin on no node", async () => {

@@ -97,7 +97,12 @@ describe("the API with input that is valid JSON but unacceptable", () => {
       ["/api/v1/admin/nodes", `["a\\u0000","${NOBODY}"]`],
       ["/api/v1/admin/events", '["abc"]'],
       ["/api/v1/admin/events", '["99999999999999999999"]'],
-      ...[onboardings, "/api/v1/admin/decommissions", "/api/v1/admin/onboarding-batches"].flatMap(
+      ...[
+        onboardings,
+        "/api/v1/admin/decommissions",
+        "/api/v1/admin/onboarding-batches",
+        "/api/v1/admin/decommission-batches",
+      ].flatMap(
         (list) =>
           [
             [list, `["2026-99-99 00:00:00+00","${NOBODY}"]`],
