@@ -1,6 +1,6 @@
-import type { NodeId } from "../../../shared/ids.ts";
+import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import { and, asc, eq, inArray, sql } from "../orm.ts";
-import { type NodeHealthOverride, nodeHealthOverrides } from "../schema/index.ts";
+import { type NodeHealthOverride, nodeHealthOverrides, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
 /** The health overrides of the given nodes, ordered by source. */
@@ -32,4 +32,32 @@ export async function deleteHealthOverride(tx: Tx, nodeId: NodeId, source: strin
     .where(and(eq(nodeHealthOverrides.nodeId, nodeId), eq(nodeHealthOverrides.source, source)))
     .returning();
   return row ?? null;
+}
+
+/**
+ * Moves to the node the health overrides about its machine that deleted nodes of the site left. If the node has an override of the same source, its own
+ * override stays. Returns the moved overrides.
+ */
+export async function inheritHealthOverrides(
+  tx: Tx,
+  heir: { readonly nodeId: NodeId; readonly siteId: SiteId; readonly maasSystemId: string },
+): Promise<readonly NodeHealthOverride[]> {
+  const left = await tx
+    .delete(nodeHealthOverrides)
+    .where(
+      and(
+        eq(nodeHealthOverrides.target, heir.maasSystemId),
+        inArray(
+          nodeHealthOverrides.nodeId,
+          tx
+            .select({ id: nodes.id })
+            .from(nodes)
+            .where(and(eq(nodes.siteId, heir.siteId), eq(nodes.status, "deleted"))),
+        ),
+      ),
+    )
+    .returning();
+  if (left.length === 0) return [];
+  const rows = left.map((override) => ({ ...override, nodeId: heir.nodeId }));
+  return tx.insert(nodeHealthOverrides).values(rows).onConflictDoNothing().returning();
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, asc, eq, inArray } from "../../../hub/db/orm.ts";
 import { recordMachineReleased } from "../../../hub/db/queries/decommissions.ts";
 import { revokeCertificates } from "../../../hub/db/queries/node-certificates.ts";
+import { inheritHealthOverrides } from "../../../hub/db/queries/node-health-overrides.ts";
 import {
   auditLogs,
   domainEvents,
@@ -10,6 +11,7 @@ import {
   maasMachines,
   nodeDecommissions,
   nodeMaasState,
+  nodes,
   skus,
   workflows,
 } from "../../../hub/db/schema/index.ts";
@@ -166,6 +168,20 @@ describe("an operator's decisions about a node over the API", () => {
         .where(and(eq(auditLogs.target, `nodes/${id}`), eq(auditLogs.reason, "disks replaced")));
       expect(rows).toMatchObject([{ details: { prior: told, expected: null } }]);
     });
+  });
+
+  it("a health override of a deleted node's machine bars the next node of the machine", async () => {
+    const [old, other, heir] = [await active("o-2"), await active("o-3"), await active("o-4")];
+    const said = { source: "disk-erase", target: "m4ch1n", reason: "not erased", setBy: "operator:ann" };
+    await inTx((tx) => setHealthOverride(tx, { ...said, nodeId: old }));
+    await inTx((tx) => setHealthOverride(tx, { ...said, nodeId: other }));
+    await inTx((tx) => tx.update(nodes).set({ status: "deleted" }).where(eq(nodes.id, old)));
+    const inherit = () => inTx((tx) => inheritHealthOverrides(tx, { nodeId: heir, siteId, maasSystemId: "m4ch1n" }));
+    expect(await inherit()).toMatchObject([{ ...said, nodeId: heir }]);
+    expect((await node(heir)).unschedulable_reasons.join()).toContain("health override disk-erase: not erased");
+    expect((await node(old)).health_overrides).toEqual([]);
+    expect((await node(other)).health_overrides, "a node that is not deleted keeps its own").toHaveLength(1);
+    expect(await inherit()).toEqual([]);
   });
 
   describe("a cordon", () => {

@@ -1,6 +1,7 @@
 import { failure } from "../../../../shared/failures.ts";
 import { revokeEnrollmentTokens } from "../../../db/queries/enrollment-tokens.ts";
 import { revokeCertificates } from "../../../db/queries/node-certificates.ts";
+import { inheritHealthOverrides } from "../../../db/queries/node-health-overrides.ts";
 import { bindNodeToMachine } from "../../../db/queries/node-machines.ts";
 import { deleteNodeThatNeverEnrolled, lockNode, nextGeneration } from "../../../db/queries/nodes.ts";
 import type { Tx } from "../../../db/tx.ts";
@@ -107,6 +108,7 @@ async function openAttempt(tx: Tx, context: ProvisionContext, macs: readonly str
   const maasSystemId = systemIdOf(context);
   await mustBeNoOtherNode(tx, context, { systemId: maasSystemId, bmc: host.ipmiIp });
   await bindNodeToMachine(tx, { nodeId, siteId: site.id, maasSystemId, ipmiIp: host.ipmiIp });
+  await inheritHealthOverrides(tx, { nodeId, siteId: site.id, maasSystemId });
   const generation = await nextGeneration(tx, nodeId);
   await tellRoce(tx, context, { id: nodeId, generation });
   const { token } = await issueEnrollmentToken(tx, {
