@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { canonicalJson } from "./json.ts";
 import { buildRecord, type RecordFacts } from "./sanitization-build.ts";
-import { anyFacts, cleanFacts, item, step, task } from "./sanitization-facts.fixture.ts";
+import { anyFacts, cleanFacts, item, release, step, task } from "./sanitization-facts.fixture.ts";
 import { MOST_RECORD_BYTES, MOST_RECORD_TASKS, readSignable } from "./sanitization-format.ts";
 import { bytesOf, readRecord } from "./sanitization-record.ts";
 import { FORBIDDEN } from "./sanitization-sentences.ts";
@@ -213,8 +213,31 @@ describe("the sentences of a record", () => {
     };
     expect(sentences("in_place")).toContain("ran on the system that the tenant had used");
     expect(sentences("in_place")).toContain("Host memory was not overwritten");
-    expect(sentences("reimaged")).toContain("got a new system after the allocation");
-    expect(sentences("reimaged")).not.toContain("powered off before");
-    expect(sentences("reimaged_cold")).toContain("powered off before the new system started");
+    expect(sentences("reimaged")).toContain("deployed a new system");
+    expect(sentences("reimaged")).toContain("nothing shows that the machine was off");
+    expect(sentences("reimaged")).toContain("the baseline of the new system");
+    expect(sentences("reimaged_cold")).toContain("the BMC reported through MAAS that the machine was off");
+  });
+
+  it("name the erase of the release, and claim no method for a single disk", () => {
+    const known_media = [{ kind: "disk", model: "PM9A3", serial: "SER2" }];
+    const recordOf = (more: Parameters<typeof release>[0]) =>
+      buildRecord(cleanFacts({ trust: "reimaged", known_media, release: release(more) })).record;
+    const seen = recordOf({});
+    expect(seen.media).toMatchObject([{ serial: "SER2", method: "none", technique: "erase of kind secure" }]);
+    expect(seen.claims.join("\n")).toContain("an erase of the disks of kind secure at the release of machine x7k2pq");
+    expect(seen.not_covered.join("\n")).toContain("Nothing shows for disk (model PM9A3, serial number SER2) alone");
+    for (const more of [{ erase: "none" }, { waived_by: "ann" }] as const) {
+      const { media, claims, not_covered } = recordOf({ ...more, evidence: "none" });
+      expect(media).toMatchObject([{ serial: "SER2", method: "none", technique: null, tool: null }]);
+      expect(claims.filter((claim) => claim.includes("an erase"))).toEqual([]);
+      expect(not_covered).toContain("Not cleaned: disk (model PM9A3, serial number SER2).");
+    }
+    const all = anyFacts.map((facts) => buildRecord(facts).record);
+    fc.assert(
+      fc.property(all, ({ claims, not_covered }) => {
+        expect([...claims, ...not_covered].filter((sentence) => FORBIDDEN.test(sentence))).toEqual([]);
+      }),
+    );
   });
 });

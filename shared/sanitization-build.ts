@@ -16,6 +16,7 @@ export interface RecordFacts
     | "allocation"
     | "operation"
     | "trust"
+    | "release"
     | "started_at"
     | "finished_at"
     | "required"

@@ -2,7 +2,14 @@ import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { NodeId, TaskId, WorkflowId } from "./ids.ts";
 import type { RecordFacts } from "./sanitization-build.ts";
-import { GPU_LEVELS, type RecordTask, type ResidueItem, TRUST_LEVELS } from "./sanitization-record.ts";
+import {
+  ERASE_EVIDENCE,
+  GPU_LEVELS,
+  type RecordRelease,
+  type RecordTask,
+  type ResidueItem,
+  TRUST_LEVELS,
+} from "./sanitization-record.ts";
 import { CleaningOutcome, type CleaningStep } from "./tasks/cleaning-step.ts";
 
 const HEX = "a".repeat(64);
@@ -31,6 +38,16 @@ export const item = (more: Partial<ResidueItem> = {}): ResidueItem => ({
   names: [],
   more: 0,
   reason: null,
+  ...more,
+});
+
+/** A release in MAAS with an erase of the disks that the hub saw. */
+export const release = (more: Partial<RecordRelease> = {}): RecordRelease => ({
+  maas_system_id: "x7k2pq",
+  generation: 2,
+  erase: "secure",
+  evidence: "reported_by_maas",
+  waived_by: null,
   ...more,
 });
 
@@ -128,9 +145,20 @@ export const anyFacts: fc.Arbitrary<RecordFacts> = fc
       { maxLength: 2 },
     ),
     trust: fc.constantFrom(...TRUST_LEVELS),
+    release: fc.option(
+      fc
+        .record({
+          erase: fc.constantFrom("none", "quick", "secure"),
+          evidence: fc.constantFrom(...ERASE_EVIDENCE),
+          waived_by: fc.option(fc.constant("ann")),
+        })
+        .map((more) => release(more)),
+      { nil: undefined },
+    ),
     unsigned_reason: fc.option(fc.constant("the agent is gone")),
   })
-  .map(({ tasks, ...more }) => {
+  .map(({ tasks, release: released, ...given }) => {
+    const more = released === undefined ? given : { ...given, release: released };
     const made = tasks.map(({ type, steps: own, failed }) =>
       failed ? task({ type, result_sha256: null, error: "interrupted", steps: [] }) : task({ type, steps: own }),
     );

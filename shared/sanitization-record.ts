@@ -21,6 +21,9 @@ export const VERDICT_REASONS = {
   required_not_ok: "not_clean",
   residue_found: "not_clean",
   gpu_below_required: "not_clean",
+  erase_without_evidence: "incomplete",
+  erase_waived: "incomplete",
+  erase_not_asked: "incomplete",
   nothing_required: "incomplete",
   only_planned: "incomplete",
   residue_missing: "incomplete",
@@ -90,6 +93,23 @@ const RecordGpu = z.strictObject({
 export type RecordGpu = z.output<typeof RecordGpu>;
 
 /**
+ * What shows that MAAS erased the disks of a machine when MAAS released the machine. The report of MAAS is not about single disks (decision C5).
+ */
+export const ERASE_EVIDENCE = ["reported_by_maas", "none"] as const;
+/** How MAAS released the machine of the system that the host had before its present system. */
+const RecordRelease = z.strictObject({
+  maas_system_id: Short,
+  /** The generation of the node whose system MAAS released. */
+  generation: z.int().min(0),
+  /** The erase of the disks for which the operation asked MAAS. */
+  erase: z.enum(["none", "quick", "secure"]),
+  evidence: z.enum(ERASE_EVIDENCE),
+  /** The person who decided to continue without evidence of the erase, or null if no person decided so. */
+  waived_by: Short.nullable(),
+});
+export type RecordRelease = z.output<typeof RecordRelease>;
+
+/**
  * A medium of the host, such as a disk, with the fields of a sanitization certificate of NIST SP 800-88. A field of a medium is null if nobody
  * reported its value.
  */
@@ -128,7 +148,8 @@ const Sentence = z.string().min(1).max(2_048);
 
 /**
  * The sanitization record of one turnover (architecture 14.5, decision C1). The agent signs the canonical JSON of the sanitization record, and the
- * hub countersigns the SHA-256 of that JSON. The format of sanitization records is fixed: a changed format needs another name.
+ * hub countersigns the SHA-256 of that JSON. A new member of the format must be optional, so that readers still read earlier records. A reader that
+ * does not know a member refuses the record. Every other change of the format needs another name.
  */
 export const SanitizationRecord = z.strictObject({
   format: z.literal(RECORD_FORMAT),
@@ -157,6 +178,8 @@ export const SanitizationRecord = z.strictObject({
     .nullable(),
   operation: z.strictObject({ decommission_id: WorkflowId, mode: Code, reason: Short, requested_by: Short }),
   trust: z.enum(TRUST_LEVELS),
+  /** The release of the earlier system. The member is absent if the host has kept its system. */
+  release: RecordRelease.optional(),
   started_at: Timestamp,
   finished_at: Timestamp,
   required: z.array(Requirement).max(32),

@@ -1,4 +1,5 @@
 import type { Medium, RecordGpu, SanitizationRecord } from "./sanitization-record.ts";
+import { erasedByRelease, isErasedByRelease, releaseClaims, releaseGaps } from "./sanitization-release.ts";
 import { type Done, lastSteps } from "./sanitization-verdict.ts";
 import type { CleaningStep } from "./tasks/cleaning-step.ts";
 
@@ -72,9 +73,12 @@ const gpuMedium = ({ uuid, level, bytes_overwritten, bytes_total }: RecordGpu, s
   verification_result: level === "challenge_verified" ? "answered correctly" : null,
 });
 
-/** Returns the media of a host: those that cleaning steps worked on, the memory of each judged GPU, and the untreated media of the inventory. */
+/**
+ * Returns the media of a host: those that cleaning steps worked on, the memory of each judged GPU, and the media of the inventory that no step worked
+ * on. A disk that no step worked on names the erase by MAAS, if anything shows this erase.
+ */
 export function mediaOf(
-  { tasks, gpus }: Pick<SanitizationRecord, "tasks" | "gpus">,
+  { tasks, gpus, release }: Pick<SanitizationRecord, "tasks" | "gpus" | "release">,
   known: readonly KnownMedium[],
   source: string,
 ): Medium[] {
@@ -92,7 +96,11 @@ export function mediaOf(
     kinds.set(kind, rest - 1);
     return rest <= 0;
   });
-  return [...treated, ...left.map((medium) => ({ ...medium, source, ...NOTHING_DONE }))];
+  const erased = erasedByRelease(release);
+  return [
+    ...treated,
+    ...left.map((medium) => ({ ...NOTHING_DONE, ...medium, source, ...(medium.kind === "disk" ? erased : {}) })),
+  ];
 }
 
 /**
@@ -120,14 +128,14 @@ function mediumClaim(medium: Medium): string {
 
 type Told = Omit<SanitizationRecord, "claims" | "not_covered" | "cut">;
 
+const NEW_SYSTEM =
+  "MAAS released the machine of the earlier system and deployed a new system, and the agent that signed this record runs on the new system.";
 const TRUST_CLAIMS = {
   in_place: [],
-  reimaged: [
-    "The host got a new system after the allocation, and the agent that signed this record runs on the new system.",
-  ],
+  reimaged: [NEW_SYSTEM],
   reimaged_cold: [
-    "The host got a new system after the allocation, and the agent that signed this record runs on the new system.",
-    "The hub saw that the machine was powered off before the new system started.",
+    NEW_SYSTEM,
+    "Between the release of the earlier system and the deploy of the new system, the BMC reported through MAAS that the machine was off.",
   ],
 } as const satisfies Record<SanitizationRecord["trust"], readonly string[]>;
 
@@ -152,14 +160,16 @@ export function claimsOf(record: Told, statements: readonly Statement[]): string
     ...types.map(ofType),
     ...media.filter(({ kind, method }) => method !== "none" && kind !== "gpu_memory").map(mediumClaim),
     ...statements.map(({ claim }) => claim).filter((claim) => !FORBIDDEN.test(claim)),
-    ...(residue?.verdict === "clean"
-      ? [
-          `The agent compared ${residue.items.length} kinds of host state with the node's baseline and found nothing that a tenant left.`,
-        ]
-      : []),
+    ...(residue?.verdict === "clean" ? [residueClaim(residue.items.length, trust)] : []),
+    ...releaseClaims(record.release),
     ...TRUST_CLAIMS[trust],
   ];
 }
+
+const residueClaim = (kinds: number, trust: SanitizationRecord["trust"]): string =>
+  trust === "in_place"
+    ? `The agent compared ${kinds} kinds of host state with the node's baseline and found nothing that a tenant left.`
+    : `The agent compared ${kinds} kinds of host state with the baseline of the new system and found nothing that was not in the baseline.`;
 
 const ALWAYS = [
   "This record does not say that no copy of data exists elsewhere, for example on network storage, in a backup or on another machine.",
@@ -168,11 +178,24 @@ const ALWAYS = [
 ] as const;
 const IN_PLACE =
   "The cleaning and its checks ran on the system that the tenant had used. A tenant who became root could have changed this system.";
-const MEMORY = "Host memory was not overwritten, and the machine was not without power.";
-const COLD_MEMORY = "Nobody read host memory after the machine was without power.";
+const NEW_BASELINE =
+  "The baseline is of the new system, so the comparison does not show what the earlier system left on a disk.";
+const MEMORY = {
+  in_place: "Host memory was not overwritten, and the machine was not without power.",
+  reimaged:
+    "Host memory was not overwritten, and nothing shows that the machine was off before the new system started.",
+  reimaged_cold:
+    "Host memory was not overwritten. Nobody measured how long the machine was off, and nobody read host memory afterwards.",
+} as const satisfies Record<SanitizationRecord["trust"], string>;
+const LATER_RELEASE =
+  "This record was written before MAAS released the machine. It does not cover the release, and no erase of the disks by the release.";
 const GPU_REST =
   "Regions of GPU memory that the driver reserves, and caches, registers and flash of the GPUs, were not overwritten.";
 
+const untreated = (medium: Medium): string =>
+  isErasedByRelease(medium)
+    ? `Nothing shows for ${nameOf(medium)} alone that MAAS erased it, or by which technique.`
+    : `Not cleaned: ${nameOf(medium)}.`;
 const notPossible = ({ step, type, target }: Done): string =>
   `The step ${told(step)} of ${told(type)} on ${told(target)} was not possible on this host.`;
 
@@ -186,10 +209,13 @@ export function notCoveredBy(record: Told, statements: readonly Statement[]): st
     ...(trust === "in_place" && allocation?.granted_root === true
       ? ["The tenant of the allocation had root access."]
       : []),
-    trust === "reimaged_cold" ? COLD_MEMORY : MEMORY,
+    ...(trust === "in_place" || record.residue === null ? [] : [NEW_BASELINE]),
+    MEMORY[trust],
+    ...releaseGaps(record.release),
+    ...(record.operation.mode === "full_decommission" ? [LATER_RELEASE] : []),
     ...(hasGpu ? [GPU_REST] : []),
     ...new Set(statements.flatMap(({ not_covered }) => not_covered)),
-    ...media.filter(({ method }) => method === "none").map((medium) => `Not cleaned: ${nameOf(medium)}.`),
+    ...media.filter(({ method }) => method === "none").map(untreated),
     ...lastSteps(tasks)
       .filter(({ outcome }) => outcome === "unsupported")
       .map(notPossible),

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { buildRecord } from "./sanitization-build.ts";
-import { anyFacts, cleanFacts, item, step, task } from "./sanitization-facts.fixture.ts";
+import { anyFacts, cleanFacts, item, release, step, task } from "./sanitization-facts.fixture.ts";
 import { GPU_LEVELS, VERDICT_REASONS } from "./sanitization-record.ts";
 import { judge, lastSteps } from "./sanitization-verdict.ts";
 
@@ -59,12 +59,19 @@ describe("the verdict", () => {
     ],
     ["no item was looked at", { residue: { has_baseline: true, items: [] } }, "residue_unreadable"],
     ["the node has no baseline", { residue: { has_baseline: false, items: [item()] } }, "no_baseline"],
+    ["the release asked for no erase", { release: release({ erase: "none", evidence: "none" }) }, "erase_not_asked"],
+    ["nothing shows the erase", { release: release({ evidence: "none" }) }, "erase_without_evidence"],
+    ["a person waived the erase", { release: release({ evidence: "none", waived_by: "ann" }) }, "erase_waived"],
     ["no agent signs", { unsigned_reason: "the agent is gone" }, "not_signed"],
     ["the node has no agent", { agent: null }, "not_signed"],
   ] as const)("is incomplete if %s", (_, more, code) => {
     const facts = more as Parameters<typeof cleanFacts>[0];
     expect(recordOf(facts).verdict).toBe("incomplete");
     expect(codes(facts)).toEqual([code]);
+  });
+
+  it("requires no step of the agent if the host got a new system", () => {
+    expect(recordOf({ trust: "reimaged", release: release(), required: [] })).toMatchObject({ verdict: "clean" });
   });
 
   it("is incomplete if a requirement rests on a task that the agent cannot confirm, and clean if none does", () => {
@@ -119,7 +126,8 @@ describe("the verdict", () => {
           return;
         }
         expect(facts.unsigned_reason).toBeNull();
-        expect(facts.required.length).toBeGreaterThan(0);
+        expect(facts.required.length > 0 || facts.release !== undefined).toBe(true);
+        expect(facts.release?.evidence).not.toBe("none");
         expect(steps.filter(({ outcome }) => outcome === "failed" || outcome === "planned")).toEqual([]);
         for (const { type, step: name } of facts.required) {
           const own = steps.filter((one) => one.type === type && (name === null || one.step === name));

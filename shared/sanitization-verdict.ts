@@ -18,7 +18,15 @@ export interface Reason {
 }
 export type Judged = Pick<
   SanitizationRecord,
-  "required" | "tasks" | "unconfirmed_tasks" | "residue" | "gpus" | "trust" | "signed_by_agent" | "unsigned_reason"
+  | "required"
+  | "tasks"
+  | "unconfirmed_tasks"
+  | "residue"
+  | "gpus"
+  | "trust"
+  | "release"
+  | "signed_by_agent"
+  | "unsigned_reason"
 >;
 
 /** A cleaning step, with the type and the id of its task. */
@@ -89,6 +97,20 @@ function residueReasons({ residue, trust }: Judged): Reason[] {
   return [{ code, about: (named.join(", ") || "the node has no baseline, or nothing was looked at").slice(0, 400) }];
 }
 
+/**
+ * Returns why the release of the earlier system leaves a doubt about the disks. A person may decide to continue without an erase or without evidence
+ * of an erase, and the decision is no evidence.
+ */
+function releaseReasons({ release }: Judged): Reason[] {
+  if (release === undefined || release.evidence !== "none") return [];
+  const { erase, waived_by: person } = release;
+  if (erase === "none")
+    return [{ code: "erase_not_asked", about: "the operation asked MAAS for no erase of the disks" }];
+  return person === null
+    ? [{ code: "erase_without_evidence", about: `nothing shows the erase of kind ${erase} in MAAS` }]
+    : [{ code: "erase_waived", about: `${told(person)} continued without evidence of the erase of kind ${erase}` }];
+}
+
 /** True if a GPU's claim level (decision C2), or the share of its memory that was overwritten, is lower than the node's profile requires. */
 const isBelow = ({ level, share, required_level, required_share }: RecordGpu): boolean =>
   required_level !== null &&
@@ -123,7 +145,9 @@ export function judge(record: Judged): { readonly verdict: RecordVerdict; readon
     ...record.required.flatMap((requirement) => faultOf(requirement, steps) ?? []),
     ...residueReasons(record),
     ...gpuReasons(record),
-    ...(record.required.length === 0
+    ...releaseReasons(record),
+    // The new system of a host is a cleaning too, so a record with a release may require no step of the agent.
+    ...(record.required.length === 0 && record.release === undefined
       ? [{ code: "nothing_required", about: "no cleaning step is required" } as const]
       : []),
     ...steps

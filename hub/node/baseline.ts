@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { ApiError } from "../../shared/api/errors.ts";
-import type { NodeId } from "../../shared/ids.ts";
+import type { NodeId, TaskId } from "../../shared/ids.ts";
 import { validateClean } from "../../shared/tasks/validate-clean.ts";
 import {
   lockBaselineResults,
@@ -25,12 +25,15 @@ const BY_HUB = { requestedBy: "hub", reason: "the generation has no baseline" } 
 
 type Generation = Pick<Node, "id" | "generation">;
 
-/** Queues the agent's task that takes the baseline, a snapshot of the host, for the node's present generation. */
-async function orderBaseline(
+/**
+ * Queues the agent's task that takes the baseline, a snapshot of the host, for the node's present generation. The caller knows that no tenant has used
+ * the host's present system.
+ */
+export async function orderBaseline(
   tx: Tx,
   { id: nodeId, generation }: Generation,
   request: { readonly requestedBy: string; readonly reason: string },
-): Promise<void> {
+): Promise<TaskId> {
   const { task } = await enqueueTask(tx, {
     nodeId,
     type: "node.validate_clean",
@@ -39,6 +42,7 @@ async function orderBaseline(
     deadlineSeconds: DEADLINE_SECONDS,
   });
   await requestBaselineRow(tx, { nodeId, generation, taskId: task.id, ...request });
+  return task.id;
 }
 
 /**
@@ -62,8 +66,13 @@ export async function sweepBaselines(
     ...(await lockFailedBaselines(tx, againAfterSeconds, AT_ONCE)),
   ];
   for (const node of due) await orderBaseline(tx, node, BY_HUB);
+  return { ordered: due.length, ...(await storeBaselines(tx)) };
+}
+
+/** Stores the snapshots of finished tasks as baselines, of all nodes or of the node `only`. Returns the numbers of stored and refused baselines. */
+export async function storeBaselines(tx: Tx, only: NodeId | null = null): Promise<{ taken: number; refused: number }> {
   let [taken, refused] = [0, 0];
-  for (const { result, allocated, ...row } of await lockBaselineResults(tx, AT_ONCE)) {
+  for (const { result, allocated, ...row } of await lockBaselineResults(tx, AT_ONCE, only)) {
     const parsed = validateClean.result.safeParse(result);
     if (parsed.success && !allocated) {
       await storeBaseline(tx, row, { bootId: parsed.data.boot_id, snapshot: parsed.data.snapshot });
@@ -76,7 +85,7 @@ export async function sweepBaselines(
     await refuseBaseline(tx, row, problem);
     refused += 1;
   }
-  return { ordered: due.length, taken, refused };
+  return { taken, refused };
 }
 
 /**

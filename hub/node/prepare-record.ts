@@ -22,7 +22,15 @@ export const sha256Of = (text: string): string => createHash("sha256").update(te
 export interface Turnover
   extends Pick<
     RecordFacts,
-    "allocation" | "operation" | "trust" | "required" | "residue" | "gpus" | "statements" | "unsigned_reason"
+    | "allocation"
+    | "operation"
+    | "trust"
+    | "release"
+    | "required"
+    | "residue"
+    | "gpus"
+    | "statements"
+    | "unsigned_reason"
   > {
   readonly nodeId: NodeId;
   readonly startedAt: Date;

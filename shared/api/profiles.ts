@@ -125,7 +125,7 @@ const profileFields = {
   gpu_claim_level: z
     .enum(GPU_LEVELS)
     .describe(
-      "What a soft reset must show about GPU memory; above reset_only it overwrites the memory, which only NVIDIA GPUs allow (decision C2)",
+      "What a turnover must show about GPU memory; above reset_only it overwrites the memory, which only NVIDIA GPUs allow (decision C2)",
     )
     .default("reset_only"),
   gpu_claim_percent: z

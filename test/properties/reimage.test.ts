@@ -1,9 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createAllocation } from "../../hub/allocations/create-allocation.ts";
+import { releaseAllocation } from "../../hub/allocations/end-allocation.ts";
 import { and, eq, sql } from "../../hub/db/orm.ts";
-import { readDecommissionRows } from "../../hub/db/queries/decommissions.ts";
+import { readAllocation } from "../../hub/db/queries/allocations.ts";
+import { readBaseline } from "../../hub/db/queries/node-baselines.ts";
 import { listHealthOverrides } from "../../hub/db/queries/node-health-overrides.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
-import { nodeCertificates, nodes, tasks, type Workflow as WorkflowRow } from "../../hub/db/schema/index.ts";
+import {
+  allocations,
+  nodeCertificates,
+  nodes,
+  sanitizationRecords,
+  type Task,
+  tasks,
+  type Workflow as WorkflowRow,
+} from "../../hub/db/schema/index.ts";
 import { enterDraining, leaveDraining, quarantineUnclean, returnCleanNode } from "../../hub/node/lifecycle.ts";
 import { moveNode } from "../../hub/node/move-node.ts";
 import { quarantineNode } from "../../hub/reconciler/operator-quarantine.ts";
@@ -12,19 +23,23 @@ import { applyForce } from "../../hub/workflows/decommission/force-decommission.
 import { startDecommission } from "../../hub/workflows/decommission/start-decommission.ts";
 import { startOnboarding } from "../../hub/workflows/onboarding/start-onboarding.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
-import type { NodeId, WorkflowId } from "../../shared/ids.ts";
+import { AllocationCreate } from "../../shared/api/allocations.ts";
+import type { NodeId, TaskId, WorkflowId } from "../../shared/ids.ts";
+import { readRecord, type SanitizationRecord } from "../../shared/sanitization-record.ts";
 import { STATUS } from "../fakes/maas/state/statuses.ts";
-import { playDecommissionedAgent, recordBaseline } from "../support/decommission-world.ts";
+import { EMPTY_SNAPSHOT, resultOnCleanHost } from "../support/agent-results.ts";
+import { endTask, makeSchedulable, SSH_KEY } from "../support/allocatable-node.ts";
+import { playDecommissionedAgent, recordBaseline, requireMemory } from "../support/decommission-world.ts";
 import { nodeInService, setConnected } from "../support/node-in-service.ts";
-import { type OnboardingRig, playAgentOn, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
-import { type DeployedHost, hostInService, startReimage } from "../support/release-world.ts";
+import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { type DeployedHost, hostInService, playReimagedAgent, startReimage } from "../support/release-world.ts";
 import { Driver, plainly } from "./drive.ts";
 
 /** Tests what a reimage must not do to its host, and who owns a node's quarantine (decisions N2, N4). */
 let rig: OnboardingRig;
 let boxes = 0;
 beforeAll(async () => {
-  rig = await startOnboardingRig({ machines: 12 });
+  rig = await startOnboardingRig({ machines: 16 });
 });
 afterAll(() => rig?.close());
 
@@ -41,14 +56,14 @@ const anotherHost = (): Promise<DeployedHost> => {
   return hostInService(rig, boxes, `again-${boxes}`);
 };
 /** Makes a `Driver`, which runs a reimage stage by stage, with a simulated agent before the release and after the new deploy. */
-const driverOf = ({ nodeId, machine }: DeployedHost, agent: "comes" | "stays away" = "comes"): Driver =>
+const driverOf = (
+  { machine }: DeployedHost,
+  agent: "comes" | "stays away" = "comes",
+  resultOf: (task: Task) => unknown = resultOnCleanHost,
+): Driver =>
   new Driver(rig.test, kinds(), async (id) => {
     if (agent === "stays away") return;
-    const rows = await inTx((tx) => readDecommissionRows(tx, id));
-    if (rows === null) return;
-    const { generation } = rows.node;
-    await playAgentOn(rig.test, rig.maas, { nodeId, generation, systemId: machine.systemId });
-    await playDecommissionedAgent(rig, id);
+    await playReimagedAgent(rig, id, machine.systemId, resultOf);
   });
 const onboard = ({ hostname, box }: DeployedHost) =>
   inTx((tx) =>
@@ -67,6 +82,23 @@ const factsOf = (row: WorkflowRow) => row.state as DecommissionState;
 const force = (workflowId: WorkflowId) =>
   inTx((tx) => applyForce(tx, kinds(), { workflowId, actor: "ann", role: "admin", reason: "its agent is gone" }));
 
+/** The sanitization records of the node, the oldest first. */
+const recordsOf = async (nodeId: NodeId): Promise<SanitizationRecord[]> => {
+  const rows = await db()
+    .select()
+    .from(sanitizationRecords)
+    .where(eq(sanitizationRecords.nodeId, nodeId))
+    .orderBy(sanitizationRecords.sequence);
+  return rows.map(({ text }) => {
+    const record = readRecord(text);
+    if (typeof record === "string") throw new Error(record);
+    return record;
+  });
+};
+/** The verdict of a record with the codes of its reasons. */
+const verdictOf = (record: SanitizationRecord | undefined) =>
+  record && [record.verdict, ...record.reasons.map(({ code }) => code)];
+
 describe("a reimage", () => {
   it("keeps every onboarding away from its host until it is over", async () => {
     const host = await anotherHost();
@@ -77,6 +109,9 @@ describe("a reimage", () => {
     await expect(onboard(host)).rejects.toMatchObject({ code: "onboarding_exists" });
     expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
     expect(rig.maas.sim.region.state.counters[host.machine.systemId]).toMatchObject({ deploy: 2, release: 1 });
+    // The request asked for no erase, which only a person decides, so the record does not keep the node from service.
+    expect((await recordsOf(host.nodeId)).map(verdictOf)).toEqual([["incomplete", "erase_not_asked"]]);
+    expect(await nodeOf(host.nodeId)).toMatchObject({ status: "active", cordonReason: null });
   });
 
   it("that is cancelled after MAAS refused the release leaves the old system its certificate", async () => {
@@ -108,7 +143,7 @@ describe("a reimage", () => {
   it("can be forced past an agent that is gone", async () => {
     const host = await anotherHost();
     await setConnected(rig, host.nodeId, false);
-    const { id } = await startReimage(rig, host, 0);
+    const { id } = await startReimage(rig, host, { agent_wait_seconds: 0 });
     const away = driverOf(host, "stays away");
     const failed = await away.drive(id);
     expect(failed).toMatchObject({ stage: "drain_node", failureCode: "agent_unreachable" });
@@ -149,7 +184,7 @@ describe("a reimage", () => {
     const host = await anotherHost();
     const { region } = rig.maas.sim;
     region.state.plans[host.machine.systemId] = { commission: [], deploy: ["install_failure"] };
-    const { id } = await startReimage(rig, host, 900, "secure");
+    const { id } = await startReimage(rig, host, { erase: "secure" });
     const driver = driverOf(host);
     expect(await driver.drive(id), await driver.story(id)).toMatchObject({ failureCode: "deploy_failed" });
     await driver.verb(id, "restart_clean");
@@ -163,7 +198,7 @@ describe("a reimage", () => {
     const { region } = rig.maas.sim;
     const overrides = () => listHealthOverrides(db(), [host.nodeId]);
     const driver = driverOf(host);
-    const first = await startReimage(rig, host, 900, "secure");
+    const first = await startReimage(rig, host, { erase: "secure" });
     await driver.drive(first.id, ({ stage }) => (stage === "release_maas_node" ? null : plainly));
     region.setOwner(host.machine, null);
     region.forceStatus(host.machine, STATUS.ready);
@@ -173,9 +208,13 @@ describe("a reimage", () => {
     expect((await driver.drive(first.id)).status, await driver.story(first.id)).toBe("completed");
     const target = host.machine.systemId;
     expect(await overrides()).toMatchObject([{ source: "disk-erase", target, setBy: "operator:ann" }]);
-    const second = await startReimage(rig, host, 900, "secure");
+    expect(await nodeOf(host.nodeId)).toMatchObject({ status: "active", cordonReason: null });
+    const second = await startReimage(rig, host, { erase: "secure" });
     expect((await driver.drive(second.id)).status, await driver.story(second.id)).toBe("completed");
     expect(await overrides()).toEqual([]);
+    const [waived, erased] = await recordsOf(host.nodeId);
+    expect([verdictOf(waived), verdictOf(erased)]).toEqual([["incomplete", "erase_waived"], ["clean"]]);
+    expect(waived?.release).toMatchObject({ evidence: "none", waived_by: "ann" });
   });
 
   it("restores the quarantine of a person", async () => {
@@ -185,6 +224,83 @@ describe("a reimage", () => {
     const driver = driverOf(host);
     expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
     expect(await nodeOf(host.nodeId)).toMatchObject({ status: "quarantined", quarantinedBy: "operator" });
+  });
+});
+
+describe("the record of a reimage", () => {
+  it("says that the new system's agent cleaned the GPUs and signed, and what MAAS reported about the disks", async () => {
+    const host = await anotherHost();
+    const { nodeId } = host;
+    await requireMemory(rig, nodeId, host.hostname, { gpu_claim_level: "overwritten", turnover_mode: "reimage" });
+    await inTx((tx) => makeSchedulable(tx, nodeId));
+    const request = { node_id: nodeId, tenant: "acme", login_user: "alice", ssh_keys: [SSH_KEY] };
+    const { id: allocation } = await inTx((tx) => createAllocation(tx, AllocationCreate.parse(request), "ann"));
+    const granted = await inTx((tx) => readAllocation(tx, allocation));
+    await inTx((tx) => endTask(tx, granted?.grantTaskId as TaskId, { startedAt: new Date() }));
+    await db().update(allocations).set({ status: "active" }).where(eq(allocations.id, allocation));
+    await inTx((tx) =>
+      releaseAllocation(tx, kinds(), allocation, {
+        reason: "over",
+        actor: "ann",
+        role: "admin",
+        requestId: "r",
+        forced: false,
+      }),
+    );
+    const operation = (await readAllocation(db(), allocation))?.decommissionId as WorkflowId;
+    const driver = driverOf(host);
+    expect((await driver.drive(operation)).status, await driver.story(operation)).toBe("completed");
+    const [record, ...others] = await recordsOf(nodeId);
+    expect(others).toEqual([]);
+    const generation = (await nodeOf(nodeId))?.generation;
+    expect(record).toMatchObject({
+      verdict: "clean",
+      trust: "reimaged",
+      signed_by_agent: true,
+      node: { generation },
+      allocation: { id: allocation, tenant: "acme" },
+      operation: { mode: "reimage" },
+      release: { maas_system_id: host.machine.systemId, generation: 0, erase: "secure", evidence: "reported_by_maas" },
+      residue: { verdict: "clean" },
+    });
+    expect(record?.gpus.map(({ level }) => level)).toEqual(Array(8).fill("overwritten"));
+    expect(record?.tasks.map(({ type }) => type)).not.toContain("node.drain");
+    expect(await readAllocation(db(), allocation)).toMatchObject({ status: "ended" });
+    expect((await readBaseline(db(), nodeId, generation ?? -1))?.baseline.snapshot).toEqual(EMPTY_SNAPSHOT);
+  });
+
+  it("is not written for a new system that is not as at its first boot, or whose baseline is missing", async () => {
+    const host = await anotherHost();
+    const { id } = await startReimage(rig, host);
+    const left = { entries: [{ name: "/usr/local/bin/door", digest: "AAAAAAAAAAAAAAAA" }] };
+    let reads = 0;
+    const driver = driverOf(host, "comes", (task) => {
+      if (task.type !== "node.validate_clean") return resultOnCleanHost(task);
+      reads += 1;
+      if (reads === 1) return null;
+      return { boot_id: "boot", snapshot: reads === 3 ? { ...EMPTY_SNAPSHOT, setuid_files: left } : EMPTY_SNAPSHOT };
+    });
+    const failed = await driver.drive(id);
+    expect(failed, await driver.story(id)).toMatchObject({
+      stage: "validate_clean_node",
+      failureCode: "residue_found",
+    });
+    expect(await driver.story(id)).toContain("take_baseline retrying");
+    expect(await nodeOf(host.nodeId)).toMatchObject({ status: "quarantined", quarantinedBy: "cleanup" });
+    expect(await recordsOf(host.nodeId)).toEqual([]);
+    await driver.verb(id, "cancel");
+    expect((await driver.drive(id)).status).toBe("cancelled");
+    expect(await nodeOf(host.nodeId)).toMatchObject({ status: "quarantined", cordonReason: null });
+  });
+
+  it("keeps a node out of service if the reimage is cancelled before the GPUs of the new system are clean", async () => {
+    const host = await anotherHost();
+    const { id } = await startReimage(rig, host);
+    const driver = driverOf(host);
+    await driver.drive(id, (row) => (row.stage === "scrub_gpu" ? null : plainly));
+    await driver.verb(id, "cancel");
+    expect((await driver.drive(id)).status).toBe("cancelled");
+    expect(await nodeOf(host.nodeId)).toMatchObject({ status: "quarantined", quarantinedBy: "cleanup" });
   });
 });
 

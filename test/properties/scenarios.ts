@@ -1,7 +1,6 @@
 import { expect } from "vitest";
 import { and, eq, isNull } from "../../hub/db/orm.ts";
 import { closedHosts } from "../../hub/db/queries/closed-hosts.ts";
-import { readDecommissionRows } from "../../hub/db/queries/decommissions.ts";
 import { isHostReleased } from "../../hub/db/queries/machine-releases.ts";
 import { hasLiveCertificate } from "../../hub/db/queries/node-certificates.ts";
 import { hasTaskOf } from "../../hub/db/queries/task-reads.ts";
@@ -20,11 +19,11 @@ import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { WorkflowServices } from "../../hub/workflows/services.ts";
 import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { NodeStatus } from "../../shared/node-status.ts";
-import { PROVISIONING_STAGES } from "../../shared/workflow-status.ts";
+import { PROVISIONING_STAGES, STAGES_OF_MODE } from "../../shared/workflow-status.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
-import { clean, decommission, playDecommissionedAgent } from "../support/decommission-world.ts";
-import { type OnboardingRig, playAgentOn, startOnboardingRig } from "../support/onboarding-rig.ts";
-import { hostInService, retiredHost, startReimage, startRelease } from "../support/release-world.ts";
+import { clean, decommission, playDecommissionedAgent, requireMemory } from "../support/decommission-world.ts";
+import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { hostInService, playReimagedAgent, retiredHost, startReimage, startRelease } from "../support/release-world.ts";
 import { Driver } from "./drive.ts";
 import { decommissioning } from "./full-decommission.ts";
 
@@ -224,28 +223,29 @@ async function expectReturned(rig: OnboardingRig, { nodeId }: Subject): Promise<
   expect(await closedHosts(db, [nodeId])).toEqual(new Set());
 }
 
-/** Simulates the agent of the old operating system before the release of a reimage, and the agent of the new system after the deploy. */
-async function playReimagedAgent(rig: OnboardingRig, id: WorkflowId): Promise<void> {
-  const rows = await rig.test.database.inTx((tx) => readDecommissionRows(tx, id));
-  const systemId = GIVEN_MACHINES.get(id);
-  if (rows === null || systemId === undefined) return;
-  const { node } = rows;
-  await playAgentOn(rig.test, rig.maas, { nodeId: node.id, generation: node.generation, systemId });
-  await playDecommissionedAgent(rig, id);
+async function startReimageOf(rig: OnboardingRig, n: number, level: "overwritten" | null = null): Promise<Subject> {
+  const host = await hostInService(rig, n, `reimaged-${n}`);
+  if (level !== null) await requireMemory(rig, host.nodeId, host.hostname, { gpu_claim_level: level });
+  return { ...(await startReimage(rig, host)), systemId: host.machine.systemId };
 }
+
+async function playReimaged(rig: OnboardingRig, id: WorkflowId): Promise<void> {
+  const systemId = GIVEN_MACHINES.get(id);
+  if (systemId !== undefined) await playReimagedAgent(rig, id, systemId);
+}
+
+/** The stages of a reimage after the provisioning stages. */
+const AFTER_A_DEPLOY = STAGES_OF_MODE.reimage.slice(STAGES_OF_MODE.reimage.indexOf("wait_for_agent_enrollment") + 1);
 
 const reimaging: Scenario = {
   kind: "reimage",
   name: "a reimage",
   stages: stagesOf("reimage", AFTER_A_FAILED_DEPLOY),
-  // The last stage makes no request to MAAS; the node is in service then, and the reconciler judges its machine.
-  sameCode: [...PROVISIONING_STAGES, "enable_node"],
+  // The stages after the deploy make no request to MAAS; the node is in service then, and the reconciler judges its machine.
+  sameCode: [...PROVISIONING_STAGES, ...AFTER_A_DEPLOY],
   outside: { commission: 1, deploy: 2, release: 1, abort: 0, powerOff: 1 },
-  start: async (rig, n) => {
-    const host = await hostInService(rig, n, `reimaged-${n}`);
-    return { ...(await startReimage(rig, host)), systemId: host.machine.systemId };
-  },
-  play: playReimagedAgent,
+  start: (rig, n) => startReimageOf(rig, n, "overwritten"),
+  play: playReimaged,
   cannotReplaceMachine: true,
   expectEnd: expectReturned,
   expectCancelled: async (rig, { nodeId, systemId }) => {
@@ -265,11 +265,12 @@ const reimagingAgain: Scenario = {
   name: "a reimage whose first deploy does not reach its datasource",
   stages: AFTER_A_FAILED_DEPLOY,
   outside: { commission: 1, deploy: 3, release: 2, abort: 0, powerOff: 2 },
+  start: (rig, n) => startReimageOf(rig, n),
   async play(rig, id) {
     const { plans } = rig.maas.sim.region.state;
     const systemId = GIVEN_MACHINES.get(id);
     if (systemId !== undefined) plans[systemId] ??= { commission: [], deploy: ["datasource_failure"] };
-    await playReimagedAgent(rig, id);
+    await playReimaged(rig, id);
   },
 };
 

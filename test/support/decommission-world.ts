@@ -54,7 +54,7 @@ export async function recordBaseline(rig: OnboardingRig, nodeId: NodeId): Promis
 }
 
 /** Gives a node in service NVIDIA GPUs and a profile with the settings `knobs`. */
-async function requireMemory(
+export async function requireMemory(
   rig: OnboardingRig,
   nodeId: NodeId,
   hostname: string,

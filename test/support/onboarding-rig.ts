@@ -206,14 +206,17 @@ interface HostOfNode {
   readonly systemId: string;
 }
 
-/** Simulates a host's agent if MAAS has deployed the machine: the agent enrolls, connects, reports that it is healthy, and completes its tasks. */
+/**
+ * Simulates a host's agent if MAAS has deployed the machine: the agent enrolls, connects, reports that it is healthy, and sets up the hardware sync.
+ * Returns true if MAAS has deployed the machine.
+ */
 export async function playAgentOn(
   { database }: Pick<TestDatabase, "database">,
   maas: MaasSimulator,
   { nodeId, generation, systemId }: HostOfNode,
-): Promise<void> {
+): Promise<boolean> {
   const machine = maas.sim.region.findMachine(systemId);
-  if (machine?.status !== 6) return;
+  if (machine?.status !== 6) return false;
   await database.inTx(async (tx) => {
     // An agent with a session must have enrolled before, so the node gets a certificate.
     await tx
@@ -259,9 +262,16 @@ export async function playAgentOn(
     const done = await tx
       .update(tasks)
       .set({ state: "succeeded", finishedAt: sql`now()` })
-      .where(and(eq(tasks.nodeId, nodeId), inArray(tasks.state, ["queued", "offered"])))
+      .where(
+        and(
+          eq(tasks.nodeId, nodeId),
+          eq(tasks.type, "node.hw_sync_reseed"),
+          inArray(tasks.state, ["queued", "offered"]),
+        ),
+      )
       .returning({ id: tasks.id });
     if (done.length > 0) machine.lastSync = Date.now() + 1;
     await wakeWorkflows(tx, [waitKey.node(nodeId), ...done.map((task) => waitKey.task(task.id))]);
   });
+  return true;
 }

@@ -1,14 +1,17 @@
 import { randomUUID } from "node:crypto";
+import { readDecommissionRows } from "../../hub/db/queries/decommissions.ts";
+import type { Task } from "../../hub/db/schema/index.ts";
 import { enterDraining, retire } from "../../hub/node/lifecycle.ts";
 import { startDecommission } from "../../hub/workflows/decommission/start-decommission.ts";
 import type { DecommissionCreate } from "../../shared/api/decommissions.ts";
-import type { NodeId } from "../../shared/ids.ts";
+import type { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { Secret } from "../../shared/secret.ts";
 import type { Hardware, Machine } from "../fakes/maas/state/model.ts";
 import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "../fakes/maas/state/site.ts";
-import type { StartedDecommission } from "./decommission-world.ts";
+import { playDecommissionedAgent, type StartedDecommission } from "./decommission-world.ts";
 import { nodeInService, recordOnboarding } from "./node-in-service.ts";
-import type { OnboardingRig } from "./onboarding-rig.ts";
+import { type OnboardingRig, playAgentOn } from "./onboarding-rig.ts";
+import { certifyOnce } from "./signing-agent.ts";
 
 export interface DeployedHost {
   readonly nodeId: NodeId;
@@ -91,19 +94,34 @@ export async function startFull(
   return { id: created.decommission_id, nodeId: host.nodeId, hostname: host.hostname };
 }
 
+/** The fields of a request for a reimage that a test may change. */
+export type ReimageOptions = Partial<Extract<DecommissionCreate, { readonly mode: "reimage" }>>;
+
 /** Starts a reimage of an active node. */
 export async function startReimage(
   rig: OnboardingRig,
-  host: DeployedHost,
-  agentWaitSeconds = 900,
-  erase: "none" | "quick" | "secure" = "none",
+  host: Pick<DeployedHost, "nodeId" | "hostname">,
+  more: ReimageOptions = {},
 ): Promise<StartedDecommission> {
-  const request = {
-    mode: "reimage",
-    reason: "next tenant",
-    erase,
-    agent_wait_seconds: agentWaitSeconds,
-  } as const;
+  const request = { mode: "reimage", reason: "next tenant", erase: "none", agent_wait_seconds: 900, ...more } as const;
   const created = await rig.test.database.inTx((tx) => startDecommission(tx, host.nodeId, request, "ann"));
   return { id: created.decommission_id, nodeId: host.nodeId, hostname: host.hostname };
+}
+
+/**
+ * Simulates the agent of a reimaged host, if MAAS has deployed its machine: the agent of the earlier system before the release, and the agent of the
+ * new system after the deploy. `resultOf` returns what the agent reports for a task.
+ */
+export async function playReimagedAgent(
+  rig: OnboardingRig,
+  id: WorkflowId,
+  systemId: string,
+  resultOf?: (task: Task) => unknown,
+): Promise<void> {
+  const rows = await rig.test.database.inTx((tx) => readDecommissionRows(tx, id));
+  if (rows === null) return;
+  const { id: nodeId, generation } = rows.node;
+  if (await playAgentOn(rig.test, rig.maas, { nodeId, generation, systemId }))
+    await rig.test.database.inTx((tx) => certifyOnce(tx, nodeId, generation));
+  await playDecommissionedAgent(rig, id, resultOf);
 }

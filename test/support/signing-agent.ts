@@ -1,6 +1,6 @@
 /** Simulated agents that sign sanitization records with the key of a real certificate. */
 import { createHash, createPrivateKey, randomBytes, sign, X509Certificate } from "node:crypto";
-import { eq } from "../../hub/db/orm.ts";
+import { and, eq, isNotNull } from "../../hub/db/orm.ts";
 import { nodeCertificates, nodes } from "../../hub/db/schema/index.ts";
 import type { Tx } from "../../hub/db/tx.ts";
 import { KEY_ALGORITHM, SIGNING_ALGORITHM, serialOf, x509 } from "../../hub/gateway/x509.ts";
@@ -44,6 +44,21 @@ export async function certify(tx: Tx, nodeId: NodeId): Promise<void> {
     notAfter: new Date(read.validTo),
     firstUsedAt: new Date(),
   });
+}
+
+/** Stores a certificate of the node's generation if the generation has no certificate with which the simulated agent can sign. */
+export async function certifyOnce(tx: Tx, nodeId: NodeId, generation: number): Promise<void> {
+  const own = await tx
+    .select({ serial: nodeCertificates.serial })
+    .from(nodeCertificates)
+    .where(
+      and(
+        eq(nodeCertificates.nodeId, nodeId),
+        eq(nodeCertificates.generation, generation),
+        isNotNull(nodeCertificates.firstUsedAt),
+      ),
+    );
+  if (own.length === 0) await certify(tx, nodeId);
 }
 
 /** Returns the simulated agent's result of a task `node.sign_record`. */

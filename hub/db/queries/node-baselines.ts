@@ -64,8 +64,13 @@ export async function readTenancy(db: Db | Tx, nodeId: NodeId, generation: numbe
  */
 const ofInstalledSystem = sql`a.generation > coalesce((
   select max(d.released_generation) from node_decommissions d where d.node_id = a.node_id), -1)`;
-/** SQL for the allocations of a node `n` whose tenants use, or have used, the system that the host runs now. */
-const tenancyOf = sql`select 1 from allocations a where a.node_id = n.id and (a.status <> 'ended' or ${ofInstalledSystem})`;
+/**
+ * SQL that is true for an allocation `a` whose tenant may use, or have used, the system that the host runs now. An allocation that ends stays open
+ * until its turnover is complete, although a reimage has already replaced the tenant's system.
+ */
+const touchesSystem = sql`(a.status not in ('ending', 'ended') or ${ofInstalledSystem})`;
+/** SQL for the allocations of a node `n` whose tenants may use, or have used, the system that the host runs now. */
+const tenancyOf = sql`select 1 from allocations a where a.node_id = n.id and ${touchesSystem}`;
 
 /**
  * Returns active nodes with a connected agent that have no baseline of their generation, and whose present system never had a tenant.
@@ -144,7 +149,12 @@ export interface BaselineResult {
   readonly allocated: boolean;
 }
 
-export async function lockBaselineResults(tx: Tx, limit: number): Promise<BaselineResult[]> {
+/** Locks the results from which the hub has not made a baseline yet. With the argument `only`, the function considers only that node. */
+export async function lockBaselineResults(
+  tx: Tx,
+  limit: number,
+  only: NodeId | null = null,
+): Promise<BaselineResult[]> {
   return tx
     .select({
       nodeId: nodeBaselines.nodeId,
@@ -155,7 +165,7 @@ export async function lockBaselineResults(tx: Tx, limit: number): Promise<Baseli
       agentVersion: agentSessions.agentVersion,
       allocated: sql<boolean>`exists (select 1 from ${allocations} a
         join ${tasks} g on g.node_id = a.node_id and g.type = 'allocation.grant_user' and g.created_at >= a.created_at
-        where a.node_id = ${nodeBaselines.nodeId} and (a.status <> 'ended' or ${ofInstalledSystem})
+        where a.node_id = ${nodeBaselines.nodeId} and ${touchesSystem}
         and coalesce(a.ended_at >= ${tasks.createdAt}, true) and g.started_at <= ${tasks.finishedAt})`,
     })
     .from(nodeBaselines)
@@ -166,6 +176,7 @@ export async function lockBaselineResults(tx: Tx, limit: number): Promise<Baseli
       and(
         sql`${nodeBaselines.takenTaskId} is distinct from ${nodeBaselines.taskId}`,
         sql`${nodeBaselines.problem} is null`,
+        only === null ? undefined : eq(nodeBaselines.nodeId, only),
       ),
     )
     .limit(limit)

@@ -66,6 +66,8 @@ export const DecommissionState = z.object({
   gpu_memory: GpuMemoryCheck.nullable().optional(),
   /** How many times the hub wrote the turnover's sanitization record again since a person last continued the operation. */
   records_written: z.number().nullable().optional(),
+  /** The time at which a reimage saw its new system deployed. Tasks from before this time ran on another system. */
+  deployed_at: z.string().nullable().optional(),
   /**
    * The node's generation for which `release_maas_node` may have asked MAAS for a release. The stage `release_maas_node` stores `release_intent`
    * before it asks MAAS for the release.
@@ -78,8 +80,14 @@ export const DecommissionState = z.object({
   release_failure_told: z.boolean().nullable().optional(),
   /** The generation whose machine was seen free after its release, with evidence of the erase that the operation asks for. */
   machine_free: z.number().nullable().optional(),
-  /** The generation for which a person decided, after the failure `erase_unproven`, that the operation continues without evidence of an erase. */
+  /** The generation for which MAAS's events showed the end of the erase that the operation asked for. */
+  erase_reported: z.number().nullable().optional(),
+  /**
+   * The generation for which a person decided, after the failure `erase_unproven`, that the operation continues without evidence of an erase, and the
+   * name of this person.
+   */
   erase_waived: z.number().nullable().optional(),
+  erase_waived_by: z.string().nullable().optional(),
   /**
    * True after MAAS has accepted the command to power the machine off. The stage does not repeat a power-off command that MAAS has accepted, and
    * waits until the machine is off.

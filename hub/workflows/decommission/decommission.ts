@@ -170,7 +170,7 @@ async function settleNode(
       await leaveCleaning(
         tx,
         nodeId,
-        await hasTaskOf(tx, { nodeId, workflowId: row.id }, CLEANING_TASKS),
+        await isCleaningBegun(tx, row, { decommission, node }),
         `The ${row.kind} was cancelled`,
       );
   }
@@ -181,6 +181,19 @@ async function settleNode(
   } else if (isTerminal(status)) {
     await deleteNode(tx, nodeId, row.id, "Its agent was uninstalled");
   }
+}
+
+/**
+ * True if nobody knows whether the host is clean after the cancelled operation. A new system alone does not clean the GPUs, so a reimage has begun to
+ * clean the host when it has released the machine.
+ */
+async function isCleaningBegun(
+  tx: Tx,
+  row: WorkflowRow,
+  { decommission: { mode, nodeId, releasedGeneration }, node }: { decommission: NodeDecommission; node: Node },
+): Promise<boolean> {
+  if (mode === "reimage" && releasedGeneration !== null && node.status !== "enrolling") return true;
+  return hasTaskOf(tx, { nodeId, workflowId: row.id }, CLEANING_TASKS);
 }
 
 /**

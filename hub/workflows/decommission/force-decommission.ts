@@ -50,7 +50,7 @@ export async function applyForce(
   await forceDecommission(tx, decommission.decommissionId, request);
   const lack = NOT_ERASED.get(row.failureCode ?? "");
   if (lack !== undefined) {
-    await patchState(tx, row.id, { erase_waived: node.generation });
+    await patchState(tx, row.id, { erase_waived: node.generation, erase_waived_by: request.actor });
     await setHealthOverride(tx, {
       nodeId: node.id,
       source: DISK_ERASE,

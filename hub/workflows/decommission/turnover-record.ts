@@ -1,8 +1,9 @@
 import { compareResidue } from "../../../shared/residue/compare.ts";
 import { ResidueSnapshot } from "../../../shared/residue/snapshot.ts";
-import type { Requirement } from "../../../shared/sanitization-record.ts";
+import type { RecordRelease, Requirement } from "../../../shared/sanitization-record.ts";
 import { recordResidue } from "../../../shared/sanitization-residue.ts";
 import { TASKS } from "../../../shared/tasks/index.ts";
+import { type DecommissionStage, STAGES_OF_MODE } from "../../../shared/workflow-status.ts";
 import { readBaseline } from "../../db/queries/node-baselines.ts";
 import { newestOfEachType } from "../../db/queries/task-reads.ts";
 import { readWorkflow } from "../../db/queries/workflows.ts";
@@ -27,19 +28,43 @@ const RECORDED = [
 ] as const;
 
 /**
- * The steps that must have succeeded for a clean host: those of the stages that had something to clean. A requirement with `step` null means that a
- * clean host needs all steps of the task to have succeeded.
+ * The steps that must have succeeded for a clean host: those of the mode's stages that had something to clean. A requirement with `step` null means
+ * that a clean host needs all steps of the task to have succeeded.
  */
 function requirementsOf(context: DecommissionContext): Requirement[] {
-  const { tenancy, input, node } = context;
-  const overwriting = needsOverwrite(context) ? ["node.gpu_fill", "node.gpu_challenge"] : [];
+  const { tenancy, input, node, decommission } = context;
+  const stages: readonly DecommissionStage[] = STAGES_OF_MODE[decommission.mode];
+  const of = (stage: DecommissionStage, needed: boolean, requirements: readonly Requirement[]) =>
+    needed && stages.includes(stage) ? requirements : [];
+  const whole = (type: (typeof RECORDED)[number]): Requirement => ({ type, step: null });
+  const reset = RESET_STEPS.map((step) => ({ type: "node.gpu_scrub", step }));
+  const overwrite = [whole("node.gpu_fill"), whole("node.gpu_challenge")];
   return [
-    ...(tenancy === null ? [] : [{ type: "allocation.revoke_user", step: null }]),
-    ...(input.storage_cleanup === "none" ? [] : [{ type: "node.storage_cleanup", step: null }]),
-    ...(node.gpusTotal === 0 ? [] : RESET_STEPS.map((step) => ({ type: "node.gpu_scrub", step }))),
-    ...overwriting.map((type) => ({ type, step: null })),
+    ...of("revoke_users", tenancy !== null, [whole("allocation.revoke_user")]),
+    ...of("cleanup_storage", input.storage_cleanup !== "none", [whole("node.storage_cleanup")]),
+    ...of("scrub_gpu", node.gpusTotal > 0, reset),
+    ...of("overwrite_gpu_memory", needsOverwrite(context), overwrite),
   ];
 }
+
+/** The release of the earlier system, or undefined for a host that has kept its system. */
+function releaseOf({ decommission, state, input }: DecommissionContext): RecordRelease | undefined {
+  const { mode, releasedGeneration: generation, maasSystemId } = decommission;
+  if (mode !== "reimage" || generation === null || maasSystemId === null) return undefined;
+  const isReported = input.erase !== "none" && state.erase_reported === generation;
+  const isWaived = !isReported && input.erase !== "none" && state.erase_waived === generation;
+  return {
+    maas_system_id: maasSystemId,
+    generation,
+    erase: input.erase,
+    evidence: isReported ? "reported_by_maas" : "none",
+    waived_by: isWaived ? (state.erase_waived_by ?? "unknown").slice(0, 256) : null,
+  };
+}
+
+/** True if the task ran on the system that the host has now. An agent of an earlier system is gone, and cannot confirm the task's result. */
+const ranOnThisSystem = ({ state }: DecommissionContext, { createdAt }: Task): boolean =>
+  state.deployed_at === null || state.deployed_at === undefined || createdAt >= new Date(state.deployed_at);
 
 /** The comparison of the host's newest snapshot with the node's baseline, or null if no task took a snapshot of the host. */
 async function residueOf(tx: Tx, context: DecommissionContext, tasks: readonly Task[]): Promise<Turnover["residue"]> {
@@ -70,7 +95,8 @@ function memoryOf(context: DecommissionContext, tasks: readonly Task[]): HostMem
  */
 export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<Turnover> {
   const { node, decommission, tenancy, workflowId, state } = context;
-  const tasks = await newestOfEachType(tx, { nodeId: node.id, workflowId }, RECORDED);
+  const newest = await newestOfEachType(tx, { nodeId: node.id, workflowId }, RECORDED);
+  const tasks = newest.filter((task) => ranOnThisSystem(context, task));
   const memory = memoryOf(context, tasks);
   const requestedBy = (await readWorkflow(tx, workflowId))?.requestedBy ?? "unknown";
   return {
@@ -95,7 +121,8 @@ export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<
       reason: decommission.reason,
       requested_by: requestedBy,
     },
-    trust: "in_place",
+    trust: decommission.mode === "reimage" ? "reimaged" : "in_place",
+    release: releaseOf(context),
     required: requirementsOf(context),
     residue: await residueOf(tx, context, tasks),
     gpus: memory === null ? [] : [...memory.gpus],

@@ -7,7 +7,12 @@ import { observedMachine } from "../decommission/release-machine.ts";
 import { disableNode } from "../decommission/stages/disable-node.ts";
 import { drainNode } from "../decommission/stages/drain-node.ts";
 import { enableNode } from "../decommission/stages/enable-node.ts";
+import { overwriteGpuMemory } from "../decommission/stages/overwrite-gpu-memory.ts";
+import { recordSanitization } from "../decommission/stages/record-sanitization.ts";
 import { releaseMaasNode } from "../decommission/stages/release-maas-node.ts";
+import { scrubGpu } from "../decommission/stages/scrub-gpu.ts";
+import { takeBaseline } from "../decommission/stages/take-baseline.ts";
+import { validateCleanNode } from "../decommission/stages/validate-clean-node.ts";
 import { defineWorkflow, type Workflow } from "../engine/workflow.ts";
 import type { ProvisionStage } from "../provisioning/context.ts";
 import { PROVISION_COUNTERS, PROVISION_RESTART, PROVISION_STAGES } from "../provisioning/provisioning.ts";
@@ -40,7 +45,10 @@ const provisioning = <Name extends ProvisioningStage>(stage: ProvisionStage<Name
   };
 };
 
-/** The reimage of lifecycle 5.3: takes the host out of use, releases its machine, deploys it again and returns the node to service. */
+/**
+ * The reimage of lifecycle 5.3: takes the host out of use, releases its machine and deploys it again. The agent of the new system then cleans the GPUs
+ * and signs the sanitization record, and the node returns to service.
+ */
 const REIMAGE_STAGES: ReimageStages<(typeof STAGES_OF_MODE)["reimage"]> = [
   disableNode,
   drainNode,
@@ -48,6 +56,11 @@ const REIMAGE_STAGES: ReimageStages<(typeof STAGES_OF_MODE)["reimage"]> = [
   releaseMaasNode,
   // `map` keeps the number, the order and the names of the stages, although the type of its result does not say so.
   ...(PROVISION_STAGES.map((stage) => provisioning(stage as ProvisionStage)) as unknown as typeof PROVISION_STAGES),
+  takeBaseline,
+  scrubGpu,
+  overwriteGpuMemory,
+  validateCleanNode,
+  recordSanitization,
   enableNode,
 ];
 
@@ -65,6 +78,11 @@ const RESUME_AT: Readonly<Record<ReimageStageName, ReimageStageName>> = {
   ensure_pxe_interface_auto: "load_site_config",
   render_cloud_init: "load_site_config",
   ...PROVISION_RESTART.resume,
+  take_baseline: "take_baseline",
+  scrub_gpu: "scrub_gpu",
+  overwrite_gpu_memory: "overwrite_gpu_memory",
+  validate_clean_node: "validate_clean_node",
+  record_sanitization: "record_sanitization",
   enable_node: "enable_node",
 };
 
@@ -91,7 +109,7 @@ export function reimageWorkflow(services: WorkflowServices): Workflow {
     },
     restartPoint: (verb, stage) => restart[verb][stage] ?? stage,
     forgottenOnRerun: ["deploy_failure"],
-    forgottenOnRecovery: [...PROVISION_COUNTERS],
+    forgottenOnRecovery: [...PROVISION_COUNTERS, "records_written"],
     admit: (tx) => admitDecommissions(tx, "reimage"),
   });
 }

@@ -2,8 +2,10 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { and, desc, eq, sql } from "../../../hub/db/orm.ts";
 import { openSession } from "../../../hub/db/queries/agent-sessions.ts";
+import { insertDecommission, recordMachineReleased } from "../../../hub/db/queries/decommissions.ts";
 import { readTask } from "../../../hub/db/queries/task-reads.ts";
 import { enqueueTask } from "../../../hub/db/queries/tasks.ts";
+import { insertWorkflows } from "../../../hub/db/queries/workflows.ts";
 import { allocations, nodeBaselines, nodes, type Task, tasks } from "../../../hub/db/schema/index.ts";
 import { sweepBaselines } from "../../../hub/node/baseline.ts";
 import { type NodeId, type SiteId, WorkflowId } from "../../../shared/ids.ts";
@@ -152,6 +154,37 @@ describe("baselines of nodes", () => {
     await allocate(used, { status: "ended", endedAt: new Date() });
     await sweep();
     for (const id of [away, offline, used]) expect(await read(id)).toMatchObject({ state: "missing" });
+  });
+
+  it("wait for an allocation that ends only while the host has the system that the tenant used", async () => {
+    const { inTx, db } = api.database.database;
+    const [kept, reimaged] = [await serving(), await serving()];
+    for (const id of [kept, reimaged]) {
+      await allocate(id, { status: "ending" });
+      await db.update(nodes).set({ generation: 1 }).where(eq(nodes.id, id));
+      await connect(id, 1);
+    }
+    const asked = { mode: "reimage", erase: "none", reason: "next tenant", agent_wait_seconds: 0 } as const;
+    const decommissionId = WorkflowId.parse(randomUUID());
+    const about = { nodeId: reimaged, siteId, hostname: "h", maasSystemId: null, priorStatus: "active" } as const;
+    await inTx(async (tx) => {
+      await insertWorkflows(tx, [
+        { id: decommissionId, kind: asked.mode, siteId, stage: "take_baseline", input: asked, requestedBy: "ann" },
+      ]);
+      await insertDecommission(tx, {
+        decommissionId,
+        mode: asked.mode,
+        reason: asked.reason,
+        priorQuarantinedBy: null,
+        ...about,
+      });
+      await recordMachineReleased(tx, decommissionId, 0);
+    });
+    await sweep();
+    expect(await read(kept)).toMatchObject({ state: "missing" });
+    await succeed(await newestTask(reimaged), "new");
+    await sweep();
+    expect(await read(reimaged)).toMatchObject({ state: "taken", generation: 1 });
   });
 
   it("are ordered again a while after their task failed", async () => {

@@ -1,4 +1,5 @@
 import { failure } from "../../../../shared/failures.ts";
+import { readRecord, type VerdictReason } from "../../../../shared/sanitization-record.ts";
 import { TASKS, type TaskResult } from "../../../../shared/tasks/index.ts";
 import { enqueueTask } from "../../../db/queries/tasks.ts";
 import { waitKey } from "../../../db/queries/workflow-wakes.ts";
@@ -102,11 +103,28 @@ async function store(
   }
 }
 
-/** A node returns to service only if the sanitization record of its turnover says `clean` (decision C1). */
+/** The reasons of a verdict that a person's own decision leaves: a request without an erase, or a `force` past the missing evidence of an erase. */
+const DECIDED_BY_A_PERSON: readonly VerdictReason[] = ["erase_not_asked", "erase_waived"];
+
+/** True if only a decision of a person keeps the record from the verdict `clean`. A record without all its reasons does not show this. */
+function isLeftByPerson(row: SanitizationRecordRow): boolean {
+  const record = readRecord(row.text);
+  if (typeof record === "string" || record.cut.some(({ what }) => what === "reasons")) return false;
+  return record.reasons.every(({ code }) => DECIDED_BY_A_PERSON.includes(code));
+}
+
+/**
+ * A node returns to service only if the sanitization record of its turnover says `clean`, or if only a person's decision about the erase of the disks
+ * keeps the record from `clean` (decision C1).
+ */
 function verdictOn(context: DecommissionContext, record: SanitizationRecordRow, task: Task): Verdict {
   const details = { record_id: record.recordId, verdict: record.verdict, task_id: task.id };
   if (record.verdict === "clean")
     return { kind: "done", message: `Record ${record.recordId} of the cleaning is signed`, details };
+  if (isLeftByPerson(record)) {
+    const message = `Record ${record.recordId} is signed and says ${record.verdict}, because a person decided about the erase of the disks`;
+    return { kind: "done", message, details };
+  }
   const why = `record ${record.recordId} says ${record.verdict}; read it with get-sanitization-record`;
   return { kind: "failed", failure: notRecorded(context, why, details), patch: { failed_task_id: task.id } };
 }

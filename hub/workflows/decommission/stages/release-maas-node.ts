@@ -88,7 +88,12 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
         };
       const erase = await observeErase(context, machine);
       if (erase.kind === "failed") return { ...erase, commit: gone };
-      return { kind: "done", message: erase.message, patch: free, commit: erasedAndGone(context) };
+      return {
+        kind: "done",
+        message: erase.message,
+        patch: { ...free, erase_reported: free.machine_free },
+        commit: erasedAndGone(context),
+      };
     }
     case "wait":
       return { ...waitForMachine(context, REASON), commit: gone };

@@ -1,0 +1,49 @@
+import type { Medium, RecordRelease } from "./sanitization-record.ts";
+
+/** What a sanitization record says about the release of the earlier system in MAAS (decision C5). */
+
+type Release = RecordRelease | undefined;
+/** The tool that the record names for an erase by the release. No cleaning step of the agent has this tool. */
+const TOOL = "release in MAAS";
+
+/**
+ * Returns what the record says about each disk that no step of the agent worked on. The method stays `none`, because the evidence is about the whole
+ * machine and names no technique. Without evidence of an erase, the record says nothing about the erase of a disk.
+ */
+export const erasedByRelease = (release: Release): Partial<Medium> =>
+  release === undefined || release.evidence === "none"
+    ? {}
+    : {
+        technique: `erase of kind ${release.erase}`,
+        tool: TOOL,
+        verification: "report of MAAS about the whole machine",
+        verification_result: "says nothing about this single disk",
+      };
+
+export const isErasedByRelease = ({ tool }: Medium): boolean => tool === TOOL;
+
+/** Returns the sentences that the record claims about the release. */
+export const releaseClaims = (release: Release): string[] =>
+  release === undefined || release.evidence === "none"
+    ? []
+    : [
+        `The operation asked MAAS for an erase of the disks of kind ${release.erase} at the release of machine ${release.maas_system_id}, and the events of MAAS report the end of an erase for this operation.`,
+      ];
+
+const WHOLE_MACHINE =
+  "The report of MAAS about the erase is about the whole machine, and does not name the kind of the erase. If a disk refuses the commands of an erase, MAAS may use a weaker technique or skip the disk, and report the same.";
+const QUICK = "An erase of kind quick overwrites only the beginning and the end of a disk.";
+
+/** Returns the sentences about what the release leaves open. */
+export function releaseGaps(release: Release): string[] {
+  if (release === undefined) return [];
+  const { erase, evidence, waived_by: person } = release;
+  if (erase === "none")
+    return ["The operation asked MAAS for no erase of the disks, and a deploy does not overwrite the whole of a disk."];
+  const quick = erase === "quick" ? [QUICK] : [];
+  if (evidence !== "none") return [WHOLE_MACHINE, ...quick];
+  const why = person === null ? "" : ` A person decided by force to continue without evidence of the erase.`;
+  return [
+    `The hub asked MAAS for an erase of the disks of kind ${erase}, and nothing shows that MAAS erased a disk.${why}`,
+  ];
+}
