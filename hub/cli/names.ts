@@ -16,6 +16,8 @@ interface Place {
   readonly by: NamedBy;
   readonly text: string;
   readonly put: (id: string) => void;
+  /** The id of the object, once the command line has begun to look it up. Several places of a command may need the id of one object. */
+  id?: Promise<string>;
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -41,9 +43,18 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
   value !== null && typeof value === "object" && !Array.isArray(value);
 
 function placesOf(operation: Operation, { words, query, body }: Asked): Place[] {
-  const place = (field: Field, label: string, text: unknown, put: (id: string) => void): Place[] => {
+  const place = (field: Pick<Field, "schema">, label: string, text: unknown, put: (id: string) => void): Place[] => {
     const by = namedBy(field.schema);
     return by === undefined || typeof text !== "string" ? [] : [{ label, by, text, put }];
+  };
+  /** The places of a body's field that takes one object or a list of objects. */
+  const ofBody = (field: Field): Place[] => {
+    const [label, value, { items }] = [`--${flagOf(field)}`, fields[field.name], field.schema];
+    if (items === undefined || !Array.isArray(value))
+      return place(field, label, value, (id) => void Object.assign(fields, { [field.name]: id }));
+    const ids: unknown[] = [...value];
+    fields[field.name] = ids;
+    return ids.flatMap((text, index) => place({ schema: items }, label, text, (id) => void ids.splice(index, 1, id)));
   };
   const fields = isRecord(body) ? body : {};
   return [
@@ -53,13 +64,16 @@ function placesOf(operation: Operation, { words, query, body }: Asked): Place[] 
     ...operation.query.flatMap((field) =>
       place(field, `--${flagOf(field)}`, query.get(field.name), (id) => query.set(field.name, id)),
     ),
-    ...(operation.body ?? []).flatMap((field) =>
-      place(field, `--${flagOf(field)}`, fields[field.name], (id) => void Object.assign(fields, { [field.name]: id })),
-    ),
+    ...(operation.body ?? []).flatMap(ofBody),
   ];
 }
 
-async function idOf(place: Place, places: readonly Place[], lists: Lists): Promise<string> {
+function idOf(place: Place, places: readonly Place[], lists: Lists): Promise<string> {
+  place.id ??= lookUp(place, places, lists);
+  return place.id;
+}
+
+async function lookUp(place: Place, places: readonly Place[], lists: Lists): Promise<string> {
   if (UUID.test(place.text)) return place.text;
   const list = lists.operations.find(({ id }) => id === place.by.list);
   // If the hub has no list for an object's name, the command line sends the name unchanged, and the hub answers which values it accepts.

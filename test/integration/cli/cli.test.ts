@@ -5,8 +5,10 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { SiteId } from "../../../shared/ids.ts";
 import { type ApiHarness, seedApi, siteBody, startApi } from "../../support/api-harness.ts";
 import { commandLine } from "../../support/command-line.ts";
+import { addActiveNode, retireNode } from "../../support/site-nodes.ts";
 
 let api: ApiHarness;
 let folder: string;
@@ -141,6 +143,27 @@ describe("the command line", () => {
       stderr: expect.stringMatching(/^Not everything was done \(skipped: 1\)/),
     });
     expect(await muster(["cancel-onboarding-batch", batch, "--reason", "enough"])).toMatchObject({ exitCode: 0 });
+  });
+
+  it("decommissions nodes that it names by hostname, shows which were refused and why, and then exits with 1", async () => {
+    const siteId = SiteId.parse(seed.siteId);
+    await api.database.database.inTx(async (tx) => {
+      await addActiveNode(tx, { siteId, hostname: "leaves-1" });
+      await retireNode(tx, await addActiveNode(tx, { siteId, hostname: "leaves-2" }));
+    });
+    const operation = JSON.stringify({ mode: "drain", reason: "the rack moves" });
+    const create = ["create-decommission-batch", "--site-id", "dc1", "--operation", operation];
+    const created = await muster([...create, "--node-ids", "leaves-1", "--node-ids", "leaves-2"]);
+    expect(created).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/^Not everything was done \(refused: 1\)/),
+    });
+    expect(created.stdout).toMatch(/^leaves-2 +\S+ +conflict +Node leaves-2 is retired/m);
+    const batch = /^batch_id +(\S+)$/m.exec(created.stdout)?.[1] ?? "";
+    const shown = await muster(["get-decommission-batch", batch]);
+    expect(shown.stdout).toMatch(/^mode +drain$/m);
+    const cancelled = await muster(["cancel-decommission-batch", batch, "--reason", "not yet"]);
+    expect(cancelled).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^leaves-1 .* cancelled/m) });
   });
 
   it("describes in the help what a flag takes, even a record or a list of records", async () => {
