@@ -131,6 +131,7 @@ export const STAGES_OF_MODE = {
     "drain_node",
     "revoke_users",
     "cleanup_storage",
+    "record_sanitization",
     "retire_gpuaas_node",
     "choose_secrets",
     "release_maas_node",

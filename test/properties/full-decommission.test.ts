@@ -7,19 +7,28 @@ import { readDecommission } from "../../hub/db/queries/decommissions.ts";
 import { listHealthOverrides } from "../../hub/db/queries/node-health-overrides.ts";
 import { insertPowerOverride } from "../../hub/db/queries/power-overrides.ts";
 import { readWorkflow } from "../../hub/db/queries/workflows.ts";
-import { allocations, domainEvents, maasPowerCredentialOverrides, nodes, tasks } from "../../hub/db/schema/index.ts";
+import {
+  allocations,
+  domainEvents,
+  maasPowerCredentialOverrides,
+  nodes,
+  sanitizationRecords,
+  tasks,
+} from "../../hub/db/schema/index.ts";
 import { SECRET_PATHS } from "../../hub/secrets/port.ts";
 import { applyForce } from "../../hub/workflows/decommission/force-decommission.ts";
 import { startOnboarding } from "../../hub/workflows/onboarding/start-onboarding.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import { AllocationCreate } from "../../shared/api/allocations.ts";
 import type { AllocationId, NodeId, WorkflowId } from "../../shared/ids.ts";
+import { SanitizationRecord } from "../../shared/sanitization-record.ts";
 import { STATUS } from "../fakes/maas/state/statuses.ts";
 import { makeSchedulable, SSH_KEY } from "../support/allocatable-node.ts";
 import { playDecommissionedAgent } from "../support/decommission-world.ts";
 import { setConnected } from "../support/node-in-service.ts";
 import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { type DeployedHost, hostInService, startFull } from "../support/release-world.ts";
+import { certify } from "../support/signing-agent.ts";
 import { Driver, plainly } from "./drive.ts";
 
 /** What a full decommission does to tenants, secrets and machines, and where it stops (architecture 14.8). */
@@ -60,15 +69,22 @@ function releaseByOther({ machine }: DeployedHost, comment?: string): void {
   region.forceStatus(machine, STATUS.ready);
 }
 
-describe("the tenant of a node", () => {
-  const allocate = async (nodeId: NodeId): Promise<AllocationId> => {
-    await inTx((tx) => makeSchedulable(tx, nodeId));
-    const request = { node_id: nodeId, tenant: "acme", login_user: "alice", ssh_keys: [SSH_KEY] };
-    const { id } = await inTx((tx) => createAllocation(tx, AllocationCreate.parse(request), "ann"));
-    await db().update(allocations).set({ status: "active" }).where(eq(allocations.id, id));
-    return id;
-  };
+const allocate = async (nodeId: NodeId): Promise<AllocationId> => {
+  await inTx(async (tx) => {
+    await makeSchedulable(tx, nodeId);
+    await certify(tx, nodeId);
+  });
+  const request = { node_id: nodeId, tenant: "acme", login_user: "alice", ssh_keys: [SSH_KEY] };
+  const { id } = await inTx((tx) => createAllocation(tx, AllocationCreate.parse(request), "ann"));
+  await db().update(allocations).set({ status: "active" }).where(eq(allocations.id, id));
+  return id;
+};
+const recordsOf = async (nodeId: NodeId): Promise<SanitizationRecord[]> => {
+  const rows = await db().select().from(sanitizationRecords).where(eq(sanitizationRecords.nodeId, nodeId));
+  return rows.map(({ text }) => SanitizationRecord.parse(JSON.parse(text)));
+};
 
+describe("the tenant of a node", () => {
   it("keeps the node unless the request takes it; then the account goes, and the allocation ends with the node", async () => {
     const host = await anotherHost();
     const id = await allocate(host.nodeId);
@@ -93,6 +109,11 @@ describe("the tenant of a node", () => {
     expect((await readAllocation(db(), id))?.status).toBe("ended");
     const revoked = and(eq(tasks.nodeId, host.nodeId), eq(tasks.type, "allocation.revoke_user"));
     expect(await db().select().from(tasks).where(revoked)).toMatchObject([{ input: { login_user: "alice" } }]);
+    const [record, ...others] = await recordsOf(host.nodeId);
+    expect(others).toEqual([]);
+    const judged = { verdict: "incomplete", reasons: [{ code: "residue_missing" }], trust: "in_place" };
+    expect(record).toMatchObject({ ...judged, allocation: { id }, signed_by_agent: true });
+    expect(record?.not_covered.join("\n")).toContain("written before MAAS released the machine");
   });
 
   it("is cleared by a turnover if the decommission is cancelled", async () => {
@@ -172,12 +193,15 @@ describe("the erase", () => {
 
 it("goes on by force without an agent that is gone for good", async () => {
   const host = await anotherHost();
+  await allocate(host.nodeId);
   await setConnected(rig, host.nodeId, false);
-  const { id } = await startFull(rig, host, { agent_wait_seconds: 0 });
+  const { id } = await startFull(rig, host, { agent_wait_seconds: 0, force_release_allocation: true });
   expect(await drive(id)).toMatchObject({ stage: "drain_node", code: "agent_unreachable" });
   await force(id);
   expect(await drive(id), await driver.story(id)).toEqual(DONE);
   expect(await driver.story(id)).toContain("cleanup_storage skipped: Continued without the agent, as ann decided");
+  const unsigned = { signed_by_agent: false, claims: [], unsigned_reason: expect.stringContaining("ann decided") };
+  expect(await recordsOf(host.nodeId)).toMatchObject([unsigned]);
 });
 
 it("does not release a machine that an earlier operation released and somebody has deployed again", async () => {

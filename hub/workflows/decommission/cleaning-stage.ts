@@ -71,7 +71,7 @@ export function cleaningStage<Name extends DecommissionStage, T extends TaskType
 }
 
 /** True if a full decommission finds that the system of its host was released before, or that the node was removed. */
-async function isSystemGone({ decommission, node, services }: DecommissionContext): Promise<boolean> {
+export async function isSystemGone({ decommission, node, services }: DecommissionContext): Promise<boolean> {
   if (decommission.mode !== "full_decommission") return false;
   if (node.status === "removing" || node.status === "deleted") return true;
   return isHostReleased(services.db, node);
@@ -84,7 +84,7 @@ const GRACE_SECONDS = 300;
  * True if the stage continues without its agent. Only a full decommission does, because the host takes no tenant any more. The `force` of an operator
  * holds for an agent that is gone, and not for an agent that reconnects or still holds the lease of the stage's task.
  */
-async function isForcedPast(context: DecommissionContext, task: Task | null): Promise<boolean> {
+export async function isForcedPast(context: DecommissionContext, task: Task | null): Promise<boolean> {
   const { decommission, node, services, now } = context;
   if (decommission.mode !== "full_decommission" || decommission.forcedAt === null) return false;
   if (task?.state === "running" && task.leaseUntil !== null && task.leaseUntil > now) return false;

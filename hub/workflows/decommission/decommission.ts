@@ -87,6 +87,7 @@ const MODES: {
     drainNode,
     revokeUsers,
     cleanupStorage,
+    recordSanitization,
     retireGpuaasNode,
     chooseSecrets,
     releaseMaasNode,

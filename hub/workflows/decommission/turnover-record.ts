@@ -96,7 +96,8 @@ function memoryOf(context: DecommissionContext, tasks: readonly Task[]): HostMem
 export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<Turnover> {
   const { node, decommission, tenancy, workflowId, state } = context;
   const newest = await newestOfEachType(tx, { nodeId: node.id, workflowId }, RECORDED);
-  const tasks = newest.filter((task) => ranOnThisSystem(context, task));
+  // An order that no agent got did nothing on the host, and no agent can confirm it.
+  const tasks = newest.filter((task) => task.epoch > 0 && ranOnThisSystem(context, task));
   const memory = memoryOf(context, tasks);
   const requestedBy = (await readWorkflow(tx, workflowId))?.requestedBy ?? "unknown";
   return {

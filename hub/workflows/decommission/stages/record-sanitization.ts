@@ -9,6 +9,7 @@ import { prepareRecord } from "../../../node/prepare-record.ts";
 import { storeRecord } from "../../../node/store-record.ts";
 import type { Done, Failed, Observation, Outcome, Wait } from "../../engine/stage.ts";
 import { inFencedTx } from "../../services.ts";
+import { StageFailure } from "../../stage-failure.ts";
 import {
   cancelWork,
   isHistory,
@@ -19,13 +20,14 @@ import {
   taskSeconds,
   type WatchedWork,
 } from "../agent-work.ts";
+import { isForcedPast, isSystemGone } from "../cleaning-stage.ts";
 import {
   type DecommissionContext,
   type DecommissionStageOf,
   type DecommissionState,
   stateConflict,
 } from "../decommission-context.ts";
-import { isCleanable } from "../keeps-status.ts";
+import { mayClean } from "../keeps-status.ts";
 import { turnoverOf } from "../turnover-record.ts";
 
 /** The agent has this many seconds to sign a sanitization record. The agent's signature itself takes milliseconds. */
@@ -60,9 +62,15 @@ const notRecorded = ({ node }: DecommissionContext, why: string, evidence: Param
 type Verdict = Done<DecommissionState> | Failed<DecommissionState> | Wait<DecommissionState>;
 
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
-  const { node } = context;
-  if (!isCleanable(node.status)) return { kind: "failed", failure: stateConflict(context, node.status, "recorded") };
+  const { node, decommission, tenancy } = context;
+  if (decommission.mode === "full_decommission") {
+    if (await isSystemGone(context)) return { kind: "skipped", message: "The system of the host is gone" };
+    if (tenancy === null) return { kind: "skipped", message: "The node had no tenant" };
+  }
+  if (!mayClean(decommission.mode, node.status))
+    return { kind: "failed", failure: stateConflict(context, node.status, "recorded") };
   const task = await settledTask(context, SIGN);
+  if (task?.state !== "succeeded" && (await isForcedPast(context, task))) return storeUnsigned(context);
   if (task === null || isHistory(context, task)) return { kind: "not_started" };
   const next = afterSigning(task);
   if (next === null) return judgeTask(context, SIGN, task) ?? { kind: "not_started" };
@@ -103,6 +111,26 @@ async function store(
   }
 }
 
+/**
+ * Stores a record that no agent signed, because a person decided that a full decommission continues without the agent. The record claims nothing, and
+ * is never `clean`.
+ */
+function storeUnsigned(context: DecommissionContext): Done<DecommissionState> {
+  const { decommission, services } = context;
+  const message = `Continued without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}`;
+  return {
+    kind: "done",
+    message: `The record of the cleaning has no signature of the agent. ${message}`,
+    commit: async (tx) => {
+      await cancelWork(tx, operationOf(context), SIGN);
+      const turnover = await turnoverOf(tx, context);
+      const { text } = await prepareRecord(tx, { ...turnover, unsigned_reason: message.slice(0, 256) });
+      const kept = await storeRecord(tx, { text, signed: null, countersign: services.countersign });
+      if ("refused" in kept) throw new StageFailure(notRecorded(context, kept.message));
+    },
+  };
+}
+
 /** The reasons of a verdict that a person's own decision leaves: a request without an erase, or a `force` past the missing evidence of an erase. */
 const DECIDED_BY_A_PERSON: readonly VerdictReason[] = ["erase_not_asked", "erase_waived"];
 
@@ -121,6 +149,9 @@ function verdictOn(context: DecommissionContext, record: SanitizationRecordRow, 
   const details = { record_id: record.recordId, verdict: record.verdict, task_id: task.id };
   if (record.verdict === "clean")
     return { kind: "done", message: `Record ${record.recordId} of the cleaning is signed`, details };
+  // The host leaves the fleet, so no later tenant depends on the verdict.
+  if (context.decommission.mode === "full_decommission")
+    return { kind: "done", message: `Record ${record.recordId} is signed and says ${record.verdict}`, details };
   if (isLeftByPerson(record)) {
     const message = `Record ${record.recordId} is signed and says ${record.verdict}, because a person decided about the erase of the disks`;
     return { kind: "done", message, details };
