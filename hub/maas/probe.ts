@@ -181,7 +181,7 @@ async function eraseCheck(maas: MaasPort): Promise<Check> {
     ? check(
         "enable_disk_erasing_on_release",
         "warning",
-        "Every release erases the disks, even if no erasure is requested, and that takes hours for some disks.",
+        "Every release erases the disks, even if no erasure is requested, and that takes hours for some disks. From MAAS 3.5 on, the region's settings then also replace the kind of erase that an operation asks for, so its erase may fail with erase_fell_back or erase_unproven. Turn the setting off.",
       )
     : check("enable_disk_erasing_on_release", "ok", "Releases erase only when asked to.");
 }

@@ -136,8 +136,15 @@ describe("the erase", () => {
     releaseByOther(host, "a quick one");
     expect(await drive(id)).toMatchObject({ stage: "release_maas_node", code: "erase_unproven" });
     expect(await nodeOf(host.nodeId)).toMatchObject({ status: "retired" });
+    const { region } = rig.maas.sim;
+    region.event(host.machine, "DEBUG", "User releasing node", `(bob) - muster decommission ${id}`);
+    region.event(host.machine, "INFO", "Release scripts executed successfully.");
     await driver.verb(id, "resume");
     expect(await drive(id)).toMatchObject({ code: "erase_unproven" });
+    const row = await readWorkflow(db(), id);
+    expect(row?.evidence, "scripts without words about disks prove nothing").toMatchObject({ lack: "no_words" });
+    for (const said of ["enable_disk_erasing_on_release", "If the machine is New", "health override disk-erase"])
+      expect(row?.failureMessage).toContain(said);
     await force(id);
     expect(await drive(id), await driver.story(id)).toEqual(DONE);
   });
@@ -188,6 +195,17 @@ describe("the erase", () => {
     region.event(host.machine, "ERROR", "Marking node failed", "Failed to erase disks.");
     releaseByOther(host);
     expect(await drive(id), await driver.story(id)).toMatchObject({ code: "erase_unproven" });
+    // Only in versions without an event for the end of an erase, the release that ends the erase is evidence.
+    region.event(host.machine, "DEBUG", "User erasing disk", `(bob) - muster decommission ${id}`);
+    region.event(host.machine, "DEBUG", "User releasing node", "");
+    await driver.verb(id, "resume");
+    expect(await drive(id), await driver.story(id)).toMatchObject({ code: "erase_unproven" });
+    const body = JSON.stringify({ version: "3.5.2", subversion: "", capabilities: [] });
+    rig.maas.sim.faults.add({ match: { path: "version/" }, kind: "status", code: 200, body, times: 1e6 });
+    await driver.verb(id, "resume");
+    expect(await drive(id), await driver.story(id)).toEqual(DONE);
+    rig.maas.sim.faults.clear();
+    expect(await driver.story(id)).toContain("MAAS 3.5.2 shows the end of an erase only by the release");
   });
 });
 

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { WorkflowId } from "../../../shared/ids.ts";
-import { needsEvidence, reportsErase } from "./erase-evidence.ts";
+import { needsEvidence, reportedEnd } from "./erase-evidence.ts";
 
 const ID = WorkflowId.parse("0198c0de-0000-7000-8000-000000000001");
 const OURS = `(muster) - muster decommission ${ID}`;
 const DEPLOY = `(muster) - muster reimage ${ID}`;
 /** Events of MAAS, the oldest first, each as its type or as its type and description. */
 type Line = string | readonly [type: string, description: string];
-const erases = (...lines: readonly Line[]): boolean =>
-  reportsErase(
+const endIn = (end: "event" | "release", lines: readonly Line[]) =>
+  reportedEnd(
     lines
       .map((line, index) => ({
         id: 100 + index,
@@ -16,7 +16,7 @@ const erases = (...lines: readonly Line[]): boolean =>
         description: typeof line === "string" ? "" : line[1],
       }))
       .toReversed(),
-    ID,
+    { workflowId: ID, end },
   );
 const ASKED: Line = ["User erasing disk", OURS];
 const ERASED: readonly Line[] = [ASKED, "Disks erased", "User releasing node", "Releasing", "Released"];
@@ -35,11 +35,6 @@ describe("the evidence of an erase in MAAS's events", () => {
     ["the erase ended", ERASED, true],
     ["the erase ended, and the machine is not free yet", ERASED.slice(0, 2), true],
     [
-      "the erase ended together with other scripts",
-      [["User releasing node", OURS], "Release scripts executed successfully."],
-      true,
-    ],
-    [
       "a person erased with the comment",
       [["User erasing disk", `(ann) - muster decommission ${ID}`], "Disks erased"],
       true,
@@ -56,6 +51,7 @@ describe("the evidence of an erase in MAAS's events", () => {
       false,
     ],
     ["the erase was aborted", [ASKED, "Aborted disk erasing", "Released"], false],
+    ["a word of the erase came after its abort", [ASKED, "Aborted disk erasing", "Disks erased", "Released"], false],
     [
       "the machine became free without a word of the erase's end",
       [ASKED, "User releasing node", "Releasing", "Released"],
@@ -88,8 +84,42 @@ describe("the evidence of an erase in MAAS's events", () => {
     ["an image was installed afterwards", [...ERASED, "Image Deployed"], false],
     ["somebody else deployed after the operation's failed deploy", [...ERASED, ...FAILED_DEPLOY, "Deploying"], false],
   ] as const)("%s", (_what, lines, erased) => {
-    expect(erases(...lines)).toBe(erased);
+    expect(endIn("event", lines)).toBe(erased ? "disks" : null);
   });
+
+  const SCRIPTS: Line = ["User releasing node", OURS];
+  const RAN: Line = "Release scripts executed successfully.";
+  it.each([
+    ["release scripts ended", [SCRIPTS, RAN], "scripts"],
+    ["scripts ended after the erase", [...ERASED, SCRIPTS, RAN], "disks"],
+    ["the erase ended after scripts", [SCRIPTS, RAN, "Released", ...ERASED], "disks"],
+    ["somebody else's scripts ended", [["User releasing node", "(bob)"], RAN], null],
+    ["scripts ended without a request", [RAN], null],
+    ["scripts failed afterwards", [...ERASED, SCRIPTS, "Marking node failed"], null],
+  ] as const)("tells an erase from scripts: %s", (_what, lines, ended) => {
+    expect(endIn("event", lines)).toBe(ended);
+  });
+
+  const OWN_RELEASE: Line = "User releasing node";
+  it.each([
+    ["the erase ended", [ASKED, OWN_RELEASE, "Releasing", "Released"], "disks"],
+    ["scripts ended", [SCRIPTS, OWN_RELEASE, "Releasing", "Released"], "scripts"],
+    ["the power-off failed after the erase", [ASKED, OWN_RELEASE, "Releasing", "Marking node failed"], "disks"],
+    ["the operation's own deploy failed", [ASKED, OWN_RELEASE, "Released", ...FAILED_DEPLOY], "disks"],
+    ["the erase only began", [ASKED], null],
+    ["the release is only asked for", [SCRIPTS, "Releasing", "Released"], null],
+    ["MAAS asked for an erase without a user", [ASKED, "User erasing disk"], null],
+    ["the erase failed", [ASKED, "Marking node failed", OWN_RELEASE, "Released"], null],
+    ["the erase was aborted", [ASKED, "Aborted disk erasing", OWN_RELEASE, "Released"], null],
+    ["somebody released the machine", [ASKED, ["User releasing node", "(bob)"], "Released"], null],
+    ["somebody else erased", [["User erasing disk", "(bob)"], OWN_RELEASE, "Released"], null],
+    ["the machine was deployed afterwards", [ASKED, OWN_RELEASE, "Released", "Deploying"], null],
+  ] as const)(
+    "by the release that ends an erase, in a version without an event for the end: %s",
+    (_what, lines, ended) => {
+      expect(endIn("release", lines)).toBe(ended);
+    },
+  );
 
   it("is needed for each erase that no person has waived for this generation", () => {
     const asked = (erase: "none" | "quick", waived?: number) =>

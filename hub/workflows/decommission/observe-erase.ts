@@ -1,13 +1,15 @@
 import type { Failure } from "../../../shared/failures.ts";
 import { MaasError, type MaasMachine, type MaasPort, type WipedDisk } from "../../maas/port.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
-import { ERASE_EVENTS, eraseFellBack, eraseUnproven, reportsErase } from "./erase-evidence.ts";
+import { ERASE_EVENTS, type EraseLack, eraseFellBack, eraseUnproven, reportedEnd } from "./erase-evidence.ts";
+import { eraseSigns } from "./erase-signs.ts";
 import { erasedDisks, nameDisks, weakerDisks } from "./erased-disks.ts";
 import { maasOf, machineOf } from "./release-machine.ts";
 
 /**
  * Judges the erase of a free machine: first by MAAS's events, and then by the words of MAAS's release script about each disk. MAAS stores the words of
- * the script only in some releases, and before version 3.5 in none. Without stored words the events alone decide.
+ * the script only in some releases, and before version 3.5 in none. Without stored words only an erase of its own, which MAAS's events name, counts:
+ * a release with several scripts has the same events with and without an erase.
  */
 export async function observeErase(
   context: DecommissionContext,
@@ -18,11 +20,20 @@ export async function observeErase(
   const { systemId } = machineOf(context);
   const maas = await maasOf(context);
   const { erase } = context.input;
+  const unproven = (lack: EraseLack) => ({ kind: "failed", failure: eraseUnproven(context, machine, lack) }) as const;
+  const { version } = await maas.version();
+  const { end, hasReleaseScripts } = eraseSigns(version);
   const events = await maas.machineEvents(systemId, { limit: ERASE_EVENTS, level: "DEBUG" });
-  if (erase === "none" || !reportsErase(events, context.workflowId))
-    return { kind: "failed", failure: eraseUnproven(context, machine) };
-  const released = `The machine is released and its disks are erased: it is ${machine.statusName}`;
-  const wiped = await wipedDisks(maas, systemId);
+  const ended = reportedEnd(events, { workflowId: context.workflowId, end });
+  if (erase === "none" || ended === null) return unproven("no_end");
+  const by =
+    end === "event"
+      ? ""
+      : `. MAAS ${version} shows the end of an erase only by the release that follows a successful erase`;
+  const released = `The machine is released and its disks are erased: it is ${machine.statusName}${by}`;
+  const wiped = hasReleaseScripts ? await wipedDisks(maas, systemId) : null;
+  if (wiped === "refused") return unproven("no_answer");
+  if (wiped === null && ended === "scripts") return unproven("no_words");
   if (wiped === null) return { kind: "done", message: `${released}. MAAS did not report how it erased each disk` };
   const disks = erasedDisks(wiped, await maas.blockDevices(systemId));
   const weaker = weakerDisks(erase, disks);
@@ -30,12 +41,12 @@ export async function observeErase(
   return { kind: "done", message: `${released}. Its disks: ${nameDisks(disks)}` };
 }
 
-/** The disks that the release script reports; null if MAAS stored no words of the script, or if this version of MAAS has no release scripts. */
-async function wipedDisks(maas: MaasPort, systemId: string): Promise<readonly WipedDisk[] | null> {
+/** The disks that the release script reports; null if MAAS stored no words of the script, and `refused` if MAAS refuses the question. */
+async function wipedDisks(maas: MaasPort, systemId: string): Promise<readonly WipedDisk[] | null | "refused"> {
   try {
     return await maas.wipedDisks(systemId);
   } catch (error) {
-    if (error instanceof MaasError && error.code === "rejected_input") return null;
+    if (error instanceof MaasError && error.code === "rejected_input") return "refused";
     throw error;
   }
 }

@@ -129,7 +129,9 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
     const before = { ...config };
     config["enable_disk_erasing_on_release"] = true;
     config["hardware_sync_interval"] = "1h";
-    expect(await checks("enable_disk_erasing_on_release")).toMatchObject([{ status: "warning" }]);
+    expect(await checks("enable_disk_erasing_on_release")).toMatchObject([
+      { status: "warning", message: expect.stringContaining("erase_fell_back or erase_unproven") },
+    ]);
     expect((await checks("hardware_sync_interval"))[0].message).toMatch(
       /every 3600 s, and profile default expects 900 s/,
     );
