@@ -147,6 +147,9 @@ describe("the erase", () => {
       expect(row?.failureMessage).toContain(said);
     await force(id);
     expect(await drive(id), await driver.story(id)).toEqual(DONE);
+    const end = await readWorkflow(db(), id);
+    expect(end?.failureMessage).toContain("erase of the disks (quick) ended well, and ann decided to continue");
+    expect(end?.nextAction).toContain("Erase the disks before the host is passed on.");
   });
 
   it("by somebody else counts with the comment that the failure names", async () => {
@@ -159,6 +162,7 @@ describe("the erase", () => {
     releaseByOther(host, comment);
     await driver.verb(id, "resume");
     expect(await drive(id), await driver.story(id)).toEqual(DONE);
+    expect((await readWorkflow(db(), id))?.failureMessage, "the end names no erase").toBeNull();
     expect(machineOf(host), "the request leaves the machine in MAAS").toMatchObject({ status: STATUS.ready });
   });
 
@@ -353,6 +357,7 @@ describe("the end of an operation that has released the machine", () => {
     expect(await drive(id)).toMatchObject({ code: "node_state_conflict" });
     const removed = (await shownOf(id)).left.join("\n");
     expect(removed).toContain("although the request asks to delete it");
+    expect(removed).toContain("erase of the disks (quick) ended well, and ann decided");
     expect(removed).not.toContain(login);
   });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import { NODE_STATUSES } from "../../../shared/node-status.ts";
 import type { ChosenSecret } from "../../db/schema/index.ts";
-import { type FullFacts, leftBy, leftoverOf } from "./left-by-full.ts";
+import { type FullFacts, leftBy, leftoverOf, unprovenErase } from "./left-by-full.ts";
 
 const secret = (outcome: ChosenSecret["outcome"], login: boolean): ChosenSecret => ({
   kind: login ? "bmc_login" : "user_data",
@@ -23,12 +23,17 @@ const SECRETS: (readonly ChosenSecret[] | null)[] = [
   [],
   (["chosen", "removing", "removed", "kept"] as const).flatMap((one) => [secret(one, true), secret(one, false)]),
 ];
+const ERASES: FullFacts["unprovenErase"][] = [
+  { kind: "secure", waivedBy: null },
+  { kind: "secure", waivedBy: "ann" },
+  null,
+];
 /** Every combination of facts. */
 const ALL: FullFacts[] = NODE_STATUSES.flatMap((node) =>
   [true, false].flatMap((released) =>
     MACHINES.flatMap((machine) =>
       [true, false].flatMap((removeMaasRecord) =>
-        ["secure", null].flatMap((unprovenErase) =>
+        ERASES.flatMap((unprovenErase) =>
           ["off", "on", null].flatMap((power) =>
             SECRETS.map((secrets) => ({
               hostname: "c01",
@@ -51,6 +56,31 @@ const told = (facts: FullFacts) => leftoverOf(leftBy(facts), {});
 const past = ALL.filter(
   ({ node, released }) => node === "deleted" || (released && ["retired", "removing"].includes(node)),
 );
+
+describe("the erase that nothing proves", () => {
+  const GENERATION = 3;
+  const of = (erase: string, state: object, status = "retired") =>
+    unprovenErase({ node: { generation: GENERATION, status }, input: { erase }, state } as never);
+
+  it("is every erase without a report of MAAS that a person waived, or whose machine is not free", () => {
+    const unproven = { kind: "quick", waivedBy: null };
+    expect(of("quick", {})).toEqual(unproven);
+    for (const machine_free of [GENERATION - 1, null]) expect(of("quick", { machine_free })).toEqual(unproven);
+    const waived = { erase_waived: GENERATION, erase_waived_by: "ann" };
+    for (const [state, status] of [
+      [waived, "retired"],
+      [{ ...waived, machine_free: GENERATION }, "deleted"],
+    ] as const)
+      expect(of("quick", state, status)).toEqual({ kind: "quick", waivedBy: "ann" });
+    expect(of("quick", { ...waived, erase_waived: GENERATION - 1 })).toEqual(unproven);
+    expect(of("quick", { erase_waived: GENERATION })).toEqual({ kind: "quick", waivedBy: "a person" });
+    expect(of("quick", { ...waived, erase_reported: GENERATION })).toBeNull();
+    expect(of("quick", { ...waived, erase_reported: GENERATION - 1 })).toEqual({ kind: "quick", waivedBy: "ann" });
+    expect(of("quick", { machine_free: GENERATION })).toBeNull();
+    expect(of("quick", {}, "deleted")).toBeNull();
+    expect(of("none", waived)).toBeNull();
+  });
+});
 
 describe("what a full decommission leaves", () => {
   it("is nothing before the node is retired, and only the node before the release", () => {
@@ -75,6 +105,7 @@ describe("what a full decommission leaves", () => {
       if (facts.machine !== null)
         expect(message).toContain(off ? "is powered off" : "Nothing proves that the host is off");
       expect(message.includes("the erase of the disks (secure)")).toBe(facts.unprovenErase !== null);
+      expect(message.includes("ann decided")).toBe(facts.unprovenErase?.waivedBy === "ann");
     }
   });
 

@@ -7,7 +7,6 @@ import type { ChosenSecret } from "../../db/schema/index.ts";
 import type { Db } from "../../db/tx.ts";
 import { nameOf } from "./chosen-secrets.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
-import { needsEvidence } from "./erase-evidence.ts";
 
 /** One thing that a full decommission leaves, and what the operator does about it. `todo` is empty if there is nothing to do. */
 export interface LeftThing {
@@ -21,6 +20,12 @@ export interface SeenMachine {
   readonly statusName: string;
 }
 
+/** An erase that nothing proves, and the person who decided to continue without evidence of the erase; null if no person decided so. */
+export interface UnprovenErase {
+  readonly kind: string;
+  readonly waivedBy: string | null;
+}
+
 /** The facts that decide what a full decommission that has not completed leaves behind. */
 export interface FullFacts {
   readonly hostname: string;
@@ -31,8 +36,8 @@ export interface FullFacts {
   /** The node's machine in MAAS; null if it is not in MAAS, and `unknown` if nobody has seen it yet. */
   readonly machine: SeenMachine | null | "unknown";
   readonly removeMaasRecord: boolean;
-  /** The erase that the operation asked for and that nothing proves yet; null if there is none. */
-  readonly unprovenErase: string | null;
+  /** The erase that the operation asked for and that nothing proves; null if the operation asked for none, or if its end is proven. */
+  readonly unprovenErase: UnprovenErase | null;
   /** The last power state that the BMC reported to the operation after the release; null if the operation has not asked. */
   readonly power: string | null;
   /** The chosen secrets; null if the operation chose none. */
@@ -98,18 +103,26 @@ function leftPower({ node, power }: FullFacts): LeftThing {
   return { what: `Nothing proves that the host is off: ${why}.`, todo: "See in MAAS that the machine is off." };
 }
 
+/** The disks whose erase nothing proves. */
+export function leftErase(erase: UnprovenErase | null): LeftThing[] {
+  if (erase === null) return [];
+  const decided = erase.waivedBy === null ? "" : `, and ${erase.waivedBy} decided to continue without evidence`;
+  return [
+    {
+      what: `Nothing proves that the erase of the disks (${erase.kind}) ended well${decided}.`,
+      todo: "Erase the disks before the host is passed on.",
+    },
+  ];
+}
+
 /** Everything that a full decommission leaves after the retirement of its node, in the order of its stages. */
 export function leftBy(facts: FullFacts): LeftThing[] {
   if (facts.node !== "deleted" && facts.node !== "retired" && facts.node !== "removing") return [];
   if (facts.node !== "deleted" && !facts.released) return [leftNode(facts)];
   const { unprovenErase, secrets } = facts;
-  const erase = {
-    what: `Nothing proves that the erase of the disks (${unprovenErase}) ended well.`,
-    todo: "Erase the disks before the host is passed on.",
-  };
   return [
     leftNode(facts),
-    ...(unprovenErase === null ? [] : [erase]),
+    ...leftErase(unprovenErase),
     ...leftMachine(facts),
     ...(facts.machine === null ? [] : [leftPower(facts)]),
     ...(secrets === null ? [NOT_CHOSEN] : leftSecrets(secrets)),
@@ -141,10 +154,25 @@ export async function lastSeen(
   return row === null ? "unknown" : row.absent ? null : row;
 }
 
+/**
+ * The erase of the operation that nothing proves. An operation of an older version of Muster saw evidence of the erase before it recorded its machine
+ * as free, unless a person waived the evidence.
+ */
+export function unprovenErase({
+  node,
+  input,
+  state,
+}: Pick<DecommissionContext, "node" | "input" | "state">): UnprovenErase | null {
+  const { generation } = node;
+  if (input.erase === "none" || state.erase_reported === generation) return null;
+  if (state.erase_waived === generation) return { kind: input.erase, waivedBy: state.erase_waived_by ?? "a person" };
+  const isFree = node.status === "deleted" || state.machine_free === generation;
+  return isFree ? null : { kind: input.erase, waivedBy: null };
+}
+
 /** The facts about the full decommission of a context. `machine` is the node's machine as the caller has seen it. */
 export function fullFacts(context: DecommissionContext, machine: FullFacts["machine"]): FullFacts {
   const { decommission, node, input, state } = context;
-  const isFree = node.status === "deleted" || state.machine_free === node.generation;
   return {
     hostname: decommission.hostname,
     node: node.status,
@@ -153,7 +181,7 @@ export function fullFacts(context: DecommissionContext, machine: FullFacts["mach
     systemId: decommission.maasSystemId ?? "of the node",
     machine,
     removeMaasRecord: input.remove_maas_record,
-    unprovenErase: !isFree && needsEvidence(context) ? input.erase : null,
+    unprovenErase: unprovenErase(context),
     power: state.power_state ?? null,
     secrets: decommission.secrets,
   };

@@ -4,31 +4,33 @@ import { MaasError, type MaasErrorCode } from "../../../maas/port.ts";
 import type { Observation, Outcome } from "../../engine/stage.ts";
 import { inFencedTx, UPSTREAM_RETRY } from "../../services.ts";
 import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
-import { leftoverOf, leftSecrets } from "../left-by-full.ts";
+import { leftErase, leftoverOf, leftSecrets, unprovenErase } from "../left-by-full.ts";
 import { maasOf, machineOf, mustStillBeTheHost, profileOf, waitForMachine } from "../release-machine.ts";
 import { cannotDelete } from "../release-verdicts.ts";
 
 /** The MAAS errors after which the stage observes the machine again, because the machine has changed since the last observation. */
 const LOOK_AGAIN: readonly MaasErrorCode[] = ["state_conflict", "forbidden", "not_found"];
 
-/** The secrets that the completed operation leaves in the secret store. */
-function keptSecrets({ decommission, node }: DecommissionContext): { readonly leaves?: Leftover } {
-  const leaves = leftoverOf(leftSecrets(decommission.secrets ?? []), { node_id: node.id });
+/** What the completed operation leaves: disks whose erase nothing proves, and secrets in the secret store. */
+function leftAtTheEnd(context: DecommissionContext): { readonly leaves?: Leftover } {
+  const { decommission, node } = context;
+  const things = [...leftErase(unprovenErase(context)), ...leftSecrets(decommission.secrets ?? [])];
+  const leaves = leftoverOf(things, { node_id: node.id, maas_system_id: decommission.maasSystemId });
   return leaves === null ? {} : { leaves };
 }
 
 /** The stage reads the machine from MAAS itself, because the watcher may not have seen yet that the machine was deleted or taken. */
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
-  const kept = keptSecrets(context);
+  const left = leftAtTheEnd(context);
   if (!context.input.remove_maas_record)
     return {
       kind: "skipped",
       message: "The machine stays in MAAS, because the request does not ask to delete it",
-      ...kept,
+      ...left,
     };
   const { systemId } = machineOf(context);
   const machine = await (await maasOf(context)).readMachine(systemId);
-  if (machine === null) return { kind: "done", message: `Machine ${systemId} is not in MAAS any more`, ...kept };
+  if (machine === null) return { kind: "done", message: `Machine ${systemId} is not in MAAS any more`, ...left };
   const hindrance = cannotDelete(machine);
   if (hindrance !== null) return { kind: "failed", failure: hindrance };
   mustStillBeTheHost(context, machine);
