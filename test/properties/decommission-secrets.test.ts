@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { eq, sql } from "../../hub/db/orm.ts";
-import { removerOfLogin } from "../../hub/db/queries/decommission-secrets.ts";
+import { otherHostsOf, removerOfLogin } from "../../hub/db/queries/decommission-secrets.ts";
 import {
   changePowerOverride,
   disablePowerOverride,
@@ -10,11 +10,12 @@ import {
 import { listStageEvents } from "../../hub/db/queries/workflow-events.ts";
 import { auditLogs, maasPowerCredentialOverrides, nodeDecommissions } from "../../hub/db/schema/index.ts";
 import { SECRET_PATHS } from "../../hub/secrets/port.ts";
+import { startOnboarding } from "../../hub/workflows/onboarding/start-onboarding.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { WorkflowId } from "../../shared/ids.ts";
 import { playDecommissionedAgent } from "../support/decommission-world.ts";
-import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
-import { type DeployedHost, hostInService, startFull } from "../support/release-world.ts";
+import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { type DeployedHost, hostInService, retiredHost, startFull, startRelease } from "../support/release-world.ts";
 import { Driver, plainly } from "./drive.ts";
 
 /** Which secrets a full decommission removes, and which it keeps (architecture 14.8). */
@@ -23,7 +24,7 @@ let driver: Driver;
 let boxes = 0;
 let host: DeployedHost;
 beforeAll(async () => {
-  rig = await startOnboardingRig({ machines: 24 });
+  rig = await startOnboardingRig({ machines: 36 });
   driver = new Driver(rig.test, workflowsOf(rig.services), (id) => playDecommissionedAgent(rig, id));
 });
 afterAll(() => rig?.close());
@@ -98,17 +99,46 @@ describe("a login of an address", () => {
   });
 });
 
-it("releases nothing while MAAS has the BMC of another node's host at the machine", async () => {
-  const other = await anotherHost();
-  const { id } = await startFull(rig, host);
-  await until(id, "choose_secrets");
-  host.machine.powerParameters["power_address"] = other.box.bmcAddress;
-  const failed = await driver.drive(id);
-  expect(failed).toMatchObject({ stage: "choose_secrets", failureCode: "node_state_conflict" });
-  expect(failed.failureMessage).toContain(other.hostname);
-  host.machine.powerParameters["power_address"] = host.box.bmcAddress;
-  await driver.verb(id, "rerun");
-  expect(await drive(id), await driver.story(id)).toBe("completed");
+describe("releases nothing while MAAS has the BMC of another node's host at the machine", () => {
+  const failsFor = async (id: WorkflowId, stage: string, told: string) => {
+    const failed = await driver.drive(id);
+    expect(failed, await driver.story(id)).toMatchObject({ stage, failureCode: "node_state_conflict" });
+    expect(failed.failureMessage).toContain(told);
+    expect(rig.maas.sim.region.state.counters[host.machine.systemId]).toMatchObject({ release: 0 });
+    await driver.verb(id, "rerun");
+  };
+
+  it("of a full decommission", async () => {
+    const other = await anotherHost();
+    const { id } = await startFull(rig, host);
+    await until(id, "choose_secrets");
+    const own = host.box.bmcAddress;
+    for (const stage of ["choose_secrets", "release_maas_node"]) {
+      host.machine.powerParameters["power_address"] = other.box.bmcAddress;
+      await failsFor(id, stage, `of node ${other.hostname} (${other.nodeId})`);
+      host.machine.powerParameters["power_address"] = own;
+      await until(id, "release_maas_node");
+    }
+    expect(await drive(id), await driver.story(id)).toBe("completed");
+  });
+
+  it.each([
+    ["has no machine in MAAS any more", "drain and remove node"],
+    ["has no BMC address in MAAS", "Give both machines their own power parameters"],
+  ])("of a release, also if the other node %s", async (what, told) => {
+    const other = host;
+    boxes += 1;
+    host = await retiredHost(rig, boxes);
+    const { state } = rig.maas.sim.region;
+    const { id } = await startRelease(rig, host);
+    host.machine.powerParameters["power_address"] = other.box.bmcAddress;
+    if (what.startsWith("has no machine")) state.machines = state.machines.filter((one) => one !== other.machine);
+    else other.machine.powerParameters["power_address"] = "";
+    await failsFor(id, "release_maas_node", told);
+    host.machine.powerParameters["power_address"] = host.box.bmcAddress;
+    expect(await drive(id), await driver.story(id)).toBe("completed");
+    expect(state.counters[host.machine.systemId]).toMatchObject({ release: 1 });
+  });
 });
 
 it("counts a login as removed that an operator deleted meanwhile", async () => {
@@ -119,6 +149,45 @@ it("counts a login as removed that an operator deleted meanwhile", async () => {
   await rig.secrets.remove(one.path);
   expect(await drive(id), await driver.story(id)).toBe("completed");
   expect(await outcomes(id)).toEqual(["removed"]);
+});
+
+it("keeps a login that an operator disabled meanwhile, whose secret is still in the store", async () => {
+  const one = await login("hostname", host.hostname);
+  const { id } = await startFull(rig, host);
+  await until(id, "release_maas_node");
+  await disablePowerOverride(db(), one.id);
+  expect(await drive(id), await driver.story(id)).toBe("completed");
+  expect(await standing(one)).toEqual([true, "disabled"]);
+  expect(await outcomes(id)).toEqual(["kept"]);
+});
+
+it("keeps a login that an onboarding has come to need since the choice, until the onboarding is over", async () => {
+  const selectors = ["hostname", "ipmi_ip", "pxe_mac"] as const;
+  const logins = [await login("hostname", host.hostname), await login("ipmi_ip", host.box.bmcAddress)];
+  const { id } = await startFull(rig, host);
+  await until(id, "cleanup_secrets");
+  const about = { profile_id: rig.profileId, sku_id: SKU, hostname: "newcomer", ipmi_ip: "10.99.0.1" };
+  const request = { site_id: rig.siteId, ...about, pxe_mac: "02:00:00:00:99:01" };
+  const started = await rig.services.inTx((tx) => startOnboarding(tx, { request, requestedBy: "ann" }));
+  const told = `onboarding ${started.onboarding_id} of newcomer`;
+  const asked = selectors.map((selectorType) => ({
+    selectorType,
+    selectorValue: { hostname: about.hostname, ipmi_ip: about.ipmi_ip, pxe_mac: request.pxe_mac }[selectorType],
+  }));
+  const of = { siteId: rig.siteId, nodeId: host.nodeId };
+  for (const one of asked) expect(await otherHostsOf(db(), of, one)).toEqual([told]);
+  // No request can make this onboarding, because the API refuses an onboarding of a host that another operation holds.
+  await db().execute(
+    sql`update node_onboardings set ipmi_ip = ${host.box.bmcAddress} where onboarding_id = ${started.onboarding_id}`,
+  );
+  expect(await drive(id), await driver.story(id)).toBe("completed");
+  const [byName, byAddress] = logins;
+  if (byName === undefined || byAddress === undefined) throw new Error("two logins were written");
+  expect([await standing(byName), await standing(byAddress)]).toEqual([REMOVED, STAYS]);
+  expect(await reportOf(id)).toContain(`it may be the login of ${told}`);
+  await driver.verb(started.onboarding_id, "cancel");
+  await driver.drive(started.onboarding_id);
+  for (const one of asked) expect(await otherHostsOf(db(), of, one)).toEqual([]);
 });
 
 describe("a login that somebody writes", () => {

@@ -21,7 +21,7 @@ export interface SeenMachine {
 }
 
 /** An erase that nothing proves, and the person who decided to continue without evidence of the erase; null if no person decided so. */
-export interface UnprovenErase {
+interface UnprovenErase {
   readonly kind: string;
   readonly waivedBy: string | null;
 }

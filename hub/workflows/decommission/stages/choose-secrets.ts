@@ -1,13 +1,11 @@
 import { failure } from "../../../../shared/failures.ts";
 import { writeSecrets } from "../../../db/queries/decommissions.ts";
-import { otherNodesAtBmc } from "../../../db/queries/node-machines.ts";
 import type { MaasMachine } from "../../../maas/port.ts";
-import { normalAddress, sameAddress } from "../../../maas/power-address.ts";
 import type { Observation, Outcome } from "../../engine/stage.ts";
 import { UPSTREAM_RETRY } from "../../services.ts";
-import { StageFailure } from "../../stage-failure.ts";
 import { choose, nameOf } from "../chosen-secrets.ts";
 import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
+import { mustHaveOwnBmc } from "../own-bmc.ts";
 import { freshMachine, maasOf, machineOf, mustStandForRelease, profileOf, wasRemoved } from "../release-machine.ts";
 
 async function look({ decommission }: DecommissionContext): Promise<Observation<DecommissionState>> {
@@ -22,32 +20,6 @@ async function machineNow(context: DecommissionContext): Promise<MaasMachine | n
   if (wasRemoved(context)) return (await maasOf(context)).readMachine(machineOf(context).systemId);
   mustStandForRelease(context, context.node, context.boundSystemId);
   return freshMachine(context);
-}
-
-/**
- * Throws if MAAS has the BMC of another node's host at this machine, e.g. because somebody mistyped an address in MAAS. MAAS would power the other
- * host off when it releases this machine.
- */
-async function mustHaveOwnBmc(context: DecommissionContext): Promise<void> {
-  const { node } = context;
-  const { siteId, systemId } = machineOf(context);
-  const maas = await maasOf(context);
-  const address = (await maas.powerAddresses([systemId])).get(systemId) ?? "";
-  if (address === "") return;
-  const others = await otherNodesAtBmc(
-    context.services.db,
-    siteId,
-    node.id,
-    normalAddress(address).replace(/^\[(.*)\]$/, "$1"),
-  );
-  if (others.length === 0) return;
-  // Two hosts whose addresses were swapped have different addresses in MAAS, although Muster's record of the other node is older.
-  const now = await maas.powerAddresses(others.map((other) => other.systemId));
-  const other = others.find((one) => sameAddress(now.get(one.systemId) ?? address, address));
-  if (other === undefined) return;
-  const message = `Machine ${systemId} of node ${node.hostname} has in MAAS the BMC address ${address} of node ${other.hostname} (${other.id}), so a release could power off the other host. Correct the machine's power parameters in MAAS, then rerun; or cancel.`;
-  const evidence = { maas_system_id: systemId, other_node_id: other.id, bmc_address: address };
-  throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message, evidence));
 }
 
 async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {

@@ -14,6 +14,7 @@ import type { DecommissionContext, DecommissionStageOf, DecommissionState } from
 import { needsEvidence, releaseComment } from "../erase-evidence.ts";
 import { fullFacts, leftBy, leftoverOf } from "../left-by-full.ts";
 import { observeErase } from "../observe-erase.ts";
+import { mustHaveOwnBmc } from "../own-bmc.ts";
 import {
   hostIsGone,
   judged,
@@ -139,6 +140,7 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
     };
     return { ...wait, seconds: 0, patch: { release_intent: node.generation }, commit };
   }
+  await mustHaveOwnBmc(context);
   await mustStillStand(context);
   try {
     const comment = releaseComment(workflowId);

@@ -1,0 +1,50 @@
+import { failure } from "../../../shared/failures.ts";
+import { otherNodesAtBmc } from "../../db/queries/node-machines.ts";
+import { normalAddress, sameAddress } from "../../maas/power-address.ts";
+import { StageFailure } from "../stage-failure.ts";
+import type { DecommissionContext } from "./decommission-context.ts";
+import { maasOf, machineOf } from "./release-machine.ts";
+
+/** Another node that had a BMC address at its onboarding. */
+interface OtherNode {
+  readonly id: string;
+  readonly hostname: string;
+  readonly systemId: string;
+}
+
+/**
+ * What a person does about another node whose onboarding named the BMC address of this machine, or null if MAAS shows another address at the other
+ * node's machine. `now` is the address at the other machine in MAAS: empty if MAAS knows none, and undefined if the other machine is not in MAAS.
+ */
+function remedyOf(other: OtherNode, now: string | undefined, address: string): string | null {
+  const { hostname, systemId } = other;
+  if (now === undefined)
+    return `Machine ${systemId} of node ${hostname} is not in MAAS any more. If that host no longer has this BMC address, drain and remove node ${hostname}, then rerun. If it still has the address, correct the power parameters of this machine in MAAS, then rerun`;
+  if (now === "")
+    return `MAAS knows no BMC address of machine ${systemId} of node ${hostname}. Give both machines their own power parameters in MAAS, then rerun`;
+  // Two hosts whose addresses were swapped have different addresses in MAAS, although Muster's record of the other node is older.
+  return sameAddress(now, address) ? "Correct the machine's power parameters in MAAS, then rerun" : null;
+}
+
+/**
+ * Throws if MAAS has the BMC of another node's host at the operation's machine, e.g. because somebody mistyped an address in MAAS. MAAS would power
+ * the other host off when it releases the machine.
+ */
+export async function mustHaveOwnBmc(context: DecommissionContext): Promise<void> {
+  const { node, decommission, services } = context;
+  const { siteId, systemId } = machineOf(context);
+  const maas = await maasOf(context);
+  const address = (await maas.powerAddresses([systemId])).get(systemId) ?? "";
+  if (address === "") return;
+  const bare = normalAddress(address).replace(/^\[(.*)\]$/, "$1");
+  const others = await otherNodesAtBmc(services.db, siteId, node.id, bare);
+  if (others.length === 0) return;
+  const now = await maas.powerAddresses(others.map((other) => other.systemId));
+  for (const other of others) {
+    const remedy = remedyOf(other, now.get(other.systemId), address);
+    if (remedy === null) continue;
+    const message = `Machine ${systemId} of node ${decommission.hostname} has in MAAS the BMC address ${address} of node ${other.hostname} (${other.id}), so a release could power off the other host. ${remedy}; or cancel.`;
+    const evidence = { maas_system_id: systemId, other_node_id: other.id, bmc_address: address };
+    throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message, evidence));
+  }
+}
