@@ -15,6 +15,7 @@ const disk = (name: string, more: Partial<BlockDevice> = {}): BlockDevice => ({
   removable: false,
   isVirtual: false,
   holders: [],
+  characters: [],
   subsystem: null,
   namespaceId: "1",
   isPath: false,
@@ -23,6 +24,7 @@ const disk = (name: string, more: Partial<BlockDevice> = {}): BlockDevice => ({
 const picture = (devices: BlockDevice[], more: Partial<DiskPicture> = {}): DiskPicture => ({
   devices,
   controllers: [],
+  unclearUsers: [],
   mounted: new Set(),
   swap: new Set(),
   hasZfs: false,
@@ -74,6 +76,8 @@ describe("whether a disk may be erased", () => {
     ["swap", "a partition is swap space", [disk("a"), part("a2", "a")], { swap: new Set(["a2"]) }],
     ["in_use", "a volume uses it, though nothing is mounted", [disk("a", { holders: ["bcache0"] }), volume("bcache0")]],
     ["in_use", "the volume itself is not listed", [disk("a", { holders: ["dm-9"] })]],
+    ["in_use", "a loop device on a partition", [disk("a"), part("a1", "a", ["loop0"]), volume("loop0")]],
+    ["in_use", "an export whose disk nobody knows", [disk("a")], { unclearUsers: ["the NVMe-oF export x (/dev/y)"] }],
     [
       "mounted",
       "another namespace of the NVMe subsystem is mounted",

@@ -16,8 +16,10 @@ export interface BlockDevice {
   readonly removable: boolean;
   /** Whether the device has no hardware of its own, for example a loop device or a RAM disk. */
   readonly isVirtual: boolean;
-  /** The devices that use this device: volumes of LVM, RAID, encryption or a cache. */
+  /** What uses this device: volumes of LVM, RAID, encryption or a cache, loop devices, and exports to other hosts. */
   readonly holders: readonly string[];
+  /** The numbers of the character devices that reach this device past its block device. */
+  readonly characters: readonly string[];
   /** The name of the NVMe subsystem to which the device belongs, or null. Several NVMe namespaces may share one subsystem. */
   readonly subsystem: string | null;
   /** The number of an NVMe namespace in its subsystem, or null for other devices. */
@@ -42,6 +44,8 @@ export interface NvmeController {
 export interface DiskPicture {
   readonly devices: readonly BlockDevice[];
   readonly controllers: readonly NvmeController[];
+  /** The loop devices and exports of which nobody can say which disk they use. */
+  readonly unclearUsers: readonly string[];
   /** The names of the mounted block devices. A mount names its device by device number or by path. */
   readonly mounted: ReadonlySet<string>;
   readonly swap: ReadonlySet<string>;
@@ -127,7 +131,11 @@ function judgeUse(picture: DiskPicture, device: BlockDevice): DiskVerdict {
   const swap = users.filter(({ name }) => picture.swap.has(name));
   if (swap.length > 0) return refuse("swap", `${namesOf(swap)} is swap space.`);
   const volumes = users.flatMap(({ holders }) => holders);
-  if (volumes.length > 0) return refuse("in_use", `The volumes ${volumes.slice(0, 5).join(", ")} use ${device.name}.`);
+  if (volumes.length > 0)
+    return refuse("in_use", `${volumes.slice(0, 5).join(", ")} uses ${device.name}. End this use first.`);
+  const unclear = picture.unclearUsers;
+  if (unclear.length > 0)
+    return refuse("in_use", `It is unknown which disk ${unclear.slice(0, 5).join(", ")} uses. End this use first.`);
   if (others.length > 0)
     return refuse(
       "other_namespace",

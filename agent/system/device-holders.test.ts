@@ -114,6 +114,21 @@ describe.skipIf(!isRoot)("processes that hold a device (SKIPPED without root)", 
     ]);
   });
 
+  it("are not sought in files of a network file system, whose server may be gone", async () => {
+    const pid = await holding("/dev/zero");
+    await host.system.remove(`/proc/${pid}`);
+    mkdirSync(host.path(`proc/${pid}`));
+    for (const name of ["fd", "fdinfo", "maps", "map_files", "stat", "status", "cgroup"])
+      symlinkSync(`/proc/${pid}/${name}`, host.path(`proc/${pid}/${name}`));
+    const mounts = readFileSync(`/proc/${pid}/mountinfo`, "utf8");
+    const id = /^mnt_id:\s*(\d+)$/m.exec(readFileSync(`/proc/${pid}/fdinfo/3`, "utf8"))?.[1];
+    const own = mounts.split("\n").find((line) => line.startsWith(`${id} `)) ?? "";
+    host.write(`proc/${pid}/mountinfo`, own);
+    expect(walk().holders).toMatchObject([{ pid }]);
+    host.write(`proc/${pid}/mountinfo`, own.replace(/ - \S+ /, " - nfs4 "));
+    expect(walk()).toEqual({ holders: [], unreadable: [] });
+  });
+
   it("that cannot be read are told, because they may hold a device", () => {
     host.write("proc/77/maps", "");
     host.write("proc/77/stat", "77 (a) S 1");

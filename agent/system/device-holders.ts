@@ -1,5 +1,6 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
+import { isNetworkMount, parseMounts } from "./mounts.ts";
 import { hasFirstThreadEnded, parseStat } from "./proc-stat.ts";
 
 /** A process that has a device open or mapped. */
@@ -48,9 +49,17 @@ export const deviceNumber = ({ rdev }: Pick<Stats, "rdev">): string => `${majorO
 export const walkDeviceHolders = (root: string, majors: ReadonlySet<number>): HolderWalk =>
   walkHolders(root, (stat) => stat.isCharacterDevice() && majors.has(majorOf(stat.rdev)));
 
-/** Finds the processes that have one of the block devices with the given numbers open or mapped, in the notation of sysfs. */
-export const walkBlockHolders = (root: string, numbers: ReadonlySet<string>): HolderWalk =>
-  walkHolders(root, (stat) => stat.isBlockDevice() && numbers.has(deviceNumber(stat)));
+/** Finds the processes that have one of the given block or character devices open or mapped. The numbers have the notation of sysfs. */
+export const walkDiskHolders = (
+  root: string,
+  { blocks, characters }: { blocks: ReadonlySet<string>; characters: ReadonlySet<string> },
+): HolderWalk =>
+  walkHolders(
+    root,
+    (stat) =>
+      (stat.isBlockDevice() && blocks.has(deviceNumber(stat))) ||
+      (stat.isCharacterDevice() && characters.has(deviceNumber(stat))),
+  );
 
 function walkHolders(root: string, isWanted: (stat: Stats) => boolean): HolderWalk {
   const proc = join(root, "proc");
@@ -77,13 +86,16 @@ function devicesOf(process: string, isWanted: (stat: Stats) => boolean): string[
       if (!isGone(error) && !isForeignFuse(error)) throw error;
     }
   };
+  const hanging = networkMounts(process);
   for (const folder of descriptorFolders(process))
     for (const fd of readdirSync(folder)) {
       const path = join(folder, fd);
       // The link target of a socket, pipe or anonymous inode is no path, so the descriptor cannot be a device.
-      if (targetOf(path)?.startsWith("/") === true) look(path);
+      if (targetOf(path)?.startsWith("/") === true && !hanging.ids.has(mountIdOf(join(folder, "..", "fdinfo", fd))))
+        look(path);
     }
-  for (const range of mappedFiles(readFileSync(join(process, "maps"), "utf8"))) look(join(process, "map_files", range));
+  const maps = readFileSync(join(process, "maps"), "utf8");
+  for (const range of mappedFiles(maps, hanging.devices)) look(join(process, "map_files", range));
   return [...found].sort();
 }
 
@@ -106,19 +118,49 @@ function targetOf(path: string): string | null {
   }
 }
 
+/** A file of /proc that tells about a process, or an empty text if the file is missing. */
+function textIfThere(file: string): string {
+  try {
+    return readFileSync(file, "latin1");
+  } catch (error) {
+    // A zombie has no mounts: the kernel then refuses the read.
+    if (isGone(error) || codeOf(error) === "EINVAL") return "";
+    throw error;
+  }
+}
+
+const mountIdOf = (file: string): string => /^mnt_id:\s*(\d+)$/m.exec(textIfThere(file))?.[1] ?? "";
+
+/**
+ * The mounts of network file systems that a process sees. The walk leaves out files of these mounts before it looks at them, because a look waits as
+ * long as the server is gone. The walk looks at a file whose mount it does not know, because the file may be a device.
+ */
+function networkMounts(process: string): { ids: ReadonlySet<string>; devices: ReadonlySet<string> } {
+  const found = parseMounts(textIfThere(join(process, "mountinfo"))).filter(isNetworkMount);
+  return { ids: new Set(found.map(({ id }) => id)), devices: new Set(found.map(({ device }) => device)) };
+}
+
 /**
  * One address range for each mapped file in the text of `/proc/<pid>/maps`. A process maps the file of a library at several addresses, and one
- * address range is enough to find the file's device number.
+ * address range is enough to find the file's device number. Files of the file systems `left` are left out.
  */
-function mappedFiles(maps: string): string[] {
+function mappedFiles(maps: string, left: ReadonlySet<string>): string[] {
   const byFile = new Map<string, string>();
   for (const line of maps.split("\n")) {
     const parts = /^([0-9a-f]+-[0-9a-f]+) \S+ \S+ (\S+ \d+) +\//.exec(line);
     const [, range, file] = parts ?? [];
-    if (range !== undefined && file !== undefined && !byFile.has(file)) byFile.set(file, range);
+    if (range === undefined || file === undefined || byFile.has(file) || left.has(fileSystemOf(file))) continue;
+    byFile.set(file, range);
   }
   return [...byFile.values()].map((range) => range.replace(/\b0+(?=[0-9a-f])/g, ""));
 }
+
+/** The device number of a file system: /proc/PID/maps has hexadecimal numbers (`00:2d 17`), and /proc/PID/mountinfo decimal ones (`0:45`). */
+const fileSystemOf = (file: string): string =>
+  (file.split(" ")[0] ?? "")
+    .split(":")
+    .map((part) => Number.parseInt(part, 16))
+    .join(":");
 
 function factsOf(process: string): Omit<DeviceHolder, "pid" | "devices"> {
   const { startTicks, comm } = parseStat(readFileSync(join(process, "stat"), "latin1"));

@@ -31,6 +31,12 @@ export function parseMounts(text: string): Mount[] {
   });
 }
 
+/** The file systems whose content another machine or a process serves. A look at a file there waits as long as the server is gone. */
+const NETWORK =
+  /^(nfs|cifs|smb|ceph|lustre|wekafs|gpfs|beegfs|glusterfs|afs|9p|virtiofs|ncpfs|orangefs|pvfs|panfs|vastfs|fuse)/;
+export const isNetworkMount = (mount: Pick<Mount, "type"> | undefined): boolean =>
+  mount !== undefined && NETWORK.test(mount.type) && mount.type !== "fusectl";
+
 const plain = (text: string): string =>
   text.replace(/\\([0-7]{3})/g, (_all, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 

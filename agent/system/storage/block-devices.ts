@@ -1,4 +1,4 @@
-import { type Dirent, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { readdirSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import {
   type BlockDevice,
@@ -7,11 +7,13 @@ import {
   type DiskPicture,
   type NvmeController,
 } from "../../storage/disk-rules.ts";
-import { isMissing } from "../files.ts";
 import { parseMounts } from "../mounts.ts";
+import { type DiskUser, readDiskUsers } from "./disk-users.ts";
+import { isUnreadable, namesIn, readIfFolder, textOf } from "./sysfs.ts";
 
 const DEVICES = "sys/class/block";
 const CONTROLLERS = "sys/class/nvme";
+const GENERIC = "sys/class/nvme-generic";
 /** Linux lists here the devices of each mounted file system of btrfs. The list of mounts names only one device of such a file system. */
 const BTRFS = "sys/fs/btrfs";
 /** ZFS lists here each imported pool, whether or not a file system of the pool is mounted. */
@@ -24,10 +26,12 @@ const SECTOR_BYTES = 512;
  */
 export function readDiskPicture(root: string): DiskPicture {
   const controllers = namesIn(join(root, CONTROLLERS)).map((name) => readController(root, name));
+  const mounts = parseMounts(readFileSync(join(root, "proc/self/mountinfo"), "latin1"));
+  const users = readDiskUsers(root, mounts);
   const devices = readdirSync(join(root, DEVICES))
     .sort()
-    .map((name) => readDevice(root, name, controllers));
-  const mounts = parseMounts(readFileSync(join(root, "proc/self/mountinfo"), "latin1"));
+    .flatMap((name) => readDevice(root, name, controllers) ?? [])
+    .map((one) => ({ ...one, holders: [...one.holders, ...usersOf(one, users)] }));
   const swaps = (textOf(join(root, "proc/swaps")) ?? "").split("\n").slice(1);
   const named = namesByPath(root, devices);
   const ofBtrfs = readIfFolder(join(root, BTRFS))
@@ -36,6 +40,7 @@ export function readDiskPicture(root: string): DiskPicture {
   return {
     devices,
     controllers,
+    unclearUsers: users.filter(({ number }) => number === null).map(({ name }) => name),
     mounted: new Set([
       ...ofBtrfs,
       ...mounts.flatMap(({ device, source }) => [
@@ -59,6 +64,27 @@ function namesByPath(root: string, devices: readonly BlockDevice[]): Map<string,
   return new Map(pairs);
 }
 
+/** The names of the kernel services that use a device by its block device or by one of its character devices. */
+const usersOf = ({ number, characters }: BlockDevice, users: readonly DiskUser[]): string[] =>
+  users.filter((one) => one.number === number || characters.includes(one.number ?? "")).map(({ name }) => name);
+
+/**
+ * The numbers of the character devices that reach a disk past its block device: the controllers and generic devices of an NVMe disk, and the generic
+ * devices (`sg` and `bsg`) of a SCSI or SATA disk.
+ */
+function charactersOf(root: string, name: string, controllers: readonly NvmeController[]): string[] {
+  const instance = /^nvme(\d+)(?:c\d+)?n\d+$/.exec(name)?.[1];
+  const generic =
+    instance === undefined ? [] : namesIn(join(root, GENERIC)).filter((one) => one.startsWith(`ng${instance}n`));
+  const folders = ["scsi_generic", "bsg"].map((kind) => join(root, DEVICES, name, "device", kind));
+  const files = [
+    ...controllers.map((one) => join(root, CONTROLLERS, one.name)),
+    ...generic.map((one) => join(root, GENERIC, one)),
+    ...folders.flatMap((folder) => namesIn(folder).map((one) => join(folder, one))),
+  ];
+  return files.flatMap((file) => textOf(join(file, "dev")) ?? []);
+}
+
 function readController(root: string, name: string): NvmeController {
   const text = (file: string): string | null => textOf(join(root, CONTROLLERS, name, file));
   return { name, subsystem: text("subsysnqn"), serial: text("serial"), transport: text("transport") };
@@ -75,12 +101,15 @@ function busOf(name: string, real: string, vendor: string | null, controllers: r
   return vendor === "ATA" ? "ata" : "scsi";
 }
 
-function readDevice(root: string, name: string, controllers: readonly NvmeController[]): BlockDevice {
+/** Reads one block device, or returns null if the device has vanished since its folder was listed. */
+function readDevice(root: string, name: string, controllers: readonly NvmeController[]): BlockDevice | null {
   const folder = join(root, DEVICES, name);
   const text = (file: string): string | null => textOf(join(folder, file));
-  const real = realpathSync(folder);
+  const real = realPathOf(folder);
+  if (real === null) return null;
   const serial = text("device/serial") ?? text("serial") ?? vpdSerial(join(folder, "device/vpd_pg80"));
   const subsystem = text("device/subsysnqn");
+  const own = controllersOf(controllers, { serial, subsystem });
   return {
     name,
     number: text("dev") ?? "",
@@ -90,15 +119,25 @@ function readDevice(root: string, name: string, controllers: readonly NvmeContro
     model: text("device/model") ?? "",
     firmware: text("device/firmware_rev") ?? text("device/rev"),
     bytes: Number(text("size") ?? 0) * SECTOR_BYTES,
-    bus: busOf(name, real, text("device/vendor"), controllersOf(controllers, { serial, subsystem })),
+    bus: busOf(name, real, text("device/vendor"), own),
     readOnly: text("ro") !== "0",
     removable: text("removable") === "1",
     isVirtual: real.includes("/devices/virtual/block/"),
     holders: namesIn(join(folder, "holders")),
+    characters: charactersOf(root, name, name.startsWith("nvme") ? own : []),
     subsystem,
     namespaceId: text("nsid"),
     isPath: /^nvme\d+c\d+n\d+$/.test(name) || text("hidden") === "1",
   };
+}
+
+function realPathOf(folder: string): string | null {
+  try {
+    return realpathSync(folder);
+  } catch (error) {
+    if (isUnreadable(error)) return null;
+    throw error;
+  }
 }
 
 /** The serial number that a SCSI or SATA disk reports in its page 0x80, behind a header of four bytes. */
@@ -110,33 +149,3 @@ function vpdSerial(file: string): string | null {
     throw error;
   }
 }
-
-function textOf(file: string): string | null {
-  try {
-    return readFileSync(file, "utf8").trim() || null;
-  } catch (error) {
-    if (isUnreadable(error)) return null;
-    throw error;
-  }
-}
-
-const namesIn = (folder: string): string[] =>
-  readIfFolder(folder)
-    .map(({ name }) => name)
-    .sort();
-
-function readIfFolder(folder: string): Dirent[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true });
-  } catch (error) {
-    // A block device that has disappeared has no holders. A block device without a folder `holders` is a partition under an old kernel, or no disk.
-    if (isMissing(error)) return [];
-    throw error;
-  }
-}
-
-/** True if a sysfs file is missing or cannot be read: many sysfs files exist only for some kinds of devices, and some return an error. */
-const isUnreadable = (error: unknown): boolean =>
-  error instanceof Error &&
-  "code" in error &&
-  ["ENOENT", "ENOTDIR", "EISDIR", "EINVAL", "EIO", "ENXIO", "ENODEV"].includes(String(error.code));

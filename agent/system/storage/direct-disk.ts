@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { BlockDevice, DiskPicture } from "../../storage/disk-rules.ts";
 import { BLOCK_BYTES } from "../../storage/purge-sample.ts";
-import { deviceNumber, walkBlockHolders } from "../device-holders.ts";
+import { deviceNumber, walkDiskHolders } from "../device-holders.ts";
 import { codeOf } from "./descriptors.ts";
 
 const { O_RDONLY, O_RDWR, O_EXCL, O_DIRECT, O_NOFOLLOW } = constants;
@@ -16,8 +16,8 @@ export type Claim = { readonly ok: true; release(): void } | { readonly ok: fals
 
 /**
  * Claims a disk for this process alone, until `release`. The kernel gives the claim (O_EXCL) to nobody while a mount, swap, RAID, encryption or pool
- * uses the disk or one of its partitions, in any mount namespace, and refuses such a use while the claim exists. The claim does not stop a process
- * that merely has the disk open, so `claimDisk` also looks for such processes.
+ * uses the disk or one of its partitions, in any mount namespace, and refuses such a use while the claim exists. The claim stops neither a loop device
+ * nor an export to other hosts (`readDiskUsers`), nor a process that merely has the disk open. Therefore `claimDisk` also looks for such processes.
  */
 export async function claimDisk(root: string, device: BlockDevice, picture: DiskPicture): Promise<Claim> {
   let last: Claim = { ok: false, detail: `${device.name} was not tried.` };
@@ -44,16 +44,37 @@ function claimOnce(root: string, device: BlockDevice, picture: DiskPicture): Cla
   const stat = fstatSync(fd);
   if (!stat.isBlockDevice() || deviceNumber(stat) !== device.number)
     return refuse(`/dev/${device.name} is not the block device ${device.number}.`);
-  const parts = picture.devices.filter(({ partitionOf }) => partitionOf === device.name);
-  const walk = walkBlockHolders(root, new Set([device, ...parts].map(({ number }) => number)));
-  if (walk.unreadable.length > 0)
-    return refuse(`The open files of the processes ${walk.unreadable.slice(0, 5).join(", ")} cannot be read.`);
-  const others = walk.holders.filter(({ pid }) => pid !== process.pid);
-  if (others.length > 0) {
-    const named = others.slice(0, 5).map(({ name, pid }) => `${name} (${pid})`);
-    return refuse(`The processes ${named.join(", ")} have ${device.name} open. End them first.`);
-  }
+  const users = openedBy(root, device, picture);
+  if (users !== null) return refuse(users);
   return { ok: true, release: () => closeSync(fd) };
+}
+
+/**
+ * Names the other processes that have a disk, a partition of the disk, or a character device of the disk open, or returns null. A process that sends
+ * commands to a character device needs no claim, and takes none.
+ */
+function openedBy(root: string, device: BlockDevice, picture: DiskPicture): string | null {
+  const parts = picture.devices.filter(({ partitionOf }) => partitionOf === device.name);
+  const walk = walkDiskHolders(root, {
+    blocks: new Set([device, ...parts].map(({ number }) => number)),
+    characters: new Set(device.characters),
+  });
+  if (walk.unreadable.length > 0)
+    return `The open files of the processes ${walk.unreadable.slice(0, 5).join(", ")} cannot be read.`;
+  const others = walk.holders.filter(({ pid }) => pid !== process.pid);
+  const named = others.slice(0, 5).map(({ name, pid }) => `${name} (${pid})`);
+  return named.length === 0 ? null : `The processes ${named.join(", ")} have ${device.name} open. End them first.`;
+}
+
+/** Looks for the processes once more, while this process has the claim. Udev opens the disk for a moment after the markers are written. */
+export async function stillOpenedBy(root: string, device: BlockDevice, picture: DiskPicture): Promise<string | null> {
+  let users: string | null = null;
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    if (tries > 0) await sleep(TRY_EVERY_MS);
+    users = openedBy(root, device, picture);
+    if (users === null) return null;
+  }
+  return users;
 }
 
 /** Reads and writes blocks of a disk past the page cache, so that a read shows what the disk returns. */

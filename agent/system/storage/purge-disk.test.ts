@@ -150,6 +150,21 @@ describe.skipIf(!mayLoop)("the purge of an NVMe disk (SKIPPED without loop devic
     expect([host.commands(), host.hasSecret()]).toEqual([[], true]);
   });
 
+  it("sends nothing if a process has a character device of the disk open", async () => {
+    host.write("sys/class/nvme-generic/ng0n1/dev", "1:5\n");
+    const reader = spawn("sh", ["-c", "exec 3</dev/zero; echo open; exec sleep 600"], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    try {
+      await new Promise((resolve) => reader.stdout.once("data", resolve));
+      symlinkSync(`/proc/${reader.pid}`, host.path(`proc/${reader.pid}`));
+      expect(await purge()).toMatchObject({ outcome: "failed", message: expect.stringContaining(`(${reader.pid})`) });
+    } finally {
+      reader.kill("SIGKILL");
+    }
+    expect([host.commands(), host.hasSecret()]).toEqual([[], true]);
+  });
+
   it("waits for the sanitize that a killed worker of the same task started, and never sends it twice", async () => {
     await purgeAndStop();
     expect(host.hasSecret()).toBe(true);

@@ -24,7 +24,7 @@ import {
 import { attemptsBelow } from "../attempt.ts";
 import type { WorkRun } from "../workers/define-work.ts";
 import { readDiskPicture } from "./block-devices.ts";
-import { claimDisk, openDirect } from "./direct-disk.ts";
+import { claimDisk, openDirect, stillOpenedBy } from "./direct-disk.ts";
 import { type PurgeEntry, type PurgeJournal, purgeJournal } from "./purge-journal.ts";
 import type { PURGE_DISK, StepEnd } from "./works.ts";
 
@@ -119,9 +119,12 @@ async function begin(purge: Purge): Promise<StepEnd> {
   const fault = await mark(purge, entry);
   if (fault !== null) return ended("failed", fault, "marker_failed", evidenceOf(purge));
   // The marks took some time, so the agent judges the disk once more just before the command.
-  const again = judgeDisk(readDiskPicture(run.root), input);
+  const picture = readDiskPicture(run.root);
+  const again = judgeDisk(picture, input);
   if (!again.mayErase || again.device.number !== device.number)
     return ended("failed", again.mayErase ? "The disk has another number now." : again.detail, "in_use");
+  const users = await stillOpenedBy(run.root, device, picture);
+  if (users !== null) return ended("failed", users, "in_use");
   run.throwIfStopped();
   journal.write(entry);
   run.progress({ step: `purge ${device.name}`, done: 0, bytes: 0 });

@@ -1,0 +1,90 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { deviceNumber } from "../device-holders.ts";
+import { isNetworkMount, type Mount } from "../mounts.ts";
+import { namesIn, textOf } from "./sysfs.ts";
+
+/**
+ * A kernel service that uses a disk without a claim of the disk: a loop device, or the export of a disk to other hosts. Linux shows such a user neither
+ * among the disk's holders nor as a process.
+ */
+export interface DiskUser {
+  readonly name: string;
+  /** The number of the used device, or null if the agent cannot find out which device the service uses. */
+  readonly number: string | null;
+}
+
+const BLOCK = "sys/class/block";
+const NVMET = "sys/kernel/config/nvmet/subsystems";
+const LIO = "sys/kernel/config/target/core";
+/** The kernel modules that export disks, each with the folder in which the module lists what it exports. */
+const EXPORTERS = { nvmet: NVMET, target_core_mod: LIO } as const;
+
+/** A name as a service keeps it, for example the path of a device file. */
+interface Named {
+  readonly name: string;
+  readonly path: string;
+}
+
+/** Finds the loop devices and exports of the host that use a device file, or a path that the agent cannot resolve. */
+export function readDiskUsers(root: string, mounts: readonly Mount[]): DiskUser[] {
+  const unlisted = Object.entries(EXPORTERS).flatMap(([module, folder]): DiskUser[] =>
+    textOf(join(root, "sys/module", module, "initstate")) !== null && !isFolder(join(root, folder))
+      ? [{ name: `the kernel module ${module}`, number: null }]
+      : [],
+  );
+  const named = [...loops(root), ...nvmeExports(root), ...scsiExports(root)];
+  return [...unlisted, ...named.flatMap((one) => userOf(root, one, mounts))];
+}
+
+const loops = (root: string): Named[] =>
+  namesIn(join(root, BLOCK)).flatMap((name) => {
+    const path = textOf(join(root, BLOCK, name, "loop/backing_file"));
+    return path === null ? [] : [{ name, path }];
+  });
+
+function nvmeExports(root: string): Named[] {
+  return namesIn(join(root, NVMET)).flatMap((subsystem) => {
+    const folder = join(root, NVMET, subsystem);
+    const files = [
+      join(folder, "passthru/device_path"),
+      ...namesIn(join(folder, "namespaces")).map((one) => join(folder, "namespaces", one, "device_path")),
+    ];
+    return files.flatMap((file) => {
+      // The kernel writes `(null)` for an export without a device.
+      const path = textOf(file);
+      return path === null || path === "(null)" ? [] : [{ name: `the NVMe-oF export ${subsystem}`, path }];
+    });
+  });
+}
+
+function scsiExports(root: string): Named[] {
+  return namesIn(join(root, LIO)).flatMap((adapter) =>
+    namesIn(join(root, LIO, adapter)).flatMap((name) => {
+      const folder = join(root, LIO, adapter, name);
+      const told = [textOf(join(folder, "udev_path")), /File: (\/\S+)/.exec(textOf(join(folder, "info")) ?? "")?.[1]];
+      return told.flatMap((path) => (path ? [{ name: `the SCSI export ${adapter}/${name}`, path }] : []));
+    }),
+  );
+}
+
+/** Resolves the path that a service keeps. A regular file is no user of a disk: the mount of the file's file system claims the disk. */
+function userOf(root: string, { name, path }: Named, mounts: readonly Mount[]): DiskUser[] {
+  // A look at a file of a network file system hangs while the server is gone, and the kernel can only be using a file there.
+  if (path.startsWith("/") && isNetworkMount(mountOf(path, mounts))) return [];
+  try {
+    const stat = statSync(join(root, path));
+    return stat.isBlockDevice() || stat.isCharacterDevice() ? [{ name, number: deviceNumber(stat) }] : [];
+  } catch {
+    // Whatever the reason, nobody knows which device the service uses, and the rules refuse every disk of the host.
+    return [{ name: `${name} (${path})`, number: null }];
+  }
+}
+
+/** The mount in which a path lies. Of two mounts at one place, the later one is visible. */
+const mountOf = (path: string, mounts: readonly Mount[]): Mount | undefined =>
+  mounts
+    .filter((one) => path === one.path || path.startsWith(one.path === "/" ? "/" : `${one.path}/`))
+    .reduce<Mount | undefined>((best, one) => (one.path.length >= (best?.path.length ?? 0) ? one : best), undefined);
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
