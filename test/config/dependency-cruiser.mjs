@@ -28,7 +28,7 @@ function never(name, from, to, comment, { except = [] } = {}) {
 const AGENT_SIDE = [
   "gpu/(gpu-give-back|gpu-scrub-kinds|gpu-tool|kernel-modules|scrub-journal|scrub-timing)",
   "gpu-memory/(cuda-files|driver-evidence|earlier-workers|exchange|exchange-reader|fill-gpu|overwrite-work)",
-  "system/storage/(block-devices|works)",
+  "system/storage/(block-devices|disk-users|sysfs|works)",
 ].map((path) => `${path}[.]ts$`);
 const WORK_CODE = [
   "(gpu|gpu-memory|system/(gpu-memory|residue|storage))/",
