@@ -51,6 +51,7 @@ export function parseAtaStatus(printed: string): SanitizeStatus | null {
     state: named === "idle" ? (isDone ? "done" : "never") : named,
     technique: null,
     namesTechnique: false,
+    isWritten: false,
     share: named === "running" ? Number.parseInt(progress ?? "0", 16) / 65_536 : isDone ? 1 : 0,
     raw: `${state}${isDone ? ", last sanitize without error" : ""}`,
     estimates: {},

@@ -52,6 +52,12 @@ describe("whether a disk may be erased", () => {
     ["not_found", "no disk has the serial number", [disk("b")]],
     ["not_found", "only a partition has the serial number", [disk("p", { partitionOf: "b", serial: "S-a" })]],
     ["ambiguous", "two namespaces or paths have it", [disk("a"), disk("b", { serial: "S-a" })]],
+    [
+      "ambiguous",
+      "a controller of another disk has it",
+      [disk("a", { subsystem: "nqn" })],
+      { controllers: [{ name: "nvme1", subsystem: "nqn.other", serial: "S-a", transport: "pcie", id: 1 }] },
+    ],
     ["other_wwn", "the WWN differs", [disk("a", { wwn: "eui.x" })]],
     ["other_wwn", "the WWN is unknown", [disk("a", { wwn: null })]],
     ["not_a_disk", "a device without hardware", [disk("a", { isVirtual: true })]],

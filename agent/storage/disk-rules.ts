@@ -38,6 +38,8 @@ export interface NvmeController {
   readonly subsystem: string | null;
   readonly serial: string | null;
   readonly transport: string | null;
+  /** The number of the controller in its subsystem, or null if Linux does not tell it. */
+  readonly id: number | null;
 }
 
 /** The state of the host's block devices at one moment. */
@@ -104,6 +106,11 @@ export function judgeDisk(picture: DiskPicture, ordered: OrderedDisk): DiskVerdi
   if (device === undefined) return refuse("not_found", "No disk of this host has the serial number.");
   // Several namespaces of one NVMe controller, and several paths to one SCSI disk, have the same serial number.
   if (found.length > 1) return refuse("ambiguous", `The devices ${namesOf(found)} have this serial number.`);
+  const strangers = picture.controllers.filter(
+    (one) => one.serial === ordered.serial && one.subsystem !== device.subsystem,
+  );
+  if (strangers.length > 0)
+    return refuse("ambiguous", `${namesOf([device, ...strangers])} are different disks with this serial number.`);
   if (ordered.wwn !== null && ordered.wwn !== device.wwn)
     return refuse("other_wwn", `${device.name} has another WWN than the order names.`);
   if (device.isVirtual) return refuse("not_a_disk", `${device.name} is no disk.`);
@@ -158,7 +165,7 @@ function withUsers(picture: DiskPicture, device: BlockDevice): BlockDevice[] {
   return [...reached.values()];
 }
 
-const namesOf = (devices: readonly BlockDevice[]): string =>
+const namesOf = (devices: readonly Pick<BlockDevice, "name">[]): string =>
   devices
     .slice(0, 5)
     .map(({ name }) => name)

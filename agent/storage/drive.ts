@@ -1,7 +1,15 @@
 import type { Attempt, AttemptTool } from "../system/attempt.ts";
 import { chooseForAta, parseAtaIdentity, parseAtaStatus } from "./ata-facts.ts";
-import { type BlockDevice, controllersOf, type DiskPicture } from "./disk-rules.ts";
-import { chooseForNvme, parseIdentify, parseSanitizeLog, SANITIZE_LOG_BYTES } from "./nvme-facts.ts";
+import { type BlockDevice, controllersOf, type DiskPicture, type NvmeController } from "./disk-rules.ts";
+import {
+  chooseForNvme,
+  type NamespaceFormat,
+  parseControllers,
+  parseIdentify,
+  parseNamespace,
+  parseSanitizeLog,
+  SANITIZE_LOG_BYTES,
+} from "./nvme-facts.ts";
 import type { PurgeRefusal, SanitizeStatus, Technique, TechniqueChoice } from "./purge-technique.ts";
 
 /** What a disk tells about itself, and the technique by which the agent would purge it. */
@@ -12,6 +20,8 @@ export interface DriveFacts {
   readonly tool: string;
   readonly toolVersion: string;
   readonly status: SanitizeStatus | null;
+  /** The capacity of the whole disk. */
+  readonly bytes: number;
   readonly choice: TechniqueChoice;
 }
 export interface DriveRefusal {
@@ -52,8 +62,8 @@ const unreadable = (detail: string): DriveRefusal => ({ ok: false, reason: "fact
 /** The commands of a disk, or null for a disk on a bus for which the agent has no commands. */
 export function driveOf(device: BlockDevice, picture: DiskPicture, attempt: AttemptTool): Drive | null {
   if (device.bus === "ata") return ataDrive(device, attempt);
-  const [controller] = controllersOf(picture.controllers, device);
-  return device.bus === "nvme" && controller !== undefined ? nvmeDrive(device, controller.name, attempt) : null;
+  const own = controllersOf(picture.controllers, device);
+  return device.bus === "nvme" && own.length > 0 ? nvmeDrive(device, own, attempt) : null;
 }
 
 async function versionOf(tool: string, args: readonly string[], attempt: AttemptTool): Promise<string> {
@@ -70,8 +80,16 @@ const SANITIZE_ARGUMENTS: Partial<Record<Technique, readonly string[]>> = {
   ata_sanitize_overwrite: ["--sanitize-overwrite-passes", "1", "--sanitize-overwrite", "hex:00000000"],
 };
 
-function nvmeDrive(device: BlockDevice, controller: string, attempt: AttemptTool): Drive {
-  const path = `/dev/${controller}`;
+/** The arguments of a format that keeps the format of the namespace. Without them nvme-cli may choose another size of blocks. */
+const formatArguments = (technique: Technique, kept: NamespaceFormat | null, patienceSeconds: number): string[] => [
+  `--ses=${technique === "nvme_format_crypto" ? 2 : 1}`,
+  ...Object.entries(kept ?? {}).map(([name, value]) => `--${name}=${value}`),
+  "--force",
+  `--timeout=${patienceSeconds * 1000}`,
+];
+
+/** The questions to an NVMe controller. An answer is null if it cannot be read. */
+function nvmeQuestions(path: string, namespaceId: number | null, attempt: AttemptTool) {
   const bytes = async (args: readonly string[]): Promise<Buffer | DriveRefusal> => {
     const end = endedOf(await attempt("nvme", args, { timeoutMs: ASK_TIMEOUT_MS, encoding: "latin1" }), "nvme");
     if (isRefusal(end)) return end;
@@ -82,13 +100,39 @@ function nvmeDrive(device: BlockDevice, controller: string, attempt: AttemptTool
     const log = await bytes(["get-log", path, "--log-id=0x81", length, "--raw-binary"]);
     return isRefusal(log) ? null : parseSanitizeLog(log);
   };
-  /** The number of the namespaces of the controller, also of those that Linux does not see. */
-  const namespaces = async (): Promise<number | null> => {
-    const end = await attempt("nvme", ["list-ns", path, "--all"], { timeoutMs: ASK_TIMEOUT_MS });
+  /** The namespaces of the disk. A controller that manages namespaces also lists those that Linux does not see. */
+  const namespaces = async (managed: boolean): Promise<number[] | null> => {
+    const all = managed ? ["--all"] : [];
+    const end = await attempt("nvme", ["list-ns", path, ...all], { timeoutMs: ASK_TIMEOUT_MS });
     if (end.kind !== "ended" || end.exitCode !== 0) return null;
-    const count = end.stdout.split("\n").filter((line) => /^\[\s*\d+\]:0x[0-9a-f]+/.test(line.trim())).length;
-    return count === 0 ? null : count;
+    const found = [...end.stdout.matchAll(/^\s*\[\s*\d+\]:(0x[0-9a-f]+)\s*$/gm)].map(([, one]) => Number(one));
+    return found.length === 0 ? null : found;
   };
+  const format = async (): Promise<NamespaceFormat | null> => {
+    if (namespaceId === null) return null;
+    const read = await bytes(["id-ns", path, `--namespace-id=${namespaceId}`, "--raw-binary"]);
+    return isRefusal(read) ? null : parseNamespace(read);
+  };
+  /** The controllers of the disk, also those of other hosts and of virtual machines (Identify, CNS 13h). */
+  const controllers = async (): Promise<number[] | null> => {
+    const read = await bytes([
+      "admin-passthru",
+      path,
+      "--opcode=6",
+      "--cdw10=0x13",
+      "--data-len=4096",
+      "--read",
+      "--raw-binary",
+    ]);
+    return isRefusal(read) ? null : parseControllers(read);
+  };
+  return { bytes, status, namespaces, format, controllers };
+}
+
+function nvmeDrive(device: BlockDevice, own: readonly NvmeController[], attempt: AttemptTool): Drive {
+  const path = `/dev/${own[0]?.name}`;
+  const namespaceId = device.namespaceId === null ? null : Number(device.namespaceId);
+  const { bytes, status, namespaces, format, controllers } = nvmeQuestions(path, namespaceId, attempt);
   return {
     status,
     facts: async () => {
@@ -100,7 +144,11 @@ function nvmeDrive(device: BlockDevice, controller: string, attempt: AttemptTool
       const facts = {
         identity,
         status: await status(),
-        namespaces: identity.managesNamespaces ? await namespaces() : null,
+        namespaces: await namespaces(identity.managesNamespaces),
+        namespaceId,
+        format: await format(),
+        controllers: identity.sharesDisk ? await controllers() : null,
+        ownControllers: own.flatMap(({ id }) => id ?? []),
       };
       return {
         ok: true,
@@ -109,18 +157,17 @@ function nvmeDrive(device: BlockDevice, controller: string, attempt: AttemptTool
         tool: "nvme",
         toolVersion: await versionOf("nvme", ["version"], attempt),
         status: facts.status,
+        bytes: identity.bytes ?? device.bytes,
         choice: chooseForNvme(facts),
       };
     },
     start: async (technique, patienceSeconds) => {
       const sanitize = SANITIZE_ARGUMENTS[technique];
-      const ses = technique === "nvme_format_crypto" ? 2 : 1;
-      const timeout = [`--ses=${ses}`, "--force", `--timeout=${patienceSeconds * 1000}`];
-      if (sanitize === undefined && device.namespaceId === null)
-        return "Linux does not tell the number of the namespace.";
+      const kept = sanitize === undefined ? await format() : null;
+      if (sanitize === undefined && kept === null) return "The disk does not tell the format of its namespace.";
       const args =
         sanitize === undefined
-          ? ["format", path, `--namespace-id=${device.namespaceId}`, ...timeout]
+          ? ["format", path, `--namespace-id=${namespaceId}`, ...formatArguments(technique, kept, patienceSeconds)]
           : ["sanitize", path, ...sanitize];
       const timeoutMs = sanitize === undefined ? (patienceSeconds + 60) * 1000 : ASK_TIMEOUT_MS;
       const end = endedOf(await attempt("nvme", args, { timeoutMs }), "nvme");
@@ -158,6 +205,7 @@ function ataDrive(device: BlockDevice, attempt: AttemptTool): Drive {
         tool: "hdparm",
         toolVersion: await versionOf("hdparm", ["-V"], attempt),
         status: known,
+        bytes: device.bytes,
         choice: chooseForAta({ identity, status: known }),
       };
     },

@@ -1,4 +1,4 @@
-import type { SanitizeStatus, Technique, TechniqueChoice } from "./purge-technique.ts";
+import type { PurgeRefusal, SanitizeStatus, Technique, TechniqueChoice } from "./purge-technique.ts";
 
 export const IDENTIFY_BYTES = 4096;
 export const SANITIZE_LOG_BYTES = 512;
@@ -14,9 +14,19 @@ export interface NvmeIdentity {
   readonly formatsByCrypto: boolean;
   /** Whether the controller can create and detach namespaces, so that a namespace may be hidden from the host. */
   readonly managesNamespaces: boolean;
+  /** Whether the disk may have more controllers than the one that answered: a second port, or virtual functions. */
+  readonly sharesDisk: boolean;
+  /** The capacity of the whole disk in bytes, or null if the controller does not tell it. */
+  readonly bytes: number | null;
+  /** How many bytes of the disk belong to no namespace. */
+  readonly bytesOutside: number;
 }
 
 const text = (bytes: Buffer, from: number, to: number): string => bytes.toString("latin1", from, to).trim();
+
+/** A number of 16 bytes. The capacity of no disk needs more bits than a JavaScript number has. */
+const longAt = (bytes: Buffer, at: number): number =>
+  Number(bytes.readBigUInt64LE(at) + (bytes.readBigUInt64LE(at + 8) << 64n));
 
 /**
  * Parses the bytes of Identify Controller (NVM Express Base Specification). The agent reads bytes, because the names in the JSON of nvme-cli differ
@@ -33,16 +43,44 @@ export function parseIdentify(bytes: Buffer): NvmeIdentity | null {
     formats: (oacs & 2) !== 0,
     formatsByCrypto: (fna & 4) !== 0,
     managesNamespaces: (oacs & 8) !== 0,
+    sharesDisk: (bytes.readUInt8(76) & 0b111) !== 0,
+    bytes: longAt(bytes, 280) || null,
+    bytesOutside: longAt(bytes, 296),
   };
 }
 
-/** The numbers of sanitize actions in the command and in the log. */
-const ACTIONS = {
+/** How a namespace is formatted, as the arguments of `nvme format` that keep the format. */
+export interface NamespaceFormat {
+  readonly lbaf: number;
+  readonly pi: number;
+  readonly pil: number;
+  readonly ms: number;
+}
+
+/** Parses the bytes of Identify Namespace. Returns null if `bytes` is no such data structure, or the namespace has no size. */
+export function parseNamespace(bytes: Buffer): NamespaceFormat | null {
+  if (bytes.length !== IDENTIFY_BYTES || bytes.readBigUInt64LE(0) === 0n) return null;
+  const [flbas, dps] = [bytes.readUInt8(26), bytes.readUInt8(29)];
+  return { lbaf: (flbas & 0xf) | ((flbas & 0x60) >> 1), pi: dps & 7, pil: (dps >> 3) & 1, ms: (flbas >> 4) & 1 };
+}
+
+/** Parses a Controller List: the number of its entries, and then the number of each controller. Returns null for other bytes. */
+export function parseControllers(bytes: Buffer): number[] | null {
+  if (bytes.length !== IDENTIFY_BYTES) return null;
+  const count = bytes.readUInt16LE(0);
+  if (count < 1 || count > IDENTIFY_BYTES / 2 - 1) return null;
+  return Array.from({ length: count }, (_, index) => bytes.readUInt16LE(2 + 2 * index));
+}
+
+/** The sanitize commands that the agent sends, as the log repeats them. An overwrite has one pass (OWPASS 1). */
+const COMMANDS: Readonly<Record<number, Technique>> = {
   2: "nvme_sanitize_block",
-  3: "nvme_sanitize_overwrite",
+  19: "nvme_sanitize_overwrite",
   4: "nvme_sanitize_crypto",
-} as const satisfies Record<number, Technique>;
+};
 const STATES = ["never", "done", "running", "failed", "done"] as const;
+/** The bit of the status that the first write after a sanitize clears. */
+const GLOBAL_DATA_ERASED = 0x100;
 /** The estimate that says that the disk does not tell how long a sanitize takes. */
 const NO_ESTIMATE = 0xffff_ffff;
 
@@ -53,11 +91,11 @@ export function parseSanitizeLog(bytes: Buffer): SanitizeStatus | null {
   const state = STATES[status & 7];
   if (state === undefined) return null;
   const estimate = (at: number): number => (bytes.readUInt32LE(at) === NO_ESTIMATE ? 0 : bytes.readUInt32LE(at));
-  const action = command & 7;
   return {
     state,
-    technique: action === 2 || action === 3 || action === 4 ? ACTIONS[action] : null,
+    technique: COMMANDS[command] ?? null,
     namesTechnique: true,
+    isWritten: (status & GLOBAL_DATA_ERASED) === 0,
     share: state === "running" ? progress / 65_536 : state === "done" ? 1 : 0,
     raw: `SSTAT 0x${status.toString(16)}, SPROG ${progress}, SCDW10 0x${command.toString(16)}`,
     estimates: {
@@ -72,17 +110,26 @@ export interface NvmeFacts {
   readonly identity: NvmeIdentity;
   /** The sanitize status, or null if the controller has no such log. */
   readonly status: SanitizeStatus | null;
-  /** How many namespaces the controller has, also those that are hidden from the host, or null if the controller does not tell. */
-  readonly namespaces: number | null;
+  /** The numbers of the disk's namespaces, also of those that are hidden from the host, or null if the controller does not tell. */
+  readonly namespaces: readonly number[] | null;
+  /** The number of the namespace that is the block device of the order. */
+  readonly namespaceId: number | null;
+  /** The format of this namespace, or null if the controller does not tell. */
+  readonly format: NamespaceFormat | null;
+  /** The numbers of the disk's controllers, or null if the controller does not tell. */
+  readonly controllers: readonly number[] | null;
+  /** The numbers of the disk's controllers that this host has. */
+  readonly ownControllers: readonly number[];
 }
 
 /**
  * Chooses the technique by which the agent purges an NVMe disk. An erase of blocks comes first, because a later read can show its effect on every
  * block. A sanitize reaches all namespaces and the spare area, and a format only the one namespace of the disk.
  */
-export function chooseForNvme({ identity, status, namespaces }: NvmeFacts): TechniqueChoice {
-  const { sanitizes, formats, formatsByCrypto, managesNamespaces } = identity;
-  const refuse = (reason: Extract<TechniqueChoice, { ok: false }>["reason"], detail: string): TechniqueChoice => ({
+export function chooseForNvme(facts: NvmeFacts): TechniqueChoice {
+  const { identity, status, controllers, ownControllers } = facts;
+  const { sanitizes, formats } = identity;
+  const refuse = (reason: PurgeRefusal, detail: string): TechniqueChoice => ({
     ok: false,
     reason,
     detail,
@@ -91,13 +138,36 @@ export function chooseForNvme({ identity, status, namespaces }: NvmeFacts): Tech
   const canSanitize = sanitizes.block || sanitizes.crypto || sanitizes.overwrite;
   if (canSanitize && status === null)
     return refuse("facts_unreadable", "The disk can sanitize itself, but its sanitize log cannot be read.");
+  if (!canSanitize && !formats)
+    return refuse("no_purge_command", "The disk has neither a sanitize nor a format command.");
+  if (identity.sharesDisk && controllers === null)
+    return refuse("facts_unreadable", "The disk may have several controllers, and does not tell which.");
+  const foreign = (controllers ?? []).filter((one) => !ownControllers.includes(one));
+  if (foreign.length > 0)
+    return refuse(
+      "foreign_controllers",
+      `Others may use the disk by its controllers ${foreign.slice(0, 5).join(", ")}.`,
+    );
   if (sanitizes.block) return { ok: true, technique: "nvme_sanitize_block" };
   if (sanitizes.crypto) return { ok: true, technique: "nvme_sanitize_crypto" };
   if (sanitizes.overwrite) return { ok: true, technique: "nvme_sanitize_overwrite" };
-  if (!formats) return refuse("no_purge_command", "The disk has neither a sanitize nor a format command.");
-  if (managesNamespaces && namespaces === null)
-    return refuse("facts_unreadable", "The disk does not tell how many namespaces it has.");
-  if (managesNamespaces && namespaces !== 1)
-    return refuse("hidden_namespaces", `The disk has ${namespaces} namespaces, and a format would reach only one.`);
-  return { ok: true, technique: formatsByCrypto ? "nvme_format_crypto" : "nvme_format_erase" };
+  return chooseFormat(facts, refuse);
+}
+
+/**
+ * Chooses the format. A format reaches all namespaces of some disks (FNA bits 0 and 1), and only one of other disks. Therefore the namespace must be
+ * the only one, and must have the whole disk.
+ */
+function chooseFormat(
+  { identity, namespaces, namespaceId, format }: NvmeFacts,
+  refuse: (reason: PurgeRefusal, detail: string) => TechniqueChoice,
+): TechniqueChoice {
+  if (namespaces === null || namespaceId === null)
+    return refuse("facts_unreadable", "The disk does not tell which namespaces it has.");
+  if (namespaces.length !== 1 || namespaces[0] !== namespaceId)
+    return refuse("hidden_namespaces", `The disk has the namespaces ${namespaces.slice(0, 5).join(", ")}.`);
+  if (identity.bytesOutside > 0)
+    return refuse("hidden_capacity", `${identity.bytesOutside} bytes of the disk belong to no namespace.`);
+  if (format === null) return refuse("facts_unreadable", "The disk does not tell the format of its namespace.");
+  return { ok: true, technique: identity.formatsByCrypto ? "nvme_format_crypto" : "nvme_format_erase" };
 }

@@ -7,6 +7,9 @@ export interface IdentifyFields {
   readonly oacs?: number;
   readonly sanicap?: number;
   readonly fna?: number;
+  readonly cmic?: number;
+  readonly capacity?: number;
+  readonly unallocated?: number;
 }
 
 /** The bytes of Identify Controller with the given fields, at the places that the NVM Express Base Specification gives them. */
@@ -18,6 +21,25 @@ export function identifyBytes({ serial = "S1", model = "M", firmware = "F", ...m
   bytes.writeUInt16LE(more.oacs ?? 0, 256);
   bytes.writeUInt32LE(more.sanicap ?? 0, 328);
   bytes.writeUInt8(more.fna ?? 0, 524);
+  bytes.writeUInt8(more.cmic ?? 0, 76);
+  bytes.writeBigUInt64LE(BigInt(more.capacity ?? 0), 280);
+  bytes.writeBigUInt64LE(BigInt(more.unallocated ?? 0), 296);
+  return bytes;
+}
+
+/** The bytes of Identify Namespace of a namespace with 1,000 blocks. */
+export function namespaceBytes(flbas: number, dps: number): Buffer {
+  const bytes = Buffer.alloc(IDENTIFY_BYTES);
+  bytes.writeBigUInt64LE(1_000n, 0);
+  bytes.writeUInt8(flbas, 26);
+  bytes.writeUInt8(dps, 29);
+  return bytes;
+}
+
+/** The bytes of a Controller List. */
+export function controllerBytes(controllers: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(IDENTIFY_BYTES);
+  for (const [index, value] of [controllers.length, ...controllers].entries()) bytes.writeUInt16LE(value, 2 * index);
   return bytes;
 }
 

@@ -1,17 +1,30 @@
 /**
- * The commands of disks by which the agent purges a disk (NIST SP 800-88 Rev. 2), each with what a later read of the disk must show. After an erase
+ * The commands of disks by which the agent purges a disk (NIST SP 800-88 Rev. 2), each with its class of method and with what a later read of the disk must show. After an erase
  * of blocks or an overwrite, all bytes of the disk are equal. After the exchange of the disk's key, the disk only reads differently than before.
  */
 export const TECHNIQUES = {
-  nvme_sanitize_block: { title: "NVMe sanitize, block erase", expects: "uniform", hasLog: true },
-  nvme_sanitize_crypto: { title: "NVMe sanitize, crypto erase", expects: "changed", hasLog: true },
-  nvme_sanitize_overwrite: { title: "NVMe sanitize, overwrite with zeros", expects: "uniform", hasLog: true },
-  nvme_format_crypto: { title: "NVMe format, crypto erase", expects: "changed", hasLog: false },
-  nvme_format_erase: { title: "NVMe format, user data erase", expects: "uniform", hasLog: false },
-  ata_sanitize_block: { title: "ATA sanitize, block erase", expects: "uniform", hasLog: true },
-  ata_sanitize_crypto: { title: "ATA sanitize, crypto scramble", expects: "changed", hasLog: true },
-  ata_sanitize_overwrite: { title: "ATA sanitize, overwrite with zeros", expects: "uniform", hasLog: true },
-} as const satisfies Record<string, { title: string; expects: "uniform" | "changed"; hasLog: boolean }>;
+  nvme_sanitize_block: { title: "NVMe sanitize, block erase", method: "purge", expects: "uniform", hasLog: true },
+  nvme_sanitize_crypto: { title: "NVMe sanitize, crypto erase", method: "purge", expects: "changed", hasLog: true },
+  nvme_sanitize_overwrite: {
+    title: "NVMe sanitize, overwrite with zeros",
+    method: "purge",
+    expects: "uniform",
+    hasLog: true,
+  },
+  nvme_format_crypto: { title: "NVMe format, crypto erase", method: "clear", expects: "changed", hasLog: false },
+  nvme_format_erase: { title: "NVMe format, user data erase", method: "clear", expects: "uniform", hasLog: false },
+  ata_sanitize_block: { title: "ATA sanitize, block erase", method: "purge", expects: "uniform", hasLog: true },
+  ata_sanitize_crypto: { title: "ATA sanitize, crypto scramble", method: "purge", expects: "changed", hasLog: true },
+  ata_sanitize_overwrite: {
+    title: "ATA sanitize, overwrite with zeros",
+    method: "purge",
+    expects: "uniform",
+    hasLog: true,
+  },
+} as const satisfies Record<
+  string,
+  { title: string; method: "clear" | "purge"; expects: "uniform" | "changed"; hasLog: boolean }
+>;
 export type Technique = keyof typeof TECHNIQUES;
 export const TECHNIQUE_NAMES = Object.keys(TECHNIQUES) as [Technique, ...Technique[]];
 
@@ -22,6 +35,8 @@ export interface SanitizeStatus {
   readonly technique: Technique | null;
   /** Whether the disk says which technique its last sanitize used. */
   readonly namesTechnique: boolean;
+  /** Whether the disk says that something wrote to it since its last sanitize. ATA disks do not say it. */
+  readonly isWritten: boolean;
   /** How much of a running sanitize is done, from 0 to 1. */
   readonly share: number;
   /** The disk's own words or number, for the evidence. */
@@ -38,6 +53,8 @@ export type PurgeRefusal =
   | "other_disk"
   | "no_purge_command"
   | "hidden_namespaces"
+  | "hidden_capacity"
+  | "foreign_controllers"
   | "sanitize_running"
   | "sanitize_frozen"
   | "disk_locked";
@@ -72,6 +89,7 @@ export type PurgeFailure =
   | "start_refused"
   | "sanitize_failed"
   | "other_technique"
+  | "written_since"
   | "log_unreadable"
   | "deadline_passed"
   | "end_unknown"
@@ -89,6 +107,8 @@ export function judgeProgress(technique: Technique, status: SanitizeStatus): Pro
     case "running":
       return { kind: "running", share: status.share };
     case "done":
+      if (status.isWritten)
+        return failed("written_since", `Something wrote to the disk after its sanitize (${status.raw}).`);
       return { kind: "done" };
     case "never":
       return failed("not_begun", `The disk reports that no sanitize ever began (${status.raw}).`);

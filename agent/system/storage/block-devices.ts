@@ -87,7 +87,14 @@ function charactersOf(root: string, name: string, controllers: readonly NvmeCont
 
 function readController(root: string, name: string): NvmeController {
   const text = (file: string): string | null => textOf(join(root, CONTROLLERS, name, file));
-  return { name, subsystem: text("subsysnqn"), serial: text("serial"), transport: text("transport") };
+  const id = text("cntlid");
+  return {
+    name,
+    subsystem: text("subsysnqn"),
+    serial: text("serial"),
+    transport: text("transport"),
+    id: id === null ? null : Number(id),
+  };
 }
 
 function busOf(name: string, real: string, vendor: string | null, controllers: readonly NvmeController[]): DiskBus {

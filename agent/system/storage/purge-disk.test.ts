@@ -62,7 +62,7 @@ describe.skipIf(!mayLoop)("the purge of an NVMe disk (SKIPPED without loop devic
         bytes_total: 4_194_304,
         technique: "NVMe sanitize, block erase",
         status_before: "SSTAT 0x0, SPROG 65535, SCDW10 0x0",
-        status_after: "SSTAT 0x1, SPROG 65535, SCDW10 0x2",
+        status_after: "SSTAT 0x101, SPROG 65535, SCDW10 0x2",
         verification: "markers at 704 blocks of 4096 bytes",
         sample_seed: SEED,
         verification_result: "all 704 blocks read only the byte 0x00",
@@ -81,18 +81,19 @@ describe.skipIf(!mayLoop)("the purge of an NVMe disk (SKIPPED without loop devic
       "format",
       { sanicap: 0 },
       "ok undefined",
-      "nvme format /dev/nvme0 --namespace-id=1 --ses=1 --force --timeout=7200000",
+      "nvme format /dev/nvme0 --namespace-id=1 --ses=1 --lbaf=1 --pi=2 --pil=1 --ms=1 --force --timeout=7200000",
     ],
     [
       "format with another key",
       { sanicap: 0, fna: 4, erases: "random" },
       "ok undefined",
-      "nvme format /dev/nvme0 --namespace-id=1 --ses=2 --force --timeout=7200000",
+      "nvme format /dev/nvme0 --namespace-id=1 --ses=2 --lbaf=1 --pi=2 --pil=1 --ms=1 --force --timeout=7200000",
     ],
   ])("by %s", async (_what, state, end, command) => {
     host.drive(state);
     const step = await purge();
     expect([reasonOf(step), host.commands(), host.hasSecret()]).toEqual([end, [command], false]);
+    expect(step.evidence["method"]).toBe(command.includes("format") ? "clear" : "purge");
   });
 
   it.each<[string, Partial<DriveState>, string]>([
@@ -116,6 +117,9 @@ describe.skipIf(!mayLoop)("the purge of an NVMe disk (SKIPPED without loop devic
     ["the controller has another serial number than Linux says", { serial: "S-2" }, "failed other_disk"],
     ["a sanitize of somebody else runs", { status: 2, action: 2, looks: 1_000 }, "failed sanitize_running"],
     ["the disk has no command", { sanicap: 0, oacs: 0 }, "unsupported no_purge_command"],
+    ["another host has a controller", { cmic: 2, controllers: [7, 8] }, "failed foreign_controllers"],
+    ["a part has no namespace", { sanicap: 0, unallocated: 4096 }, "failed hidden_capacity"],
+    ["a fixed namespace is hidden", { sanicap: 0, oacs: 2, namespaces: 2 }, "failed hidden_namespaces"],
     ["a namespace is hidden from the host", { sanicap: 0, oacs: 10, namespaces: 2 }, "failed hidden_namespaces"],
   ])("sends nothing if %s", async (_what, state, end) => {
     host.drive(state);

@@ -96,7 +96,7 @@ const evidenceOf = ({ device, facts }: Purge): StepEnd["evidence"] => ({
   device: device.name,
   tool: facts.tool,
   tool_version: facts.toolVersion,
-  bytes_total: device.bytes,
+  bytes_total: facts.bytes,
 });
 
 async function begin(purge: Purge): Promise<StepEnd> {
@@ -225,7 +225,7 @@ function sample(purge: Purge, entry: PurgeEntry, statusAfter: string): StepEnd {
       ? {
           outcome: "ok",
           message: `${title}: the disk reports the end, and ${verdict.result}.`,
-          evidence: { ...verified, method: "purge", bytes_treated: purge.device.bytes },
+          evidence: { ...verified, method: TECHNIQUES[technique].method, bytes_treated: purge.facts.bytes },
         }
       : ended("failed", `${title} ended, but ${verdict.result}. The disk is not clean.`, verdict.reason, verified);
   purge.journal.write({ ...entry, state: "ended", end });

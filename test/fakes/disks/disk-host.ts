@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { istdout } from "../../../agent/storage/ata-identify.fixture.ts";
-import { identifyBytes } from "../../../agent/storage/nvme-identify.fixture.ts";
+import { controllerBytes, identifyBytes, namespaceBytes } from "../../../agent/storage/nvme-identify.fixture.ts";
 import { HostFolder } from "../hub/host-folder.ts";
 
 const TOOL = join(import.meta.dirname, "disk-tool.sh");
@@ -28,6 +28,11 @@ export interface DriveState {
   readonly sanicap: number;
   readonly fna: number;
   readonly namespaces: number;
+  /** The bits by which a disk says that it has several controllers, and the numbers of these controllers. */
+  readonly cmic: number;
+  readonly controllers: readonly number[];
+  /** How many bytes of the disk belong to no namespace. */
+  readonly unallocated: number;
   /** The word 59 of a SATA disk's IDENTIFY DEVICE, which names the commands of the sanitize feature set. */
   readonly word59: number;
   /** The state of the sanitize as in the NVMe log: 0 never, 1 done, 2 running, 3 failed. */
@@ -48,6 +53,9 @@ const NEW: DriveState = {
   sanicap: 3,
   fna: 0,
   namespaces: 1,
+  cmic: 0,
+  controllers: [7],
+  unallocated: 0,
   word59: 0x9000,
   status: 0,
   action: 0,
@@ -104,7 +112,14 @@ export class DiskHost extends HostFolder {
     symlinkSync(this.path(`sys/devices/${path}`), this.path(`sys/class/block/${this.name}`));
   }
   #nvme(): void {
-    const controller = { serial: "S-1", subsysnqn: "nqn.x", transport: "pcie", model: "FAST SSD", firmware_rev: "F1" };
+    const controller = {
+      serial: "S-1",
+      subsysnqn: "nqn.x",
+      transport: "pcie",
+      model: "FAST SSD",
+      cntlid: "7",
+      firmware_rev: "F1",
+    };
     for (const [file, text] of Object.entries(controller)) this.write(`sys/class/nvme/nvme0/${file}`, `${text}\n`);
     this.#block("pci0/nvme/nvme0/nvme0n1", { nsid: "1", wwid: "eui.1" });
     symlinkSync(this.path("sys/class/nvme/nvme0"), this.path("sys/devices/pci0/nvme/nvme0/nvme0n1/device"));
@@ -123,6 +138,8 @@ export class DiskHost extends HostFolder {
     this.write("state/device", `${this.loop}\n`);
     const told = { ...this.#state, model: "FAST SSD", firmware: "F1" };
     writeFileSync(this.path("state/identify"), identifyBytes(told));
+    writeFileSync(this.path("state/id-ns"), namespaceBytes(0x11, 0x0a));
+    writeFileSync(this.path("state/controller-list"), controllerBytes(this.#state.controllers));
     this.write("state/istdout", istdout(told));
   }
   fill(text: string): void {

@@ -34,6 +34,7 @@ refuse() {
 begin() {
   [ "$accepts" = refused ] && refuse
   action=$1
+  [ "$tool $action" = 'nvme 3' ] && action=23 # octal: one pass
   [ "$accepts" = other ] && action=3
   echo "$action" >action
   echo 2 >status
@@ -42,6 +43,8 @@ begin() {
 case "$tool $1" in
 'nvme version') printf 'nvme version 2.8 (git 2.8)\nlibnvme version 1.8 (git 1.8)\n' ;;
 'nvme id-ctrl') cat identify ;;
+'nvme id-ns') cat id-ns ;;
+'nvme admin-passthru') cat controller-list ;;
 'nvme list-ns')
   printf '[   0]:0x1\n'
   [ "$namespaces" = 1 ] || printf '[   1]:0x2\n'
@@ -54,7 +57,10 @@ case "$tool $1" in
   look
   # SPROG 655 of 65,536 while the sanitize runs, then SSTAT and SCDW10, and zeros up to 512 bytes.
   if [ "$status" = 2 ]; then printf '\217\002'; else printf '\377\377'; fi
-  printf "\\00$status\\000\\00$action\\000\\000\\000"
+  # Bit 8 of SSTAT says that nothing was written since the sanitize.
+  erased=0
+  [ "$status" = 1 ] && erased=1
+  printf "\\00$status\\00$erased\\0$(printf %02d "$action")\\000\\000\\000"
   head -c 504 /dev/zero
   ;;
 'nvme sanitize') begin "${3#--sanact=}" ;;
