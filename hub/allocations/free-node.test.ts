@@ -59,7 +59,14 @@ const kinds = (one: Candidate, root = false) => obstaclesToAllocation(one, root)
 
 describe("what keeps a node from an allocation", () => {
   it("is each of its health overrides", () => {
-    const override = { nodeId, target: null, reason: "not erased", setBy: "operator:ann", since: new Date(0) };
+    const override = {
+      nodeId,
+      target: null,
+      neededErase: null,
+      reason: "not erased",
+      setBy: "operator:ann",
+      since: new Date(0),
+    };
     const overrides = ["disk-erase", "repair"].map((source) => ({ ...override, source }));
     expect(kinds(candidate({}, { overrides }))).toEqual(["health_override", "health_override"]);
   });

@@ -56,7 +56,7 @@ export const HealthOverride = z.strictObject({
   source: z.string(),
   target: z.string().nullable(),
   reason: z.string(),
-  /** `operator:` and the name of the operator whose decision set the override. */
+  /** `operator:` and the name of the operator whose decision set the override, or `operation:` and the id of the operation that set it. */
   set_by: z.string(),
   since: Timestamp,
 });

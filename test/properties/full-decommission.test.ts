@@ -250,8 +250,12 @@ it("asks for evidence of the erase also after a force for an agent that is gone"
   await until(id, "release_maas_node");
   releaseByOther(host);
   expect(await drive(id)).toMatchObject({ stage: "release_maas_node", code: "erase_unproven" });
+  expect(await listHealthOverrides(db(), [host.nodeId])).toMatchObject([{ neededErase: "quick" }]);
+  // A person erases the disks as advised, and then sends the wrong verb.
+  releaseByOther(host, `muster decommission ${id}`);
   await force(id);
   expect(await drive(id), await driver.story(id)).toEqual(DONE);
+  expect(await listHealthOverrides(db(), [host.nodeId])).toEqual([]);
 });
 
 it("does not skip the work of an agent that only reconnects after a force", async () => {

@@ -203,7 +203,7 @@ describe("a reimage", () => {
     region.setOwner(host.machine, null);
     region.forceStatus(host.machine, STATUS.ready);
     expect(await driver.drive(first.id)).toMatchObject({ failureCode: "erase_unproven" });
-    expect(await overrides()).toEqual([]);
+    expect(await overrides()).toMatchObject([{ source: "disk-erase", setBy: `operation:${first.id}` }]);
     await force(first.id);
     expect((await driver.drive(first.id)).status, await driver.story(first.id)).toBe("completed");
     const target = host.machine.systemId;
@@ -215,6 +215,33 @@ describe("a reimage", () => {
     const [waived, erased] = await recordsOf(host.nodeId);
     expect([verdictOf(waived), verdictOf(erased)]).toEqual([["incomplete", "erase_waived"], ["clean"]]);
     expect(waived?.release).toMatchObject({ evidence: "none", waived_by: "ann" });
+  });
+
+  it("that is cancelled before its erase ends bars its node, until an erase that is as strong", async () => {
+    const host = await anotherHost();
+    const { region } = rig.maas.sim;
+    const overrides = () => listHealthOverrides(db(), [host.nodeId]);
+    const { erase } = region.timings;
+    Object.assign(region.timings, { erase: 1e6 });
+    const driver = driverOf(host);
+    const first = await startReimage(rig, host, { erase: "secure" });
+    await driver.drive(first.id, () => (host.machine.status === STATUS.disk_erasing ? null : plainly));
+    Object.assign(region.timings, { erase });
+    await driver.verb(first.id, "cancel");
+    expect((await driver.drive(first.id)).status, await driver.story(first.id)).toBe("cancelled");
+    const bar = { source: "disk-erase", setBy: `operation:${first.id}`, neededErase: "secure" };
+    expect(await overrides()).toMatchObject([bar]);
+    region.cancelJobs(host.machine);
+    region.setOwner(host.machine, null);
+    region.forceStatus(host.machine, STATUS.ready);
+    for (const kind of ["none", "quick"] as const) {
+      const { id } = await startReimage(rig, host, { erase: kind });
+      expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
+      expect(await overrides(), kind).toMatchObject([bar]);
+    }
+    const last = await startReimage(rig, host, { erase: "secure" });
+    expect((await driver.drive(last.id)).status, await driver.story(last.id)).toBe("completed");
+    expect(await overrides()).toEqual([]);
   });
 
   it("restores the quarantine of a person", async () => {

@@ -16,9 +16,12 @@ export async function listHealthOverrides(
     .orderBy(asc(nodeHealthOverrides.source));
 }
 
+export type NewHealthOverride = Omit<NodeHealthOverride, "since" | "neededErase"> &
+  Partial<Pick<NodeHealthOverride, "neededErase">>;
+
 /** Stores a health override. An older override of the same node and source is replaced. */
-export async function writeHealthOverride(tx: Tx, override: Omit<NodeHealthOverride, "since">): Promise<void> {
-  const row = { ...override, since: sql`now()` };
+export async function writeHealthOverride(tx: Tx, override: NewHealthOverride): Promise<void> {
+  const row = { neededErase: null, ...override, since: sql`now()` };
   await tx
     .insert(nodeHealthOverrides)
     .values(row)

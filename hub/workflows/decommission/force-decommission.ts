@@ -3,15 +3,11 @@ import { readOpenSession } from "../../db/queries/agent-sessions.ts";
 import { forceDecommission, readDecommissionRows } from "../../db/queries/decommissions.ts";
 import { isTerminal, lockWorkflow, patchState } from "../../db/queries/workflows.ts";
 import type { Tx } from "../../db/tx.ts";
-import { DISK_ERASE, setHealthOverride } from "../../node/health-override.ts";
+import { barUnerased } from "../../node/health-override.ts";
 import { applyVerb, type VerbRequest } from "../engine/apply-verb.ts";
 import type { Workflow } from "../engine/workflow.ts";
-
-/** The failures of an erase after which a person may decide that an operation continues, each in words for the node's health override. */
-const NOT_ERASED: ReadonlyMap<string, string> = new Map([
-  ["erase_unproven", "MAAS did not show that the disks were erased"],
-  ["erase_fell_back", "MAAS erased disks by a weaker method than asked"],
-]);
+import { DecommissionInput } from "./decommission-context.ts";
+import { lackOf, mayWaive } from "./unerased.ts";
 
 /**
  * `force` is the command by which an operator overrides the wait of a decommission for the agent (lifecycle 5.8). If no agent is connected, `force`
@@ -48,15 +44,15 @@ export async function applyForce(
     );
   }
   await forceDecommission(tx, decommission.decommissionId, request);
-  const lack = NOT_ERASED.get(row.failureCode ?? "");
-  if (lack !== undefined) {
+  const { erase } = DecommissionInput.parse(row.input);
+  if (mayWaive(row.failureCode) && erase !== "none") {
     await patchState(tx, row.id, { erase_waived: node.generation, erase_waived_by: request.actor });
-    await setHealthOverride(tx, {
+    await barUnerased(tx, {
       nodeId: node.id,
-      source: DISK_ERASE,
       target: decommission.maasSystemId,
-      reason: `${lack} in ${decommission.mode} ${row.id}, and a person forced it: ${request.reason}`,
+      reason: `${lackOf(row.failureCode)} (${erase}) in ${decommission.mode} ${row.id}, and a person forced it: ${request.reason}`,
       setBy: `operator:${request.actor}`,
+      neededErase: erase,
     });
   }
   if (failed) await applyVerb(tx, kinds, { ...request, verb: "resume" });

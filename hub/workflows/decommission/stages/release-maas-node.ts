@@ -5,7 +5,6 @@ import { recordMachineReleased } from "../../../db/queries/decommissions.ts";
 import { isHostReleased } from "../../../db/queries/machine-releases.ts";
 import type { Tx } from "../../../db/tx.ts";
 import { MaasError, type MaasErrorCode, type MaasMachine } from "../../../maas/port.ts";
-import { DISK_ERASE, removeHealthOverride } from "../../../node/health-override.ts";
 import { enterReimage } from "../../../node/lifecycle.ts";
 import type { Compensation, CompensationCause, Observation, Outcome } from "../../engine/stage.ts";
 import { machineEvidence } from "../../machine/verdict-table.ts";
@@ -29,6 +28,7 @@ import {
   wasRemoved,
   watchedMachine,
 } from "../release-machine.ts";
+import { erasedAndGone, goneUnerased } from "../unerased.ts";
 
 const REASON = "MAAS to release the machine";
 /** The MAAS errors after which the stage observes the machine again, because the machine has changed since the last observation. */
@@ -80,21 +80,18 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   switch (verdict.kind) {
     case "released": {
       const free = { machine_free: context.node.generation };
-      if (!needsEvidence(context))
+      const plain = `The machine is released: it is ${machine.statusName}`;
+      if (context.input.erase === "none") return { kind: "done", message: plain, patch: free, commit: gone };
+      const erase = await observeErase(context, machine);
+      if (erase.kind === "done")
         return {
           kind: "done",
-          message: `The machine is released: it is ${machine.statusName}`,
-          patch: free,
-          commit: gone,
+          message: erase.message,
+          patch: { ...free, erase_reported: free.machine_free },
+          commit: erasedAndGone(context),
         };
-      const erase = await observeErase(context, machine);
-      if (erase.kind === "failed") return { ...erase, commit: gone };
-      return {
-        kind: "done",
-        message: erase.message,
-        patch: { ...free, erase_reported: free.machine_free },
-        commit: erasedAndGone(context),
-      };
+      if (needsEvidence(context)) return { ...erase, commit: goneUnerased(context, erase.failure.code) };
+      return { kind: "done", message: plain, patch: free, commit: gone };
     }
     case "wait":
       return { ...waitForMachine(context, REASON), commit: gone };
@@ -109,17 +106,10 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
         kind: "failed",
         failure: verdict.failure,
         patch: { release_failure_told: true },
-        commit: gone,
+        commit: goneUnerased(context, verdict.failure.code),
       };
   }
 }
-
-/** The writes of `hostIsGone`, and the end of the health override of an erase that had no evidence. */
-const erasedAndGone = (context: DecommissionContext) => async (tx: Tx) => {
-  await hostIsGone(context)(tx);
-  const reason = `${context.decommission.mode} ${context.workflowId} erased the disks`;
-  await removeHealthOverride(tx, context.node.id, DISK_ERASE, { by: `operation:${context.workflowId}`, reason });
-};
 
 /**
  * The failure if somebody else has deployed the machine after this operation or an earlier one released it. A second release of the machine would end
@@ -217,7 +207,7 @@ async function compensate(
       evidence: machine === null ? { maas_system_id: systemId } : machineEvidence(machine),
     },
     ...leftByFull(context, machine, true),
-    commit: hostIsGone(context),
+    commit: goneUnerased(context, null),
   };
 }
 

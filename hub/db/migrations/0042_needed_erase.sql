@@ -1,0 +1,2 @@
+ALTER TABLE "node_health_overrides" ADD COLUMN "needed_erase" text;--> statement-breakpoint
+ALTER TABLE "node_health_overrides" ADD CONSTRAINT "node_health_overrides_needed_erase_check" CHECK ("needed_erase" in ('quick', 'secure'));
