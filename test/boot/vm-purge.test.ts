@@ -87,7 +87,7 @@ describe.skipIf(!canRun)("the purge of an emulated NVMe disk (SKIPPED without qe
         media_kind: "disk",
         model: "QEMU NVMe Ctrl",
         serial: "victim",
-        method: "purge",
+        method: "clear",
         technique: "NVMe format, user data erase",
         verification_result: "all 704 blocks read only the byte 0x00",
       },
