@@ -116,6 +116,7 @@ export const STAGES_OF_MODE = {
     "drain_node",
     "load_site_config",
     "release_maas_node",
+    "power_off_maas_node",
     ...PROVISIONING_STAGES,
     "take_baseline",
     "scrub_gpu",

@@ -282,7 +282,7 @@ describe("the record of a reimage", () => {
     const generation = (await nodeOf(nodeId))?.generation;
     expect(record).toMatchObject({
       verdict: "clean",
-      trust: "reimaged",
+      trust: "reimaged_cold",
       signed_by_agent: true,
       node: { generation },
       allocation: { id: allocation, tenant: "acme" },

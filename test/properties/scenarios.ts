@@ -242,7 +242,7 @@ const reimaging: Scenario = {
   name: "a reimage",
   stages: stagesOf("reimage", AFTER_A_FAILED_DEPLOY),
   // The stages after the deploy make no request to MAAS; the node is in service then, and the reconciler judges its machine.
-  sameCode: [...PROVISIONING_STAGES, ...AFTER_A_DEPLOY],
+  sameCode: ["power_off_maas_node", ...PROVISIONING_STAGES, ...AFTER_A_DEPLOY],
   outside: { commission: 1, deploy: 2, release: 1, abort: 0, powerOff: 1 },
   start: (rig, n) => startReimageOf(rig, n, "overwritten"),
   play: playReimaged,

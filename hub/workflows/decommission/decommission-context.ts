@@ -93,6 +93,8 @@ export const DecommissionState = z.object({
    * waits until the machine is off.
    */
   power_off_asked: z.boolean().nullable().optional(),
+  /** The generation after whose release the BMC reported that the machine was off. */
+  seen_off: z.number().nullable().optional(),
   /** The last power state of the released machine that its BMC reported. */
   power_state: z.string().nullable().optional(),
 });

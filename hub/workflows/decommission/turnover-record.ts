@@ -62,6 +62,12 @@ function releaseOf({ decommission, state, input }: DecommissionContext): RecordR
   };
 }
 
+/** The system on which the cleaning ran. A reimage without a report of the BMC that the machine was off claims no cold start. */
+const trustOf = ({ decommission: { mode, releasedGeneration }, state }: DecommissionContext): Turnover["trust"] => {
+  if (mode !== "reimage") return "in_place";
+  return releasedGeneration !== null && state.seen_off === releasedGeneration ? "reimaged_cold" : "reimaged";
+};
+
 /** True if the task ran on the system that the host has now. An agent of an earlier system is gone, and cannot confirm the task's result. */
 const ranOnThisSystem = ({ state }: DecommissionContext, { createdAt }: Task): boolean =>
   state.deployed_at === null || state.deployed_at === undefined || createdAt >= new Date(state.deployed_at);
@@ -122,7 +128,7 @@ export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<
       reason: decommission.reason,
       requested_by: requestedBy,
     },
-    trust: decommission.mode === "reimage" ? "reimaged" : "in_place",
+    trust: trustOf(context),
     release: releaseOf(context),
     required: requirementsOf(context),
     residue: await residueOf(tx, context, tasks),

@@ -8,6 +8,7 @@ import { disableNode } from "../decommission/stages/disable-node.ts";
 import { drainNode } from "../decommission/stages/drain-node.ts";
 import { enableNode } from "../decommission/stages/enable-node.ts";
 import { overwriteGpuMemory } from "../decommission/stages/overwrite-gpu-memory.ts";
+import { powerOffMaasNode } from "../decommission/stages/power-off-maas-node.ts";
 import { recordSanitization } from "../decommission/stages/record-sanitization.ts";
 import { releaseMaasNode } from "../decommission/stages/release-maas-node.ts";
 import { scrubGpu } from "../decommission/stages/scrub-gpu.ts";
@@ -54,6 +55,7 @@ const REIMAGE_STAGES: ReimageStages<(typeof STAGES_OF_MODE)["reimage"]> = [
   drainNode,
   loadSiteConfig,
   releaseMaasNode,
+  powerOffMaasNode,
   // `map` keeps the number, the order and the names of the stages, although the type of its result does not say so.
   ...(PROVISION_STAGES.map((stage) => provisioning(stage as ProvisionStage)) as unknown as typeof PROVISION_STAGES),
   takeBaseline,
@@ -73,6 +75,7 @@ const RESUME_AT: Readonly<Record<ReimageStageName, ReimageStageName>> = {
   drain_node: "drain_node",
   load_site_config: "load_site_config",
   release_maas_node: "release_maas_node",
+  power_off_maas_node: "power_off_maas_node",
   configure_storage: "load_site_config",
   apply_roce_phase2: "load_site_config",
   ensure_pxe_interface_auto: "load_site_config",
@@ -109,7 +112,7 @@ export function reimageWorkflow(services: WorkflowServices): Workflow {
     },
     restartPoint: (verb, stage) => restart[verb][stage] ?? stage,
     forgottenOnRerun: ["deploy_failure"],
-    forgottenOnRecovery: [...PROVISION_COUNTERS, "records_written"],
+    forgottenOnRecovery: [...PROVISION_COUNTERS, "power_off_asked", "records_written"],
     admit: (tx) => admitDecommissions(tx, "reimage"),
   });
 }

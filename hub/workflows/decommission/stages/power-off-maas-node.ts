@@ -26,7 +26,7 @@ const LOOK_AGAIN_SECONDS = 30;
 /**
  * Makes sure that the release has powered the machine off (lifecycle 6.4). The stage asks the BMC through MAAS, because MAAS's own record of the
  * power may be minutes old. The machine counts as off only if the BMC answers `off`. If the power state stays unknown until the timeout, the stage
- * fails (lifecycle 5.8).
+ * fails (lifecycle 5.8). A reimage continues then, and its sanitization record does not claim that the machine was off.
  */
 export const powerOffMaasNode: DecommissionStageOf<"power_off_maas_node"> = {
   name: "power_off_maas_node",
@@ -40,13 +40,22 @@ export const powerOffMaasNode: DecommissionStageOf<"power_off_maas_node"> = {
 
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
   if (wasRemoved(context)) return RELEASED_BEFORE;
+  const { mode, releasedGeneration } = context.decommission;
+  // A machine that a reimage has deployed again stays on.
+  if (mode === "reimage" && releasedGeneration !== context.node.generation)
+    return { kind: "skipped", message: "The machine was released before, and is deployed again" };
   mustStandForRelease(context, context.node, context.boundSystemId);
   const machine = await freshMachine(context);
   const verdict = await judged("power_off_maas_node", context, machine);
   if (verdict.kind === "failed") return { kind: "failed", failure: verdict.failure };
   if (verdict.kind === "wait") return waitForMachine(context, `MAAS to finish '${machine.statusName}'`);
   const power = await askBmc(context);
-  if (power === "off") return { kind: "done", message: "The machine is off", patch: { power_state: power } };
+  if (power === "off") {
+    const patch = { power_state: power, seen_off: context.node.generation };
+    return { kind: "done", message: "The machine is off", patch };
+  }
+  if (mode === "reimage" && context.deadline.getTime() - context.now.getTime() <= LOOK_AGAIN_SECONDS * 1000)
+    return { kind: "skipped", message: "The deploy continues; the BMC did not report in time that the machine is off" };
   if (power !== "on") return waitFor(context, "The BMC to say whether the machine is on", power);
   if (context.state.power_off_asked === true) return waitFor(context, "MAAS to power the machine off", power);
   const hindrance = cannotPowerOff(machine);
