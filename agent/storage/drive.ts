@@ -1,5 +1,6 @@
 import type { Attempt, AttemptTool } from "../system/attempt.ts";
 import { chooseForAta, parseAtaIdentity, parseAtaStatus } from "./ata-facts.ts";
+import { type CommandEnd, judgeCommand } from "./command-end.ts";
 import { type BlockDevice, controllersOf, type DiskPicture, type NvmeController } from "./disk-rules.ts";
 import {
   chooseForNvme,
@@ -35,8 +36,8 @@ export interface Drive {
   facts(): Promise<DriveFacts | DriveRefusal>;
   /** The disk's sanitize status, or null if it cannot be read now. */
   status(): Promise<SanitizeStatus | null>;
-  /** Sends the command of a technique once. Returns null if the disk accepted the command, otherwise the reason. */
-  start(technique: Technique, patienceSeconds: number): Promise<string | null>;
+  /** Sends the command of a technique once. Returns whether the disk accepted the command, as far as the end of the tool tells. */
+  start(technique: Technique, patienceSeconds: number): Promise<CommandEnd>;
 }
 
 /** A question to a disk takes a moment. A disk that does not answer in a minute is broken or hangs. */
@@ -164,18 +165,14 @@ function nvmeDrive(device: BlockDevice, own: readonly NvmeController[], attempt:
     start: async (technique, patienceSeconds) => {
       const sanitize = SANITIZE_ARGUMENTS[technique];
       const kept = sanitize === undefined ? await format() : null;
-      if (sanitize === undefined && kept === null) return "The disk does not tell the format of its namespace.";
+      if (sanitize === undefined && kept === null)
+        return { kind: "refused", detail: "The disk does not tell the format of its namespace." };
       const args =
         sanitize === undefined
           ? ["format", path, `--namespace-id=${namespaceId}`, ...formatArguments(technique, kept, patienceSeconds)]
           : ["sanitize", path, ...sanitize];
       const timeoutMs = sanitize === undefined ? (patienceSeconds + 60) * 1000 : ASK_TIMEOUT_MS;
-      const end = endedOf(await attempt("nvme", args, { timeoutMs }), "nvme");
-      if (isRefusal(end)) return end.detail;
-      // Older versions of nvme-cli end with status 0 although the disk refused the command.
-      return end.exitCode === 0 && !/nvme status|failed|error/i.test(`${end.stderr} ${end.stdout}`)
-        ? null
-        : toldBy(end);
+      return judgeCommand("nvme", "nvme", await attempt("nvme", args, { timeoutMs }));
     },
   };
 }
@@ -211,13 +208,9 @@ function ataDrive(device: BlockDevice, attempt: AttemptTool): Drive {
     },
     start: async (technique) => {
       const command = SANITIZE_ARGUMENTS[technique];
-      if (command === undefined) return `A SATA disk has no technique ${technique}.`;
-      const end = await ask(["--yes-i-know-what-i-am-doing", ...command, path]);
-      if (isRefusal(end)) return end.detail;
-      return end.exitCode === 0 &&
-        !/failed|error reason|not supported|missing sense/i.test(`${end.stderr} ${end.stdout}`)
-        ? null
-        : toldBy(end);
+      if (command === undefined) return { kind: "refused", detail: `A SATA disk has no technique ${technique}.` };
+      const args = ["--yes-i-know-what-i-am-doing", ...command, path];
+      return judgeCommand("ata", "hdparm", await attempt("hdparm", args, { timeoutMs: ASK_TIMEOUT_MS }));
     },
   };
 }

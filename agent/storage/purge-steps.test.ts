@@ -84,6 +84,14 @@ describe.skipIf(!mayLoop)("the disks of a storage cleanup (SKIPPED without loop 
     expect([host.commands(), host.hasSecret()]).toEqual([[], true]);
   });
 
+  it("are not purged if the host has the controller of a listed disk, but not its namespace", async () => {
+    for (const [file, text] of Object.entries({ serial: "S-2", subsysnqn: "nqn.y", transport: "pcie" }))
+      host.write(`sys/class/nvme/nvme1/${file}`, `${text}\n`);
+    expect(await clean({ disk_pool: ["S-2", "S-3"] })).toMatchObject([
+      { target: "S-2", outcome: "failed", evidence: { reason: "not_found", media_kind: "disk", serial: "S-2" } },
+    ]);
+  });
+
   it("are purged once although agent and worker are killed in the middle", async () => {
     host.drive({ looks: 1_000_000 });
     const agent = startChild(host.root, taskId, input());

@@ -17,8 +17,15 @@ type Run = TaskRun<"node.storage_cleanup">;
 /** How many worker processes of one task may wait for the end of one purge. Only the first one sends the command to the disk. */
 const MOST_WORKERS = 3;
 
+/** How long a worker process may take to claim and to mark a disk, which takes seconds. A process of another user may hang in a file server. */
+const BEGIN_WITHIN_S = 240;
+
 /** How many disks of a host one task purges. The schema of the task's input has the same limit. */
 const MOST_DISKS = 64;
+
+/** True if the host has the disk. A controller with the serial number also counts, because a tenant can detach the disk's namespace or its driver. */
+const isOwn = (picture: DiskPicture, serial: string): boolean =>
+  disksWithSerial(picture, serial).length > 0 || picture.controllers.some((one) => one.serial === serial);
 
 /**
  * Replaces the pool of an order by those of its disks that the host has. The agent stores the order in this form, so that a restarted agent works on
@@ -28,9 +35,7 @@ export function withOwnDisks<T extends Input>(input: T, picture: () => DiskPictu
   const { disks, disk_pool: pool = [] } = input;
   if (pool.length === 0) return input;
   const found = picture();
-  const own = pool.filter(
-    (serial) => disksWithSerial(found, serial).length > 0 && disks.every((one) => one.serial !== serial),
-  );
+  const own = pool.filter((serial) => isOwn(found, serial) && disks.every((one) => one.serial !== serial));
   const all = [...disks, ...own.map((serial) => ({ serial, wwn: null }))];
   return all.length === 0 || all.length > MOST_DISKS ? input : { ...input, disks: all, disk_pool: [] };
 }
@@ -89,20 +94,33 @@ async function purgeOne(system: System, ordered: OrderedDisk, seed: string | nul
         work: PURGE_DISK,
         input: { task_id: run.taskId, serial: ordered.serial, wwn: ordered.wwn, seed },
         deadlineSeconds: PURGE_WITHIN_S,
+        firstProgressSeconds: BEGIN_WITHIN_S,
         signal: run.signal,
         endsWith: isCancelledByHub,
         progress: run.progress,
       });
     } catch (error) {
       if (run.signal.aborted) throw error;
-      return cleaningStep("disk", ordered.serial, "failed", `not_started: ${messageOf(error)}`, {
-        reason: "not_started",
-      });
+      return lostStep(system, run, ordered.serial, "not_started", messageOf(error));
     }
   if (end === null) throw new Error(`No worker was started for the disk ${ordered.serial}.`);
   return end.ok
     ? cleaningStep("disk", ordered.serial, end.result.outcome, end.result.message, end.result.evidence)
-    : cleaningStep("disk", ordered.serial, "failed", `${end.code}: ${end.message}`, { reason: end.code });
+    : lostStep(system, run, ordered.serial, end.code, end.message);
+}
+
+/** The step of a disk whose worker process has no result. The journal of the disk tells whether the worker process had changed the disk. */
+async function lostStep(
+  system: System,
+  { taskId }: Run,
+  serial: string,
+  reason: string,
+  message: string,
+): Promise<Step> {
+  // The agent loads the code of a purge only when it needs the code, so that an idle agent uses less memory.
+  const { failedEvidence, purgeJournal } = await import("../system/storage/purge-journal.ts");
+  const evidence = failedEvidence(taskId, serial, purgeJournal(system.root, serial).read());
+  return cleaningStep("disk", serial, "failed", `${reason}: ${message}`, { ...evidence, reason });
 }
 
 /** The name of the work of one worker process for one disk. A serial number may contain characters that no name of work may contain. */

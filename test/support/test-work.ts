@@ -10,7 +10,7 @@ export const TEST_WORK = defineWork({
   input: z.strictObject({
     starts: z.string(),
     until: z.string(),
-    way: z.enum(["normal", "crash", "throw", "deaf", "tool"]),
+    way: z.enum(["normal", "crash", "throw", "deaf", "silent", "tool"]),
   }),
   result: z.strictObject({ said: z.string() }),
   memoryMax: "256M",

@@ -22,7 +22,7 @@ const work = performer(TEST_WORK, async ({ starts, until, way }, run) => {
     process.kill(process.pid, "SIGKILL");
   }
   for (let done = 0; !existsSync(until); done += 1) {
-    run.progress({ step: "wait", done, bytes: done * 10 });
+    if (way !== "silent") run.progress({ step: "wait", done, bytes: done * 10 });
     if (way !== "deaf") run.throwIfStopped();
     await sleep(10);
   }

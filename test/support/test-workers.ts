@@ -22,7 +22,12 @@ export const performTestWork = (
   workers: Workers,
   taskId: string,
   input: z.input<typeof TEST_WORK.input>,
-  more: { deadlineSeconds?: number; signal?: AbortSignal; progress?: (told: WorkProgress) => void } = {},
+  more: {
+    deadlineSeconds?: number;
+    firstProgressSeconds?: number;
+    signal?: AbortSignal;
+    progress?: (told: WorkProgress) => void;
+  } = {},
 ): Promise<WorkEnd<z.output<typeof TEST_WORK.result>>> =>
   workers.perform({
     taskId,
@@ -30,6 +35,7 @@ export const performTestWork = (
     work: TEST_WORK,
     input,
     deadlineSeconds: more.deadlineSeconds ?? 600,
+    ...(more.firstProgressSeconds === undefined ? {} : { firstProgressSeconds: more.firstProgressSeconds }),
     signal: more.signal ?? new AbortController().signal,
     endsWith: isCancelledByHub,
     progress: more.progress ?? (() => undefined),

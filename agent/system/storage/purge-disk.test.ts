@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { TaskId } from "../../../shared/ids.ts";
@@ -6,7 +6,7 @@ import { DiskHost, type DriveState, mayLoop } from "../../../test/fakes/disks/di
 import { newTaskId } from "../../../test/fakes/hub/orders.ts";
 import { inMountNamespace } from "../../../test/support/mount-namespace.ts";
 import type { WorkRun } from "../workers/define-work.ts";
-import { purgeDisk } from "./purge-disk.ts";
+import { PURGE_TIMING, type PurgeTiming, purgeDisk } from "./purge-disk.ts";
 import { type StepEnd, StepEnd as StepEndSchema } from "./works.ts";
 
 let host: DiskHost;
@@ -19,7 +19,8 @@ beforeEach(() => {
 afterEach(() => host.remove());
 
 const SEED = "ab".repeat(32);
-async function purge(more: { wwn?: string; task?: TaskId } = {}): Promise<StepEnd> {
+const QUICK: PurgeTiming = { ...PURGE_TIMING, lookEveryMs: 20, mostMisses: 3 };
+async function purge(more: { wwn?: string; task?: TaskId; timing?: PurgeTiming } = {}): Promise<StepEnd> {
   const run: WorkRun = {
     root: host.root,
     signal: abort.signal,
@@ -27,9 +28,12 @@ async function purge(more: { wwn?: string; task?: TaskId } = {}): Promise<StepEn
     progress: () => undefined,
   };
   const input = { task_id: more.task ?? taskId, serial: "S-1", wwn: more.wwn ?? null, seed: SEED };
-  return StepEndSchema.parse(await purgeDisk(input, run));
+  return StepEndSchema.parse(await purgeDisk(input, run, more.timing ?? QUICK));
 }
 const reasonOf = ({ outcome, evidence }: StepEnd): string => `${outcome} ${String(evidence["reason"])}`;
+const FOLDER = "var/lib/muster/agent/purge";
+const journalFile = (): string => `${FOLDER}/${host.parts(FOLDER)[0]}`;
+const journal = () => JSON.parse(host.read(journalFile()));
 /** Stops the wait of a purge whose sanitize has begun, as a worker process ends that is killed. */
 async function purgeAndStop(): Promise<void> {
   host.drive({ looks: 1_000 });
@@ -180,8 +184,12 @@ describe.skipIf(!mayLoop)("the purge of an NVMe disk (SKIPPED without loop devic
   it("waits for a running sanitize of an earlier task, and erases again if that one has ended", async () => {
     await purgeAndStop();
     const next = newTaskId();
-    host.drive({ looks: 2 });
-    expect(reasonOf(await purge({ task: next }))).toBe("ok undefined");
+    host.drive({ looks: 3 });
+    const adopted = await purge({ task: next });
+    expect([reasonOf(adopted), adopted.evidence["adopted_task"]]).toEqual(["ok undefined", taskId]);
+    expect(adopted.evidence).not.toHaveProperty("status_before");
+    // A second worker process of the task, which began after the first one was killed, sends nothing.
+    expect(await purge({ task: next })).toEqual(adopted);
     expect(host.commands()).toHaveLength(1);
     host.fill("TENANT-SECRET");
     expect(reasonOf(await purge({ task: newTaskId() }))).toBe("ok undefined");
@@ -198,11 +206,103 @@ describe.skipIf(!mayLoop)("the purge of an NVMe disk (SKIPPED without loop devic
   it("never says that a format whose worker was lost has ended well", async () => {
     host.drive({ sanicap: 0 });
     await purge();
-    const [file = ""] = execFileSync("ls", [host.path("var/lib/muster/agent/purge")], { encoding: "utf8" }).split("\n");
-    const path = `var/lib/muster/agent/purge/${file}`;
-    host.write(path, JSON.stringify({ ...JSON.parse(host.read(path)), state: "started", end: null }));
+    host.write(journalFile(), JSON.stringify({ ...journal(), state: "started", end: null }));
     expect(reasonOf(await purge())).toBe("failed end_unknown");
     expect(host.commands()).toHaveLength(1);
+  });
+
+  it("sends no second format while the end of the first one is unknown, until the host was restarted", async () => {
+    host.drive({ sanicap: 0, accepts: "lost" });
+    expect(await purge()).toMatchObject({ evidence: { reason: "end_unknown", command_sent: true, serial: "S-1" } });
+    expect(journal()).toMatchObject({ state: "started", end: null });
+    host.drive({ accepts: "accepted" });
+    for (const task of [taskId, newTaskId()]) expect(reasonOf(await purge({ task }))).toBe("failed end_unknown");
+    expect(host.commands()).toHaveLength(1);
+    host.write(journalFile(), JSON.stringify({ ...journal(), boot_id: "an earlier boot" }));
+    expect(reasonOf(await purge({ task: newTaskId() }))).toBe("ok undefined");
+    expect(host.commands()).toHaveLength(2);
+  });
+
+  it.each<DriveState["accepts"]>(["lost", "late"])(
+    "waits for a sanitize whose tool ended badly (%s)",
+    async (accepts) => {
+      host.drive({ accepts, looks: 2 });
+      expect([reasonOf(await purge()), host.commands().length, host.hasSecret()]).toEqual(["ok undefined", 1, false]);
+    },
+  );
+
+  it.each<[string, Partial<DriveState>, PurgeTiming]>([
+    ["log_unreadable", { accepts: "mute" }, QUICK],
+    ["deadline_passed", { looks: 1_000 }, { ...QUICK, patienceOf: () => 0 }],
+  ])(
+    "keeps a started sanitize in the journal after %s, and a later task waits for it",
+    async (reason, state, timing) => {
+      host.drive(state);
+      expect(await purge({ timing })).toMatchObject({ outcome: "failed", evidence: { reason, media_kind: "disk" } });
+      expect(journal()).toMatchObject({ state: "started", end: null });
+      host.drive({ accepts: "accepted", looks: 3 });
+      const adopted = await purge({ task: newTaskId() });
+      expect([reasonOf(adopted), adopted.evidence["adopted_task"]]).toEqual(["ok undefined", taskId]);
+      expect(host.commands()).toHaveLength(1);
+    },
+  );
+
+  it.each([
+    ["not JSON", () => "{"],
+    ["of an unknown form", () => JSON.stringify({ ...journal(), more: 1 })],
+    ["of another disk", () => JSON.stringify({ ...journal(), serial: "S-2" })],
+  ])("sends nothing if the journal is %s", async (_what, text) => {
+    await purge();
+    host.write(journalFile(), text());
+    for (const task of [taskId, newTaskId()])
+      expect(await purge({ task })).toMatchObject({
+        outcome: "failed",
+        evidence: { reason: "journal_unreadable", media_kind: "disk", serial: "S-1" },
+      });
+    expect(host.commands()).toHaveLength(1);
+  });
+
+  it.each<[string, string, string]>([
+    ["other_disk", "id-ctrl-2", "printf S-3 | dd of=identify bs=1 seek=4 conv=notrunc status=none"],
+    ["other_disk", "id-ctrl-2", "printf OTHER | dd of=identify bs=1 seek=24 conv=notrunc status=none"],
+    ["mounted", "id-ctrl-1", `echo "22 1 $(cat number) / /data rw - ext4 /dev/nvme0n1 rw" >../proc/self/mountinfo`],
+    ["in_use", "id-ctrl-1", "mkdir -p ../sys/devices/pci0/nvme/nvme0/nvme0n1/holders/md127"],
+    ["in_use", "id-ctrl-1", "echo 8 >../sys/devices/pci0/nvme/nvme0/nvme0n1/size"],
+  ])(
+    "changes nothing if the disk is another one or in use before the markers (%s, %s)",
+    async (reason, call, script) => {
+      const before = host.content();
+      host.write("state/number", host.number);
+      host.at(call, script);
+      expect(reasonOf(await purge())).toBe(`failed ${reason}`);
+      expect([host.commands(), host.content().equals(before)]).toEqual([[], true]);
+    },
+  );
+
+  it.each<[string, string, string]>([
+    ["other_disk", "id-ctrl-3", "printf S-3 | dd of=identify bs=1 seek=4 conv=notrunc status=none"],
+    ["sanitize_running", "id-ctrl-3", "echo 2 >status; echo 2 >action; echo 1000 >looks"],
+    ["mounted", "version-2", `echo "22 1 $(cat number) / /data rw - ext4 /dev/nvme0n1 rw" >../proc/self/mountinfo`],
+    ["in_use", "version-2", "mkdir -p ../sys/devices/pci0/nvme/nvme0/nvme0n1/holders/md127"],
+  ])("sends nothing after the markers, and tells of them (%s, %s)", async (reason, call, script) => {
+    host.write("state/number", host.number);
+    host.at(call, script);
+    expect(await purge()).toMatchObject({
+      outcome: "failed",
+      evidence: { reason, media_kind: "disk", serial: "S-1", markers_written: true, command_sent: false },
+    });
+    expect([host.commands(), journal().state]).toEqual([[], "marking"]);
+  });
+
+  it("has written the journal and holds the claim when the disk gets the command", async () => {
+    host.at(
+      "sanitize-1",
+      `cp ../${FOLDER}/*.json journal-then
+       ${process.execPath} -e 'require("fs").openSync("${host.loop}", 2 | 128)' 2>claim-then || true`,
+    );
+    expect(reasonOf(await purge())).toBe("ok undefined");
+    expect(JSON.parse(host.read("state/journal-then"))).toMatchObject({ state: "started", task_id: taskId });
+    expect(host.read("state/claim-then")).toContain("EBUSY");
   });
 
   it("is unsupported without nvme-cli", async () => {

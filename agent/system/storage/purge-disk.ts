@@ -1,17 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { z } from "zod";
-import { messageOf } from "../../message-of.ts";
 import { type BlockDevice, judgeDisk } from "../../storage/disk-rules.ts";
 import { type Drive, type DriveFacts, driveOf } from "../../storage/drive.ts";
-import {
-  BLOCK_BYTES,
-  drawBlocks,
-  judgeSample,
-  lookAt,
-  markerOf,
-  type SampleVerdict,
-} from "../../storage/purge-sample.ts";
+import { BLOCK_BYTES } from "../../storage/purge-sample.ts";
 import {
   judgeProgress,
   outcomeOf,
@@ -23,21 +15,29 @@ import {
 } from "../../storage/purge-technique.ts";
 import { attemptsBelow } from "../attempt.ts";
 import type { WorkRun } from "../workers/define-work.ts";
+import { kernelBootId } from "../workers/processes.ts";
 import { readDiskPicture } from "./block-devices.ts";
-import { claimDisk, openDirect, stillOpenedBy } from "./direct-disk.ts";
-import { type PurgeEntry, type PurgeJournal, purgeJournal } from "./purge-journal.ts";
+import { claimDisk, stillOpenedBy } from "./direct-disk.ts";
+import { failedEvidence, type PurgeEntry, type PurgeJournal, purgeJournal } from "./purge-journal.ts";
+import { mark, readSample } from "./purge-marks.ts";
 import type { PURGE_DISK, StepEnd } from "./works.ts";
 
 type Input = z.output<typeof PURGE_DISK.input>;
 
-const LOOK_EVERY_MS = 1_000;
-/** How many times in a row the sanitize status may be unreadable before the agent gives up the wait. A reset of the disk takes some seconds. */
-const MOST_MISSES = 30;
+export interface PurgeTiming {
+  readonly lookEveryMs: number;
+  /** How many times in a row the sanitize status may be unreadable before the agent gives up the wait. A reset of the disk takes some seconds. */
+  readonly mostMisses: number;
+  /** How long the agent waits for the end of a purge, in seconds. */
+  readonly patienceOf: (technique: Technique, status: SanitizeStatus | null) => number;
+}
+export const PURGE_TIMING: PurgeTiming = { lookEveryMs: 1_000, mostMisses: 30, patienceOf };
 
 /** One disk that the worker process purges, with all that the steps of the purge need. */
 interface Purge {
   readonly run: WorkRun;
   readonly input: Input;
+  readonly timing: PurgeTiming;
   readonly device: BlockDevice;
   readonly drive: Drive;
   readonly facts: DriveFacts;
@@ -55,38 +55,61 @@ const ended = (
  * Purges one data disk by its own sanitize or format command, and waits for the end that the disk's log reports. A worker process that finds a
  * started purge of its own task, or a running sanitize that the agent started, only waits. Whatever cannot be read ends the step as `failed`.
  */
-export async function purgeDisk(input: Input, run: WorkRun): Promise<StepEnd> {
+export async function purgeDisk(input: Input, run: WorkRun, timing: PurgeTiming = PURGE_TIMING): Promise<StepEnd> {
+  const journal = purgeJournal(run.root, input.serial);
+  const read = journal.read();
+  const about = failedEvidence(input.task_id, input.serial, read);
+  if (!read.ok) return ended("failed", read.detail, "journal_unreadable", about);
+  const { entry: earlier } = read;
+  if (earlier?.task_id === input.task_id && earlier.end !== null) return earlier.end;
   const picture = readDiskPicture(run.root);
   const verdict = judgeDisk(picture, input);
-  if (!verdict.mayErase) return ended("failed", verdict.detail, verdict.reason);
+  if (!verdict.mayErase) return ended("failed", verdict.detail, verdict.reason, about);
   const { device } = verdict;
   const drive = driveOf(device, picture, attemptsBelow(run.root));
   if (drive === null)
-    return ended("unsupported", `The agent has no command that purges ${device.name}.`, "no_purge_command");
+    return ended("unsupported", `The agent has no command that purges ${device.name}.`, "no_purge_command", about);
   const facts = await drive.facts();
-  if (!facts.ok) return ended(outcomeOf(facts.reason), facts.detail, facts.reason, { device: device.name });
-  const purge: Purge = { run, input, device, drive, facts, journal: purgeJournal(run.root, input.serial) };
-  const earlier = purge.journal.read();
-  if (earlier?.task_id === input.task_id && earlier.end !== null) return earlier.end;
+  if (!facts.ok) return ended(outcomeOf(facts.reason), facts.detail, facts.reason, { ...about, device: device.name });
+  const purge: Purge = { run, input, timing, device, drive, facts, journal };
   const claim = await claimDisk(run.root, device, picture);
-  if (!claim.ok) return ended("failed", claim.detail, "in_use", evidenceOf(purge));
+  if (!claim.ok) return ended("failed", claim.detail, "in_use", { ...evidenceOf(purge), ...about });
   try {
-    if (earlier !== null && continues(earlier, input, facts.status)) return await follow(purge, earlier);
-    return await begin(purge);
+    return await proceed(purge, earlier);
   } finally {
     claim.release();
   }
 }
 
 /**
- * Whether the purge of the journal is the one to wait for. A purge that another task started counts only while the disk still runs it: a purge that
- * has ended says nothing about what was written since.
+ * Begins the purge, or waits for the purge of the journal. A purge that another task started counts only while the disk still runs it: a purge that
+ * has ended says nothing about what was written since. While nobody knows whether an earlier command still runs, the disk gets no second command.
  */
-function continues(earlier: PurgeEntry, input: Input, status: SanitizeStatus | null): boolean {
-  if (earlier.state !== "started") return false;
-  if (earlier.task_id === input.task_id) return true;
-  return status !== null && judgeProgress(earlier.technique, status).kind === "running";
+async function proceed(purge: Purge, earlier: PurgeEntry | null): Promise<StepEnd> {
+  const { input, facts, journal } = purge;
+  if (earlier?.state !== "started") return begin(purge);
+  const isOwn = earlier.task_id === input.task_id;
+  if (!TECHNIQUES[earlier.technique].hasLog)
+    return isOwn || earlier.boot_id === kernelBootId()
+      ? stillStarted(purge, earlier, "end_unknown", FORMAT_UNKNOWN)
+      : begin(purge);
+  if (isOwn) return follow(purge, earlier);
+  if (facts.status === null)
+    return stillStarted(
+      purge,
+      earlier,
+      "log_unreadable",
+      "An earlier task began a sanitize, and its log is unreadable.",
+    );
+  if (judgeProgress(earlier.technique, facts.status).kind !== "running") return begin(purge);
+  const adopted = { ...earlier, task_id: input.task_id, adopted_task: earlier.adopted_task ?? earlier.task_id };
+  journal.write(adopted);
+  return follow(purge, adopted);
 }
+
+/** A restart of the host resets the disk's controller, which ends a format. */
+const FORMAT_UNKNOWN =
+  "The end of a format that was sent to the disk is unknown. Restart the host, then purge the disk again.";
 
 const evidenceOf = ({ device, facts }: Purge): StepEnd["evidence"] => ({
   media_kind: "disk",
@@ -100,7 +123,7 @@ const evidenceOf = ({ device, facts }: Purge): StepEnd["evidence"] => ({
 });
 
 async function begin(purge: Purge): Promise<StepEnd> {
-  const { run, input, device, drive, facts, journal } = purge;
+  const { run, input, device, facts, journal, timing } = purge;
   if (!facts.choice.ok)
     return ended(outcomeOf(facts.choice.reason), facts.choice.detail, facts.choice.reason, evidenceOf(purge));
   const { technique } = facts.choice;
@@ -108,30 +131,68 @@ async function begin(purge: Purge): Promise<StepEnd> {
     format: "muster-purge/1",
     serial: input.serial,
     task_id: input.task_id,
-    state: "started",
+    adopted_task: null,
+    boot_id: kernelBootId(),
+    state: "marking",
     technique,
     seed: input.seed ?? randomBytes(32).toString("hex"),
     blocks: Math.floor(device.bytes / BLOCK_BYTES),
     status_before: facts.status?.raw ?? "no log",
+    facts: evidenceOf(purge),
     end: null,
   };
   if (entry.blocks < 1) return ended("failed", `${device.name} has no size.`, "facts_unreadable", evidenceOf(purge));
-  const fault = await mark(purge, entry);
-  if (fault !== null) return ended("failed", fault, "marker_failed", evidenceOf(purge));
-  // The marks took some time, so the agent judges the disk once more just before the command.
-  const picture = readDiskPicture(run.root);
-  const again = judgeDisk(picture, input);
-  if (!again.mayErase || again.device.number !== device.number)
-    return ended("failed", again.mayErase ? "The disk has another number now." : again.detail, "in_use");
-  const users = await stillOpenedBy(run.root, device, picture);
-  if (users !== null) return ended("failed", users, "in_use");
-  run.throwIfStopped();
+  // Another disk may have taken the name of the disk since the agent read its facts, and the claim then holds the other disk.
+  const before = await sameDrive(purge);
+  if (!before.ok) return ended("failed", before.detail, before.reason, evidenceOf(purge));
   journal.write(entry);
-  run.progress({ step: `purge ${device.name}`, done: 0, bytes: 0 });
-  const refused = await drive.start(technique, patienceOf(technique, facts.status));
-  if (refused !== null && !(await isRunning(drive, technique)))
-    return failedPurge(purge, entry, "start_refused", `The disk did not accept the command: ${refused}`);
-  return TECHNIQUES[technique].hasLog ? follow(purge, entry) : sample(purge, entry, "the command ended without error");
+  const marked = { ...evidenceOf(purge), markers_written: true, command_sent: false };
+  const fault = mark(run.root, device.name, entry);
+  if (fault !== null)
+    return ended("failed", `${fault} The agent has overwritten blocks of the disk.`, "marker_failed", marked);
+  // The marks took some time, so the agent judges the disk once more just before the command.
+  const again = await sameDrive(purge);
+  if (!again.ok)
+    return ended("failed", `${again.detail} The agent has overwritten blocks of the disk.`, again.reason, marked);
+  run.throwIfStopped();
+  const started: PurgeEntry = { ...entry, state: "started" };
+  journal.write(started);
+  tellBegin(purge);
+  const end = await again.drive.start(technique, timing.patienceOf(technique, facts.status));
+  if (end.kind === "refused" && !(await isRunning(again.drive, technique)))
+    return failedPurge(purge, started, "start_refused", `The disk did not accept the command: ${end.detail}`);
+  if (TECHNIQUES[technique].hasLog) return follow(purge, started);
+  return end.kind === "accepted"
+    ? sample(purge, started, "the command ended without error")
+    : stillStarted(purge, started, "end_unknown", `${FORMAT_UNKNOWN} ${end.detail}`);
+}
+
+const tellBegin = ({ run, device }: Purge): void => run.progress({ step: `purge ${device.name}`, done: 0, bytes: 0 });
+
+type SameDrive =
+  | { readonly ok: true; readonly drive: Drive }
+  | { readonly ok: false; readonly reason: string; readonly detail: string };
+
+/** Reads again what Linux and the disk tell, and returns the disk's commands if both still tell of the same free disk with the same command. */
+async function sameDrive({ run, input, device, facts }: Purge): Promise<SameDrive> {
+  const refuse = (reason: string, detail: string): SameDrive => ({ ok: false, reason, detail });
+  const picture = readDiskPicture(run.root);
+  const verdict = judgeDisk(picture, input);
+  if (!verdict.mayErase) return refuse(verdict.reason, verdict.detail);
+  const { name, number, bytes } = verdict.device;
+  if (name !== device.name || number !== device.number || bytes !== device.bytes)
+    return refuse("in_use", "The disk has another name, number or size now.");
+  const drive = driveOf(verdict.device, picture, attemptsBelow(run.root));
+  if (drive === null) return refuse("no_purge_command", `The agent has no command that purges ${name} now.`);
+  const now = await drive.facts();
+  if (!now.ok) return refuse(now.reason, now.detail);
+  if (!now.choice.ok) return refuse(now.choice.reason, now.choice.detail);
+  const isSame = now.model === facts.model && now.firmware === facts.firmware;
+  const users = await stillOpenedBy(run.root, verdict.device, picture);
+  if (users !== null) return refuse("in_use", users);
+  return isSame && facts.choice.ok && now.choice.technique === facts.choice.technique
+    ? { ok: true, drive }
+    : refuse("other_disk", `${name} reports another model, firmware or purge command than before.`);
 }
 
 /** Whether a disk runs the sanitize although the tool that started it ended with an error, for example after a time-out. */
@@ -140,36 +201,17 @@ async function isRunning(drive: Drive, technique: Technique): Promise<boolean> {
   return status !== null && judgeProgress(technique, status).kind === "running";
 }
 
-/** Writes the markers of the sample and reads them back. Returns why that failed, or null. */
-async function mark({ run, device }: Purge, { seed, blocks }: PurgeEntry): Promise<string | null> {
-  try {
-    const disk = openDirect(run.root, device.name, "write");
-    try {
-      const drawn = drawBlocks(seed, blocks);
-      for (const block of drawn) disk.write(block, markerOf(seed, block));
-      disk.flush();
-      const lost = drawn.find((block) => disk.read(block)?.equals(markerOf(seed, block)) !== true);
-      return lost === undefined ? null : `Block ${lost} of ${device.name} does not keep what is written to it.`;
-    } finally {
-      disk.close();
-    }
-  } catch (error) {
-    return `The blocks of ${device.name} cannot be written: ${messageOf(error)}`;
-  }
-}
-
 /** Waits until the disk's log says that the started purge is over, and then reads the sample. */
 async function follow(purge: Purge, entry: PurgeEntry): Promise<StepEnd> {
-  const { run, device, drive, facts } = purge;
+  const { run, device, drive, facts, timing } = purge;
   const { technique } = entry;
-  if (!TECHNIQUES[technique].hasLog)
-    return failedPurge(purge, entry, "end_unknown", "The worker of a format was lost, and a format has no log.");
-  const until = performance.now() + patienceOf(technique, facts.status) * 1000;
-  for (let misses = 0; ; await sleep(LOOK_EVERY_MS, undefined, { signal: run.signal }).catch(() => undefined)) {
+  tellBegin(purge);
+  const until = performance.now() + timing.patienceOf(technique, facts.status) * 1000;
+  for (let misses = 0; ; await sleep(timing.lookEveryMs, undefined, { signal: run.signal }).catch(() => undefined)) {
     run.throwIfStopped();
     const status = await drive.status();
     misses = status === null ? misses + 1 : 0;
-    if (misses >= MOST_MISSES)
+    if (misses >= timing.mostMisses)
       return stillStarted(purge, entry, "log_unreadable", "The sanitize log cannot be read any more.");
     if (status !== null) {
       const progress = judgeProgress(technique, status);
@@ -189,13 +231,18 @@ async function follow(purge: Purge, entry: PurgeEntry): Promise<StepEnd> {
 const fullEvidence = (purge: Purge, entry: PurgeEntry, statusAfter: string): StepEnd["evidence"] => ({
   ...evidenceOf(purge),
   technique: TECHNIQUES[entry.technique].title,
-  status_before: entry.status_before,
+  // The task did not read the status before a command that an earlier task sent.
+  ...(entry.adopted_task === null ? { status_before: entry.status_before } : { adopted_task: entry.adopted_task }),
   status_after: statusAfter,
 });
 
 /** The end of a purge whose end the disk has not reported: the journal keeps `started`, so that a later task waits for the same purge. */
 const stillStarted = (purge: Purge, entry: PurgeEntry, reason: PurgeFailure, detail: string): StepEnd =>
-  ended("failed", detail, reason, fullEvidence(purge, entry, "unknown"));
+  ended("failed", detail, reason, {
+    ...fullEvidence(purge, entry, "unknown"),
+    markers_written: true,
+    command_sent: true,
+  });
 
 function failedPurge(
   purge: Purge,
@@ -204,7 +251,11 @@ function failedPurge(
   detail: string,
   statusAfter = "unknown",
 ): StepEnd {
-  const end = ended("failed", detail, reason, fullEvidence(purge, entry, statusAfter));
+  const end = ended("failed", detail, reason, {
+    ...fullEvidence(purge, entry, statusAfter),
+    markers_written: true,
+    command_sent: true,
+  });
   purge.journal.write({ ...entry, state: "ended", end });
   return end;
 }
@@ -212,7 +263,7 @@ function failedPurge(
 /** Reads the sample's blocks, and ends the purge. */
 function sample(purge: Purge, entry: PurgeEntry, statusAfter: string): StepEnd {
   const { technique } = entry;
-  const { count, verdict } = readSample(purge, entry);
+  const { count, verdict } = readSample(purge.run.root, purge.device.name, entry);
   const verified = {
     ...fullEvidence(purge, entry, statusAfter),
     verification: `markers at ${count} blocks of ${BLOCK_BYTES} bytes`,
@@ -230,23 +281,4 @@ function sample(purge: Purge, entry: PurgeEntry, statusAfter: string): StepEnd {
       : ended("failed", `${title} ended, but ${verdict.result}. The disk is not clean.`, verdict.reason, verified);
   purge.journal.write({ ...entry, state: "ended", end });
   return end;
-}
-
-function readSample(
-  { run, device }: Purge,
-  { technique, seed, blocks }: PurgeEntry,
-): { readonly count: number; readonly verdict: SampleVerdict } {
-  const drawn = drawBlocks(seed, blocks);
-  try {
-    const disk = openDirect(run.root, device.name, "read");
-    try {
-      const looks = drawn.map((block) => lookAt(disk.read(block), markerOf(seed, block)));
-      return { count: drawn.length, verdict: judgeSample(technique, looks) };
-    } finally {
-      disk.close();
-    }
-  } catch (error) {
-    const result = `the sample cannot be read: ${messageOf(error)}`.slice(0, 200);
-    return { count: drawn.length, verdict: { reason: "sample_unreadable", result } };
-  }
 }

@@ -28,7 +28,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const input = (way: "normal" | "crash" | "throw" | "deaf" | "tool" = "normal") => ({
+const input = (way: "normal" | "crash" | "throw" | "deaf" | "silent" | "tool" = "normal") => ({
   starts: join(folder, "starts"),
   until: join(folder, "until"),
   way,
@@ -132,6 +132,16 @@ describe("a work outside the agent's process", () => {
       ok: false,
       code: "deadline_passed",
     });
+  });
+
+  it("ends a work that reports no progress in the time for its begin", async () => {
+    expect(await performTestWork(workers(), taskId, input("silent"), { firstProgressSeconds: 1 })).toMatchObject({
+      ok: false,
+      code: "deadline_passed",
+      message: "The work did not begin within 1 s and was ended.",
+    });
+    const started = readStarted();
+    expect(started === null ? null : aliveInSession(started)).toEqual([]);
   });
 
   it("ends with a cancel by the hub, and never starts if the cancel comes first", async () => {

@@ -88,6 +88,8 @@ export interface PerformOptions<I, R> {
   readonly work: WorkKind<z.ZodType<I>, z.ZodType<R>>;
   readonly input: I;
   readonly deadlineSeconds: number;
+  /** How long the worker process may take until it reports its first progress. Without a value only `deadlineSeconds` limits the work. */
+  readonly firstProgressSeconds?: number;
   readonly signal: AbortSignal;
   /**
    * Whether the abort of `signal` also ends the worker process. If `endsWith` returns false, for example because only the agent stops, the worker
@@ -190,6 +192,9 @@ export class Workers {
       if (started !== null && secondsSince(started) * 1000 > order.deadline_seconds * 1000 + 2 * KILL_AFTER_MS)
         return this.#kill(started, told.last);
       told.look();
+      const mostSilent = options.firstProgressSeconds ?? order.deadline_seconds;
+      if (started !== null && told.last === null && secondsSince(started) > mostSilent)
+        return this.#kill(started, null, `The work did not begin within ${mostSilent} s and was ended.`);
       if (options.signal.aborted) {
         if (options.endsWith(options.signal)) await this.#stop(folder);
         throw options.signal.reason;
@@ -217,7 +222,11 @@ export class Workers {
   /**
    * Sends SIGKILL to all living processes of a piece of work. If a process does not end, `#kill` abandons the process and names it in the failure.
    */
-  async #kill(started: WorkStarted, progress: WorkProgress | null): Promise<WorkEnd<never>> {
+  async #kill(
+    started: WorkStarted,
+    progress: WorkProgress | null,
+    why = "The work did not end in time and was ended.",
+  ): Promise<WorkEnd<never>> {
     for (const one of aliveInSession(started)) sendSignal(one.pid, "SIGKILL");
     const until = performance.now() + this.#timing.killedWithinMs;
     let left = aliveInSession(started);
@@ -226,8 +235,7 @@ export class Workers {
       left = aliveInSession(started);
     }
     const [blocked] = left;
-    if (blocked === undefined)
-      return failed("deadline_passed", "The work did not end in time and was ended.", progress);
+    if (blocked === undefined) return failed("deadline_passed", why, progress);
     const where = waitChannel(blocked.pid);
     return failed(
       "driver_wedged",

@@ -42,8 +42,11 @@ export interface DriveState {
   readonly looks: number;
   readonly fails: boolean;
   readonly erases: "zeros" | "random" | "nothing";
-  /** Whether the disk accepts a command, refuses it, or does another command than the tool sent. */
-  readonly accepts: "accepted" | "refused" | "other";
+  /**
+   * Whether the disk accepts a command, refuses it, does another command than the tool sent, begins it although it reports an error (`late`), begins it
+   * while the tool ends with an error of the kernel (`lost`), or does not tell its status while it runs (`mute`).
+   */
+  readonly accepts: "accepted" | "refused" | "other" | "late" | "lost" | "mute";
   /** Whether the tool ends with status 0 although the disk refused its command. */
   readonly exitsWell: boolean;
 }
@@ -141,6 +144,14 @@ export class DiskHost extends HostFolder {
     writeFileSync(this.path("state/id-ns"), namespaceBytes(0x11, 0x0a));
     writeFileSync(this.path("state/controller-list"), controllerBytes(this.#state.controllers));
     this.write("state/istdout", istdout(told));
+  }
+  /** Runs a shell script at a call of the disk's tool, for example at the second `id-ctrl`. */
+  at(call: string, script: string): void {
+    this.write(`state/at-${call}`, `#!/bin/sh\nset -e\n${script}\n`, 0o755);
+  }
+  /** The content of the disk. */
+  content(): Buffer {
+    return readFileSync(this.loop);
   }
   fill(text: string): void {
     writeFileSync(this.loop, Buffer.alloc(BYTES, `${text} `), { flag: "r+" });

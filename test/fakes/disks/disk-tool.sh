@@ -6,6 +6,9 @@ tool=$1
 shift
 cd "$MUSTER_ROOT/state" || exit 1
 echo "$tool $*" >>../calls
+# A test lets something happen at the moment of a call, for example at the second `id-ctrl`, with a program `at-id-ctrl-2`.
+count=$(grep -c "^$tool $1" ../calls)
+if [ -x "at-$1-$count" ]; then "./at-$1-$count"; fi
 for fact in device status action looks fails erases accepts exitsWell sanicap namespaces; do
   read -r "$fact" <"$fact"
 done
@@ -31,6 +34,11 @@ refuse() {
   [ "$exitsWell" = true ]
   exit
 }
+# The kernel ends a command that takes too long, and the disk may nevertheless go on with it.
+lose() {
+  echo "$tool: Input/output error" >&2
+  exit 1
+}
 begin() {
   [ "$accepts" = refused ] && refuse
   action=$1
@@ -38,6 +46,8 @@ begin() {
   [ "$accepts" = other ] && action=3
   echo "$action" >action
   echo 2 >status
+  [ "$accepts" = late ] && refuse
+  [ "$accepts" = lost ] && lose
 }
 
 case "$tool $1" in
@@ -54,6 +64,7 @@ case "$tool $1" in
     echo 'NVMe status: INVALID_LOG_PAGE: The log page indicated is invalid(0x4109)' >&2
     exit 1
   fi
+  if [ "$accepts" = mute ] && [ "$status" = 2 ]; then lose; fi
   look
   # SPROG 655 of 65,536 while the sanitize runs, then SSTAT and SCDW10, and zeros up to 512 bytes.
   if [ "$status" = 2 ]; then printf '\217\002'; else printf '\377\377'; fi
@@ -67,6 +78,7 @@ case "$tool $1" in
 'nvme format')
   [ "$accepts" = refused ] && refuse
   erase
+  [ "$accepts" = lost ] && lose
   echo 'Success formatting namespace:1'
   ;;
 'hdparm -V') echo 'hdparm v9.65' ;;
