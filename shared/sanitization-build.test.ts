@@ -219,6 +219,23 @@ describe("the sentences of a record", () => {
     expect(sentences("reimaged_cold")).toContain("the BMC reported through MAAS that the machine was off");
   });
 
+  it("name the tenant's grant of root and the other ways to root, each only after a cleaning in place", () => {
+    const given = cleanFacts({}).allocation;
+    if (given === null) throw new Error("the facts of the fixture have an allocation");
+    const ways = ["group docker", "sudo rules"];
+    for (const trust of ["in_place", "reimaged"] as const)
+      for (const granted_root of [true, false])
+        for (const root_by of [ways, undefined]) {
+          const allocation = { ...given, granted_root, ...(root_by === undefined ? {} : { root_by }) };
+          const { record } = buildRecord(cleanFacts({ trust, allocation }));
+          expect(readRecord(canonicalJson(record))).toMatchObject({ allocation });
+          const told = record.not_covered.join("\n");
+          const inPlace = trust === "in_place";
+          expect(told.includes("had root access")).toBe(inPlace && granted_root);
+          expect(told.includes("could get root access by group docker, sudo rules.")).toBe(inPlace && root_by === ways);
+        }
+  });
+
   it("name the erase of the release, and claim no method for a single disk", () => {
     const known_media = [{ kind: "disk", model: "PM9A3", serial: "SER2" }];
     const recordOf = (more: Parameters<typeof release>[0]) =>

@@ -146,6 +146,9 @@ const CUT_PARTS = [
 
 const Sentence = z.string().min(1).max(2_048);
 
+/** A sanitization record names at most this many ways of a tenant to the rights of root. */
+export const MOST_RECORDED_WAYS = 64;
+
 /**
  * The sanitization record of one turnover (architecture 14.5, decision C1). The agent signs the canonical JSON of the sanitization record, and the
  * hub countersigns the SHA-256 of that JSON. A new member of the format must be optional, so that readers still read earlier records. A reader that
@@ -171,7 +174,10 @@ export const SanitizationRecord = z.strictObject({
       id: Uuid,
       tenant: Short,
       login_user: Name,
+      /** True if the allocation granted the rights of root. Records that an older hub wrote without `root_by` say true also for a found way. */
       granted_root: z.boolean(),
+      /** The ways to the rights of root that the agent found without a grant. The member is absent if the agent found none (decision C4). */
+      root_by: z.array(Name).min(1).max(MOST_RECORDED_WAYS).optional(),
       from: Timestamp.nullable(),
       to: Timestamp.nullable(),
     })

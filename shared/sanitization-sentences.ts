@@ -202,12 +202,16 @@ const notPossible = ({ step, type, target }: Done): string =>
 /** Returns the exact sentences about what the sanitization record does not cover. */
 export function notCoveredBy(record: Told, statements: readonly Statement[]): string[] {
   const { trust, allocation, media, tasks } = record;
+  const ways = allocation?.root_by ?? [];
   const hasGpu = media.some(({ kind }) => kind.startsWith("gpu"));
   return [
     ...ALWAYS,
     ...(trust === "in_place" ? [IN_PLACE] : []),
     ...(trust === "in_place" && allocation?.granted_root === true
       ? ["The tenant of the allocation had root access."]
+      : []),
+    ...(trust === "in_place" && ways.length > 0
+      ? [`The tenant of the allocation could get root access by ${ways.join(", ")}.`]
       : []),
     ...(trust === "in_place" || record.residue === null ? [] : [NEW_BASELINE]),
     MEMORY[trust],

@@ -11,6 +11,10 @@ export interface Tenancy {
   readonly loginUser: string;
   /** True if the tenant could get the rights of root: the allocation granted them, or the agent found a way (decision C4). */
   readonly hadRoot: boolean;
+  /** True if the allocation itself granted the rights of root. */
+  readonly grantsRoot: boolean;
+  /** The ways to the rights of root that the agent found, for example `group docker`. */
+  readonly rootBy: readonly string[];
   /** The time from which the tenant could log in; null if the tenant's account was never ready. */
   readonly activeAt: Date | null;
   /** The uid that the agent gave the tenant's account; null if no result of the agent says that it made the account. */
@@ -35,10 +39,11 @@ export async function readTenancy(db: Db, nodeId: NodeId, operation: WorkflowId)
     .leftJoin(tasks, eq(tasks.id, allocations.grantTaskId))
     .where(turnedOverBy(nodeId, operation));
   if (row === undefined) return null;
-  const { id, tenant, loginUser, activeAt } = row.allocation;
+  const { id, tenant, loginUser, grantsRoot, rootBy, activeAt } = row.allocation;
   const hadRoot = hadRootBy(row.allocation);
   const granted = TASKS["allocation.grant_user"].result.safeParse(row.result);
-  return { allocationId: id, tenant, loginUser, hadRoot, activeAt, uid: granted.success ? granted.data.uid : null };
+  const uid = granted.success ? granted.data.uid : null;
+  return { allocationId: id, tenant, loginUser, hadRoot, grantsRoot, rootBy, activeAt, uid };
 }
 
 /** Locks the allocation whose turnover is the given operation. */

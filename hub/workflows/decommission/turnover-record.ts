@@ -1,6 +1,6 @@
 import { compareResidue } from "../../../shared/residue/compare.ts";
 import { ResidueSnapshot } from "../../../shared/residue/snapshot.ts";
-import type { RecordRelease, Requirement } from "../../../shared/sanitization-record.ts";
+import { MOST_RECORDED_WAYS, type RecordRelease, type Requirement } from "../../../shared/sanitization-record.ts";
 import { recordResidue } from "../../../shared/sanitization-residue.ts";
 import { TASKS } from "../../../shared/tasks/index.ts";
 import { type DecommissionStage, STAGES_OF_MODE } from "../../../shared/workflow-status.ts";
@@ -118,7 +118,8 @@ export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<
             id: tenancy.allocationId,
             tenant: tenancy.tenant,
             login_user: tenancy.loginUser,
-            granted_root: tenancy.hadRoot,
+            granted_root: tenancy.grantsRoot,
+            ...(tenancy.rootBy.length === 0 ? {} : { root_by: tenancy.rootBy.slice(0, MOST_RECORDED_WAYS) }),
             from: tenancy.activeAt?.toISOString() ?? null,
             to: decommission.createdAt.toISOString(),
           },
