@@ -34,8 +34,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `muster_test_${randomUUID().replaceAll("-", "")}`;
   await asAdmin(adminUrl, async (admin) => {
     const template = await ensureTemplate(admin, adminUrl);
-    const copying = await copyStrategy(admin);
-    await whenUnused(() => admin.query(`create database ${name} template ${template}${copying}`));
+    await whenUnused(() => admin.query(`create database ${name} template ${template}`));
   });
   const url = urlOf(adminUrl, name);
   const database = openDatabase({ url, poolSize: 10, applicationName: "muster-test", log: quietLog });
@@ -50,17 +49,6 @@ export async function createTestDatabase(): Promise<TestDatabase> {
       if (leaks.length > 0) throw new SecretLeaked(leaks);
     },
   };
-}
-
-/**
- * How PostgreSQL copies the template database. A copy of the files takes half the time of a copy through the write-ahead log, which is the default
- * since PostgreSQL 15. Older versions only copy files, and do not know the option.
- */
-async function copyStrategy(admin: Client): Promise<string> {
-  const { rows } = await admin.query<{ version: number }>(
-    "select current_setting('server_version_num')::int as version",
-  );
-  return (rows[0]?.version ?? 0) >= 150_000 ? " strategy file_copy" : "";
 }
 
 /** PostgreSQL searches its rows for secrets, so that the test need not read a large database. */
