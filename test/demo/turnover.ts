@@ -38,15 +38,15 @@ export interface Turnover {
 }
 
 /**
- * Turns the host over. Returns false, and tells why, if this machine does not allow the turnover. Throws if the host did not come back into service,
- * or if its sanitization record is not in order.
+ * Turns the host over. If this machine does not allow the turnover, `turnOver` tells why and does nothing more. Throws if the host did not come back
+ * into service, or if its sanitization record is not in order.
  */
-export async function turnOver(turnover: Turnover): Promise<boolean> {
+export async function turnOver(turnover: Turnover): Promise<void> {
   const { api, hostname, tell } = turnover;
   const node = (await api.nodes()).find((one) => one.hostname === hostname);
   if (node === undefined) throw new Error(`There is no node ${hostname}.`);
   const baseline = await readBaseline(turnover, node);
-  if (baseline === null) return false;
+  if (baseline === null) return;
   const allocation = await allocate(turnover, node);
   const uid = await readUid(turnover, allocation);
   tell("allocated", `to the tenant ${TENANT}; the agent has made the account ${LOGIN_USER} with uid ${uid}`);
@@ -62,7 +62,6 @@ export async function turnOver(turnover: Turnover): Promise<boolean> {
   }
   await showCleaning(turnover, allocation.id);
   await verifyRecord(turnover, node.id, allocation.id);
-  return true;
 }
 
 /** Waits while a process of the demo restarts. `waitFor` repeats `look` until it returns a value, also if `look` throws. */
