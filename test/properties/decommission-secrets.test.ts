@@ -99,12 +99,12 @@ describe("a login of an address", () => {
   });
 });
 
-describe("releases nothing while MAAS has the BMC of another node's host at the machine", () => {
-  const failsFor = async (id: WorkflowId, stage: string, told: string) => {
+describe("neither releases nor powers off while MAAS has the BMC of another node's host at the machine", () => {
+  const failsFor = async (id: WorkflowId, stage: string, told: string, counted = { release: 0 }) => {
     const failed = await driver.drive(id);
     expect(failed, await driver.story(id)).toMatchObject({ stage, failureCode: "node_state_conflict" });
     expect(failed.failureMessage).toContain(told);
-    expect(rig.maas.sim.region.state.counters[host.machine.systemId]).toMatchObject({ release: 0 });
+    expect(rig.maas.sim.region.state.counters[host.machine.systemId]).toMatchObject(counted);
     await driver.verb(id, "rerun");
   };
 
@@ -120,6 +120,23 @@ describe("releases nothing while MAAS has the BMC of another node's host at the 
       await until(id, "release_maas_node");
     }
     expect(await drive(id), await driver.story(id)).toBe("completed");
+  });
+
+  // The BMC of the other host reports `off`, which must not count as the power state of the released machine.
+  it.each(["on", "off"] as const)("of a release, which powers off no other host that is %s", async (power) => {
+    const other = host;
+    boxes += 1;
+    host = await retiredHost(rig, boxes);
+    const { id } = await startRelease(rig, host);
+    await until(id, "power_off_maas_node");
+    host.box.power = "on";
+    other.box.power = power;
+    host.machine.powerParameters["power_address"] = other.box.bmcAddress;
+    await failsFor(id, "power_off_maas_node", `of node ${other.hostname}`, { release: 1 });
+    expect(other.box.power).toBe(power);
+    host.machine.powerParameters["power_address"] = host.box.bmcAddress;
+    expect(await drive(id), await driver.story(id)).toBe("completed");
+    expect([host.box.power, other.box.power]).toEqual(["off", power]);
   });
 
   it.each([

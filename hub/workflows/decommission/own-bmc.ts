@@ -28,7 +28,7 @@ function remedyOf(other: OtherNode, now: string | undefined, address: string): s
 
 /**
  * Throws if MAAS has the BMC of another node's host at the operation's machine, e.g. because somebody mistyped an address in MAAS. MAAS would power
- * the other host off when it releases the machine.
+ * the other host off when it releases the machine or powers the machine off, and would read the power of the other host.
  */
 export async function mustHaveOwnBmc(context: DecommissionContext): Promise<void> {
   const { node, decommission, services } = context;
@@ -43,7 +43,7 @@ export async function mustHaveOwnBmc(context: DecommissionContext): Promise<void
   for (const other of others) {
     const remedy = remedyOf(other, now.get(other.systemId), address);
     if (remedy === null) continue;
-    const message = `Machine ${systemId} of node ${decommission.hostname} has in MAAS the BMC address ${address} of node ${other.hostname} (${other.id}), so a release could power off the other host. ${remedy}; or cancel.`;
+    const message = `Machine ${systemId} of node ${decommission.hostname} has in MAAS the BMC address ${address} of node ${other.hostname} (${other.id}), so MAAS could power off the other host. ${remedy}; or cancel.`;
     const evidence = { maas_system_id: systemId, other_node_id: other.id, bmc_address: address };
     throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message, evidence));
   }

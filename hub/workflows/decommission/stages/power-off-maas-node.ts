@@ -3,6 +3,7 @@ import { MaasError } from "../../../maas/port.ts";
 import type { Observation, Outcome, Wait } from "../../engine/stage.ts";
 import { WAIT_RETRY } from "../../services.ts";
 import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
+import { mustHaveOwnBmc } from "../own-bmc.ts";
 import {
   freshMachine,
   judged,
@@ -26,7 +27,8 @@ const LOOK_AGAIN_SECONDS = 30;
 /**
  * Makes sure that the release has powered the machine off (lifecycle 6.4). The stage asks the BMC through MAAS, because MAAS's own record of the
  * power may be minutes old. The machine counts as off only if the BMC answers `off`. If the power state stays unknown until the timeout, the stage
- * fails (lifecycle 5.8). A reimage continues then, and its sanitization record does not claim that the machine was off.
+ * fails (lifecycle 5.8). A reimage continues then, and its sanitization record does not claim that the machine was off. If MAAS has the BMC of
+ * another node's host at the machine, the stage fails in every mode, because the answer would be about the other host.
  */
 export const powerOffMaasNode: DecommissionStageOf<"power_off_maas_node"> = {
   name: "power_off_maas_node",
@@ -49,6 +51,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   const verdict = await judged("power_off_maas_node", context, machine);
   if (verdict.kind === "failed") return { kind: "failed", failure: verdict.failure };
   if (verdict.kind === "wait") return waitForMachine(context, `MAAS to finish '${machine.statusName}'`);
+  await mustHaveOwnBmc(context);
   const power = await askBmc(context);
   if (power === "off") {
     const patch = { power_state: power, seen_off: context.node.generation };
@@ -63,6 +66,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
 }
 
 async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {
+  await mustHaveOwnBmc(context);
   await mustStillStand(context);
   await (await maasOf(context)).powerOff(machineOf(context).systemId);
   const wait = waitFor(context, "MAAS to power the machine off", "on");
