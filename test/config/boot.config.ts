@@ -1,9 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/**
- * The vitest configuration of `npm run test:boot`, which boots real hosts. The test files of the boot suite run in sequence, because each uses all
- * cores of the machine.
- */
+/** The test files of the boot suite run in sequence, because each test file uses all cores of the computer. */
 export default defineConfig({
   test: {
     root: new URL("../..", import.meta.url).pathname,

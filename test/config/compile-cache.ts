@@ -1,6 +1,6 @@
 /**
- * vitest's global set-up for projects that start the hub and other programs. Node caches the compiled TypeScript of the hub and the other programs in
- * the folder `node_modules`. With a filled cache, a start of a program needs three quarters of the processor time that it needs without the cache.
+ * Node caches compiled TypeScript in `node_modules`, also that of the hub and of other programs that tests start. With a filled compile cache, a
+ * program starts in three quarters of the processor time.
  */
 export default function setup(): void {
   process.env["NODE_COMPILE_CACHE"] ??= new URL("../../node_modules/.cache/muster-compiled", import.meta.url).pathname;

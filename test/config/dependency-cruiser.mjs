@@ -1,14 +1,13 @@
 /**
- * The allowed imports between folders. Each rule on imports states its reason. `npm run check:boundaries` applies the rules on imports. The test
- * test/architecture.test.ts plants a violation of each import rule and checks that the rule finds the violation. Tests (`*.test.ts`, their
- * `*.fixture.ts`, and everything in test/) may import anything. In the names of import rules, `production` means all code but the tests.
+ * The imports that are allowed between the folders of the repository. `npm run check:boundaries` checks the imports of all files against the import
+ * rules. Tests (`*.test.ts`, their `*.fixture.ts`, and everything in test/) may import anything. In the names of import rules, `production` means all
+ * code but the tests.
  */
 const TESTS = "(^test/|[.](test|fixture)[.]ts$)";
 
-/** dependency-cruiser lists Node's own modules without "node:". The entry NODE in a list stands for all of Node's modules. */
+/** dependency-cruiser lists Node's own modules without "node:". The entry NODE in a list of allowed imports stands for all of Node's modules. */
 const NODE = Symbol("node");
 
-/** A rule for a folder of production code that may import only what `allowed` names. */
 function only(name, from, allowed, comment) {
   const paths = allowed.filter((entry) => entry !== NODE);
   return {
@@ -219,8 +218,9 @@ export default {
       "^hub/workflows/(onboarding|provisioning|decommission|reimage)/stages/",
       [
         "^hub/workflows/(engine|machine)/",
-        "^hub/workflows/provisioning/[^/]+[.]ts$", // Code that is shared by all workflows which deploy a machine.
-        "^hub/workflows/$1/", // Code that the stages of one workflow share. No stage may import the list of stages, as the list imports the stage.
+        "^hub/workflows/provisioning/[^/]+[.]ts$", // Code that all workflows share which deploy a machine.
+        // Code that the stages of one workflow share. No stage may import its workflow's list of stages, because the list imports the stage.
+        "^hub/workflows/$1/",
         "^hub/workflows/(?!registry)[^/]+[.]ts$",
         "^hub/maas/(port|boot-images|power-address|host-address|same-owner|schemas)[.]ts$",
         "^hub/secrets/port[.]ts$",
@@ -365,7 +365,6 @@ export default {
   options: {
     doNotFollow: { path: "node_modules" },
     exclude: { path: "(^|/)[.]muster/" },
-    // The import rules also apply to imports of types, because a file that uses a type of another layer depends on that layer.
     tsPreCompilationDeps: true,
     tsConfig: { fileName: "tsconfig.json" },
     enhancedResolveOptions: {

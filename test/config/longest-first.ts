@@ -1,8 +1,8 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * Test suites that use the processor for most of their time, in the order in which vitest starts their files. The suites with the longest test files
- * come first, so that vitest's workers share the short test files at the end of the run.
+ * Test suites that use the processor for most of their time, in the order in which vitest starts the suites' files. The suites with the longest test
+ * files come first, so that vitest's workers share the short test files at the end of the run.
  */
 const WORKING = ["properties", "integration", "fidelity", "unit"];
 /** Test suites that wait for other processes for most of their time. */
@@ -13,10 +13,7 @@ const WAITING = ["e2e", "db", "packages"];
  */
 const WORKING_PER_WAITING = 2;
 
-/**
- * Replaces vitest's order of test files. With vitest's order, the projects start alphabetically, and the longest file runs alone at the end of the
- * run.
- */
+/** vitest's own order starts the projects alphabetically, and the longest file then runs alone at the end of the run. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);

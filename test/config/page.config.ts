@@ -1,9 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/**
- * The vitest configuration of `npm run test:page`, which tests the operators' page in a real browser. The test files of the page suite run in
- * sequence, because each starts a hub and a browser.
- */
+/** The test files of the page suite run in sequence, because each test file starts a hub and a browser. */
 export default defineConfig({
   test: {
     root: new URL("../..", import.meta.url).pathname,

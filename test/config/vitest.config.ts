@@ -5,12 +5,9 @@ import { LongestFirst } from "./longest-first.ts";
 const exclude = ["**/node_modules/**", "**/.muster/**"];
 
 /**
- * Unit tests are in the same folder as the code. Tests that need a database, a process or several files are in test/. The timeout of a test is longer
- * than one wait of `until`, so that the test's error names the condition that was not met.
- *
- * With `isolate: false`, the test files of a project share a worker's modules, which saves the time to load the modules for each file. No test file
- * may leave a changed module, environment variable or clock behind. In the suites that start other processes (`packages`, `e2e`), each test file has
- * its own worker.
+ * A test's timeout is longer than one wait of `until`, so that the test's error names the condition that was not met. With `isolate: false`, the test
+ * files of a project share a worker's modules, so the worker loads each module once. No test file may leave a changed module, environment variable or
+ * clock behind. In the suites that start other processes (`packages`, `e2e`), each test file has its own worker.
  */
 export default defineConfig({
   test: {

@@ -1,5 +1,3 @@
-/** Tests the connection pool, transactions, migrations and notifications of the hub's database layer with a real PostgreSQL. */
-
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { openDatabase } from "../../hub/db/client.ts";

@@ -1,7 +1,3 @@
-/**
- * Tests the embedded database with real PostgreSQL servers (decision P7): start, adoption, kill, restart, choice of programs, and operating system
- * user.
- */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmod, chown, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
@@ -24,13 +20,10 @@ import { quietLog } from "../support/log.ts";
 
 const HUB = fileURLToPath(new URL("../support/database-hub.ts", import.meta.url));
 const Started = z.object({ url: z.string(), adopted: z.boolean(), version: z.string() });
-/** The operating system's user `nobody`, or undefined unless the tests run as root. */
+/** The user `nobody` of the operating system, or undefined if the tests do not run as root. */
 const nobody = process.getuid?.() === 0 ? parsePasswd(await readFile("/etc/passwd", "utf8"), "nobody") : undefined;
 
-/**
- * True if the server's user can enter the folder of the program `database-hub.ts`. The server's user is `nobody` if the test runs as root, and
- * otherwise the test's own user. The user `nobody` cannot enter /root.
- */
+/** True if the user that runs PostgreSQL can enter the folder of the program `database-hub.ts`. The user `nobody` cannot enter `/root`. */
 const runnableByNobody = await canEnter(dirname(HUB), nobody);
 
 const folders: string[] = [];
@@ -65,7 +58,6 @@ async function ask(url: string, sql: string): Promise<unknown[]> {
   }
 }
 
-/** Starts a process that starts or adopts the embedded database and writes rows until the test kills the process. */
 async function spawnHub(options: { stateDir: string; source?: "system" | "npm" }) {
   const child = spawn(process.execPath, [HUB, JSON.stringify(options)], { stdio: ["ignore", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -120,8 +112,7 @@ describe.each(sources)("with the %s programs", (source) => {
     expect(await readPostmaster(dataOf(stateDir))).toBeUndefined();
     const again = await start({ stateDir, source });
     expect(again).toMatchObject({ adopted: false, url: server.url });
-    // The PostgreSQL log shows two starts: one with a new cluster, and one after a clean shutdown. Neither of the two starts of PostgreSQL needed a
-    // recovery.
+    // The PostgreSQL log shows a first start with a new cluster, and a second start after a clean shutdown.
     const told = await readFile(join(stateDir, "postgres", "server.log"), "utf8");
     expect(told.match(/database system was .*/g)?.map((line) => line.split(" at ")[0])).toEqual([
       "database system was shut down",
@@ -178,7 +169,7 @@ describe("the launcher", () => {
     const first = await start({ stateDir });
     expect((await readdir(home)).filter((entry) => entry.startsWith("new-"))).toEqual([]);
     await first.stop();
-    // The pid in `postmaster.pid` belongs to another live process, as can happen after a container's restart.
+    // The pid in `postmaster.pid` belongs to a live process that is not PostgreSQL, as can happen after a container's restart.
     const stale = join(dataOf(stateDir), "postmaster.pid");
     await writeFile(stale, `${process.pid}\n${dataOf(stateDir)}\n0\n1\n\n127.0.0.1\n\nready\n`);
     const { uid, gid } = await stat(dataOf(stateDir));

@@ -1,4 +1,3 @@
-/** Tests which user of the operating system runs the embedded database when root runs the hub. */
 import { type ChildProcess, spawn } from "node:child_process";
 import {
   chmod,
@@ -39,7 +38,6 @@ const newFolder = async (): Promise<string> => {
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))));
 
 describe.runIf(process.getuid?.() === 0)("the user of a root hub's database", () => {
-  /** Makes a folder with the files of an operating system's users and groups, such as /etc/passwd. */
   async function system(passwd = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/:/bin/false\n") {
     const root = await newFolder();
     for (const name of ["etc", "run"]) await mkdir(join(root, name));
@@ -106,8 +104,8 @@ describe.runIf(process.getuid?.() === 0)("a cluster that the user nobody ran", (
     await first.stop();
   });
   /**
-   * A PostgreSQL server that the user `nobody` runs on the embedded database's data. The start of the embedded database, which the test checks, ends
-   * the PostgreSQL server of `nobody`. If the embedded database does not start, `afterEach` ends the PostgreSQL server of `nobody`.
+   * When the embedded database starts, it ends the PostgreSQL server that the user `nobody` runs on the same data. If the embedded database does not
+   * start, `afterEach` ends the PostgreSQL server of the user `nobody`.
    */
   let others: ChildProcess | undefined;
   afterEach(async () => {

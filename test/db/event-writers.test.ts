@@ -1,6 +1,6 @@
 /**
- * Each database transaction that writes events holds an advisory lock. Readers of events conclude from the advisory lock which events are final
- * (decision P5).
+ * Each database transaction that writes events holds an advisory lock. Readers of events conclude from the transactions' advisory locks which events
+ * are final (decision P5).
  */
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

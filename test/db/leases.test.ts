@@ -1,4 +1,4 @@
-/** Tests leases and fences. A hub that has lost its database stops its stages in time, and fences make the writes of a paused hub ineffective. */
+/** A hub that has lost its database stops its running stages in time. Fences make the writes of a paused hub ineffective. */
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -88,8 +88,7 @@ describe("a lease on a workflow", () => {
       return row?.status === "completed" ? row : undefined;
     });
     first.kill("SIGCONT");
-    // Once the paused hub has completed the workflow `next`, the hub's stage from before the pause has ended, and the engine has dropped the stage's
-    // result.
+    // A stage from before the hub's pause has ended, and the engine has dropped the stage's result, once the hub completes the workflow `next`.
     const next = await insertToy(test.database.db, "hold");
     await second.stop();
     await until("the paused hub works again", async () =>
@@ -130,8 +129,8 @@ describe("a run that has lost its lease without notice", () => {
       workflows: [toyWorkflow([stage])],
       classifyError: () => null,
       log: createLog("info", (line) => logged.push(line)),
-      // The workflow's lease is so long that the hub neither renews nor checks the lease during the test. The running stage does not learn that the
-      // hub has lost the workflow's lease.
+      // The workflow's lease is so long that the hub neither renews nor checks the lease during the test. The running stage therefore does not learn
+      // that the hub has lost the workflow's lease.
       leaseSeconds: 3_600,
       drainMs: 10_000,
     });

@@ -1,13 +1,10 @@
-/**
- * Compares the tables that the migrations make with the schema in `hub/db/schema`. A person may edit a generated migration, so migrations and schema
- * could differ.
- */
+/** A person may edit a generated migration, so the tables that the migrations make could differ from `hub/db/schema`. */
 import { generateDrizzleJson, generateMigration } from "drizzle-kit/api";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as schema from "../../hub/db/schema/index.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
-/** Returns each column, constraint and index of the database's public schema, as PostgreSQL writes it. */
+/** An SQL query that returns each column, constraint and index of the database's public schema, as PostgreSQL writes it. */
 const CATALOGUE = `
   select c.relname || '.' || a.attname as name,
       concat_ws(' ', format_type(a.atttypid, a.atttypmod), case when a.attnotnull then 'not null' end,

@@ -84,8 +84,8 @@ it("removes events from the oldest on without a gap, also beside another transac
   await other.query("commit");
   other.release();
   expect(await removing).toMatchObject({ domain_events: 2 });
-  // Of the domain events, 4 and 6 are recent. Retention keeps the outdated event 3, because it is the last event before the recent event 4. Retention
-  // keeps event 5 although it is old, because the young event 4 stands before event 5, and retention leaves no gap between kept events.
+  // Retention keeps the outdated event 3, because it is the last event before the recent event 4. Retention keeps the old event 5 because it follows
+  // the young event 4, and retention leaves no gap between kept events.
   expect(await left()).toEqual([3, 4, 5, 6]);
 });
 
@@ -129,7 +129,7 @@ it("removes a deleted node: first its conditions, then its history and its workf
   };
   const [recently, lately, longAgo] = [await gone(1), await gone(100), await gone(500)];
   await removeOutdated(db, KEPT);
-  // The retention may remove a row one round after it has removed a row of another table on which the first row depends.
+  // The retention may remove a row one round after it has removed another table's row that depends on the first row.
   await removeOutdated(db, KEPT);
   expect(await recently()).toEqual({ conditions: 1, events: 2, nodes: 1, steps: 1, workflows: 1 });
   expect(await lately()).toEqual({ conditions: 0, events: 1, nodes: 1, steps: 1, workflows: 1 });

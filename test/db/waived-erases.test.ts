@@ -6,7 +6,7 @@ import { listHealthOverrides } from "../../hub/db/queries/node-health-overrides.
 import { NodeId, SiteId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
-/** Tests the migration that gives a health override to each node whose erase a person waived before health overrides existed. */
+/** Tests the migration that gives a health override to each node whose erase a person waived before Muster had health overrides. */
 const FOLDER = new URL("../../hub/db/migrations/", import.meta.url);
 const FILE = readdirSync(FOLDER).find((name) => name.endsWith("_waived_erases.sql")) ?? "none";
 let test: TestDatabase;
@@ -22,7 +22,6 @@ beforeAll(async () => {
 afterAll(() => test?.drop());
 
 let age = 1_000;
-/** Writes a node, bound to the machine unless it is deleted. */
 async function node(machine: string, status = "active"): Promise<NodeId> {
   const id = NodeId.parse(randomUUID());
   const { pool } = test.database;
@@ -38,7 +37,7 @@ async function node(machine: string, status = "active"): Promise<NodeId> {
     );
   return id;
 }
-/** Writes an operation that began after those written before. */
+/** Writes an operation that began later than all operations in the database. */
 async function operation(of: NodeId, machine: string, erase: string, state: object): Promise<string> {
   const id = randomUUID();
   age -= 1;
@@ -86,7 +85,7 @@ it("bars the node that has the machine now, unless a later erase is proven or a 
     [removed, `disk-erase: not erased in reimage ${told}`],
   );
   const migration = readFileSync(new URL(FILE, FOLDER), "utf8");
-  // The second run changes nothing, because each override that the first run set is in the node's history.
+  // The second run of the migration changes nothing, because the node's history contains each override that the first run set.
   for (const _run of [1, 2]) await db.execute(sql.raw(migration));
   const all = [barred, weaker, erased, proven, earlier, gone, heir, unused, never, removed];
   const found = await listHealthOverrides(db, all);

@@ -1,7 +1,4 @@
-/**
- * Runs the workflow engines of two hubs while connections to the database break during commits. The engines lose no result of a stage, and write no
- * result twice (decision P2).
- */
+/** Runs the workflow engines of two hubs while connections to the database break during commits (decision P2). */
 import { randomUUID } from "node:crypto";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type Database, openDatabase } from "../../hub/db/client.ts";
@@ -40,7 +37,6 @@ describe("two hubs on a database that loses connections", () => {
     await test?.drop();
   });
 
-  /** Each stage of the test's workflow writes one row to the table `effects` in its commit, so each ended stage must have exactly one row. */
   const workflow = toyWorkflow(
     STAGES.map((name) =>
       toyStage(name, async ({ workflowId, stage }) => ({
@@ -57,7 +53,7 @@ describe("two hubs on a database that loses connections", () => {
         ...database,
         hubId: randomUUID(),
         workflows: [workflow],
-        // As in a hub, the workflow engine does not treat a database error as an error of the stage.
+        // As in a hub, a database error does not count as an error of the stage.
         classifyError: () => null,
         log: quietLog,
         databaseUrl: proxy.url,

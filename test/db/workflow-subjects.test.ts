@@ -1,7 +1,4 @@
-/**
- * Tests that two workflows never hold one subject at the same time, even if the holder releases the subject while the other workflow claims the
- * subject.
- */
+/** Two workflows never hold one subject at the same time, even if one workflow releases the subject while the other claims it. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
 import { releaseSubjects, takeSubjects } from "../../hub/db/queries/workflow-subjects.ts";

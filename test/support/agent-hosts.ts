@@ -3,7 +3,7 @@ import { HostFolder } from "../fakes/hub/host-folder.ts";
 import { type Child, startChild } from "./child.ts";
 import type { GatewayRig } from "./gateway-rig.ts";
 
-/** What a host knows about its hub after the first boot. */
+/** What a host's first boot tells the host about its hub. */
 export interface HubOfHost {
   readonly url: string;
   readonly caPem: string;
@@ -16,7 +16,7 @@ export const hubOf = (rig: GatewayRig): HubOfHost => ({
   orderKey: rig.signer.publicKey,
 });
 
-/** Writes the files that a host's first boot writes for the agent. Without a `token`, the files describe a host whose agent has already enrolled. */
+/** Writes the agent's files as a first boot does. Without a `token`, the files are those of a host whose agent has already enrolled. */
 export function prepareHost(
   host: HostFolder,
   hub: HubOfHost,
@@ -58,7 +58,6 @@ export class AgentHosts {
     return agent;
   }
 
-  /** Stops all agent processes and removes the hosts' folders. */
   async end(): Promise<void> {
     await Promise.all(this.#agents.map((agent) => agent.stop()));
     for (const host of this.#hosts) host.remove();

@@ -1,9 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/**
- * Returns the pids of the real agent processes whose host has its root folder below `hostsDir`. The pids of the agent processes come from a search in
- * /proc.
- */
+/** Returns the pids of the real agent processes whose host has its root folder below `hostsDir`. */
 export function agentPids(hostsDir: string): number[] {
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))

@@ -6,7 +6,6 @@ import type { TaskInput, TaskResult, TaskType } from "../../shared/tasks/index.t
 import { answerChallenge, fillMemory, memoryUuid } from "./gpu-memory-agent.ts";
 import { signed } from "./signing-agent.ts";
 
-/** The residue snapshot of a clean host: every list in the snapshot is empty. */
 export const EMPTY_SNAPSHOT: ResidueSnapshot = Object.fromEntries(
   RESIDUE_ITEM_NAMES.map((item) => [item, { entries: [] }]),
 );
@@ -14,7 +13,6 @@ export const EMPTY_SNAPSHOT: ResidueSnapshot = Object.fromEntries(
 const done = <S extends string>(step: S, target: string) =>
   ({ step, target, outcome: "ok", message: "done", evidence: {} }) as const;
 
-/** Returns the result of a task that has successfully reset `count` GPUs. */
 export function resetOf(count: number): TaskResult<"node.gpu_scrub"> {
   const host = (["gpu_services_stop", "gpu_holders", "gpu_services_start"] as const).map((step) => done(step, "host"));
   const gpus = Array.from({ length: count }, (_, number) => {
@@ -26,7 +24,6 @@ export function resetOf(count: number): TaskResult<"node.gpu_scrub"> {
   return { steps: [...host, ...gpus.flat()], needs: "none", boot_id: "boot" };
 }
 
-/** What an agent of a clean host reports for the tasks of a turnover. */
 const RESULTS: { readonly [T in TaskType]?: TaskResult<T> } = {
   "allocation.revoke_user": { uid: 30_001, steps: [done("account", "alice")], root_by: [] },
   "node.storage_cleanup": { steps: [done("temporary", "/tmp")] },

@@ -6,14 +6,12 @@ import { type NodeId, type ProfileId, type SiteId, TaskId, WorkflowId } from "..
 import { EMPTY_SNAPSHOT } from "./agent-results.ts";
 import { addNodeInService } from "./site-nodes.ts";
 
-/** A valid SSH public key. Nobody has the private key that belongs to `SSH_KEY`. */
+/** Nobody has the private key that belongs to `SSH_KEY`. */
 export const SSH_KEY =
   "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f tester@example";
 
-/** The conditions that a node needs before the hub places work on the node. */
 const NEEDED = ["agent.connected", "agent.healthy", "os.booted"] as const;
 
-/** Writes the baseline of the node's generation, as the agent of a clean host reports it. */
 export async function writeBaseline(tx: Tx, nodeId: NodeId): Promise<void> {
   const taken = { requestedBy: "hub", reason: "a test", snapshot: EMPTY_SNAPSHOT, takenAt: new Date(), bootId: "boot" };
   const taskId = TaskId.parse(randomUUID());
@@ -23,7 +21,6 @@ export async function writeBaseline(tx: Tx, nodeId: NodeId): Promise<void> {
     .onConflictDoNothing();
 }
 
-/** Writes the node's baseline and the conditions that scheduling reads, with the values that the agent of a clean host would report. */
 export async function makeSchedulable(tx: Tx, nodeId: NodeId): Promise<void> {
   await writeBaseline(tx, nodeId);
   await tx.insert(nodeConditions).values(
@@ -40,7 +37,7 @@ export async function makeSchedulable(tx: Tx, nodeId: NodeId): Promise<void> {
   );
 }
 
-/** Creates an active node with the given SKU. The created node takes new allocations. */
+/** The created node takes new allocations. */
 export async function addSchedulableNode(
   tx: Tx,
   { sku, ...host }: { readonly siteId: SiteId; readonly hostname: string; readonly sku: string },
@@ -53,10 +50,7 @@ export async function addSchedulableNode(
 
 const GRANTED = { step: "account", target: "acme", outcome: "ok", message: "made", evidence: {} } as const;
 
-/**
- * Ends a task in the database, as the hub does after the agent's report. Without `ending`, `endTask` stores the result of a task that has created a
- * tenant's account.
- */
+/** Without `ending`, `endTask` stores the result of a task that has created a tenant's account. */
 export async function endTask(tx: Tx, id: TaskId, ending: Partial<typeof tasks.$inferInsert> = {}): Promise<void> {
   await tx
     .update(tasks)
@@ -64,7 +58,6 @@ export async function endTask(tx: Tx, id: TaskId, ending: Partial<typeof tasks.$
     .where(eq(tasks.id, id));
 }
 
-/** Writes the database rows of a finished onboarding of the node with the given profile. */
 export async function onboardedWith(
   tx: Tx,
   { profileId, ...about }: { nodeId: NodeId; siteId: SiteId; profileId: ProfileId; hostname: string },

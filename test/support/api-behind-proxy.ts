@@ -3,7 +3,6 @@ import { type ApiHarness, startApi } from "./api-harness.ts";
 import { quietLog } from "./log.ts";
 import { type PostgresProxy, startPostgresProxy } from "./postgres-proxy.ts";
 
-/** Starts the admin API with a proxy before its database, so that a test can cut the API off from the database. */
 export async function startApiBehindProxy(): Promise<{
   api: ApiHarness;
   proxy: PostgresProxy;

@@ -34,16 +34,14 @@ export interface Answer {
   readonly problem: Problem;
 }
 
-/** The hub's admin API on a database of its own, which a test calls over HTTP. `probeAnswer` is the answer of a simulated probe of MAAS. */
+/** The answer of the simulated probe of MAAS, which a test sets. */
 export interface ApiHarness {
   readonly database: TestDatabase;
   readonly secrets: SecretStore;
-  /** The API token of the administrator. A file in the hub's folder contains the administrator's token. */
+  /** The administrator's API token, as a file in the hub's folder contains it. */
   readonly admin: string;
   readonly viewer: string;
-  /** The hub's log, to which the API writes. */
   readonly log: Log;
-  /** The latest lines of the hub's log. */
   readonly logged: LogRing;
   probeAnswer: Awaited<ReturnType<ProbeMaas>>;
   /**
@@ -51,17 +49,12 @@ export interface ApiHarness {
    * tests is slow.
    */
   patience: Patience;
-  /** The number of requests for diagnostics that the admin API has received. */
+  /** The number of requests for diagnostics that the admin API has received from the test. */
   diagnosticsAsked: number;
   ask(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
-  /** Requests a web page as a browser does, without a token. */
   page(path: string): Promise<{ status: number; headers: Headers; text: string }>;
-  /** Serves the admin API on a port, for clients in other processes. The method `close` ends the server of the admin API. */
   listen(): Promise<string>;
-  /**
-   * Returns the number of rows in each table that a request may write. A request that the API refuses must not change the number of rows in any
-   * table.
-   */
+  /** Returns the number of rows in each table that an API request may write. A refused request must not change these numbers. */
   counts(): Promise<Record<string, number>>;
   close(): Promise<void>;
 }
@@ -84,8 +77,8 @@ const WRITTEN = [
 ];
 
 /**
- * An SQL condition that excludes audit entries of failed logins. The hub writes audit entries about failed logins in the background, so an entry may
- * appear after the answer to the login.
+ * An SQL condition that excludes audit entries of failed logins. The hub writes an audit entry about a failed login in the background, so the entry
+ * may appear after the hub's answer.
  */
 const NO_LOGINS = "where action <> 'loginFailed'";
 
@@ -100,7 +93,7 @@ export const GOOD_PROBE: ApiHarness["probeAnswer"] = {
   checks: [{ name: "token", status: "ok", profile: null, message: "fine" }],
 };
 
-/** The CA bundle that the hub gives to hosts. */
+/** The CA bundle, in PEM format, that the hub gives to hosts. */
 const CA_PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n";
 const HUB = {
   agentUrl: "https://127.0.0.1:1",
@@ -129,7 +122,10 @@ const factsOf = ({ pool }: Database, log: LogRing): HubFacts => ({
   log,
 });
 
-/** The services that stages of workflows use. The admin API runs no stage, so each service refuses every call. */
+/**
+ * The services that stages of workflows use. The services that stages of workflows use refuse every call in tests of the admin API, because the API
+ * runs no stage.
+ */
 export const OUTSIDE = {
   maas: () => Promise.reject(new Error("the API talks to no MAAS")),
   bmc: NO_BMC,
@@ -147,9 +143,9 @@ interface Options {
 }
 
 /**
- * Starts the admin API. If given, `open` connects the API to the test's database, for example through a proxy. By default, the API's probe of a MAAS
- * region returns `probeAnswer` and sends no request. If given, the function `probe` replaces the default probe. If given, `tokenRates` replaces the
- * production rate limits.
+ * If given, the option `open` opens the API's database connection, for example through a proxy. By default, the API's probe of a MAAS region returns
+ * `probeAnswer` and sends no request. If given, the option `probe` replaces the default probe of MAAS regions. If given, the option `tokenRates`
+ * replaces the production rate limits of API tokens.
  */
 export async function startApi(options: Options = {}): Promise<ApiHarness> {
   const database = await createTestDatabase();
@@ -262,14 +258,13 @@ export const SITE_BODY = {
   node_pxe_iface: "eno8303",
 };
 
-/** The body of a request that creates a site. A MAAS region may belong to one site only, so each site's MAAS region has an address of its own. */
+/** Each created site has a MAAS region with an address of its own, because a MAAS region may belong to one site only. */
 export const siteBody = (name: string) => ({
   ...SITE_BODY,
   name,
   api_base_url: `http://${name}.maas.example:5240/MAAS`,
 });
 
-/** Starts the admin API, and creates one site and a SKU. */
 export async function startApiWithSite(): Promise<{ api: ApiHarness; siteId: SiteId }> {
   const api = await startApi();
   return { api, siteId: SiteId.parse((await seedApi(api)).siteId) };

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import type { NodeStatus } from "../../shared/node-status.ts";
 import type { TestDatabase } from "./database.ts";
 
-/** Creates a node that belongs to a machine in the site's MAAS region. Returns the id of the new node. */
 export async function bindNode(
   { database: { pool } }: TestDatabase,
   siteId: string,

@@ -95,7 +95,6 @@ export class CanarySite {
     return new CanarySite(stateDir, rig, vault, apiKey, secrets);
   }
 
-  /** Creates a site, a BMC login for a single host, a webhook, and a reader of the hub's event stream. */
   async furnish(): Promise<void> {
     const [, second] = HOSTS;
     const maas = { ...this.rig.maas, bmcPassword: this.keys.bmc, deployPassword: this.#deploy };
@@ -114,7 +113,7 @@ export class CanarySite {
     void this.#readStream();
   }
 
-  /** Calls the hub's API and keeps the text of the answer, even if the answer is an error. */
+  /** Calls the hub's API and keeps the text of the hub's answer, even if the answer is an error. */
   async ask(method: string, path: string, body?: unknown, token?: string): Promise<unknown> {
     const answer = await fetch(`${this.rig.apiUrl}/api/v1/admin/${path}`, {
       method,
@@ -125,7 +124,7 @@ export class CanarySite {
       ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
     });
     const text = await answer.text();
-    // Two kinds of API answers contain a secret on purpose, so the test does not search these answers.
+    // Two kinds of API answers contain a secret on purpose, so tests do not search these answers for secrets.
     if (!/"(?:bootstrap_command|phone_home_url)":/.test(text)) this.seen.push({ place: `${method} ${path}`, text });
     const json: unknown = text === "" ? null : JSON.parse(text);
     return answer.ok ? json : Problem.parse(json);
@@ -158,7 +157,7 @@ export class CanarySite {
     return started?.[1] ?? "";
   };
 
-  /** Sends an enrollment request with the token and an invalid certificate request. */
+  /** Sends an enrollment request to the hub, with the given token and an invalid certificate request. */
   enroll = (token: string, nodeId: string = randomUUID()): Promise<string> =>
     this.askListener("POST", "/internal/v1/enroll", {
       token,
@@ -185,7 +184,7 @@ export class CanarySite {
 
   /**
    * Waits until the onboarding has failed or is complete, as `how` says, and collects the secrets that the onboarding has created. After a failed
-   * onboarding, the method requests the hub's diagnostics, as an operator does.
+   * onboarding, `ends` requests the hub's diagnostics, as an operator does.
    */
   async ends(id: string, how: "failed" | "completed"): Promise<OnboardingDetail> {
     const ended = await until(
@@ -210,7 +209,7 @@ export class CanarySite {
     return ended;
   }
 
-  /** Collects the secrets in Vault and MAAS: the hub's keys, the hosts' user-data with enrollment tokens, and the machines' tokens. */
+  /** Collects the secrets in Vault and MAAS: the hub's keys, enrollment tokens in the hosts' user-data, and the tokens of machines. */
   collect(): readonly { hostname: string; enrollmentToken: string | null; passwordHash: string | null }[] {
     for (const [name, value] of this.vault.secrets()) this.secrets.add(name, value);
     const { machines } = Kept.parse(JSON.parse(readFileSync(join(this.stateDir, "maas.json"), "utf8")));
@@ -228,7 +227,6 @@ export class CanarySite {
   setBmcPassword = (nth: number, password: string): Promise<void> =>
     this.maas.setBmcPassword(bmcAddress(nth + 1), password);
 
-  /** Returns the folder of a simulated host. */
   hostFolder = (hostname: string): string => join(this.stateDir, "hosts", hostname);
 
   async #readStream(): Promise<void> {
@@ -253,7 +251,6 @@ export class CanarySite {
   }
 }
 
-/** Returns every file below a folder, with its content as text. */
 export const filesBelow = (folder: string): { path: string; text: string }[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -31,7 +31,6 @@ export class CanaryVault {
   static start = async (secretIdFile: string): Promise<CanaryVault> =>
     new CanaryVault(await startVault(), secretIdFile);
 
-  /** The environment variables that connect a hub to this Vault. */
   get hubEnv(): Record<string, string> {
     return {
       MUSTER_SECRETS: "vault",
@@ -40,7 +39,7 @@ export class CanaryVault {
       VAULT_SECRET_ID_FILE: this.#secretIdFile,
     };
   }
-  /** Gives the hub a secret ID for the hub's login to Vault. Without an argument, `giveSecretId` gives the hub a new and valid secret ID. */
+  /** Gives the hub the secret ID for the AppRole login to Vault, by default a new and valid one. */
   giveSecretId(secretId: string = this.#role.newSecretId()): string {
     writeFileSync(this.#secretIdFile, secretId, { mode: 0o600 });
     return secretId;
@@ -49,10 +48,7 @@ export class CanaryVault {
     return this.#server.vault;
   }
 
-  /**
-   * Returns the names and values of all Vault tokens that the hub received, and of all secret fields in Vault. Some of the secret fields in Vault
-   * contain secrets that the hub generated.
-   */
+  /** Returns the names and values of all Vault tokens that the hub received, and of all secret fields in Vault. */
   secrets(): (readonly [string, string])[] {
     const tokens = this.double.tokens.issued.map(
       (token, index) => [`the hub's Vault token ${index + 1}`, token] as const,
@@ -72,7 +68,7 @@ export class CanaryVault {
     try {
       return Read.parse(this.#mount.read(path, new URLSearchParams()).body).data.data ?? {};
     } catch {
-      // The simulated Vault throws when somebody has deleted the newest version of the secret.
+      // The simulated Vault throws this error when somebody has deleted the newest version of the secret.
       return {};
     }
   }

@@ -2,28 +2,20 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createWriteStream, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 
-/**
- * A real process under test. The output of the process goes to a file. The ready line on stdout, a JSON object with the member `listening`, reports
- * that the process is ready.
- */
+/** A process under test reports that it is ready with one line on stdout: a JSON object with the member `listening`. */
 export interface Child {
   readonly name: string;
   readonly pid: number;
-  /** Resolves with the process's parsed ready line. Rejects when the process ends before it prints the ready line. */
+  /** Rejects when the process ends before it prints the ready line. */
   readonly ready: Promise<Record<string, unknown>>;
-  /** Resolves with the exit code or signal when the process has ended. */
   readonly gone: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   kill(signal: NodeJS.Signals): void;
-  /** Sends SIGTERM to the process, and SIGKILL if the process still runs after `graceMs` milliseconds. */
   stop(graceMs?: number): Promise<void>;
 }
 
 export interface ChildOptions {
   readonly name: string;
-  /**
-   * The Node.js executable that runs the child process's script. Without `command`, the Node.js executable of the test process runs the script of the
-   * child process.
-   */
+  /** The Node.js executable that runs the child process's script, by default the executable that runs the test. */
   readonly command?: string;
   /** The path of the child process's script, relative to the repository or absolute. */
   readonly script: string;
@@ -35,7 +27,7 @@ export interface ChildOptions {
 
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 
-/** Starts a real process. The process is ready when it prints a JSON object with the member `listening` as a line on stdout. */
+/** Starts a process, which counts as ready when it prints a line with a JSON object that has the member `listening`. */
 export function startChild(options: ChildOptions): Child {
   mkdirSync(dirname(options.logFile), { recursive: true });
   const log = createWriteStream(options.logFile, { flags: "a" });
@@ -46,14 +38,13 @@ export function startChild(options: ChildOptions): Child {
       cwd: REPOSITORY,
       env: { ...process.env, ...options.env },
       stdio: ["ignore", "pipe", "pipe"],
-      // Each child has its own process group. The process group keeps a Ctrl-C in the terminal away from the child. `npm run demo` receives the
-      // Ctrl-C and stops its children in order.
+      // Each child process has its own process group, so that a Ctrl-C in the terminal reaches only the parent process. `npm run demo` receives the
+      // Ctrl-C and stops its child processes in order.
       detached: true,
     },
   );
   proc.stderr.pipe(log, { end: false });
   const gone = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolve) => {
-    // The promise `gone` resolves only after the log file is complete, because callers read the log file when `gone` has resolved.
     proc.once("close", (code, signal) => log.end(() => resolve({ code, signal })));
     proc.once("error", () => resolve({ code: null, signal: null }));
   });

@@ -1,11 +1,11 @@
 import type { Pool } from "pg";
 
 /**
- * A query that searches the workflow events for a stage that ran twice at the same time, and for a step that hubs stored twice. Each row that
- * `FAULTS` returns is one fault in the workflow events. A hub claims a workflow for one run of the workflow's stage. In `FAULTS`, a claim consists of
- * a workflow, the workflow's fence, a hub and the time of the claim. A hub's claim of a workflow ends when the hub commits the run of the stage. The
- * events of a committed run name the claim of the run. A hub reads `claimed_at` while the hub holds the lock of the workflow's row, so `claimed_at`
- * is later than the previous claim's commit. The workflow events do not contain a hub's claim of a workflow if the hub committed no step.
+ * An SQL query that searches workflow events for two faults: a stage that ran twice at the same time, and a step that hubs stored twice. A hub claims
+ * a workflow for one run of the workflow's stage. A hub's claim of a workflow ends when the hub commits the run of the workflow's stage. The events
+ * of a committed stage run name the claim under which the stage ran. A hub reads `claimed_at` while it holds the lock of the workflow's row, so
+ * `claimed_at` is later than the previous claim's commit. The workflow events do not contain a hub's claim of a workflow if the hub committed no
+ * step.
  */
 const FAULTS = `
   with claims as (

@@ -3,7 +3,6 @@ import type { ApiHarness } from "./api-harness.ts";
 
 const MAIN = new URL("../../hub/cli/main.ts", import.meta.url).pathname;
 
-/** Runs Muster's command-line client as a process in a folder. Returns the client's exit status and output. */
 export const commandLine =
   (hub: { readonly api: ApiHarness; readonly url: string; readonly cwd: string }) =>
   async (args: readonly string[], env: Record<string, string> = {}, input = "") => {

@@ -8,8 +8,8 @@ export interface ApiAnswer {
 }
 
 /**
- * For each route of the hub's API, an SQL query for the ids in the route's path. The crawl of the API fails if `IDS` has no entry for a route whose
- * path contains ids.
+ * For each route of the hub's API, an SQL query that returns the ids for the route's path. The crawl of the API fails if `IDS` has no entry for a
+ * route whose path contains ids.
  */
 const IDS: Readonly<Record<string, string>> = {
   "maas-sites": "select id as id from maas_sites",
@@ -43,8 +43,8 @@ async function pathsOf(route: string, pool: Pool): Promise<string[]> {
 }
 
 /**
- * Returns the answer to every GET of the hub's API: each row, each page of a list, the web page and the API description. The crawl does not request
- * event streams, because they never end.
+ * Returns the hub's answers to all GET requests: for each row, each page of a list, the web page and the API description. The crawl requests no event
+ * streams, because event streams never end.
  */
 export async function crawlApi(url: string, token: string, pool: Pool): Promise<ApiAnswer[]> {
   const answers: ApiAnswer[] = [];

@@ -1,7 +1,6 @@
 /**
  * A process that owns the embedded database as a hub does, for tests that kill the process. The only argument of the process is a JSON object of the
- * type EmbeddedPostgresOptions, without the log. The process prints one line of JSON when the database is ready. Until it receives SIGTERM, the
- * process writes rows and prints the number of each committed row.
+ * type `EmbeddedPostgresOptions` without a log. Until it receives SIGTERM, the process writes rows and prints the number of each committed row.
  */
 import { Client } from "pg";
 import { z } from "zod";

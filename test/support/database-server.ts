@@ -1,9 +1,8 @@
 /**
  * vitest's global set-up for projects that need PostgreSQL. All tests of one vitest run use one PostgreSQL server. MUSTER_TEST_DATABASE_URL may name
- * the PostgreSQL server. The user in `MUSTER_TEST_DATABASE_URL` must be able to create databases. Without MUSTER_TEST_DATABASE_URL, the first test
- * that needs PostgreSQL starts an embedded server. The function that `setup` returns stops the embedded server at the end of the vitest run. After a
- * killed vitest run, the next vitest run stops the embedded server of the killed run. The environment variable MUSTER_TEST_SERVER_FOLDER tells
- * vitest's workers the folder of the embedded server.
+ * a PostgreSQL server and a user that may create databases. Without MUSTER_TEST_DATABASE_URL, the first test that needs PostgreSQL starts an embedded
+ * server. At the end of the vitest run, the function that `setup` returns stops the embedded PostgreSQL server. After a killed vitest run, the next
+ * vitest run stops the embedded PostgreSQL server of the killed run.
  */
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,7 +11,7 @@ import { startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.t
 import { quietLog } from "./log.ts";
 import { endRun, startRun } from "./run-folder.ts";
 
-/** The environment variable with the state folder of the embedded PostgreSQL server. */
+/** The environment variable that tells vitest's workers the state folder of the embedded PostgreSQL server. */
 export const TEST_SERVER_FOLDER = "MUSTER_TEST_SERVER_FOLDER";
 
 export default async function setup(): Promise<() => Promise<void>> {

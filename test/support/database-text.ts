@@ -2,13 +2,13 @@ import type { Pool } from "pg";
 
 export interface StoredRow {
   readonly table: string;
-  /** SQL that returns all columns of a table as text, with bytes in hex. */
+  /** An SQL expression that returns all columns of a table as text, with bytes in hex. */
   readonly text: string;
 }
 
 /**
- * Returns all rows of all tables of a database, except PostgreSQL's own tables. With `having`, the result has only rows that contain one of the given
- * texts.
+ * Returns all rows of all tables of a database, except PostgreSQL's own tables. With `having`, `storedRows` returns only rows that contain one of the
+ * given texts.
  */
 export async function storedRows(pool: Pick<Pool, "query">, having?: readonly string[]): Promise<StoredRow[]> {
   const { rows: tables } = await pool.query<{ name: string }>(

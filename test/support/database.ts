@@ -23,9 +23,9 @@ const TEMPLATE_LOCK = 74_101;
 export type TestDatabase = {
   url: string;
   name: string;
-  /** The pool of connections to the test's database, which opens at the first use. The method `drop` closes the connection pool. */
+  /** The pool of connections to the test's database, which connects to PostgreSQL at the first query. */
   database: Database;
-  /** Drops the database and its connections. Fails when a row of the database or a line of `quietLog` contains a secret of the test data. */
+  /** Fails when a database row or a line of `quietLog` contains a secret of the test data. */
   drop(): Promise<void>;
 };
 
@@ -51,14 +51,14 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   };
 }
 
-/** PostgreSQL searches its rows for secrets, so that the test need not read a large database. */
+/** PostgreSQL searches its rows for secrets, so that the test process need not read a large database. */
 async function leaksInRows(client: Client): Promise<Leak[]> {
   const secrets = knownSecrets();
   const rows = await storedRows(client, secrets.spellings);
   return rows.flatMap(({ table, text }) => secrets.leaksIn(`a row of ${table}`, text));
 }
 
-/** The embedded server of a test run does not wait for the disk, because test data need not survive a power cut. */
+/** The embedded PostgreSQL server of a test run does not wait for the disk, because test data need not survive a power cut. */
 async function serverUrl(): Promise<string> {
   const given = process.env["MUSTER_TEST_DATABASE_URL"];
   if (given !== undefined && given !== "") return given;
@@ -73,7 +73,7 @@ async function serverUrl(): Promise<string> {
     source: source === "npm" || source === "system" ? source : undefined,
     settings: { fsync: "off", synchronous_commit: "off", full_page_writes: "off" },
   });
-  await server.stop(); // With `stopOnClose: false`, `stop` leaves the PostgreSQL server running for other test files.
+  await server.stop();
   return server.url;
 }
 
@@ -110,7 +110,7 @@ async function fingerprint(): Promise<string> {
   return hash.digest("hex").slice(0, 12);
 }
 
-/** Repeats an SQL statement while it fails because PostgreSQL still sees a session that has just ended. */
+/** Repeats an SQL statement that fails because PostgreSQL still sees a database session that has just ended. */
 async function whenUnused<T>(statement: () => Promise<T>): Promise<T> {
   const deadline = Date.now() + 30_000;
   for (;;) {

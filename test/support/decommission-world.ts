@@ -45,7 +45,7 @@ export async function decommission(
   return { id: created.decommission_id, nodeId, hostname };
 }
 
-/** Writes the baseline of a node in service, as the agent of a clean host reports it, and a certificate with which the agent can sign. */
+/** Writes the baseline of an active node, as the agent of a clean host reports it, and a certificate for the agent's signatures. */
 export async function recordBaseline(rig: OnboardingRig, nodeId: NodeId): Promise<void> {
   await rig.services.inTx(async (tx) => {
     await certify(tx, nodeId);
@@ -53,7 +53,7 @@ export async function recordBaseline(rig: OnboardingRig, nodeId: NodeId): Promis
   });
 }
 
-/** Gives a node in service NVIDIA GPUs and a profile with the settings `knobs`. */
+/** Gives an active node NVIDIA GPUs and a profile with the settings `knobs`. */
 export async function requireMemory(
   rig: OnboardingRig,
   nodeId: NodeId,
@@ -68,7 +68,7 @@ export async function requireMemory(
 }
 type GpuLevel = ProfileCreate["gpu_claim_level"];
 
-/** Starts the cleaning of a node in service. With `level`, the node has NVIDIA GPUs and a profile whose `gpu_claim_level` is `level`. */
+/** Starts the cleaning of an active node. With `level`, the node has NVIDIA GPUs and a profile whose `gpu_claim_level` is `level`. */
 export async function clean(
   rig: OnboardingRig,
   mode: "soft_reset" | "storage_cleanup",

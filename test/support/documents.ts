@@ -17,7 +17,7 @@ export interface Typed {
   readonly command: string;
 }
 
-/** The beginnings of code blocks that are not commands. */
+/** Texts with which a code block begins that shows something other than commands. */
 const SHOWN = [
   /^Starting a hub with its embedded database/,
   /[┌│└├]/,
@@ -25,7 +25,7 @@ const SHOWN = [
   /^#cloud-config/,
   /^\[Service\]/,
 ];
-/** The beginnings of lines in code blocks that show a command's output. */
+/** Texts with which a line begins that shows a command's output in a code block. */
 const PRINTED = [
   /^hub-1\.json: /,
   /^Left out, because/,
@@ -63,7 +63,8 @@ function blocksOf(text: string): string[] {
 }
 
 /**
- * True if a shell would wait for another line, because the text ends inside quotes or with a backslash. `goesOn` ignores quotes in shell comments.
+ * True if a shell would wait for another line because the given text ends inside quotes or with a backslash. `goesOn` ignores quotes in shell
+ * comments.
  */
 function goesOn(text: string): boolean {
   let quote = "";
@@ -78,7 +79,6 @@ function goesOn(text: string): boolean {
   return quote !== "" || text.endsWith("\\");
 }
 
-/** Returns the commands of a code block, each with its continuation lines. */
 function commandsOf(block: string): string[] {
   if (SHOWN.some((shown) => shown.test(block))) return [];
   const commands: string[] = [];
@@ -94,7 +94,7 @@ function commandsOf(block: string): string[] {
 }
 
 /**
- * Matches the commands inside a sentence of a document. The tests ignore a text that contains `<command>`, because the text is a pattern and no
+ * Matches the commands inside a sentence of the docs. The tests ignore a text in the docs with `<command>`, because such a text is a pattern and no
  * command.
  */
 const IN_PROSE = /`((?:npm run (?:-s )?muster -- |curl |jq |openssl |vault |T=)[^`]+)`/g;
@@ -105,6 +105,5 @@ export const COMMANDS: readonly Typed[] = DOCUMENTS.flatMap(({ file, text }) =>
   [...blocksOf(text).flatMap(commandsOf), ...inProse(text)].map((command) => ({ file, command })),
 );
 
-/** Returns every match of a pattern in the README and the docs. */
 export const found = (pattern: RegExp): { readonly file: string; readonly match: RegExpExecArray }[] =>
   DOCUMENTS.flatMap(({ file, text }) => [...text.matchAll(pattern)].map((match) => ({ file, match })));

@@ -21,8 +21,8 @@ export interface FleetNode {
 }
 
 /**
- * A test site with nodes in service. Each node has a deployed machine in the simulated MAAS region. After a call of `watch`, a watcher and a
- * reconciler observe the site.
+ * A test site whose active nodes have deployed machines in the simulated MAAS region. After a call of `watch`, a watcher and a reconciler observe the
+ * site.
  */
 export class FleetRig {
   readonly rig: OnboardingRig;
@@ -47,7 +47,7 @@ export class FleetRig {
     return this.rig.siteId;
   }
 
-  /** Starts a watcher of the site and a reconciler, as a hub does. A test may start several watchers. */
+  /** Starts a watcher of the site and a reconciler, as a hub does. */
   watch({ rollCallMs }: { rollCallMs?: number } = {}): Watcher {
     const { db, inTx } = this;
     const reconciler = new Reconciler({ db, inTx, log: quietLog });
@@ -66,7 +66,7 @@ export class FleetRig {
     return watcher;
   }
 
-  /** Creates an active node with a connected agent, as after an onboarding. The node's machine is deployed and uses hardware sync. */
+  /** The created node's machine is deployed and uses hardware sync. */
   async nodeInService(): Promise<FleetNode> {
     this.#made += 1;
     const hostname = `host-${this.#made}`;
@@ -98,13 +98,12 @@ export class FleetRig {
     this.address(machine, `10.99.0.${this.#made}`);
   }
 
-  /** Gives every interface of the machine only the address `ipAddress`. */
   address(machine: Machine, ipAddress: string): void {
     for (const nic of machine.interfaces)
       nic.links = [{ id: 90_000 + nic.id, mode: "dhcp", subnetId: null, ipAddress }];
   }
 
-  /** Changes the machine in MAAS as a MAAS user other than the hub would, so that the hub does not know of the change. */
+  /** Changes the machine in MAAS as a MAAS user other than the hub would. */
   change(machine: Machine, change: (machine: Machine) => void): void {
     const { region } = this.rig.maas.sim;
     change(machine);
@@ -116,7 +115,7 @@ export class FleetRig {
 
   setConnected = (nodeId: NodeId, open: boolean): Promise<void> => setConnected(this.rig, nodeId, open);
 
-  /** Changes the database as if the agent had been disconnected for the given time. */
+  /** Changes the database as if the node's agent had been disconnected for the given time. */
   async goneFor(nodeId: NodeId, ago: string): Promise<void> {
     await this.setConnected(nodeId, false);
     const then = sql`now() - ${ago}::interval`;
@@ -134,8 +133,8 @@ export class FleetRig {
       .onConflictDoUpdate({ target: maasSiteWatches.siteId, set: now });
   }
   /**
-   * Waits until the watcher has read all machines and the reconciler has judged all nodes. `sweep` waits for two sweeps, because the second sweep
-   * starts only after the reconciler has judged the nodes of the first sweep.
+   * Waits until the watcher has read all machines and the reconciler has judged all nodes. `sweep` waits for two sweeps of the watcher, because the
+   * second one starts only after the reconciler has judged all nodes of the first.
    */
   async sweep(): Promise<void> {
     for (const which of ["first", "second"]) {

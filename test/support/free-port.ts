@@ -1,8 +1,8 @@
 import { createServer } from "node:net";
 
 /**
- * The tests listen on ports below the kernel's port range for outgoing connections. An outgoing connection could take a free port of the kernel's
- * range before a test listens on the port.
+ * The tests listen on ports below the kernel's port range for outgoing connections. Before a test listens on a free port of the kernel's range, an
+ * outgoing connection could take the port.
  */
 const [LOWEST_PORT, HIGHEST_PORT] = [10_000, 32_000];
 

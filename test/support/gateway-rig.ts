@@ -1,4 +1,4 @@
-/** An agent listener of a hub on a real database, and functions with which a test acts as a correct or faulty host. */
+/** A hub's agent listener on a real database, and functions with which a test acts as a correct or faulty host. */
 import { createHash, createPublicKey, randomBytes, randomUUID, verify, webcrypto } from "node:crypto";
 import { type Agent, request as httpsRequest } from "node:https";
 import { eq, sql } from "../../hub/db/orm.ts";
@@ -113,7 +113,6 @@ export class GatewayRig {
     this.listener = listener;
   }
 
-  /** Starts an agent listener on a new database, unless the test passes a database. */
   static async start(more: HubOptions = {}, given?: TestDatabase): Promise<GatewayRig> {
     const database = given ?? (await createTestDatabase());
     const secrets = new MemorySecrets();
@@ -148,7 +147,6 @@ export class GatewayRig {
     return this.database.database.inTx;
   }
 
-  /** Starts the agent listener of a second hub on the database of the first hub. */
   async secondHub(more: HubOptions = {}): Promise<AgentListener> {
     const listener = await startAgentListener({ ...this.#options, hubId: randomUUID(), ...more });
     this.#others.push(listener);
@@ -223,7 +221,7 @@ export class GatewayRig {
     return this.ask("POST", "/internal/v1/nodes/enroll", { body });
   }
 
-  /** Creates a node and enrolls it with a new token, as the node's agent would. */
+  /** Creates a node, and enrolls the node with a new token as its agent would. */
   async enrolled(status: NodeStatus = "active", generation = 1): Promise<Identity> {
     return this.enrollNode(await this.addNode(status), generation);
   }
@@ -236,7 +234,7 @@ export class GatewayRig {
     return { nodeId, generation, certPem, keyPem: key.keyPem };
   }
 
-  /** Returns the node's identity with a new certificate of the hub's CA that expired `hoursAgo` hours ago. */
+  /** Returns the node's identity with a new certificate of the hub's CA, whose validity ended `hoursAgo` hours ago. */
   async expired(identity: Identity, hoursAgo: number): Promise<Identity> {
     const stored = await this.#secrets.read(SECRET_PATHS.certificateAuthority);
     const keys = await webcrypto.subtle.generateKey(KEY_ALGORITHM, true, ["sign", "verify"]);
@@ -265,7 +263,6 @@ export class GatewayRig {
     return { ...identity, certPem: certificate.toString("pem"), keyPem };
   }
 
-  /** Requests a renewed certificate for the given key from the hub, as an agent does. */
   async renew(identity: Identity, key: HostKey, port = this.listener.port): Promise<Identity & { answer: Answer }> {
     const answer = await this.ask("POST", `/internal/v1/nodes/${identity.nodeId}/certificate`, {
       as: identity,
@@ -285,7 +282,6 @@ export class GatewayRig {
       headers?: Record<string, string>;
       as?: Pick<Identity, "certPem" | "keyPem">;
       port?: number;
-      /** An HTTPS agent of Node.js, which can send several requests over one connection. */
       agent?: Agent;
     } = {},
   ): Promise<Answer> {
@@ -338,14 +334,13 @@ export class GatewayRig {
     };
   }
 
-  /** True if the order is signed with the hub's key that agents get at enrollment. */
   hasSigned(order: SignedOrder): boolean {
     const key = createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x: this.signer.publicKey }, format: "jwk" });
     return verify(null, Buffer.from(orderSigningText(order)), key, Buffer.from(order.signature, "base64url"));
   }
 
   /**
-   * Returns all rows of the tables `WATCHED`, without the columns that each contact of an agent changes. `snapshot` leaves out two timestamps of the
+   * Returns all rows of the tables `WATCHED`, without the columns that each contact of an agent changes. `snapshot` leaves out the times of an
    * agent's last contact, the heartbeat's time to live, and a certificate's first use and text.
    */
   async snapshot(): Promise<unknown> {

@@ -10,7 +10,7 @@ import type { TaskInput, TaskResult } from "../../shared/tasks/index.ts";
 type Fill = TaskInput<"node.gpu_fill">;
 type Challenge = TaskInput<"node.gpu_challenge">;
 
-/** The inputs of the tasks `node.gpu_fill` by task id, as long as the simulated agents hold the GPU memory that the tasks filled. */
+/** The inputs of `node.gpu_fill` tasks by task id, as long as the simulated agents hold the filled GPU memory. */
 const held = new Map<string, { readonly input: Fill; readonly blocks: number }>();
 
 export const memoryUuid = (number: number): string =>

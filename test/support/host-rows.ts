@@ -18,7 +18,6 @@ export function hostRows(db: () => Db) {
           .from(nodeConditions)
           .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, type)))
       )[0],
-    /** Waits until the session of the host's agent has the given state. */
     sessionState: (nodeId: NodeId, state: "open" | "closed") =>
       until(`the session is ${state}`, async () => {
         const session = await sessionOf(nodeId);

@@ -11,12 +11,12 @@ interface HubProcess {
   readonly databaseUrl: string;
   readonly stateDir: string;
   readonly ports: HubPorts;
-  /** Additional environment variables for the hub. Variables in `env` override the variables that `startHubProcess` sets. */
+  /** Variables in `env` override the environment variables that `startHubProcess` sets for the hub. */
   readonly env?: Readonly<Record<string, string>>;
   readonly logFile: string;
 }
 
-/** Starts a hub in its own process. Only processes on this machine can reach the hub. */
+/** Starts a hub in a process that only processes on this computer can reach. */
 export const startHubProcess = ({ databaseUrl, stateDir, ports, env, logFile }: HubProcess): Child =>
   startChild({
     name: "hub",

@@ -4,7 +4,7 @@ import { SocketAgent } from "./socket-agent.ts";
 
 type AfterRig<F> = F extends (rig: GatewayRig, ...rest: infer R) => unknown ? R : never;
 
-/** Connects simulated agents to the hub of a test file. After each test, `keptAgents` disconnects the simulated agents that are still connected. */
+/** Connects simulated agents to a hub, and disconnects them after each test. */
 export function keptAgents(rig: () => GatewayRig) {
   const agents: SocketAgent[] = [];
   afterEach(() => {

@@ -1,4 +1,4 @@
-/** The secrets in the test data. No secret of the test data may occur in a database row or in a log line of a test. */
+/** The secrets in the test data, which may occur in no database row and no log line of a test. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DEFAULT_API_KEY } from "../fakes/maas/state/seed.ts";
@@ -23,10 +23,9 @@ const search = knownSecrets();
 
 export const noteLogLine = (line: string): void => void logged.push(...search.leaksIn("a log line", line));
 
-/** Returns the leaks of secrets in log lines since the last call of `takeLoggedLeaks`. */
 export const takeLoggedLeaks = (): Leak[] => logged.splice(0);
 
-/** Returns the leaks of secrets in the logs of hubs, agents and first boots below a folder. */
+/** Searches the logs of hubs, agents and first boots below a folder for secrets. */
 export function leaksInLogsBelow(folder: string, secrets: SecretSearch): Leak[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && /\.(log|status)$/.test(entry.name) && entry.name !== "maas.log")

@@ -17,10 +17,13 @@ export const event = (id: number, node: string): MaasEvent => ({
   created: "",
 });
 
-/** A simulated MAAS region that consists of a list of machines and a list of events. The simulated region records the requests that it receives. */
+/**
+ * A simulated MAAS region that consists of a list of machines and a list of events. The simulated region records the requests that it receives from a
+ * hub.
+ */
 export class Region {
   machines: MaasMachine[] = [];
-  /** Machines that exist in the region, but that the region's answers to requests for a list of machines omit. */
+  /** Machines of the region that its lists of machines omit. */
   unlisted: MaasMachine[] = [];
   unreadable: UnreadableMachine[] = [];
   feed: MaasEvent[] = [];
@@ -28,10 +31,10 @@ export class Region {
   /** The error that every request for events throws, or null if requests for events succeed. */
   fault: MaasError | null = null;
   readonly asked: string[] = [];
-  /** The region calls `meanwhile` during each request for a list of machines. */
+  /** The simulated region calls `meanwhile` during each request for a list of machines. */
   meanwhile: () => Promise<void> = async () => undefined;
 
-  /** The region calls `onReadOne` during each request for one machine. */
+  /** The simulated region calls `onReadOne` during each request for one machine. */
   onReadOne: () => void = () => undefined;
 
   readonly port = {

@@ -1,13 +1,13 @@
 import { type SecretData, SecretError, type SecretStore, type SecretVersion } from "../../hub/secrets/port.ts";
 
 /**
- * A secret store of a hub in memory, for tests. The field `awayFor` is the number of next calls of the store that fail. The field `entries` shows the
- * content of the secret store.
+ * A hub's secret store in memory, for tests. The field `awayFor` is the number of calls that the secret store still lets fail. The field `entries`
+ * shows the content of the secret store.
  */
 export class MemorySecrets implements SecretStore {
   readonly entries = new Map<string, SecretData>();
   awayFor = 0;
-  /** The number of the last write to each path. A version contains no part of its secret, because the hub stores versions in its database. */
+  /** A secret's version contains no part of the secret, because the hub stores versions in its database. */
   readonly #writes = new Map<string, number>();
 
   async read(path: string): Promise<SecretData> {

@@ -7,7 +7,7 @@ import { moveNode } from "../../hub/node/move-node.ts";
 import { NodeId, WorkflowId } from "../../shared/ids.ts";
 import { type OnboardingRig, SKU } from "./onboarding-rig.ts";
 
-/** Marks the node's agent as connected or disconnected, and sets the time of the agent's last contact to now. */
+/** Marks the node's agent as connected or disconnected, with the present time as the agent's last contact. */
 export async function setConnected(rig: OnboardingRig, nodeId: NodeId, open: boolean): Promise<void> {
   const state = open ? "open" : "closed";
   await rig.services.db
@@ -27,7 +27,7 @@ export async function setConnected(rig: OnboardingRig, nodeId: NodeId, open: boo
     .onConflictDoUpdate({ target: agentSessions.nodeId, set: { state, lastSeenAt: sql`clock_timestamp()` } });
 }
 
-/** Creates an active node with a connected agent, as after an onboarding, but without a machine in the simulated MAAS region. */
+/** Creates an active node with a connected agent, as an onboarding does, but without a machine in the simulated MAAS region. */
 export async function nodeInService(rig: OnboardingRig, hostname: string): Promise<NodeId> {
   const nodeId = NodeId.parse(randomUUID());
   await rig.services.inTx(async (tx) => {

@@ -43,12 +43,9 @@ export const FIRST_BOOT: FirstBoot = {
   agentPackage: async () => null,
 };
 
-/**
- * A test environment for onboardings: a database, a simulated MAAS region with simulated servers, one site with a profile, and the services of
- * stages.
- */
+/** A test environment for onboardings: a database, a simulated MAAS region, simulated servers, one site with a profile, and the stages' services. */
 export interface OnboardingRig {
-  /** How long the stages' calls to MAAS wait for an answer. If `patience` is null, the stages' calls to MAAS wait as long as in a hub. */
+  /** How long the stages' calls to MAAS wait for an answer, or null for the waiting times of a real hub. */
   patience: { readonly quickMs: number; readonly slowMs: number } | null;
   readonly test: TestDatabase;
   readonly maas: MaasSimulator;
@@ -56,10 +53,10 @@ export interface OnboardingRig {
   readonly services: WorkflowServices;
   readonly siteId: SiteId;
   readonly profileId: ProfileId;
-  /** Starts the onboarding of the n-th simulated server, counted from 1, with RoCE rows. */
+  /** Starts the onboarding of the n-th simulated server, counted from 1, and gives the server RoCE rows. */
   start(n: number, profileId?: ProfileId): Promise<{ id: WorkflowId; nodeId: NodeId; hostname: string }>;
   addProfile(name: string, knobs: Partial<ProfileCreate>): Promise<ProfileId>;
-  /** Simulates the agent of the onboarding's host if MAAS has deployed the host's machine. */
+  /** Simulates the agent of the onboarding's host, once MAAS has deployed the host's machine. */
   playAgent(id: WorkflowId): Promise<void>;
   close(): Promise<void>;
 }
@@ -188,7 +185,7 @@ async function start(
   return { id: created.onboarding_id, nodeId: created.node_id, hostname };
 }
 
-/** Simulates the agent of an onboarding's host: writes the agent's database rows, and sets the time of the host's hardware sync. */
+/** Simulates the agent of an onboarding's host, and the host's hardware sync. */
 export async function playAgent({ database }: TestDatabase, maas: MaasSimulator, id: WorkflowId): Promise<void> {
   const { db } = database;
   const [about] = await db
@@ -207,8 +204,8 @@ interface HostOfNode {
 }
 
 /**
- * Simulates a host's agent if MAAS has deployed the machine: the agent enrolls, connects, reports that it is healthy, and sets up the hardware sync.
- * Returns true if MAAS has deployed the machine.
+ * Simulates a host's agent after the deploy: the agent enrolls, connects and reports that it is healthy, and hardware sync works. Returns true if
+ * MAAS has deployed the machine.
  */
 export async function playAgentOn(
   { database }: Pick<TestDatabase, "database">,
@@ -218,7 +215,7 @@ export async function playAgentOn(
   const machine = maas.sim.region.findMachine(systemId);
   if (machine?.status !== 6) return false;
   await database.inTx(async (tx) => {
-    // An agent with a session must have enrolled before, so the node gets a certificate.
+    // The node gets a certificate, because an agent with a session must have enrolled before.
     await tx
       .insert(nodeCertificates)
       .values({

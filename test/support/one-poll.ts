@@ -23,7 +23,7 @@ export async function holdSite({ database }: TestDatabase, siteId: SiteId, hubId
   return watch;
 }
 
-/** Polls the site once, as the hub that holds the site's lease. After `pollOnce`, `region.asked` contains only the requests of that poll. */
+/** Polls the site once, as the hub that holds the site's lease. After `pollOnce`, `region.asked` contains only the requests of that one poll. */
 export async function pollOnce(
   test: TestDatabase,
   { siteId, region, memory }: PolledSite,

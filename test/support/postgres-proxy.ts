@@ -1,26 +1,19 @@
 /**
- * A proxy before PostgreSQL that breaks connections at a COMMIT or at another statement. `lost_before` breaks the connection before PostgreSQL gets
- * the statement. `lost_after` breaks the connection after PostgreSQL has executed the statement and before the client gets the answer.
+ * A proxy before PostgreSQL that breaks connections at a COMMIT or at another statement. The fault `lost_before` breaks the connection before
+ * PostgreSQL gets the statement. The fault `lost_after` breaks the connection after PostgreSQL has executed the statement and before the client gets
+ * the answer.
  */
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/**
- * What the proxy does with an SQL statement. With `stalled`, the connection stays open but the proxy forwards nothing more, like a firewall that has
- * forgotten the connection.
- */
+/** With `stalled`, the proxy keeps the connection open but forwards nothing more, like a firewall that has forgotten the connection. */
 export type Fate = "pass" | "lost_before" | "lost_after" | "stalled";
 type Fault = Exclude<Fate, "pass">;
 export type Moment = "commit" | "statement";
 
 export interface PostgresProxy {
-  /** The URL of the database with the address of the proxy. */
   readonly url: string;
-  /** How often the proxy applied each of the faults `lost_before`, `lost_after` and `stalled`. */
   readonly met: Readonly<Record<Moment, Record<Fault, number>>>;
-  /**
-   * The proxy calls `decide` at each COMMIT and at the end of each statement other than COMMIT. The result of `decide` is what the proxy does with
-   * the statement.
-   */
+  /** The proxy asks `decide` at each COMMIT and at the end of each other SQL statement what to do with the statement. */
   decide: (moment: Moment) => Fate;
   cutAll(): void;
   close(): Promise<void>;
@@ -66,7 +59,7 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
         upstream.write(message);
       }
     });
-    // PostgreSQL answers after the statement has taken effect, so the proxy cuts the connection at the first byte of the answer.
+    // PostgreSQL answers after an SQL statement has taken effect, so the proxy cuts the connection at the first byte of the answer.
     upstream.on("data", (chunk: Buffer) => (answersLost ? cut() : client.write(chunk)));
   });
   await new Promise<void>((resolve, reject) => {
@@ -93,8 +86,8 @@ export async function startPostgresProxy(databaseUrl: string): Promise<PostgresP
 }
 
 /**
- * A PostgreSQL client sends COMMIT as a simple query, and ends every other statement with the message Sync. Returns null for a message that neither
- * is a COMMIT nor ends a statement, for example during the login.
+ * A PostgreSQL client sends COMMIT as a simple query, and ends every other statement with the message Sync. `momentOf` returns null for a message
+ * that neither is a COMMIT nor ends a statement, for example during the login.
  */
 function momentOf(message: Buffer): Moment | null {
   if (message[0] === SYNC) return "statement";
@@ -102,7 +95,7 @@ function momentOf(message: Buffer): Moment | null {
   return message.subarray(5, -1).toString().toLowerCase() === "commit" ? "commit" : null;
 }
 
-/** Splits the stream of a PostgreSQL client into messages. Only the first message of a client, the startup message, has no type byte. */
+/** Splits the bytes that a PostgreSQL client sends into messages. Only the first message of a client, the startup message, has no type byte. */
 class Messages {
   #started = false;
   #rest: Buffer = Buffer.alloc(0);

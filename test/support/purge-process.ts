@@ -1,5 +1,5 @@
 /**
- * A process that purges a disk of a host, or of a folder that stands for a host, as the agent's worker does, and prints the end. The arguments are the
+ * A process that purges a disk of a host, or of a folder that stands for a host, as the agent's worker does. The arguments of the process are the
  * folder, the id of the task, and the serial number of the disk.
  */
 import { purgeDisk } from "../../agent/system/storage/purge-disk.ts";

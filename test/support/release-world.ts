@@ -54,7 +54,6 @@ export async function hostInService(
   return { nodeId, hostname, machine, box };
 }
 
-/** Creates a retired node whose host is the n-th simulated server, as after an onboarding, some time in service, and a drain. */
 export async function retiredHost(rig: OnboardingRig, n: number, profileId = rig.profileId): Promise<DeployedHost> {
   const host = await hostInService(rig, n, `retired-${n}`, profileId);
   const { nodeId } = host;
@@ -65,7 +64,6 @@ export async function retiredHost(rig: OnboardingRig, n: number, profileId = rig
   return host;
 }
 
-/** Starts a release of the machine of a retired node. */
 export async function startRelease(rig: OnboardingRig, host: DeployedHost): Promise<StartedDecommission> {
   const request = { mode: "release", reason: "no longer needed" } as const;
   const created = await rig.test.database.inTx((tx) => startDecommission(tx, host.nodeId, request, "reconciler"));
@@ -75,7 +73,7 @@ export async function startRelease(rig: OnboardingRig, host: DeployedHost): Prom
 /** The fields of a request for a full decommission that a test may change. */
 export type FullOptions = Partial<Extract<DecommissionCreate, { readonly mode: "full_decommission" }>>;
 
-/** Starts a full decommission of a node. By default, a full decommission deletes the node's machine in MAAS. */
+/** By default, a full decommission deletes the node's machine in MAAS. */
 export async function startFull(
   rig: OnboardingRig,
   host: Pick<DeployedHost, "nodeId" | "hostname">,
@@ -97,7 +95,6 @@ export async function startFull(
 /** The fields of a request for a reimage that a test may change. */
 export type ReimageOptions = Partial<Extract<DecommissionCreate, { readonly mode: "reimage" }>>;
 
-/** Starts a reimage of an active node. */
 export async function startReimage(
   rig: OnboardingRig,
   host: Pick<DeployedHost, "nodeId" | "hostname">,
@@ -108,10 +105,7 @@ export async function startReimage(
   return { id: created.decommission_id, nodeId: host.nodeId, hostname: host.hostname };
 }
 
-/**
- * Simulates the agent of a reimaged host, if MAAS has deployed its machine: the agent of the earlier system before the release, and the agent of the
- * new system after the deploy. `resultOf` returns what the agent reports for a task.
- */
+/** Simulates the agent of a reimaged host: the old system's agent before the release, and the new system's agent after the deploy. */
 export async function playReimagedAgent(
   rig: OnboardingRig,
   id: WorkflowId,

@@ -1,4 +1,3 @@
-/** A real PostgreSQL server that a test can stop in each possible way and restart with an unchanged URL. */
 import { chmodSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "../../hub/db/embedded/embedded-postgres.ts";
@@ -8,8 +7,8 @@ import { quietLog } from "./log.ts";
 export interface RestartablePostgres {
   readonly url: string;
   /**
-   * Stops and starts the PostgreSQL server. The stop mode `fast` rolls open transactions back. The stop mode `immediate` ends PostgreSQL without
-   * clean-up, so that the next start needs crash recovery. The stop mode `kill` sends SIGKILL.
+   * The stop mode `fast` of PostgreSQL rolls open transactions back. The stop mode `immediate` ends PostgreSQL without clean-up, so that the next
+   * start of PostgreSQL needs crash recovery. The stop mode `kill` sends SIGKILL to PostgreSQL.
    */
   restart(how: "fast" | "immediate" | "kill", whileDown?: () => Promise<unknown>): Promise<void>;
   stop(): Promise<void>;
@@ -30,7 +29,6 @@ export async function startRestartablePostgres(stateDir: string): Promise<Restar
       const postmaster = await readPostmaster(join(stateDir, "postgres", "cluster", "data"));
       if (postmaster === undefined) throw new Error("the server is not running");
       process.kill(postmaster.pid, SIGNALS[how]);
-      // PostgreSQL can start only after its old process has ended.
       for (let gone = false; !gone; ) {
         await new Promise((done) => setTimeout(done, 50));
         gone = !isAlive(postmaster.pid);

@@ -8,10 +8,7 @@ import type { WorkflowId } from "../../shared/ids.ts";
 import { quietLog } from "./log.ts";
 import type { OnboardingRig } from "./onboarding-rig.ts";
 
-/**
- * Starts a hub's workflow runner on the database of a test environment. A test may start several workflow runners at once. A test must close its
- * workflow runners before the test closes its `OnboardingRig`.
- */
+/** Starts a hub's workflow runner, which the test must close before it closes the `OnboardingRig`. */
 export const startRunner = (rig: OnboardingRig, workflows = workflowsOf(rig.services)): WorkflowRunner =>
   startWorkflowRunner({
     ...rig.test.database,
@@ -24,9 +21,8 @@ export const startRunner = (rig: OnboardingRig, workflows = workflowsOf(rig.serv
   });
 
 /**
- * Simulates the agents of the given onboardings periodically, one agent after the other. The next round through the simulated agents starts only
- * after the end of the present round. On a slow computer, many simulated agents at once could use all database connections, so that the workflow
- * runner could not renew its leases.
+ * Simulates the agents of the given onboardings periodically, one agent after the other, so that the workflow runner can renew its leases. On a slow
+ * computer, many simulated agents at once could use all database connections.
  */
 export const startAgents = (rig: OnboardingRig, of: ReadonlySet<WorkflowId>): { close(): Promise<void> } =>
   periodically({
@@ -38,7 +34,6 @@ export const startAgents = (rig: OnboardingRig, of: ReadonlySet<WorkflowId>): { 
     failed: "the simulated agents could not act",
   });
 
-/** Starts the watcher of a hub on the database of a test environment. */
 export const startRigWatcher = (rig: OnboardingRig, clientFor = rig.services.maas): Watcher =>
   startWatcher({
     ...rig.test.database,

@@ -10,28 +10,22 @@ import { startTcpFront, type TcpFront } from "./tcp-front.ts";
 import { until } from "./until.ts";
 
 export interface RigOptions {
-  /** The folder for all files of the test environment. A later test environment on this folder continues with the data in the folder. */
+  /** A later test environment on this folder continues with the data in the folder. */
   readonly stateDir: string;
   readonly machines: number;
   /** How many times faster the simulated MAAS runs than a real MAAS. */
   readonly speed: number;
-  /**
-   * How many hub processes share the database. If there are several hubs, the test environment has a load balancer. By default, the test environment
-   * has one hub.
-   */
+  /** How many hub processes share the database, by default one. Several hubs have a load balancer. */
   readonly hubs?: number;
-  /** The URL of the hubs' database. By default a hub starts its own embedded database. */
+  /** The URL of the hubs' database. By default, a hub starts its own embedded database. */
   readonly databaseUrl?: string;
   readonly hubEnv?: Readonly<Record<string, string>>;
-  /** Command-line flags of Node.js for the hub processes. */
   readonly hubNodeArgs?: readonly string[];
   /** The names of the hosts whose agent runs in a Linux of its own, in which the agent is root. */
   readonly ownLinux?: readonly string[];
-  /** The API key of the simulated MAAS. Without `apiKey`, the simulated MAAS has the API key `DEFAULT_API_KEY`. */
+  /** The API key of the simulated MAAS, by default `DEFAULT_API_KEY`. */
   readonly apiKey?: string;
-  /**
-   * The test environment calls `onRestart` when a hub or the simulated MAAS has ended unexpectedly, and restarts the ended process as systemd does.
-   */
+  /** The test environment calls `onRestart` when a hub or the simulated MAAS has ended unexpectedly, and then restarts that process. */
   readonly onRestart?: (name: string) => void;
 }
 
@@ -39,37 +33,34 @@ interface Ports {
   readonly maas: number;
   readonly http: number;
   readonly agent: number;
-  /** The ports of each hub, if the test environment has several hubs. With several hubs, `http` and `agent` are the ports of the load balancer. */
+  /**
+   * The ports of each hub, if the test environment has several hubs. If a test environment has several hubs, `http` and `agent` are the ports of the
+   * load balancer.
+   */
   readonly hubs?: readonly { readonly http: number; readonly agent: number }[];
 }
 
-/** One hub of a test environment. */
 export interface RigHub {
   readonly url: string;
   pid(): number;
-  /** Kills the hub process and keeps the hub stopped. The function that `keepDown` returns restarts the hub. */
+  /** Kills the hub process, and returns a function that restarts the hub. */
   keepDown(): Promise<() => void>;
-  /** Waits until the hub answers `/readyz` with success. */
   ready(): Promise<void>;
 }
 
 /** A test environment with hubs and a simulated MAAS as real processes. The test environment restarts a process that has ended. */
 export interface Rig {
   readonly maas: { readonly url: string; readonly apiKey: string; readonly control: string };
-  /** A client of the hub's API, through the load balancer if there are several hubs. */
+  /** A client of the hub's API, which uses the load balancer if there are several hubs. */
   readonly api: HubApi;
   readonly apiUrl: string;
   readonly adminTokenFile: string;
   readonly hubs: readonly RigHub[];
-  /** The pid of the first hub. */
   readonly hubPid: () => number;
-  /** Kills the simulated MAAS and keeps the simulated MAAS stopped. The function that `keepMaasDown` returns restarts the simulated MAAS. */
+  /** Kills the simulated MAAS, and returns a function that restarts it. */
   keepMaasDown(): Promise<() => void>;
-  /** Waits until one of the hubs answers `/readyz` with success. */
   hubReady(): Promise<void>;
-  /**
-   * Stops the hubs, the simulated MAAS and the load balancer. Fails when a log of a hub, an agent or a first boot contains a secret of the test data.
-   */
+  /** Stops all processes, and fails when a log of a hub, an agent or a first boot contains a secret of the test data. */
   stop(): Promise<void>;
 }
 
@@ -149,8 +140,8 @@ const startMaas = (options: RigOptions, ports: Ports): Child =>
   });
 
 /**
- * Starts a hub. If the hubs use an outside database, each hub has its own state folder. The folder of the first hub holds the files that all hubs
- * share.
+ * If the hubs use an outside database, each hub has its own state folder for its process. The state folder of the first hub holds the files that all
+ * hubs share.
  */
 function runHub(options: RigOptions, index: number, ports: Ports, agentUrl: string): RigHub & { process: Supervised } {
   const name = index === 0 ? "hub" : `hub-${index + 1}`;

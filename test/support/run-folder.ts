@@ -20,7 +20,7 @@ export async function startRun(parent: string, prefix: string, end = endRun): Pr
 /** Returns the process id in the name of a test run's folder. */
 export const pidOf = (name: string): string | undefined => NAME.exec(name)?.[1];
 
-/** Ends all processes of a test run, removes the run's mounts, and removes the run's folder. */
+/** Ends all processes of a test run, and removes the test run's mounts and folder. */
 export async function endRun(folder: string): Promise<void> {
   const places = [folder, ...databasesOutside(folder)];
   await until(`the processes of ${folder} to end`, () => {
@@ -35,22 +35,21 @@ export async function endRun(folder: string): Promise<void> {
   removeHubState(folder);
 }
 
-/** Matches the name of a test run's folder: prefix, process id, start time of the process, and random characters for several runs of one process. */
+/** Matches the name of a test run's folder: prefix, process id, start time of the process, and six random characters. */
 const NAME = /-([0-9]+)-([0-9]+)-[A-Za-z0-9]{6}$/;
 
-/** True if the process of a test run has ended. The kernel reuses process ids, but a process id and its start time together are unique. */
+/** True if the process of the test run with the given folder name has ended. */
 function isOfDead(name: string): boolean {
   const [, pid, start] = NAME.exec(name) ?? [];
   return pid !== undefined && startOf(pid) !== start;
 }
 
-/** True if the path is a folder of the current user and not a symbolic link. */
 function isOwn(folder: string): boolean {
   const status = lstatSync(folder, { throwIfNoEntry: false });
   return status?.isDirectory() === true && status.uid === process.getuid?.();
 }
 
-/** Returns the start time of a process in the kernel's ticks since the machine's start, or undefined if the process does not exist. */
+/** Returns the start time of a process in the kernel's ticks since the boot, or undefined if the process does not exist. */
 const startOf = (pid: string): string | undefined =>
   procFile(pid, "stat")
     .replace(/^.*[)] /s, "")
@@ -61,21 +60,20 @@ function processesOf(places: readonly string[]): string[] {
   return readdirSync("/proc").filter((pid) => /^\d+$/.test(pid) && pid !== own && isOf(places, pid));
 }
 
-/** True if a process belongs to one of the folders, according to the process's arguments, its environment, or the root folder of its container. */
+/** True if a process belongs to one of the folders by its arguments, its environment, or the root folder of its container. */
 function isOf(places: readonly string[], pid: string): boolean {
   const words = ["cmdline", "environ"].map((file) => procFile(pid, file));
   const roots = mountsOf(pid).flatMap(({ root, at }) => (at === "/" ? [root] : []));
   return places.some((place) => [...words, ...roots].some((text) => text.includes(`${place}/`)));
 }
 
-/** Returns the mounts below a folder, the innermost mount first. */
 const mountsIn = (folder: string): string[] =>
   mountsOf("self")
     .map(({ at }) => at)
     .filter((at) => at.startsWith(`${folder}/`))
     .reverse();
 
-/** Returns the mounts of a process. In each mount, `root` is the folder of the file system that the kernel shows at the path `at`. */
+/** Returns the mounts of a process; `root` is the folder of the mounted file system that is visible at the path `at`. */
 const mountsOf = (pid: string): { root: string; at: string }[] =>
   procFile(pid, "mountinfo")
     .split("\n")
@@ -95,6 +93,6 @@ function kill(pid: string): void {
   try {
     process.kill(Number(pid), "SIGKILL");
   } catch {
-    // The SIGKILL fails if the process has already ended.
+    // A SIGKILL fails if its process has already ended.
   }
 }

@@ -1,8 +1,6 @@
 import { randomBytes } from "node:crypto";
 
-/**
- * A found secret: the secret's name, the secret's spelling, and the place of the secret. The record of a leak does not contain the secret's value.
- */
+/** A leaked secret: its name, the spelling in which the search found it, and the place. The value stays out of the record. */
 export interface Leak {
   readonly secret: string;
   readonly spelling: string;
@@ -15,15 +13,15 @@ export interface Leak {
 const SHORTEST_HALF = 10;
 
 const base64Of = (secret: string): [string, string][] =>
-  // Inside a longer base64 text, a secret begins at one of three offsets. The search for secrets omits the base64 characters that depend on the bytes
-  // before and after a secret.
+  // Inside a longer base64 text, a secret begins at one of three offsets. The search omits the base64 characters that depend on the bytes before and
+  // after the secret.
   [0, 1, 2].map((shift) => {
     const encoded = Buffer.from("\0".repeat(shift) + secret).toString("base64");
     const whole = Math.floor(((Buffer.byteLength(secret) + shift) * 8) / 6);
     return [`base64, shifted by ${shift}`, encoded.slice(Math.ceil((shift * 8) / 6), whole)];
   });
 
-/** Returns the forms in which a leaked secret may appear: escaped, encoded, cut in half, reversed. */
+/** Returns the spellings of a secret in a leak: escaped, encoded, cut in half, or reversed. */
 function spellingsOf(secret: string): ReadonlyMap<string, string> {
   const middle = Math.ceil(secret.length / 2);
   const hex = Buffer.from(secret).toString("hex");
@@ -56,7 +54,7 @@ function spellingsOf(secret: string): ReadonlyMap<string, string> {
 export class SecretSearch {
   readonly #secrets = new Map<string, ReadonlyMap<string, string>>();
 
-  /** Creates a random secret. The parameter `more` adds characters to the secret that encoders must escape. */
+  /** Creates a random secret, to which `more` adds characters that encoders must escape. */
   plant(name: string, more = ""): string {
     const secret = `Cnry${randomBytes(18).toString("base64url").replace(/[-_]/g, "x")}${more}`;
     this.add(name, secret);
@@ -74,12 +72,12 @@ export class SecretSearch {
   get names(): string[] {
     return [...this.#secrets.keys()];
   }
-  /** Returns all spellings of all known secrets, for a search inside the database. */
+  /** All spellings of all known secrets, for a search by PostgreSQL in its rows. */
   get spellings(): string[] {
     return [...this.#secrets.values()].flatMap((spellings) => [...spellings.values()]);
   }
 
-  /** Finds the known secrets in a text. `leaksIn` also searches the text without its white space, because encoders wrap long texts. */
+  /** `leaksIn` searches a text with and without its white space, because encoders wrap long texts. */
   leaksIn(place: string, text: string): Leak[] {
     const unwrapped = text.replace(/(?:\s|\\n)+/g, "");
     return [...this.#secrets].flatMap(([secret, spellings]) => {

@@ -18,11 +18,10 @@ export interface DemoHost {
 const SITE = "demo-dc1";
 const SKU = "mi300x.192g.8gpu";
 
-/** Returns hosts as an operator enters them: a hostname and the address of the host's BMC. MAAS has no record of the returned hosts. */
+/** Returns hosts as an operator enters them: with a hostname and the address of the BMC, and without a record in MAAS. */
 export const demoHosts = (count: number): DemoHost[] =>
   Array.from({ length: count }, (_, index) => ({ hostname: `c07u${41 + index}`, ipmi_ip: bmcAddress(index + 1) }));
 
-/** Returns the RoCE rows of the hosts: for each host, one /31 address in each of the eight RoCE rails. */
 const roceRows = (hosts: readonly DemoHost[]) =>
   hosts.flatMap((host, row) =>
     ROCE_NICS.map((nic, rail) => ({
@@ -32,7 +31,7 @@ const roceRows = (hosts: readonly DemoHost[]) =>
     })),
   );
 
-/** Creates a site, a SKU, credentials, a profile and RoCE rows through the hub's public API. `seedSite` does not change existing objects. */
+/** Creates a site, a SKU, credentials, a profile and RoCE rows through the hub's public API, and changes no existing object. */
 export async function seedSite(
   api: HubApi,
   maas: { url: string; apiKey: string; bmcPassword?: string; deployPassword?: string },
@@ -58,7 +57,6 @@ export async function seedSite(
   return { siteId: site.id, profileId: profile.id, skuId: SKU };
 }
 
-/** Creates a SKU if the hub has no SKU with the same id. */
 export async function ensureSku(api: HubApi, sku: z.input<typeof SkuCreate>): Promise<void> {
   if (!(await api.skus()).some(({ id }) => id === sku.id)) await api.call(Sku, "POST", "/api/v1/admin/skus", sku);
 }

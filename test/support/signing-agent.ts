@@ -15,8 +15,8 @@ interface SigningKey {
 const KEYS = new Map<NodeId, SigningKey>();
 
 /**
- * Stores a certificate for the node, as after an enrollment and the agent's first connection. The simulated agent of the node keeps the certificate's
- * private key.
+ * Stores a certificate for the node, as the hub does after an enrollment and the agent's first connection. The simulated agent of the node keeps the
+ * certificate's private key.
  */
 export async function certify(tx: Tx, nodeId: NodeId): Promise<void> {
   const keys = await crypto.subtle.generateKey(KEY_ALGORITHM, true, ["sign", "verify"]);
@@ -46,7 +46,7 @@ export async function certify(tx: Tx, nodeId: NodeId): Promise<void> {
   });
 }
 
-/** Stores a certificate of the node's generation if the generation has no certificate with which the simulated agent can sign. */
+/** Stores a certificate of the node's generation if the simulated agent has no certificate of that generation. */
 export async function certifyOnce(tx: Tx, nodeId: NodeId, generation: number): Promise<void> {
   const own = await tx
     .select({ serial: nodeCertificates.serial })

@@ -3,7 +3,6 @@ import { z } from "zod";
 const Machine = z.looseObject({ system_id: z.string(), hostname: z.string(), status: z.int() });
 const Box = z.looseObject({ id: z.string(), bmcAddress: z.string() });
 
-/** A client of the simulated MAAS's control API. */
 export class SimulatorControl {
   readonly #url: string;
   constructor(url: string) {

@@ -25,7 +25,6 @@ export async function addActiveNode(tx: Tx, host: Host): Promise<NodeId> {
   return id;
 }
 
-/** Creates an active node with a valid certificate. */
 export async function addNodeInService(tx: Tx, host: Host): Promise<NodeId> {
   const nodeId = await addActiveNode(tx, host);
   const times = { notBefore: new Date(0), notAfter: new Date(Date.now() + 1e9) };
@@ -44,7 +43,7 @@ export async function retireNode(tx: Tx, id: NodeId): Promise<void> {
   await retire(tx, id, "old");
 }
 
-/** Writes the database rows about the node's machine as the watcher writes them. The machine's system id is the hostname. */
+/** Writes a node's machine as the watcher does, with the hostname as the machine's system id. */
 export async function addMachine(
   tx: Tx,
   { siteId, hostname, nodeId }: Host & { readonly nodeId: NodeId },

@@ -3,7 +3,7 @@ import { maasSites } from "../../hub/db/schema/index.ts";
 import type { Db, Tx } from "../../hub/db/tx.ts";
 import type { SiteId } from "../../shared/ids.ts";
 
-/** Inserts a site with the given values. By default, the address of the site's MAAS region leads nowhere. */
+/** Inserts a site. By default, the address of the site's MAAS region leads nowhere. */
 export async function insertSite(db: Db | Tx, values: Partial<typeof maasSites.$inferInsert> = {}): Promise<SiteId> {
   const [site] = await db
     .insert(maasSites)

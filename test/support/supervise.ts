@@ -2,12 +2,12 @@ import type { Child } from "./child.ts";
 
 export interface Supervised {
   current(): Child;
-  /** Kills the supervised process and keeps the process stopped. The function that `keepDown` returns restarts the process. */
+  /** Kills the supervised process, and returns a function that restarts the process. */
   keepDown(): Promise<() => void>;
   stop(): Promise<void>;
 }
 
-/** Restarts a process half a second after it ended by itself, as systemd does. `stop` ends the process and its supervision. */
+/** Restarts a process half a second after it ended by itself, as systemd does. */
 export function supervise(start: () => Child, onRestart?: (name: string) => void): Supervised {
   let stopping = false;
   let mayStart = Promise.resolve();

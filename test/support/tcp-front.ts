@@ -2,7 +2,6 @@
 import { connect, createServer, type Socket } from "node:net";
 
 export interface Backend {
-  /** The port on this machine to which the load balancer forwards connections. */
   readonly port: number;
   readonly readyUrl: string;
 }
@@ -13,7 +12,6 @@ export interface TcpFront {
 const CHECK_EVERY_MS = 300;
 const CHECK_WITHIN_MS = 1_000;
 
-/** Starts a TCP load balancer on `port`, which spreads connections over the ready `backends`. */
 export async function startTcpFront(port: number, backends: readonly Backend[]): Promise<TcpFront> {
   const ready = new Set<Backend>(backends);
   const open = new Map<Socket, Backend>();

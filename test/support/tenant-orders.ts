@@ -4,7 +4,6 @@ import type { TenantWorld } from "./tenant-world.ts";
 
 export type GrantOrder = TaskInput<"allocation.grant_user">;
 
-/** A valid SSH key whose key material and comment consist of one letter. */
 export const sshKeyOf = (letter: string): string =>
   `ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI${letter.repeat(43)} ${letter}@example`;
 

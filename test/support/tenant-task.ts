@@ -1,7 +1,7 @@
 /**
- * A process that runs one task of the agent in a `TenantWorld`, which is a machine for tests. Usage: `tenant-task.ts TYPE INPUT [DIE_BEFORE]`. The
- * process writes the task's reply to standard output. If DIE_BEFORE is a number n, the process kills itself before the n-th change of the host,
- * counted from 1.
+ * A process that runs one task of the agent in a `TenantWorld`, an isolated environment for tests. Usage: `tenant-task.ts TYPE INPUT [DIE_BEFORE]`.
+ * The process writes the task's reply to stdout. If DIE_BEFORE is a number n, the process kills itself before its n-th change of the host, counted
+ * from 1.
  */
 import { createLog } from "../../agent/log.ts";
 import { type System, systemAt } from "../../agent/system/system.ts";
@@ -15,9 +15,7 @@ if (!isTaskType(type)) throw new Error(`There is no task type ${type}.`);
 /** The operations of `System` that change the host. */
 const CHANGES = ["run", "write", "remove", "rename", "makeHome", "writeOwned", "removeConfined"] as const;
 
-/**
- * Returns a `System` that counts the calls that change the host. Before the call number `before`, the `System` kills the process in which it runs.
- */
+/** Returns a `System` that kills its process before the call number `before` of the calls that change the host. */
 function mortal(system: System, before: number): System {
   let changes = 0;
   const changed = Object.fromEntries(

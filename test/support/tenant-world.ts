@@ -23,9 +23,8 @@ const TOOLS = [
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /**
- * Mounts copies over the folders that the agent's tasks change, mounts a new `/run`, `/dev` and `/dev/shm`, and waits until a signal ends it. The
- * script `SETUP` also mounts the repository and the Node.js executable below `$W`. Both may be in a folder such as `/home`, over which `SETUP` mounts
- * another folder.
+ * A shell script that mounts copies over the folders that the agent's tasks change, and new file systems at `/run`, `/dev` and `/dev/shm`. The script
+ * `SETUP` also mounts the repository and Node.js below `$W`, because it may hide the folders that contain them.
  */
 const SETUP = `
 mkdir -p $W/repository $W/etc $W/home $W/lib $W/spool/cron/crontabs $W/spool/cron/atjobs $W/mail $W/dev $W/outside
@@ -54,8 +53,8 @@ exec sleep infinity
 `;
 
 /**
- * Prints the state of a `TenantWorld`, with one line for each file, process and IPC object. Two equal outputs of `SURVEY` mean that nothing has
- * changed.
+ * A shell script that prints the state of a `TenantWorld`, with one line for each file, process and IPC object. Two equal outputs of `SURVEY` mean
+ * that nothing has changed between the two runs of the script.
  */
 const SURVEY = `
 find /etc /home /run /dev/shm /dev/mqueue /var/lib /var/spool /var/mail $W/outside -printf '%p %y %m %U:%G %s %l %T@ %C@ %i\\n' | LC_ALL=C sort
@@ -67,8 +66,8 @@ awk -v self=$$ 'FNR == 1 { flush() } /^(Name|Pid|PPid|Uid):/ { line = line " " $
 `;
 
 /**
- * A separate environment on the computer that runs the tests, for tests that create and remove real accounts. A `TenantWorld` has namespaces of
- * mounts, processes and IPC, and copies of the folders that the agent's tasks change. The end of a `TenantWorld` removes its accounts, processes,
+ * An isolated environment on the computer that runs the tests, for tests that create and remove real accounts. A `TenantWorld` has its own namespaces
+ * of mounts, processes and IPC, and copies of the folders that the agent's tasks change. The end of a `TenantWorld` removes its accounts, processes,
  * mounts and files, so that the computer keeps none of them.
  */
 export class TenantWorld {
@@ -137,17 +136,13 @@ export class TenantWorld {
     });
   }
 
-  /** Runs a shell script as root in the `TenantWorld`, and returns the script's output. */
   async sh(script: string): Promise<string> {
     const { exitCode, stdout, stderr } = await this.#enter(["sh", "-euc", script]);
     if (exitCode !== 0) throw new Error(`The script ended with status ${exitCode}: ${stderr}\n${script}`);
     return stdout;
   }
 
-  /**
-   * Runs a Python script in the background of the `TenantWorld`. The process of the Python script begins as root. The script that a test passes to
-   * `start` prints a line when the test may continue.
-   */
+  /** Runs a Python script as root in the background, until the script prints a line, after which the test continues. */
   async start(script: string): Promise<void> {
     const words = ["--target", String(this.#init), "--mount", "--pid", "--ipc", "--", "python3", "-c", script];
     const child = spawn("nsenter", words, { env: this.#env(), stdio: ["ignore", "pipe", "pipe"], detached: true });
@@ -157,14 +152,13 @@ export class TenantWorld {
         errors += text.toString();
       });
       child.stdout.once("data", () => resolve());
-      // The first process of the script that `start` runs may end before its child process prints the line that says that the test may continue. The
-      // output of the Python script closes when the last process of the script has ended.
+      // The first process of the Python script may end before its child process prints the line after which the test continues. The output of the
+      // Python script closes when the last process of the script has ended.
       child.once("close", () => reject(new Error(`The process ended before it was ready: ${errors}`)));
     });
     child.unref();
   }
 
-  /** Runs a task of the agent in the `TenantWorld`. */
   async task<T extends TaskType>(
     type: T,
     input: TaskInput<T>,
@@ -176,12 +170,12 @@ export class TenantWorld {
   }
 
   /**
-   * Runs a task of the agent in a process that kills itself before the task's change number `before` to the host. Returns false if the task ended
-   * after fewer than `before` changes to the host.
+   * Runs a task of the agent in a process that kills itself before its `before`-th change to the host. Returns false if the task ended after fewer
+   * than `before` changes.
    */
   async killedTask<T extends TaskType>(type: T, input: TaskInput<T>, before: number): Promise<boolean> {
     const { exitCode, stderr, signal } = await this.#program([type, JSON.stringify(input), String(before)], {});
-    // When its child dies of a signal, `nsenter` dies of the signal too, or ends with the status 128 plus the signal's number.
+    // When the child of `nsenter` dies of a signal, `nsenter` dies of that signal too, or ends with 128 plus the signal's number.
     if (signal === "SIGKILL" || exitCode === 137) return true;
     if (exitCode !== 0) throw new Error(`The task ${type} ended with status ${exitCode}: ${stderr}`);
     return false;

@@ -2,8 +2,8 @@ import { z } from "zod";
 import { defineWork } from "../../agent/system/workers/define-work.ts";
 
 /**
- * A kind of work for tests of worker processes, which do heavy work outside the agent's process. The work `test.work` appends a line to the file
- * `starts`, and ends when the file `until` exists. The input `way` can make the work `test.work` fail.
+ * A kind of work for tests of worker processes, in which the agent does heavy work. The work `test.work` appends a line to the file `starts`, and
+ * ends when the file `until` exists. The input `way` of the work `test.work` chooses how the work fails.
  */
 export const TEST_WORK = defineWork({
   kind: "test.work",

@@ -1,7 +1,4 @@
-/**
- * The program of a worker process in tests. The worker program of the tests runs like the agent's own worker program, but performs only the work
- * `TEST_WORK`.
- */
+/** The program of a worker process in tests: the agent's own program, but only with the work `TEST_WORK`. */
 import { spawn } from "node:child_process";
 import { appendFileSync, existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";

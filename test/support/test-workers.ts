@@ -14,7 +14,7 @@ const TIMING = { lookEveryMs: 10, repeatProgressMs: 60_000, startWithinMs: 30_00
  */
 export const TEST_PROGRAM = [process.execPath, join(import.meta.dirname, "test-worker.ts")];
 
-/** Returns the object that runs worker processes on a host without systemd. The worker processes perform the work that `test-work.ts` defines. */
+/** Runs the work of `test-work.ts` in worker processes, as on a host without systemd. */
 export const workersAt = (folder: string, log: Log, program: readonly string[] = TEST_PROGRAM): Workers =>
   new Workers(join(folder, "work"), folder, launcherFor(folder, toolsOf(folder), program), log, TIMING);
 

@@ -14,7 +14,7 @@ import { quietLog } from "./log.ts";
 import { classifyToyError } from "./toy-workflow.ts";
 import { until } from "./until.ts";
 
-/** Gives a test file a database and workflow runners. After each test, `useToyEngine` stops the test's workflow runners. */
+/** Gives a test file a database and workflow runners, and stops the runners after each test. */
 export function useToyEngine() {
   let test: TestDatabase | undefined;
   const runners: WorkflowRunner[] = [];

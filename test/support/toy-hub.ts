@@ -19,8 +19,7 @@ startWorkflowRunner({
   workflows: [
     toyWorkflow([
       toyStage("hold", async ({ workflowId }) => {
-        // The stage ignores its abort signal on purpose. The worst case for the engine is a paused hub whose stage goes on after the hub has lost its
-        // lease.
+        // The stage ignores its abort signal on purpose, like a stage that goes on after its paused hub has lost the lease.
         await sleep(Number(process.env["HOLD_MS"]));
         return {
           kind: "done",

@@ -1,11 +1,11 @@
 import type { Pool } from "pg";
 
-/** A text that is longer than the part of a text that the hub's diagnostics may show. */
+/** A text that is longer than a text in the hub's diagnostics may be. */
 const LONG = "x".repeat(20_000);
 
 /**
- * Inserts `size` sites, hosts and other records of each kind, all with failures. `seedTroubledFleet` uses SQL statements, so that the insert of a
- * large fleet is fast.
+ * Inserts `size` sites, hosts and other records of each kind, all with failures. `seedTroubledFleet` uses SQL statements, because requests to the API
+ * would be slow for a large fleet.
  */
 export async function seedTroubledFleet(pool: Pool, size: number): Promise<void> {
   const each = async (statement: string, ...values: unknown[]): Promise<void> => {

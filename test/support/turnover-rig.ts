@@ -38,11 +38,10 @@ export class TurnoverHost {
   get agent(): Child {
     return this.#agent;
   }
-  /** Starts the agent process after the end of the previous agent process. */
   restart(): void {
     this.#agent = this.#hosts.start(this.folder);
   }
-  /** Restarts the agent with an empty journal, because the new system of a reimaged host has no journal of the old agent. */
+  /** Restarts the agent with an empty journal, because a reimaged host keeps nothing of the old system's journal. */
   async forget(): Promise<void> {
     await this.#agent.stop();
     this.folder.write("var/lib/muster/agent/journal", "");
@@ -59,7 +58,7 @@ export class TurnoverHost {
       return now?.finishedAt == null ? undefined : now;
     });
   }
-  /** Lets the agent run a task with a cleaning step: the agent closes the terminals of a user who does not exist on the host. */
+  /** Lets the agent close the terminals of a user who does not exist on the host, a task with one cleaning step. */
   async clean(): Promise<Task> {
     return this.ended(await this.queue("terminal.close", { login_user: "nobody-here", plan: false }));
   }
@@ -97,7 +96,7 @@ export class TurnoverHost {
   async sign(text: string): Promise<Task> {
     return this.ended(await this.queue("node.sign_record", { text }));
   }
-  /** Stores a sanitization record. `signing` is the agent's task that signed the record, or null for a record without an agent's signature. */
+  /** Stores a sanitization record. The argument `signing` is the task in which the agent signed the record, or null without an agent's signature. */
   store(text: string, signing: Task | null, change: object = {}): Promise<StoredRecord> {
     const signed =
       signing === null

@@ -6,10 +6,7 @@ import { type NodeId, WorkflowId } from "../../shared/ids.ts";
 import type { TestDatabase } from "./database.ts";
 import { MemorySecrets } from "./memory-secrets.ts";
 
-/**
- * Stores a sanitization record of the node without an agent's signature. The hub's signature has a key made for the test. Returns the sanitization
- * record's id.
- */
+/** Stores a sanitization record of the node without an agent's signature, and returns the id of the record. */
 export async function storeUnsignedRecord(
   { database }: TestDatabase,
   nodeId: NodeId,

@@ -1,5 +1,5 @@
 /**
- * Polls until `look` returns a value other than undefined. The long time-out ends only a wait that would never succeed, because no test depends on
+ * Polls until `look` returns a value other than undefined. The long time-out ends only a wait that can never succeed, because no test depends on
  * speed. An abort of `signal` ends the wait at once with the signal's reason, for example when another part of the test has failed.
  */
 export async function until<T>(

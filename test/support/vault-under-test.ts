@@ -11,12 +11,14 @@ import type { Policy, SecretIdTerms } from "../fakes/vault/tokens.ts";
 
 export interface VaultUnderTest {
   readonly address: { readonly url: string; readonly namespace: string | null; readonly ca: string | null };
-  /** The path of the mount of KV version 2. If the test sets `casRequired`, the KV mount requires check-and-set. */
+  /**
+   * The path at which Vault's secrets engine KV version 2 is mounted. If a test sets `casRequired`, each write to the KV mount must name the version
+   * that it replaces (check-and-set).
+   */
   readonly mount: string;
   readonly version1: string;
-  /** The path of the mount of AppRole. */
+  /** The path at which Vault's login method AppRole is mounted. */
   readonly roleMount: string;
-  /** Creates or replaces a policy of the Vault server. */
   setPolicy(name: string, policy: Policy): Promise<void>;
   createToken(policies: readonly string[]): Promise<string>;
   revokeToken(token: string): Promise<void>;
@@ -43,7 +45,7 @@ export const hubPolicy = (mount: string): Policy => ({
   [`${mount}/metadata/*`]: ["delete"],
 });
 
-/** The title of the test that reports the skipped tests with a real Vault if `VAULT_ADDR` names no real Vault server. */
+/** The title of the test that says which tests with a real Vault are skipped. */
 export const SKIPPED = process.env["VAULT_ADDR"] === undefined ? ["SKIPPED: VAULT_ADDR names no real Vault"] : [];
 const { VAULT_ADDR, VAULT_TOKEN = "", VAULT_NAMESPACE, VAULT_CACERT } = process.env;
 export type StartVault = (wanted?: Wanted) => Promise<VaultUnderTest>;
@@ -148,7 +150,7 @@ async function addRole(
   const { role_id: roleId } = RoleId.parse(await ask("GET", `${path}/role-id`)).data;
   return {
     roleId,
-    // In a real Vault, the AppRole defines how long its secret IDs are valid, and for how many logins.
+    // In a real Vault, the AppRole's settings say how long and for how many logins a secret ID is valid.
     newSecretId: async ({ uses = 0, ttl = 0 } = {}) => {
       await ask("POST", path, { secret_id_num_uses: uses, secret_id_ttl: `${ttl}s` });
       return SecretIdMade.parse(await ask("POST", `${path}/secret-id`, {})).data.secret_id;

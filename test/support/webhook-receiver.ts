@@ -21,8 +21,8 @@ export interface Received {
 type Answer = number | null | { readonly status: number; readonly headers: Readonly<Record<string, string>> };
 
 /**
- * A receiver of webhooks. A test sets `answer`, which returns the status and headers of the receiver's next answer. If `answer` returns null, the
- * receiver never answers the webhook's request.
+ * A receiver of webhooks, whose function `answer` returns the status and headers of the next HTTP answer. If `answer` returns null, the receiver
+ * never answers a request.
  */
 export class Receiver {
   readonly received: Received[] = [];
@@ -66,7 +66,7 @@ export const signs = (secret: string, one: Received): boolean => {
   return one.signatures.includes(`v1,${expected}`);
 };
 
-/** Starts a hub's webhook sender. The method `close` stops the webhook sender as a stopping hub does. */
+/** Starts a hub's webhook sender, which the returned `close` stops as a stopping hub does. */
 export function startSender(api: ApiHarness, secrets = api.secrets): { close(): Promise<void> } {
   const { db, inTx } = api.database.database;
   const feed = new EventFeed(db, quietLog);

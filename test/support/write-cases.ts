@@ -12,7 +12,7 @@ import { DEPLOY_PASSWORD } from "./deploy-password.ts";
 import { newSecret } from "./webhook-receiver.ts";
 import { ADMIN, type WriteWorld } from "./write-world.ts";
 
-/** The parameters and body of one request to a writing route. For a PATCH, the test adds the object's version from a GET of the object. */
+/** For a PATCH request, `every-write.test.ts` adds the object's version to the body. */
 export interface WriteCase {
   readonly params?: Readonly<Record<string, string>>;
   readonly body?: object;

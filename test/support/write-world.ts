@@ -20,8 +20,8 @@ interface Host {
 }
 
 /**
- * Creates the objects that a request to a writing route needs: a site, a node, a workflow. Each call of a method creates a new object, so no test
- * case depends on the objects of another test case. `region` is the simulated MAAS region. A MAAS region may belong to one site only.
+ * Creates the objects that a request to a writing route needs. No two test cases share an object. The simulated MAAS region, which may belong to one
+ * site only.
  */
 export class WriteWorld {
   readonly api: ApiHarness;
@@ -47,7 +47,6 @@ export class WriteWorld {
     return { hostname: `h${n}`, ipmi_ip: `10.9.${n >> 8}.${n & 255}` };
   }
 
-  /** Creates an object through the hub's API, and returns the body of the hub's answer. */
   async make(path: string, body?: object): Promise<ApiAnswerBody> {
     const answer = await this.api.ask("POST", `${ADMIN}${path}`, body);
     if (answer.status >= 300) throw new Error(`POST ${path} prepares nothing: ${JSON.stringify(answer.problem)}`);
@@ -63,8 +62,8 @@ export class WriteWorld {
   }
 
   /**
-   * Creates the site of the simulated MAAS region with a MAAS token. The site's watch row names the region's newest event, as after the work of a
-   * watcher.
+   * Creates the site of the simulated MAAS region with a MAAS token. The watch row of the created site names the region's newest event, as if a
+   * watcher had read all events.
    */
   async siteOfRegion(): Promise<string> {
     const { url, apiKey, sim } = this.region;
@@ -150,10 +149,7 @@ export class WriteWorld {
     return batchId;
   }
 
-  /**
-   * Creates an active node with a deployed machine. The parameter `drift` describes the machine and the drift that the reconciler has found about the
-   * machine.
-   */
+  /** Creates an active node with a deployed machine and the drift that `drift` describes, as the reconciler would find it. */
   async node(drift: Parameters<typeof addMachine>[2] = { status: MAAS_STATUS.deployed }): Promise<NodeId> {
     const siteId = SiteId.parse((await this.site()).siteId);
     const { hostname } = this.host();
@@ -170,7 +166,7 @@ export class WriteWorld {
     return id;
   }
 
-  /** Creates a retired node and a completed onboarding of the node, so that the site has a profile for the node's machine. */
+  /** Creates a retired node with a completed onboarding, from which the site knows the profile of the node's machine. */
   async onboardedRetiredNode(): Promise<NodeId> {
     const id = await this.retiredNode();
     const onboarding = randomUUID();
@@ -187,14 +183,12 @@ export class WriteWorld {
     return id;
   }
 
-  /** Creates a node that takes new allocations. */
   async schedulableNode(): Promise<NodeId> {
     const id = await this.node();
     await this.api.database.database.inTx((tx) => makeSchedulable(tx, id));
     return id;
   }
 
-  /** Creates a node that takes new allocations, and returns the body of a request to allocate the node. */
   async allocationRequest(): Promise<object> {
     const id = await this.schedulableNode();
     return { node_id: id, tenant: "acme", login_user: "alice", ssh_keys: [SSH_KEY] };
@@ -219,7 +213,6 @@ export class WriteWorld {
     return { onboarding_mode: "manual", hostname: this.host().hostname, sku_id: skuId, region_code: "r1" };
   }
 
-  /** Creates a drain that waits for its first stage. */
   async drain(): Promise<string> {
     return (await this.make(`/nodes/${await this.node()}/drain`, REASON)).decommission_id;
   }
