@@ -3,36 +3,31 @@ import { type SQL, sql } from "./orm.ts";
 import type { Tx } from "./tx.ts";
 
 /**
- * The list of all advisory locks in the database, each with its number and what it protects. PostgreSQL has two kinds of advisory lock keys that
- * never collide: a pair of numbers, and one large number. Muster never changes or reuses the number of an advisory lock, because hubs of two versions
- * share a database during a rolling upgrade.
+ * Every advisory lock of the database has its number in this file, so that no two locks share a number. PostgreSQL has two kinds of advisory lock
+ * keys that never collide: a pair of numbers, and one large number. Muster never changes or reuses the number of an advisory lock, because hubs of
+ * two versions share a database during a rolling upgrade.
  */
 
 /**
- * The advisory locks whose key is a pair of numbers; a transaction holds such a lock until the transaction ends. The second number of a lock's key is
- * a hash of the locked thing's name. Transactions that lock different things with one hash wait for each other.
+ * The key of each lock in `LOCK_CLASSES` is a pair of numbers, and PostgreSQL releases the lock when the transaction ends. The second number of a
+ * lock's key is a hash of the locked thing's name. Two transactions wait for each other if the names of the things that they lock have the same hash.
  */
 export const LOCK_CLASSES = {
   /**
-   * Locks the name of a node whose agent somebody installs by hand; each hostname has a lock of its own. Nodes installed by hand may have no site,
-   * and without a site no index prevents a duplicate name.
+   * Locks the name of a node whose agent somebody installs by hand. Nodes installed by hand may have no site, and without a site no index prevents a
+   * duplicate name.
    */
   manual_node_name: 74_103,
-  /** Locks a profile's places for simultaneous deploys; each profile has a lock of its own. */
+  /** Locks a profile's places for simultaneous deploys. */
   deploy_slots: 74_104,
   /**
    * Locks the file and the database row of the admin token. If several hubs start at once on one state folder, one hub creates the admin token and
-   * the other hubs read the token.
+   * every other hub reads it.
    */
   admin_token: 74_105,
-  /** Locks the RoCE rows of a site; each site has a lock of its own. */
   roce_rows: 74_106,
-  /**
-   * Lets only one hub at a time claim webhook deliveries. Hubs claim webhook deliveries one after the other, because each hub must count the
-   * deliveries that the other hubs hold.
-   */
+  /** Hubs claim webhook deliveries one after the other, because each hub must count the deliveries that the other hubs hold. */
   webhook_claims: 74_107,
-  /** Locks the stored answer of an `Idempotency-Key`; each pair of actor and key has a lock of its own. */
   idempotency_key: 74_108,
   /** Locks the MAAS addresses of all sites. Each MAAS region may be one site only, and no index recognizes two spellings of one address. */
   site_addresses: 74_109,
@@ -41,22 +36,19 @@ export const LOCK_CLASSES = {
    * left valid.
    */
   authority_statements: 74_110,
-  /**
-   * Locks the chain of a node's sanitization records; each node has a lock of its own. Each sanitization record contains the hash of the node's
-   * previous record.
-   */
+  /** Locks the chain of a node's sanitization records. Each sanitization record contains the hash of the node's previous record. */
   sanitization_chain: 74_112,
 } as const;
 
 /**
- * Waits until the transaction has an advisory lock, which the transaction holds until its end. The argument `of` names the locked thing, e.g. a
- * site's id for `roce_rows`, and is empty if the lock protects only one thing.
+ * Waits until the transaction has the advisory lock `lock`, which PostgreSQL releases when the transaction ends. The argument `of` names the locked
+ * thing, e.g. a site's id, and is empty if the lock protects only one thing.
  */
 export async function lockUntilCommit(tx: Tx, lock: keyof typeof LOCK_CLASSES, of = ""): Promise<void> {
   await tx.execute(sql`select pg_advisory_xact_lock(${LOCK_CLASSES[lock]}, hashtext(${of}))`);
 }
 
-/** The advisory lock key for schema migrations: the text "muster" in ASCII. */
+/** The key of the lock for schema migrations is the text "muster" in ASCII. */
 export const MIGRATION_LOCK = 0x6d7573746572n;
 /**
  * The upper 16 bits of the advisory lock keys that mark running writers of domain events (`recordDomainEvent`). The lower 48 bits of an event
@@ -64,14 +56,14 @@ export const MIGRATION_LOCK = 0x6d7573746572n;
  */
 export const EVENT_LOCK_SPACE = 0x4d45;
 
-/** Takes the lock for schema migrations until the database session ends. If the hub's process dies, PostgreSQL releases the migration lock. */
+/** Takes the lock for schema migrations until the database session ends. */
 export async function lockMigrations(client: Client): Promise<void> {
   await client.query("select pg_advisory_lock($1::bigint)", [MIGRATION_LOCK.toString()]);
 }
 
 /**
- * SQL that marks its transaction as a writer of domain events whose sequence numbers are above the given number. The lock of an event writer is
- * shared, so writers do not wait for each other.
+ * SQL that marks its transaction as a writer of domain events whose sequence numbers are above the given number. Writers of domain events hold their
+ * locks as shared locks, so writers do not wait for each other.
  */
 export const markOfWriter = (after: SQL): SQL =>
   sql`pg_advisory_xact_lock_shared((${EVENT_LOCK_SPACE}::int8 << 48) | ${after})`;

@@ -1,6 +1,6 @@
 /**
- * Opens the hub's one pool of database connections. The pool works with the embedded server and with any PostgreSQL >= 15, which differ only in the
- * URL. Drizzle gets no schema object, because the hub's queries name their tables themselves and use no relational queries of Drizzle.
+ * Opens the hub's one pool of database connections. One pool serves the embedded server and any PostgreSQL >= 15, because the two differ only in
+ * their URLs. Drizzle gets no schema object, because the hub's queries name their tables themselves and use no relational queries of Drizzle.
  */
 import { Pool } from "pg";
 import type { Log } from "../../shared/log.ts";
@@ -10,7 +10,6 @@ import { transactionsOn } from "./tx.ts";
 
 export type DatabaseOptions = {
   url: string;
-  /** The maximum number of database connections. */
   poolSize: number;
   /** The connection's name in PostgreSQL's pg_stat_activity, which identifies the hub instance. */
   applicationName: string;
@@ -18,7 +17,6 @@ export type DatabaseOptions = {
   timeouts?: Partial<DatabaseTimeouts>;
 };
 
-/** The time-outs of the database connections, all in milliseconds. */
 export type DatabaseTimeouts = {
   /** The time limit for getting a database connection from the pool, including the wait for a free one. */
   connectMs: number;
@@ -29,11 +27,11 @@ export type DatabaseTimeouts = {
 };
 
 export type Database = {
-  /** Runs single SQL statements. Writes that must succeed together use `inTx` instead of `db`. */
+  /** `db` runs single SQL statements, and `inTx` runs writes that must succeed together. */
   db: Db;
   pool: Pool;
   inTx: InTx;
-  /** Waits for running statements, then closes every database connection. A second call of `close` is harmless. */
+  /** `close` waits for running statements, and closes every database connection. */
   close(): Promise<void>;
 };
 
@@ -44,10 +42,7 @@ const DEFAULT_TIMEOUTS: DatabaseTimeouts = {
   idleInTransactionMs: 30_000,
 };
 
-/**
- * Makes the pool of database connections, which opens no connection before the first statement. The hub notices an unreachable database only at its
- * first statement.
- */
+/** Makes the pool of database connections, which opens no connection before the first statement. */
 export function openDatabase(options: DatabaseOptions): Database {
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const pool = new Pool({
@@ -82,9 +77,8 @@ export function openDatabase(options: DatabaseOptions): Database {
 }
 
 /**
- * The library pg emits 'error' on an idle client whose connection is cut. For a cut connection in use, pg emits 'error' and also rejects the query.
- * Without a listener, pg's 'error' event would end the hub's process. The pool replaces idle clients whose connection was cut, and `inTx` destroys
- * broken clients.
+ * The library pg emits 'error' on an idle client whose connection is cut. Without a listener, pg's 'error' event would end the hub's process. The
+ * pool replaces idle clients whose connection was cut, and `inTx` destroys broken clients.
  */
 function surviveLostConnections(pool: Pool, log: Log): void {
   pool.on("error", (error) => log.warn("idle database connection lost", { error: error.message }));

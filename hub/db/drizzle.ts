@@ -1,15 +1,12 @@
 /**
- * Drizzle puts the parameters of a failed statement into its error message, and error messages reach logs and API answers. A `StatementError` keeps
- * the error code and the SQL text of a failed statement. The SQL text of a `StatementError` holds $1, $2 and so on, but no values.
+ * Drizzle puts the parameters of a failed statement into its error message, and error messages reach logs and API answers. A `StatementError` holds
+ * the error code of a failed statement, and its SQL text with $1, $2 and so on in place of values.
  */
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "pg";
 import { DrizzleQueryError, drizzle, type NodePgDatabase } from "./orm.ts";
 
-/**
- * The `code` of a `StatementError` is PostgreSQL's SQLSTATE, or undefined if the connection failed. The `constraint` of a `StatementError` is the
- * name of the violated constraint.
- */
+/** The `code` of a `StatementError` is PostgreSQL's SQLSTATE, or undefined if the connection failed. */
 export class StatementError extends Error {
   override readonly name = "StatementError";
   readonly code: string | undefined;

@@ -1,23 +1,17 @@
 /**
- * The largest number of rows that one node may have in tables such as conditions, events and tasks, counted over all hubs. If a node has too many
- * rows in one table, the transaction that adds a newer row deletes the node's oldest rows. For rows that must not be lost, the hub refuses a new row
- * over the limit of a node, with advice in the error. Apart from the limits for each node, retention deletes old rows by age.
+ * The largest number of rows that one node may have in each table, counted over all hubs. If a node has too many rows in a table, the transaction
+ * that adds a row deletes the node's oldest rows. For rows that must not be lost, the hub refuses a new row over the node's limit, with advice in the
+ * error. Besides the limits for each node, retention deletes old rows by age.
  */
 export const KEPT_OF_A_NODE = {
-  /**
-   * The number of a node's readiness signals that the hub keeps for each source of signals. A healthy agent sends a readiness signal every two
-   * minutes, so 200 signals cover about seven hours for an operator to read.
-   */
+  /** A healthy agent sends a readiness signal every two minutes, so 200 signals of one source cover about seven hours for an operator to read. */
   signals: 200,
   /**
    * The largest number of a node's conditions whose types an external system defined. Muster's own condition types need no limit, because their
    * number is fixed.
    */
   ownConditions: 64,
-  /**
-   * Limits, by type, for events that a host can cause as often as it likes. With a limit for each event type, events of one type never displace
-   * events of another type.
-   */
+  /** Limits, by type, for events that a host can cause as often as it likes. */
   hostEvents: {
     enrolled: 50,
     certificate_renewed: 100,
@@ -32,10 +26,7 @@ export const KEPT_OF_A_NODE = {
      */
     status_changed: 200,
   },
-  /**
-   * The number of a node's replaced certificates that the hub keeps. After the hub deletes the record of a certificate, it refuses the certificate as
-   * unknown.
-   */
+  /** After the hub deletes the record of a replaced certificate, the hub refuses the certificate as unknown. */
   certificates: 200,
   /** The largest number of a node's tasks that the agent has not finished yet. */
   openTasks: 50,

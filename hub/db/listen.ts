@@ -1,6 +1,7 @@
 /**
- * Wakes the hub by PostgreSQL's LISTEN/NOTIFY. A database notification is only a hint, and it may be lost while the connection is down. The code that
- * receives a database notification reads the current state from the tables, and does the same after every gap in the connection (`onReconnect`).
+ * `listen` wakes the hub by PostgreSQL's LISTEN/NOTIFY. A database notification is only a hint, because PostgreSQL does not deliver it while the
+ * connection is down. The receiver of a database notification reads the current state from the tables, and reads the state after every gap in the
+ * connection too.
  */
 import { Client } from "pg";
 import type { Log } from "../../shared/log.ts";
@@ -11,7 +12,7 @@ export type ListenOptions = {
   applicationName: string;
   channels: readonly string[];
   log: Log;
-  /** The argument `payload` is "" if the sender of the notification gave no payload. The function `onNotify` must not throw. */
+  /** The argument `payload` is "" if the database notification has no payload. A caller's `onNotify` must not throw. */
   onNotify(channel: string, payload: string): void;
   /**
    * The listener calls `onReconnect` after each successful connect, also the first, because the listener missed the notifications before the connect.
@@ -65,9 +66,7 @@ async function listenUntil(signal: AbortSignal, options: ListenOptions, onReady:
   }
 }
 
-/**
- * Holds one database connection that listens, until the connection breaks or `signal` fires. Returns the error that ended the listening connection.
- */
+/** Holds one database connection that listens, until the connection breaks or `signal` fires. */
 async function listenOnce(signal: AbortSignal, options: ListenOptions, onListening: () => void): Promise<Error> {
   const client = new Client({
     connectionString: options.url,

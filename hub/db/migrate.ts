@@ -1,7 +1,4 @@
-/**
- * Migrates the database to the schema of the running hub's version. If several hubs start at once, the first hub migrates the database and the other
- * hubs wait.
- */
+/** If several hubs start at once, the first hub migrates the database and the other hubs wait. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -14,9 +11,8 @@ import type { Db } from "./tx.ts";
 const MIGRATIONS = fileURLToPath(new URL("./migrations", import.meta.url));
 
 /**
- * The advisory lock for migrations belongs to a database session, so the whole migration runs on one connection of its own. If the hub's process
- * dies, PostgreSQL releases the migration's lock. Drizzle applies all pending migrations in one transaction, so a failure leaves the schema
- * unchanged.
+ * The advisory lock for migrations belongs to a database session, so the whole migration runs on one connection of its own. Drizzle applies all
+ * pending migrations in one transaction, so a failure leaves the schema unchanged.
  */
 export async function migrate(url: string, folder: string = MIGRATIONS): Promise<void> {
   const client = new Client({
@@ -25,8 +21,7 @@ export async function migrate(url: string, folder: string = MIGRATIONS): Promise
     connectionTimeoutMillis: 10_000,
     keepAlive: true,
   });
-  // When the database connection fails, the running query rejects with the connection's error. The listener for pg's event 'error' only keeps the
-  // event from ending the hub's process.
+  // A lost connection rejects the running query, so the listener for pg's event 'error' only keeps the event from ending the hub's process.
   client.on("error", () => undefined);
   try {
     await client.connect();
@@ -38,7 +33,7 @@ export async function migrate(url: string, folder: string = MIGRATIONS): Promise
 }
 
 const Journal = z.object({ entries: z.array(z.object({ tag: z.string(), when: z.number() })).min(1) });
-/** The migrations that this version of the hub contains. When Drizzle applies a migration, it stores the migration's `when` in the database. */
+/** When Drizzle applies a migration, it stores the migration's `when` in the database. */
 export const KNOWN_MIGRATIONS: readonly { readonly tag: string; readonly when: number }[] = Journal.parse(
   JSON.parse(readFileSync(join(MIGRATIONS, "meta/_journal.json"), "utf8")),
 ).entries;
@@ -46,7 +41,7 @@ const NEWEST = Math.max(...KNOWN_MIGRATIONS.map((entry) => entry.when));
 
 /**
  * True if the database has the schema of the running hub's version or a newer schema. During a rolling upgrade, a hub of the previous version runs on
- * a newer schema. `isMigrated` is false, for example, after an older backup was restored under a running hub.
+ * a newer schema. `isMigrated` is false, for example, after a person restored an older backup under a running hub.
  */
 export async function isMigrated(db: Db): Promise<boolean> {
   const { rows } = await db.execute<{ migrated: boolean }>(

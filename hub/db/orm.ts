@@ -1,7 +1,7 @@
 /**
- * The parts of Drizzle that the hub uses, in their CommonJS form. In its ES form Drizzle consists of about a hundred modules. For each import among
- * Drizzle's ES modules, Node parses the 130 kB of exports in drizzle-orm's package.json again. Parsing drizzle-orm's package.json took half of the
- * hub's start time (docs/benchmarks.md).
+ * Loads the parts of Drizzle that the hub uses in their CommonJS form. Drizzle's ES form has about a hundred modules, and for each of their imports
+ * Node parses the 130 kB of exports in drizzle-orm's package.json. Parsing drizzle-orm's package.json took half of the hub's start time
+ * (docs/benchmarks.md).
  */
 import { createRequire } from "node:module";
 

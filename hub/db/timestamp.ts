@@ -5,7 +5,7 @@
  */
 const TIMESTAMPTZ = /^(\d{4,6}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)([+-]\d\d)(?::?(\d\d))?(?::\d\d)?$/;
 
-/** `toDate` throws for anything but a finite timestamptz. The database contains neither the timestamp 'infinity' nor BC dates. */
+/** `toDate` throws for anything but a finite timestamptz. PostgreSQL's timestamp 'infinity' and dates BC never occur in the database. */
 export function toDate(value: unknown): Date {
   if (value instanceof Date) return value;
   const match = typeof value === "string" ? TIMESTAMPTZ.exec(value) : null;
@@ -19,7 +19,7 @@ export function toDateOrNull(value: unknown): Date | null {
   return value === null ? null : toDate(value);
 }
 
-/** A JavaScript Date has only milliseconds. `milliseconds` cuts PostgreSQL's microseconds off, as Drizzle does for the columns that Drizzle maps. */
+/** A JavaScript Date has only milliseconds, so `milliseconds` cuts PostgreSQL's microseconds off. */
 function milliseconds(time: string): string {
   const [seconds = "", fraction = ""] = time.split(".");
   return `${seconds}.${fraction.slice(0, 3).padEnd(3, "0")}`;

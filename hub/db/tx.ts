@@ -1,6 +1,6 @@
 /**
- * `inTx` opens the hub's own transactions in place of Drizzle's `db.transaction()`. Drizzle's `db.transaction()` sends BEGIN before its `try` block,
- * so a connection that is cut during BEGIN leaks its client. After `max` leaked clients, the pool of connections has no clients left (decision P6).
+ * Drizzle's `db.transaction()` sends BEGIN before its `try` block, so a connection that is cut during BEGIN leaks its client (decision P6). After
+ * `max` leaked clients, the pool of connections is empty, so `inTx` opens the hub's transactions instead.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
@@ -8,11 +8,11 @@ import { DatabaseError } from "pg";
 import { drizzleOn } from "./drizzle.ts";
 import { type NodePgDatabase, sql } from "./orm.ts";
 
-/** Runs single SQL statements, each on any free connection. The type `Db` hides Drizzle's `transaction` on purpose, because code must use `inTx`. */
+/** The type `Db` hides Drizzle's `transaction` on purpose, because the hub's code must use `inTx`. */
 export type Db = Omit<NodePgDatabase, "transaction">;
 
 declare const open: unique symbol;
-/** Runs SQL statements inside the transaction that `inTx` opened. A `Tx` is valid only until the function of `inTx` returns. */
+/** A transaction `Tx` is valid only until the function that `inTx` runs has returned. */
 export type Tx = Db & { readonly [open]: true };
 
 export type TxOptions = {
@@ -21,9 +21,10 @@ export type TxOptions = {
 };
 
 /**
- * Opens a transaction, runs the function `fn` and commits. If `fn` throws, `inTx` rolls the transaction back and throws the error again. If
- * PostgreSQL aborts the transaction because of a deadlock, `inTx` runs `fn` again. Deadlocks happen because workflow stages and agents' reports lock
- * the same rows in different orders. Because `inTx` may run `fn` more than once, `fn` must change nothing but rows, and must make no network call.
+ * Opens a transaction, runs the function `fn` and commits. If `fn` throws, `inTx` rolls the transaction back and rethrows the error. If a deadlock
+ * aborts the transaction, `inTx` runs `fn` again, at most `MOST_TRIES` times in all. Deadlocks happen because workflow stages and agents' reports
+ * lock the same rows in different orders. Because `inTx` may run `fn` more than once, `fn` must change nothing but rows and must make no network
+ * call.
  */
 export type InTx = <T>(fn: (tx: Tx) => Promise<T>, options?: TxOptions) => Promise<T>;
 
@@ -135,10 +136,7 @@ async function rollBack(client: PoolClient, cause: unknown): Promise<Error | und
   }
 }
 
-/**
- * Runs the function `fn` within a savepoint. If `fn` throws, `inSavepoint` undoes the writes of `fn` and throws the error again, but the transaction
- * can continue.
- */
+/** If the function `fn` throws, `inSavepoint` undoes its writes and rethrows the error, but the transaction can continue. */
 export async function inSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {
   await tx.execute(sql`savepoint part`);
   try {
@@ -152,7 +150,7 @@ export async function inSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Runs the function `fn` within a savepoint, returns its result, and undoes the writes of `fn`, so that a caller learns what `fn` would do. */
+/** Runs the function `fn` and undoes its writes, so that a caller learns what `fn` would do. */
 export async function inUndoneSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {
   await tx.execute(sql`savepoint planned`);
   try {
@@ -162,7 +160,6 @@ export async function inUndoneSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promis
   }
 }
 
-/** True if PostgreSQL aborted the whole transaction because of a deadlock. After a deadlock nothing was written, so the transaction may run again. */
 function wasDeadlock(error: unknown): boolean {
   const cause = error instanceof Error && !(error instanceof DatabaseError) ? error.cause : error;
   return cause instanceof DatabaseError && cause.code === "40P01";

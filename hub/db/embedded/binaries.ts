@@ -8,21 +8,16 @@ import { EmbeddedPostgresError } from "./error.ts";
 import { copyOf, copyOut, findPackage } from "./npm-binaries.ts";
 import { run, type ServerUser } from "./run.ts";
 
-/** The oldest major version of PostgreSQL with which the migrations and queries are tested. */
 const OLDEST_MAJOR = 15;
 
 export type Binaries = { binDir: string; version: string; major: number; source: "chosen" | "system" | "npm" };
 
 export type BinariesOptions = {
-  /** The folder for a copy of the npm package with PostgreSQL's programs, if a copy is needed. */
   home: string;
   dataDir: string;
   user: ServerUser;
   log: Log;
-  /**
-   * The folder, named by an operator, that contains PostgreSQL's programs. If the operator names a folder, the hub searches no other folder for
-   * PostgreSQL's programs.
-   */
+  /** If the operator names a folder, the hub searches no other folder for PostgreSQL's programs. */
   binDir?: string | undefined;
   /** If `source` is set, the hub searches only the installed PostgreSQL or only the npm package for PostgreSQL's programs. */
   source?: "system" | "npm" | undefined;
@@ -31,8 +26,8 @@ export type BinariesOptions = {
 };
 
 /**
- * Only the major version of PostgreSQL that created a data folder can open it. For a new data folder, the hub takes the first usable version of
- * PostgreSQL.
+ * Only the major version of PostgreSQL that created a data folder can open the folder. For a new data folder, the hub takes the first usable version
+ * of PostgreSQL.
  */
 export async function findBinaries(options: BinariesOptions): Promise<Binaries> {
   const wanted = await majorOf(options.dataDir);
@@ -93,7 +88,7 @@ async function below(folder: string, name: RegExp): Promise<string[]> {
   try {
     return (await readdir(folder)).filter((entry) => name.test(entry)).map((entry) => join(folder, entry));
   } catch {
-    return []; // A folder that does not exist holds no PostgreSQL.
+    return [];
   }
 }
 
@@ -114,10 +109,7 @@ async function fromNpm({
   return await probe(join(copy, "bin"), "npm", user);
 }
 
-/**
- * Runs `postgres` and `initdb` with `--version` as the user of the PostgreSQL server. The two runs of `probe` prove that the programs are PostgreSQL,
- * can be executed, and have their libraries.
- */
+/** By running `postgres` and `initdb` with `--version`, `probe` shows that both programs can be executed and have their libraries. */
 async function probe(binDir: string, source: Binaries["source"], user: ServerUser): Promise<Binaries | undefined> {
   const [server, init] = await Promise.all(
     ["postgres", "initdb"].map((program) => run(join(binDir, program), ["--version"], user)),

@@ -1,14 +1,14 @@
 /**
- * The files of the embedded PostgreSQL database, and the creation of the database.
+ * Creates the embedded PostgreSQL database, whose files are in the home folder `<home>`.
  *
- *   <home>/cluster/data       PostgreSQL's data folder, owned by the server's user
- *   <home>/cluster/password   of the database user `muster`; mode 0600, owned by the hub's user
- *   <home>/cluster/port       the last port, so that the URL stays the same if possible
- *   <home>/server.log         the server's log
- *   <home>/binaries-<v>       copy of the npm package, if one was needed
- *   <home>/launch.lock        the launch lock
+ * `<home>/cluster/data` is PostgreSQL's data folder, owned by the server's user.
+ * `<home>/cluster/password` holds the password of the database user `muster`, with mode 0600, owned by the hub's user.
+ * `<home>/cluster/port` holds the database server's last port, so that the database's URL stays the same if possible.
+ * `<home>/server.log` is the database server's log.
+ * `<home>/binaries-<v>` is a copy of version `<v>` of the npm package with PostgreSQL, if a copy was needed.
+ * `<home>/launch.lock` is the lock of a hub that launches the database.
  *
- * The hub creates the folder `cluster` under another name and renames the complete folder, so a crash during initdb leaves no incomplete cluster.
+ * The hub builds the folder `cluster` under another name and renames the complete folder, so a crash during initdb leaves no incomplete cluster.
  */
 import { randomBytes, randomUUID } from "node:crypto";
 import { chmod, chown, link, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
@@ -35,8 +35,8 @@ export type ClusterPaths = {
 };
 
 /**
- * Finds or creates the home folder of the embedded database. If the database's home folder must be outside the hub's state folder, the file
- * `<state>/postgres/home` stores the path of the home folder.
+ * Finds or creates the home folder of the embedded database. If the database's home folder is outside the hub's state folder, the file
+ * `<state>/postgres/home` names the home folder.
  */
 export async function prepareHome(stateDir: string, user: ServerUser, log: Log): Promise<ClusterPaths> {
   const inState = join(stateDir, "postgres");
@@ -50,8 +50,7 @@ export async function prepareHome(stateDir: string, user: ServerUser, log: Log):
     );
   const pointer = join(inState, "home");
   const home = (await readIfThere(pointer)) ?? (await claimHome(pointer));
-  // A relative path of the database's home would depend on where the hub was started. With a wrong path of its home folder, the hub would find no
-  // database and create an empty one.
+  // A relative path of the database's home would depend on where the hub was started.
   if (!isAbsolute(home))
     throw new EmbeddedPostgresError(
       "home_unreadable",
@@ -77,7 +76,7 @@ function pathsIn(home: string): ClusterPaths {
 
 /**
  * If two hubs start at once, both hubs use the home folder of the embedded database that the first hub wrote into the file `pointer`. The hub
- * publishes this file by a hard link, so no hub ever leaves or reads a partial path.
+ * publishes the file `pointer` by a hard link, so no hub ever reads a partial path.
  */
 async function claimHome(pointer: string): Promise<string> {
   const home = join(SHARED_HOMES, `postgres-${randomUUID()}`);
@@ -96,7 +95,7 @@ async function claimHome(pointer: string): Promise<string> {
   }
 }
 
-/** Creates the cluster of the embedded database, while the caller holds the launch lock. `createCluster` does nothing if the cluster exists. */
+/** Creates the cluster of the embedded database if it is missing, while the caller holds the launch lock. */
 export async function createCluster(
   paths: ClusterPaths,
   binaries: Binaries,
@@ -137,7 +136,6 @@ async function initialise(data: string, passwordFile: string, binaries: Binaries
   );
 }
 
-/** Removes the incomplete cluster folders that killed launches of the embedded database left. */
 async function removeLeftovers(home: string): Promise<void> {
   const leftovers = (await readdir(home)).filter((entry) => entry.startsWith("new-"));
   await Promise.all(leftovers.map((entry) => rm(join(home, entry), { recursive: true, force: true })));

@@ -17,28 +17,24 @@ import { isAnothers, takeOver } from "./take-over.ts";
 const DATABASE = "muster";
 
 export type EmbeddedPostgresOptions = {
-  /**
-   * The hub's state folder, created if missing. The state folder contains all files of the database unless `<stateDir>/postgres/home` names another
-   * folder.
-   */
+  /** The state folder contains all files of the database unless `<stateDir>/postgres/home` names another folder. */
   stateDir: string;
   log: Log;
-  /** The folder with the programs `postgres` and `initdb`. If `binDir` is set, the hub searches no other folder for PostgreSQL. */
+  /** If `binDir` names a folder, the hub searches no other folder for the programs `postgres` and `initdb`. */
   binDir?: string | undefined;
   /** If `source` is set, the hub searches only for a system PostgreSQL, or only for the npm package. */
   source?: "system" | "npm" | undefined;
-  /** A folder to use in place of the installed npm package with PostgreSQL's programs. */
   packageDir?: string | undefined;
   /**
-   * The name of an existing user that runs the PostgreSQL server if the hub's process is root. Without `runAs`, a root hub uses a user of its own for
-   * the server, and creates that user if missing.
+   * The existing user that runs the PostgreSQL server if the hub's process is root. Without `runAs`, a root hub uses a user of its own for the
+   * server, and creates that user if missing.
    */
   runAs?: string | undefined;
   /** If `stopOnClose` is false, `stop` leaves the database server running for the hub's next start. */
   stopOnClose?: boolean | undefined;
   /**
-   * PostgreSQL settings for a server that the hub starts, such as `shared_buffers`. Every user of the machine can see the settings of the PostgreSQL
-   * server in the process list.
+   * PostgreSQL settings for a server that the hub starts, such as `shared_buffers`. Every user of the host that runs the hub can see the settings of
+   * the PostgreSQL server in the process list.
    */
   settings?: Readonly<Record<string, string>> | undefined;
 };
@@ -46,13 +42,11 @@ export type EmbeddedPostgresOptions = {
 export type EmbeddedPostgres = {
   /** The database's URL with the password, which must never be logged. */
   url: string;
-  /** True if the database server was already running. */
   adopted: boolean;
-  /** The PostgreSQL server's version, such as "15.20". */
   version: string;
   /**
-   * Shuts the database server down cleanly, unless another hub on this machine still uses the server. A caller of `stop` first closes its connection
-   * pool, because the shutdown of the server cuts open connections. A second call of `stop` is harmless.
+   * Shuts the database server down cleanly, unless another hub on this machine still uses the server. A caller closes its connection pool before it
+   * calls `stop`, because the shutdown of the server cuts open connections.
    */
   stop(): Promise<void>;
 };
@@ -89,8 +83,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
 }
 
 /**
- * If another user runs the PostgreSQL server, as in earlier versions of Muster, the hub stops that server and starts one as the intended user. If the
- * hub used a server that another user runs, that user would keep control of the database.
+ * If another user runs the PostgreSQL server, the hub stops that server and starts a server as the intended user. A user that runs the PostgreSQL
+ * server controls the database.
  */
 async function adoptOwn(paths: ClusterPaths, user: ServerUser): Promise<Connection | undefined> {
   const running = await adoptServer(paths);
@@ -135,7 +129,8 @@ async function createDatabase({ client }: Connection): Promise<void> {
 async function release(paths: ClusterPaths, connection: Connection, options: EmbeddedPostgresOptions): Promise<void> {
   await withLaunchLock(paths.lock, async () => {
     const others = await countOtherLaunchers(connection);
-    await connection.client.end().catch(() => undefined); // The database connection may already be cut, and `end` only has to close it.
+    // The connection to the database may already be cut, so the hub ignores a failure to close the connection.
+    await connection.client.end().catch(() => undefined);
     if (options.stopOnClose === false) return;
     if (others > 0) {
       options.log.info("leaving the embedded database running for other hubs", { others });

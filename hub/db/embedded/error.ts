@@ -16,10 +16,7 @@ const EMBEDDED_ERROR_CODES = [
 
 export type EmbeddedErrorCode = (typeof EMBEDDED_ERROR_CODES)[number];
 
-/**
- * The hub throws an `EmbeddedPostgresError` if it cannot start or use the embedded database server. The message of an `EmbeddedPostgresError` tells
- * the operator what to do, and never contains the password or the URL.
- */
+/** The message of an `EmbeddedPostgresError` tells the operator what to do, and never contains the password or the URL. */
 export class EmbeddedPostgresError extends Error {
   override readonly name = "EmbeddedPostgresError";
   readonly code: EmbeddedErrorCode;

@@ -1,6 +1,6 @@
 /**
  * The launch lock prevents two hubs that share a state folder from launching the database at once. If a hub wrongly takes over another hub's launch
- * lock, the database takes no harm. A hub builds a new database cluster in a separate folder, and PostgreSQL itself protects an existing data folder
+ * lock, the database stays intact. A hub builds a new database cluster in a separate folder, and PostgreSQL itself protects an existing data folder
  * against a second server.
  */
 import { randomUUID } from "node:crypto";
@@ -8,10 +8,7 @@ import { open, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EmbeddedPostgresError } from "./error.ts";
 
-/**
- * The holder of a launch lock touches the lock's file far more often than every `STALE_AFTER_MS`. If nobody touched the file of a launch lock for
- * `STALE_AFTER_MS`, the lock's holder is dead, even if the holder's pid is in use again.
- */
+/** If nobody touched the file of a launch lock for `STALE_AFTER_MS`, the lock's holder is dead, even if another process now has the holder's pid. */
 const STALE_AFTER_MS = 30_000;
 const TOUCH_EVERY_MS = 3_000;
 const GIVE_UP_AFTER_MS = 300_000;
@@ -61,7 +58,7 @@ async function isStale(file: string): Promise<boolean> {
     const { mtimeMs } = await stat(file);
     if (Date.now() - mtimeMs > STALE_AFTER_MS) return true;
     const pid = Number((await contentOf(file)).split(" ")[0]);
-    // An empty lock file is not stale: the process that just created it has not written its content yet.
+    // An empty lock file is not stale, because the process that has just created the file has not yet written its pid.
     return Number.isInteger(pid) && pid > 0 && !isAlive(pid);
   } catch (error) {
     if (isCode(error, "ENOENT")) return false;
@@ -69,7 +66,7 @@ async function isStale(file: string): Promise<boolean> {
   }
 }
 
-/** Renames a stale lock file before removing it, so that only one of several processes removes it. */
+/** Renames a stale lock file before removing the file, so that only one of several processes removes it. */
 async function setAside(file: string): Promise<void> {
   const aside = `${file}.${randomUUID()}`;
   try {

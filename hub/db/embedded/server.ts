@@ -1,4 +1,3 @@
-/** Starts, finds and stops the embedded PostgreSQL server. */
 import { spawn } from "node:child_process";
 import { open, rename, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -13,21 +12,14 @@ import { EmbeddedPostgresError } from "./error.ts";
 import { isServedHere, readPostmaster, removeStaleLock } from "./postmaster.ts";
 import { identity, SERVER_ENVIRONMENT, type ServerUser } from "./run.ts";
 
-/**
- * The server's start may take long, because it may include the crash recovery of a big database. The server's log shows whether a crash recovery
- * makes progress.
- */
+/** A start of the database server may take minutes, because it may include the crash recovery of a big database. */
 const START_WITHIN_MS = 300_000;
 const STOP_WITHIN_MS = 120_000;
 const LOG_BYTES_KEPT = 10_000_000;
 
-/** A hub's connection to the database `postgres`, which every cluster has. */
 export type Connection = { client: Client; port: number };
 
-/**
- * Connects to the server that already has the data folder open, if there is one. `adoptServer` returns undefined if no server has the data folder
- * open.
- */
+/** Connects to the PostgreSQL server that already has the data folder open, or returns undefined if no server has. */
 export async function adoptServer(paths: ClusterPaths): Promise<Connection | undefined> {
   const deadline = Date.now() + START_WITHIN_MS;
   while (Date.now() < deadline) {
@@ -43,7 +35,6 @@ export async function adoptServer(paths: ClusterPaths): Promise<Connection | und
   throw timedOut(paths);
 }
 
-/** Starts a database server that outlives the hub's process, and waits until the server answers. */
 export async function startServer(
   paths: ClusterPaths,
   binaries: Binaries,
@@ -72,7 +63,8 @@ export async function startServer(
 }
 
 /**
- * Shuts the database server down cleanly and fast, and rolls back open transactions. `stopServer` returns when no server has the data folder open.
+ * Shuts the database server down cleanly and fast, and rolls back open transactions. `stopServer` returns when no server has the data folder open any
+ * more.
  */
 export async function stopServer(paths: ClusterPaths): Promise<void> {
   const postmaster = await readPostmaster(paths.data);
@@ -91,8 +83,8 @@ export async function stopServer(paths: ClusterPaths): Promise<void> {
 }
 
 /**
- * Connects to the PostgreSQL server on the given port, or returns undefined if no server answers on that port. A server of someone else may use the
- * port, so the hub checks that the answering server has the hub's data folder open.
+ * Connects to the PostgreSQL server on the given port, or returns undefined if no server answers on that port. A server of somebody else may use the
+ * port, so the hub checks that the server on the port has the hub's data folder open.
  */
 async function connectTo(paths: ClusterPaths, port: number): Promise<Connection | undefined> {
   const client = new Client({
@@ -151,9 +143,7 @@ function bindable(port: number): Promise<number | undefined> {
   });
 }
 
-/**
- * `spawnServer` resolves when the PostgreSQL program was started. The signal that `spawnServer` returns fires when the PostgreSQL program has ended.
- */
+/** The signal that `spawnServer` returns fires when the PostgreSQL program has ended. */
 async function spawnServer(
   paths: ClusterPaths,
   binaries: Binaries,
@@ -196,10 +186,7 @@ async function untilAnswering(paths: ClusterPaths, port: number, ended: AbortSig
   return undefined;
 }
 
-/**
- * Opens the server's log file. The hub first renames a log file larger than `LOG_BYTES_KEPT`, and the renamed file replaces an older renamed log
- * file.
- */
+/** The hub renames a log file larger than `LOG_BYTES_KEPT` before it opens a new one, and keeps one renamed file. */
 async function openLog(file: string) {
   const size = await stat(file).then(
     (found) => found.size,

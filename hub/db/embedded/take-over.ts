@@ -1,6 +1,6 @@
 /**
- * Gives a database cluster that another user ran to the user that runs the database server from now on. The cluster's former user could put anything
- * into the cluster's folder. The takeover of a database cluster leaves files of other owners as they are, and follows no link.
+ * Gives a database cluster that another user ran to the user that will run the database server. The former user of a database cluster could put
+ * anything into the cluster's folder. The takeover of a database cluster leaves files of other owners as they are, and follows no link.
  */
 import { lchown, lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +8,6 @@ import type { Log } from "../../../shared/log.ts";
 import { EmbeddedPostgresError } from "./error.ts";
 import type { ServerUser } from "./run.ts";
 
-/** The user id of a path's owner, or undefined if the path does not exist. */
 async function ownerOf(path: string): Promise<number | undefined> {
   try {
     return (await lstat(path)).uid;
@@ -26,7 +25,7 @@ export async function isAnothers(data: string, user: ServerUser): Promise<boolea
 }
 
 /**
- * Gives the data folder to its new user, while the caller holds the launch lock and no server has the folder open. The takeover first closes the data
+ * Gives the data folder to its new user, while the caller holds the launch lock and no server runs on the folder. The takeover first closes the data
  * folder to the former user, and opens it to the new user last. `PG_VERSION` keeps the former owner until the end, so that an interrupted takeover
  * can continue.
  */

@@ -3,8 +3,8 @@ import { bigint, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * One row for each node, with the node's newest agent session. Each time an agent connects, `session_epoch` rises, and the hub refuses frames of an
- * older epoch (architecture 11).
+ * One row for each node describes the node's newest agent session. Each time an agent connects, `session_epoch` rises, and the hub refuses frames of
+ * an older epoch (architecture 11).
  */
 export const agentSessions = pgTable("agent_sessions", {
   nodeId: uuid("node_id").$type<NodeId>().primaryKey(),
@@ -16,10 +16,7 @@ export const agentSessions = pgTable("agent_sessions", {
   agentVersion: text("agent_version").notNull(),
   protocolVersion: integer("protocol_version").notNull(),
   generation: integer("generation").notNull(),
-  /**
-   * The heartbeat interval that the hub told the agent. A node counts as unreachable when its heartbeat interval plus a grace period passes without
-   * contact.
-   */
+  /** A node counts as unreachable after its agent's heartbeat interval plus a grace period without contact. */
   heartbeatTtlMs: integer("heartbeat_ttl_ms").notNull(),
   remoteAddress: text("remote_address"),
   closeReason: text("close_reason"),

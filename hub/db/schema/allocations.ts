@@ -3,10 +3,7 @@ import type { AllocationId, NodeId, SiteId, TaskId, WorkflowId } from "../../../
 import { boolean, check, index, integer, jsonb, pgTable, sql, text, uniqueIndex, uuid } from "../orm.ts";
 import { at, createdAt, oneOf } from "./columns.ts";
 
-/**
- * The record of a tenant's use of one node (architecture 14.1). Only the function `moveAllocation` changes an allocation's status. An ended allocation
- * stays as the node's history.
- */
+/** Only the function `moveAllocation` changes an allocation's status. An ended allocation stays as the node's history. */
 export const allocations = pgTable(
   "allocations",
   {
@@ -16,13 +13,13 @@ export const allocations = pgTable(
     siteId: uuid("site_id").$type<SiteId>(),
     hostname: text("hostname").notNull(),
     /**
-     * The node's generation when the allocation was made. If MAAS has released the system of the allocation's generation or of a later generation,
-     * the tenant's account is gone.
+     * The node's generation when the allocation was made. After MAAS released the machine in the allocation's generation or in a later one, the
+     * tenant's account no longer exists.
      */
     generation: integer("generation").notNull(),
     tenant: text("tenant").notNull(),
     loginUser: text("login_user").notNull(),
-    /** The tenant's public SSH keys. An SSH key identifies a person, so no log and no event contains an SSH key. */
+    /** An SSH key identifies a person, so no log and no event contains an SSH key. */
     sshKeys: text("ssh_keys").array().notNull(),
     grantsRoot: boolean("grants_root").notNull(),
     /** How the agent found that the tenant's account could get the rights of root, for example `group docker`. */
@@ -36,9 +33,8 @@ export const allocations = pgTable(
      * null.
      */
     problem: text("problem"),
-    /** The newest task `allocation.grant_user` of the allocation. */
     grantTaskId: uuid("grant_task_id").$type<TaskId>(),
-    /** The operation that cleans the node after the tenant. `decommission_id` is null until the operation that cleans the node has begun. */
+    /** The operation that cleans the node after the tenant; null until that operation has begun. */
     decommissionId: uuid("decommission_id").$type<WorkflowId>(),
     createdBy: text("created_by").notNull(),
     createdAt: createdAt(),
@@ -57,7 +53,6 @@ export const allocations = pgTable(
     index("allocations_open_status_idx").on(t.status).where(sql`"status" <> 'ended'`),
     index("allocations_node_idx").on(t.nodeId, t.createdAt),
     index("allocations_created_idx").on(t.createdAt, t.id),
-    // Retention finds old allocations by the index `allocations_age_idx`.
     index("allocations_age_idx").on(t.endedAt).where(sql`"ended_at" is not null`),
   ],
 );

@@ -4,8 +4,8 @@ import { check, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { createdAt, oneOf } from "./columns.ts";
 
 /**
- * The batches of onboardings and of decommissions (lifecycle 4.4, 5.10). The table has the name of the first kind, because hubs of an older version
- * write the table during a rolling upgrade (decision W3).
+ * The batches of onboardings and of decommissions (lifecycle 4.4, 5.10). The table `onboarding_batches` keeps its old name, because hubs of an older
+ * version write the table during a rolling upgrade (decision W3).
  */
 export const batches = pgTable(
   "onboarding_batches",
@@ -13,11 +13,11 @@ export const batches = pgTable(
     id: uuid("id").$type<BatchId>().primaryKey().default(sql`gen_random_uuid()`),
     kind: text("kind", { enum: BATCH_KINDS }).notNull().default("onboarding"),
     siteId: uuid("site_id").$type<SiteId>().notNull(),
-    /** The mode of the batch's decommissions, with its options; null for a batch of onboardings. */
+    /** The mode of the batch's decommissions, with the options of the mode; null for a batch of onboardings. */
     operation: jsonb("operation").$type<BatchOperation>(),
     /** The filter that selected the nodes of the batch; null if the request named the hosts. */
     filter: jsonb("filter").$type<NodeFilter>(),
-    /** The nodes that the request selected and the hub refused. A batch of onboardings has no refused hosts. */
+    /** The nodes that the request selected and the hub refused. */
     refusals: jsonb("refusals").$type<BatchRefusal[]>().notNull().default([]),
     requestedBy: text("requested_by"),
     requestedAt: createdAt(),

@@ -11,11 +11,10 @@ export const conditionWatch = pgTable(
     id: integer("id").primaryKey().default(1),
     /** The sweep for stale conditions has reported every condition that expired up to the time `looked_until`. */
     lookedUntil: at("looked_until").notNull().default(sql`now()`),
-    /** The time of the last sweep for stale conditions by any hub. */
     lookedAt: at("looked_at").notNull().default(sql`now()`),
     /**
      * After an outage of the hubs, a hub extends the conditions that were valid before the outage, in steps. A condition whose `expires_at` is below
-     * `grace_until` still has to be extended. `grace_until` is null if no conditions have to be extended after an outage.
+     * `grace_until` still has to be extended after the hubs' outage.
      */
     graceUntil: at("grace_until"),
   },

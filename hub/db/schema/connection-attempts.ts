@@ -3,10 +3,10 @@ import { index, integer, pgTable, text, unique, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * The kind `asked` means that the hub answered a client's request. The kind `enrollment_refused` means that the hub refused an enrollment token.
- * Connection attempts of all kinds except `asked` and `enrollment_refused` ended in the TLS handshake. The kind `certificate_untrusted` means that
- * the client does not trust the signer of the hub's certificate. The kind `certificate_not_valid_now` means that the hub's certificate is not valid
- * by the client's clock. The kind `handshake_failed` stands for a failed TLS handshake in which the client named no fault of the hub's certificate.
+ * The kind `asked` means that the hub answered a client's request. The kind `enrollment_refused` means that the hub refused an enrollment token. The
+ * kind `certificate_untrusted` means that the client ended the TLS handshake, because it does not trust the signer of the hub's certificate. The kind
+ * `certificate_not_valid_now` means that the hub's certificate is not valid by the client's clock. The kind `handshake_failed` stands for a failed
+ * TLS handshake in which the client named no fault of the hub's certificate.
  */
 export const ATTEMPT_KINDS = [
   "asked",
@@ -18,25 +18,21 @@ export const ATTEMPT_KINDS = [
 export type AttemptKind = (typeof ATTEMPT_KINDS)[number];
 
 /**
- * Connections without a client certificate to the hub's listener for agents, counted by client address. Anybody can cause a row in
- * `connection_attempts`, so rows only explain failures to people, and no decision depends on a row. The hub bounds the number of rows in
- * `connection_attempts`.
+ * Connections without a client certificate to the hub's listener for agents, counted by the client's address. Anybody can cause a row in
+ * `connection_attempts`, so the table's rows only explain failures to people, and no decision depends on them.
  */
 export const connectionAttempts = pgTable(
   "connection_attempts",
   {
     address: text("address").notNull(),
     kind: text("kind", { enum: ATTEMPT_KINDS }).notNull(),
-    /**
-     * The node to which the refused enrollment token belongs, or null if the hub does not know the token. The node of the refused enrollment token
-     * may have been deleted since the connection attempt.
-     */
+    /** The node to which the refused enrollment token belongs, or null if the hub does not know the token. */
     nodeId: uuid("node_id").$type<NodeId>(),
     /** How the newest connection attempt ended: the status of the hub's answer, the code of the hub's refusal, or the error of the TLS handshake. */
     detail: text("detail").notNull(),
     /**
-     * The number of connection attempts since `first_at`. After an hour without a connection attempt, the count starts again, because the address may
-     * belong to another host.
+     * The number of connection attempts since `first_at`. After an hour without a connection attempt, the hub counts from one, because the address
+     * may belong to another host.
      */
     count: integer("count").notNull(),
     firstAt: at("first_at").notNull(),

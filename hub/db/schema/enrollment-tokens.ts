@@ -3,15 +3,13 @@ import { index, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { at, createdAt } from "./columns.ts";
 
 /**
- * The one-time enrollment tokens; the table stores only the hashes of the tokens. The row of a used enrollment token keeps the hash of the key with
- * which the host used the token. If the hub's answer to an enrollment was lost, only the agent with the key of the first request may enroll again
- * with the token.
+ * The one-time enrollment tokens, of which the hub stores only hashes. The row of a used enrollment token holds the hash of the public key with which
+ * the host enrolled. If the hub's answer to an enrollment was lost, only the agent with the key of the first request may enroll again with the token.
  */
 export const enrollmentTokens = pgTable(
   "enrollment_tokens",
   {
     id: uuid("id").primaryKey().default(sql`gen_random_uuid()`),
-    /** The SHA-256 of the enrollment token, in hex. */
     tokenSha256: text("token_sha256").notNull().unique(),
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
     workflowId: uuid("workflow_id").$type<WorkflowId>(),
@@ -25,7 +23,6 @@ export const enrollmentTokens = pgTable(
     createdAt: createdAt(),
   },
   (t) => [
-    // Retention finds old enrollment tokens by the index `enrollment_tokens_age_idx`.
     index("enrollment_tokens_age_idx").on(sql`greatest(expires_at, used_at, revoked_at)`),
     index("enrollment_tokens_node_idx").on(t.nodeId),
   ],

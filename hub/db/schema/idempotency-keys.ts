@@ -10,7 +10,10 @@ export const idempotencyKeys = pgTable(
   {
     actor: text("actor").notNull(),
     key: text("key").notNull(),
-    /** The SHA-256 of the request's method, path and canonical body, in hex. The hub refuses a different request with the same Idempotency-Key. */
+    /**
+     * The SHA-256 of the request's method, path and canonical body, in hex. The hub refuses a different request that comes with an Idempotency-Key of
+     * an earlier request.
+     */
     requestSha256: text("request_sha256").notNull(),
     status: integer("status").notNull(),
     body: jsonb("body").notNull(),

@@ -6,7 +6,7 @@ export const installation = pgTable(
   "installation",
   {
     id: integer("id").primaryKey().default(1),
-    /** The id of the secret store that belongs to this database. The secret store itself also holds its id. */
+    /** The id of the secret store that belongs to this database; the secret store holds the same id. */
     secretStoreId: uuid("secret_store_id").notNull(),
     createdAt: createdAt(),
   },

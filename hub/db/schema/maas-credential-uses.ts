@@ -4,9 +4,9 @@ import { at, oneOf } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
 /**
- * The results of using each secret of a site, by the secret's path. The results of using secrets show operators which login is no longer needed and
- * which login does not work (lifecycle 12, question 4). The table `maas_credential_uses` is separate from the tables of logins, because the use of a
- * secret must not change the version of a login's row.
+ * The results of using each secret of a site, by the secret's path. From the results of using secrets, an operator learns which login is no longer
+ * needed and which login fails (lifecycle 12, question 4). The table `maas_credential_uses` is separate from the tables of logins, because the use of
+ * a secret must not change the version of a login's row.
  */
 export const maasCredentialUses = pgTable(
   "maas_credential_uses",
@@ -23,7 +23,7 @@ export const maasCredentialUses = pgTable(
      * BMC for the deploy.
      */
     lastWorkedAt: at("last_worked_at"),
-    /** The time when a use of the secret last failed. `last_failed_at` becomes null again when an operator replaces the secret. */
+    /** The time when a use of the secret last failed; null after an operator has replaced the secret. */
     lastFailedAt: at("last_failed_at"),
     lastFailureCode: text("last_failure_code"),
     lastFailureMessage: text("last_failure_message"),
@@ -32,7 +32,7 @@ export const maasCredentialUses = pgTable(
      * that the user was renamed.
      */
     userNames: text("user_names").array().notNull().default(sql`'{}'::text[]`),
-    /** The kind of the last warning that the hub gave operators about the secret. `warned_of` is null if nothing is wrong with the secret. */
+    /** The kind of the last warning about the secret that the hub gave operators; null if the secret works and is in use. */
     warnedOf: text("warned_of", { enum: ["unused", "failing"] }),
   },
   () => [check("maas_credential_uses_warned_of_check", oneOf("warned_of", ["unused", "failing"]))],

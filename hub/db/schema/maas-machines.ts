@@ -12,7 +12,7 @@ export const maasMachines = pgTable(
     siteId: uuid("site_id").$type<SiteId>().notNull(),
     systemId: text("system_id").notNull(),
     hostname: text("hostname").notNull(),
-    /** The machine's status code in MAAS. Code must compare MAAS's status codes, never the status names (decision M2). */
+    /** Code must compare MAAS's status codes, never the status names (decision M2). */
     status: integer("status").notNull(),
     statusName: text("status_name").notNull(),
     statusMessage: text("status_message").notNull(),
@@ -21,7 +21,7 @@ export const maasMachines = pgTable(
     owner: text("owner"),
     locked: boolean("locked").notNull(),
     ipAddresses: text("ip_addresses").array().notNull(),
-    /** The addresses of the machine's network interfaces. The list of addresses is empty if the watcher has not read the machine's interfaces yet. */
+    /** The column `interface_addresses` is empty if the watcher has not read the machine's network interfaces yet. */
     interfaceAddresses: jsonb("interface_addresses")
       .$type<{ interface: string; boots: boolean; address: string }[]>()
       .notNull()

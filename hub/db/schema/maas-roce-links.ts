@@ -4,9 +4,9 @@ import { createdAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
 /**
- * The addresses that Muster linked in MAAS for a RoCE row, or was about to link. In MAAS, a link gives an interface of a machine an address in a
- * subnet. When no RoCE row names a link's address any more, Muster removes the link from MAAS if Muster made it. MAAS keeps an interface's STATIC
- * link to a subnet when the machine is released, and does not record who made the link.
+ * The addresses of RoCE rows that Muster linked in MAAS or was about to link. When no RoCE row names the address of a RoCE link any more, Muster
+ * removes the link from MAAS if Muster made the link. MAAS keeps an interface's STATIC link to a subnet when the machine is released, and does not
+ * record who made the link.
  */
 export const maasRoceLinks = pgTable(
   "maas_roce_links",

@@ -5,10 +5,7 @@ import { boolean, check, integer, pgTable, sql, text, unique, uuid } from "../or
 import { createdAt, oneOf, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
-/**
- * A profile: the operational policy of a site (lifecycle 3.6, 3.7; decision W4). The API fills in the defaults of a profile's fields when a request
- * creates the profile.
- */
+/** A profile: the operational policy of a site (lifecycle 3.6, 3.7; decision W4). */
 export const maasSiteProfiles = pgTable(
   "maas_site_profiles",
   {
@@ -60,10 +57,7 @@ export const maasSiteProfiles = pgTable(
     agentEnrollmentTimeoutSeconds: integer("agent_enrollment_timeout_seconds").notNull(),
     releaseTimeoutSeconds: integer("release_timeout_seconds").notNull(),
     powerOffTimeoutSeconds: integer("power_off_timeout_seconds").notNull(),
-    /**
-     * The seconds from a node's retirement until the hub releases the node's machine. If `retired_release_after_seconds` is null, the hub releases
-     * the machine only when a person asks for the release.
-     */
+    /** The seconds between a node's retirement and the release of its machine; null if only a person may ask for the release. */
     retiredReleaseAfterSeconds: integer("retired_release_after_seconds"),
     status: text("status", { enum: ["active", "disabled"] })
       .notNull()

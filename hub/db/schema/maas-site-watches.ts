@@ -8,10 +8,7 @@ export const maasSiteWatches = pgTable("maas_site_watches", {
   leaseOwner: uuid("lease_owner"),
   leaseUntil: at("lease_until"),
   fence: bigint("fence", { mode: "number" }).notNull().default(0),
-  /**
-   * The highest id of a MAAS event that the watcher has read. The next query for events starts an overlap window below `event_cursor` (decision M8).
-   * `event_cursor` is null before the site's first poll.
-   */
+  /** The next query for events starts an overlap window below `event_cursor` (decision M8). */
   eventCursor: bigint("event_cursor", { mode: "number" }),
   /**
    * The content of the newest MAAS event that the watcher has read. If MAAS later gives other content under the same event id, the region's event ids
@@ -21,17 +18,11 @@ export const maasSiteWatches = pgTable("maas_site_watches", {
   lastPollAt: at("last_poll_at"),
   lastSweepAt: at("last_sweep_at"),
   wakeRequestedAt: at("wake_requested_at"),
-  /**
-   * The time when somebody last asked the watcher to read all machines and judge all nodes at once. `sweep_requested_at` is null if nobody waits for
-   * a sweep.
-   */
+  /** The time when somebody last asked the watcher for a sweep of all machines; null if nobody waits for a sweep. */
   sweepRequestedAt: at("sweep_requested_at"),
-  /**
-   * The number of machines in MAAS's last list that the watcher could not parse. A machine that the watcher could not parse exists in MAAS, but
-   * Muster knows nothing about the machine.
-   */
+  /** A machine that the watcher could not parse exists in MAAS, but Muster knows nothing about the machine. */
   unreadableMachines: integer("unreadable_machines").notNull().default(0),
-  /** The system ids of the machines that the watcher could not parse, as far as the watcher could read the ids. */
+  /** The system ids of unreadable machines, as far as the watcher could read the ids. */
   unreadableSystemIds: text("unreadable_system_ids").array().notNull().default(sql`'{}'::text[]`),
   consecutiveFailures: integer("consecutive_failures").notNull().default(0),
   lastErrorCode: text("last_error_code"),

@@ -3,8 +3,8 @@ import { integer, jsonb, pgTable, primaryKey, sql, text, uuid } from "../orm.ts"
 import { at } from "./columns.ts";
 
 /**
- * The residue snapshot of each generation of a node, taken before the first tenant (architecture 14.4). A baseline's row exists as soon as the hub
- * has queued the baseline's task, and its snapshot is null until the task has succeeded. Code that reads the snapshot of a baseline parses it with
+ * The residue snapshot of each generation of a node, taken before the first tenant (architecture 14.4). The row of a baseline exists as soon as the
+ * hub has queued the baseline's task; the row has no snapshot until the task has succeeded. Code that reads the snapshot of a baseline parses it with
  * the schema `ResidueSnapshot`.
  */
 export const nodeBaselines = pgTable(
@@ -12,19 +12,18 @@ export const nodeBaselines = pgTable(
   {
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
     generation: integer("generation").notNull(),
-    /** The newest task that was queued for the baseline. */
     taskId: uuid("task_id").$type<TaskId>().notNull(),
     requestedAt: at("requested_at").notNull().default(sql`now()`),
-    /** `hub`, or `operator:` and the name of the operator who asked for a new baseline. */
+    /** The requester of the baseline: `hub`, or `operator:` with the name of the operator who asked for a new baseline. */
     requestedBy: text("requested_by").notNull(),
     reason: text("reason").notNull(),
     snapshot: jsonb("snapshot"),
     takenAt: at("taken_at"),
     bootId: text("boot_id"),
     agentVersion: text("agent_version"),
-    /** The task whose result is the snapshot. A newer task replaces the snapshot only when the newer task has succeeded. */
+    /** The id of the task whose result is the snapshot. A newer task replaces the snapshot only when the newer task has succeeded. */
     takenTaskId: uuid("taken_task_id").$type<TaskId>(),
-    /** The reason why the result of the newest task cannot be the baseline, for example because a tenant had the node while the task ran. */
+    /** The reason why the result of the newest task cannot be the baseline, for example a tenant on the node while the task ran. */
     problem: text("problem"),
   },
   (t) => [primaryKey({ columns: [t.nodeId, t.generation] })],

@@ -13,7 +13,6 @@ export const nodeCertificates = pgTable(
     serial: text("serial").primaryKey(),
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
     generation: integer("generation").notNull(),
-    /** The SHA-256 of the public key's SPKI, in hex. */
     publicKeySha256: text("public_key_sha256").notNull(),
     notBefore: at("not_before").notNull(),
     notAfter: at("not_after").notNull(),

@@ -6,30 +6,28 @@ import { at, createdAt, oneOf } from "./columns.ts";
 import { workflows } from "./workflows.ts";
 
 /**
- * A secret that a full decommission has chosen to remove, or a BMC login that looks like the host's and that it keeps. `user_data` is the rendered
- * user-data of the host's first boot, and `bmc_login` is a BMC login override. `ChosenSecret` holds no secret.
+ * Names a secret that a full decommission has chosen to remove, or a BMC login like the host's that the decommission keeps. The kind `user_data` is
+ * the rendered user-data of the host's first boot, and `bmc_login` is a BMC login override. A `ChosenSecret` never contains the secret itself.
  */
 export interface ChosenSecret {
   readonly kind: "user_data" | "bmc_login";
-  /** The secret's path in the secret store. */
   readonly path: string;
-  /** The row of the BMC login: its id, its selector, and the time of its last change with PostgreSQL's microseconds. */
+  /** For a BMC login, its id, its selector, and the time of its last change with PostgreSQL's microseconds. */
   readonly login: { readonly id: string; readonly selector: string; readonly changedAt: string } | null;
-  /** The version of the secret in the secret store at the choice. `absent` means that the store had no secret there, `unreadable` a damaged one. */
+  /**
+   * The version that the secret had in the secret store when the operation chose the secret. The version `absent` means that the store had no secret
+   * under the path, and `unreadable` means that the secret was damaged.
+   */
   readonly version: string;
   /**
-   * `chosen` means that nothing has been done yet. The outcome `removing` means that the operation has disabled the login and now removes its secret.
-   * No other outcome follows `removed` or `kept`.
+   * The outcome `chosen` means that the operation has not touched the secret yet. The outcome `removing` means that the operation has disabled the
+   * login and is removing the login's secret. The outcomes `removed` and `kept` are final.
    */
   readonly outcome: "chosen" | "removing" | "removed" | "kept";
-  /** The reason why the operation keeps the secret; null for every other outcome. */
   readonly reason: string | null;
 }
 
-/**
- * The operator's request for a decommission (lifecycle 5.7). The decommission's progress is in the `workflows` row with the decommission's id, and
- * its history is in the events of that row.
- */
+/** The operator's request for a decommission (lifecycle 5.7). The decommission's progress is in the row of `workflows` with the decommission's id. */
 export const nodeDecommissions = pgTable(
   "node_decommissions",
   {
@@ -45,27 +43,24 @@ export const nodeDecommissions = pgTable(
     mode: text("mode", { enum: DECOMMISSION_MODES }).notNull(),
     reason: text("reason").notNull(),
     /**
-     * The node's status when the decommission was requested. The node's earlier status matters, e.g. because the cancel of a drain must not put a
+     * The node's status when the decommission was requested. The prior status matters because, for example, the cancel of a drain must not put a
      * quarantined node back into service.
      */
     priorStatus: text("prior_status", { enum: NODE_STATUSES }).notNull(),
     /**
-     * The owner of the node's quarantine at the time when the decommission was requested. After a reimage, a quarantine that a person had set is
-     * restored (decision N4).
+     * The owner of the node's quarantine when the decommission was requested. After a reimage, a quarantine that a person had set is restored
+     * (decision N4).
      */
     priorQuarantinedBy: text("prior_quarantined_by"),
-    /**
-     * The time when an operator forced the decommission to continue without the agent's answer (lifecycle 5.8). `forced_at` is null until an operator
-     * forces the decommission.
-     */
+    /** The time when an operator forced the decommission to continue without the agent's answer (lifecycle 5.8). */
     forcedAt: at("forced_at"),
     forcedBy: text("forced_by"),
     forcedReason: text("forced_reason"),
-    /** The generation of the node whose installed system MAAS has released. `released_generation` is null while Muster has seen no release. */
+    /** The generation of the node whose installed system MAAS has released; null while Muster has seen no release. */
     releasedGeneration: integer("released_generation"),
     /**
-     * The secrets that a full decommission removes, and what has become of each. `secrets` is null until the operation has chosen its secrets. The list
-     * outlives a `restart_clean`, so that a restarted operation removes no other secret.
+     * The secrets that a full decommission removes, with the outcome for each secret. The list of secrets outlives a `restart_clean`, so that a
+     * restarted operation removes no other secret.
      */
     secrets: jsonb("secrets").$type<readonly ChosenSecret[]>(),
     createdAt: createdAt(),

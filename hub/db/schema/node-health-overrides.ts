@@ -2,25 +2,25 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { check, pgTable, primaryKey, sql, text, uuid } from "../orm.ts";
 import { at, oneOf } from "./columns.ts";
 
-/** The kinds of erase, the weaker first. */
+/** The kinds of disk erase, ordered from the weaker to the stronger. */
 const ERASE_KINDS = ["quick", "secure"] as const;
 
 /**
- * Health overrides: alerts about a node that keep new work off it until a person removes them, or until their cause is gone (decision M9). A node may
- * have one override of each source, and a new override replaces an older one of the same source. All overrides of a node count together.
+ * A health override is an alert that keeps new work off a node until a person removes the alert or its cause is gone (decision M9). A node has at
+ * most one override of each source, because a new override replaces the older override of its source.
  */
 export const nodeHealthOverrides = pgTable(
   "node_health_overrides",
   {
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
-    /** The name of the cause, for example `disk-erase`. */
+    /** The name of the override's cause, for example `disk-erase`. */
     source: text("source").notNull(),
     /** The part of the host that the override is about, for example the system id of its machine in MAAS. */
     target: text("target"),
     reason: text("reason").notNull(),
-    /** `operator:` and the name of the operator whose decision set the override, or `operation:` and the id of the operation that set it. */
+    /** The setter of the override: `operator:` with the operator's name, or `operation:` with the operation's id. */
     setBy: text("set_by").notNull(),
-    /** The weakest erase whose evidence ends an override about an erase. Null means that only a secure erase does. */
+    /** The weakest erase whose evidence ends an override about an erase. If `needed_erase` is null, only a secure erase ends the override. */
     neededErase: text("needed_erase", { enum: ERASE_KINDS }),
     since: at("since").notNull().default(sql`now()`),
   },

@@ -9,15 +9,12 @@ import { at } from "./columns.ts";
  */
 export const nodeIdentityBars = pgTable("node_identity_bars", {
   nodeId: uuid("node_id").$type<NodeId>().primaryKey(),
-  /** The node's generation in which two hosts used the node's identity; the hub has revoked the certificates of that generation. */
+  /** The node's generation in which two hosts used the node's identity. */
   generation: integer("generation").notNull(),
   evidence: text("evidence").$type<CloneEvidence>().notNull(),
-  /** The boot ids, addresses and certificate serials of the two hosts that used one identity. The column contains no secret. */
+  /** The boot ids, addresses and certificate serials of the two hosts that used one identity. The column `details` contains no secret. */
   details: jsonb("details").notNull(),
-  /**
-   * True if the hub put the node into quarantine because two hosts used its identity. A quarantine because of two hosts with one identity ends when
-   * the agent has enrolled again and is connected (decision N4).
-   */
+  /** A quarantine because of two hosts with one identity ends when the agent has enrolled again and is connected (decision N4). */
   quarantined: boolean("quarantined").notNull(),
   barredAt: at("barred_at").notNull(),
   /** The time when a host of the node enrolled again, in a newer generation; null while the hub refuses both hosts. */

@@ -24,10 +24,7 @@ export const nodeMaasState = pgTable(
     lastMaasPowerState: text("last_maas_power_state"),
     lastMaasIps: text("last_maas_ips").array(),
     lastReconciledAt: at("last_reconciled_at"),
-    /**
-     * The time when a fact about the node changed that the reconciler has not judged yet, or null if there is no such fact. A sweep of the reconciler
-     * judges every node, whatever `reconcile_due_at` says.
-     */
+    /** The time when a fact about the node changed that the reconciler has not judged yet, or null if there is no such fact. */
     reconcileDueAt: at("reconcile_due_at"),
     driftDetected: boolean("drift_detected").notNull().default(false),
     driftDetails: jsonb("drift_details").$type<DriftDetails>(),

@@ -3,7 +3,7 @@ import { index, pgTable, text, uuid } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 import { workflows } from "./workflows.ts";
 
-/** The operator's request for an onboarding (lifecycle 4.2.1). The onboarding's progress is in the `workflows` row with the onboarding's id. */
+/** The operator's request for an onboarding (lifecycle 4.2.1). The onboarding's progress is in the row of `workflows` with the onboarding's id. */
 export const nodeOnboardings = pgTable(
   "node_onboardings",
   {

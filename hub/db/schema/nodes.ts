@@ -5,8 +5,9 @@ import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
 /**
- * The record of a node, independent of any provider of machines (lifecycle 8.1). Only the function `moveNode` writes a node's `status`; the hub
- * computes a node's `schedulable` and never stores it. What MAAS knows about the node's machine is in `node_maas_state` (lifecycle 12, question 1).
+ * The record of a node holds nothing of a provider of machines such as MAAS (lifecycle 8.1). Only the function `moveNode` writes a node's `status`.
+ * The hub computes a node's `schedulable` and never stores it. What MAAS knows about the node's machine is in `node_maas_state` (lifecycle 12,
+ * question 1).
  */
 export const nodes = pgTable(
   "nodes",
@@ -25,10 +26,6 @@ export const nodes = pgTable(
     onboardingMode: text("onboarding_mode", { enum: ["maas", "manual"] }).notNull(),
     accessMethod: text("access_method").notNull().default("node_agent"),
     sshUsername: text("ssh_username").notNull().default("root"),
-    /**
-     * The number of the node's provisioning attempt. Each new enrollment token belongs to one generation, and signals and certificates of an earlier
-     * generation do not count.
-     */
     generation: integer("generation").notNull().default(0),
     cordonReason: text("cordon_reason"),
     cordonOwner: text("cordon_owner"),

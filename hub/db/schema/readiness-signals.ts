@@ -19,7 +19,6 @@ export const readinessSignals = pgTable(
     receivedAt: at("received_at").notNull().default(sql`now()`),
   },
   (t) => [
-    // Retention finds old readiness signals by the index `readiness_signals_age_idx`.
     index("readiness_signals_age_idx").on(t.receivedAt),
     index("readiness_signals_of_node_idx").on(t.nodeId, t.source, t.receivedAt, t.id),
   ],

@@ -9,18 +9,14 @@ export const reconcilerBreakers = pgTable(
   {
     siteId: uuid("site_id").$type<SiteId>().notNull(),
     kind: text("kind", { enum: BREAKER_KINDS }).notNull(),
-    /** The time when the breaker of the row tripped. `tripped_at` is null while the breaker lets status changes through. */
+    /** The time when the breaker tripped; null while the breaker lets status changes through. */
     trippedAt: at("tripped_at"),
-    /** The number of nodes that waited for their change of status when the breaker tripped. */
     wouldMove: integer("would_move").notNull(),
-    /**
-     * The number of nodes that had changed status in the breaker's window before the trip. Nodes that have already changed status count towards the
-     * breaker's limit too.
-     */
+    /** Nodes that changed status in the breaker's window before the trip count towards the breaker's limit. */
     moved: integer("moved").notNull().default(0),
     moveLimit: integer("move_limit").notNull(),
     inService: integer("in_service").notNull(),
-    /** Some of the nodes that the breaker holds back, as examples for the operator. */
+    /** Some of the nodes that the breaker holds back serve as examples for the operator. */
     nodeIds: uuid("node_ids").array().$type<NodeId[]>().notNull(),
     resetAt: at("reset_at"),
     resetBy: text("reset_by"),

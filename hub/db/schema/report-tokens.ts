@@ -4,16 +4,15 @@ import { createdAt } from "./columns.ts";
 import { nodes } from "./nodes.ts";
 
 /**
- * The one report token of each node, bound to one generation and stored as a hash; the node's cloud-init reports to the hub with this token. The
- * report token is part of URLs, so the token appears in logs and files of the host. The report token allows nothing but setting the few conditions
- * whose source is cloud-init.
+ * The node's cloud-init reports to the hub with the node's report token, which belongs to one generation and is stored as a hash. The report token is
+ * part of URLs, so the token appears in logs and files of the host. A report token only allows its holder to set the few conditions whose source is
+ * cloud-init.
  */
 export const reportTokens = pgTable("report_tokens", {
   nodeId: uuid("node_id")
     .$type<NodeId>()
     .primaryKey()
     .references(() => nodes.id, { onDelete: "cascade" }),
-  /** The SHA-256 of the report token, in hex. */
   tokenSha256: text("token_sha256").notNull().unique(),
   generation: integer("generation").notNull(),
   createdAt: createdAt(),

@@ -12,7 +12,6 @@ export const sanitizationRecords = pgTable(
   {
     recordId: uuid("record_id").primaryKey(),
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
-    /** The number of the record in its node's chain of records. */
     sequence: integer("sequence").notNull(),
     hostname: text("hostname").notNull(),
     allocationId: uuid("allocation_id"),
@@ -22,15 +21,15 @@ export const sanitizationRecords = pgTable(
     trust: text("trust", { enum: TRUST_LEVELS }).notNull(),
     verdict: text("verdict", { enum: RECORD_VERDICTS }).notNull(),
     /**
-     * The record's canonical JSON, which agent and hub have signed, and its SHA-256. The columns `hostname` to `verdict` repeat parts of the record's
-     * canonical JSON, so that the API can list and filter records.
+     * The record's canonical JSON, which the agent and the hub have signed. The columns from `hostname` to `verdict` repeat parts of the record's
+     * canonical JSON, so that the API can filter by them.
      */
     text: text("text").notNull(),
     recordSha256: text("record_sha256").notNull(),
     signedByAgent: boolean("signed_by_agent").notNull(),
     agentSignature: text("agent_signature"),
     agentCertificatePem: text("agent_certificate_pem"),
-    /** The canonical JSON that the hub's order key has signed, with the signature in base64. */
+    /** The canonical JSON that the hub's order key has signed; the signature is in `hub_signature`, in base64. */
     countersignature: text("countersignature").notNull(),
     hubSignature: text("hub_signature").notNull(),
     orderKey: text("order_key").notNull(),

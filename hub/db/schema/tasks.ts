@@ -4,8 +4,8 @@ import { check, index, integer, jsonb, pgTable, sql, text, unique, uuid } from "
 import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 
 /**
- * The queue of tasks for agents. The column `epoch` counts the deliveries of a task to its agent. An acknowledgement, progress report or result that
- * names an earlier delivery of the task has no effect (architecture 11).
+ * The column `epoch` counts how often the hub delivered the task to the agent. An acknowledgement, progress report or result that names an earlier
+ * delivery of the task has no effect (architecture 11).
  */
 export const tasks = pgTable(
   "tasks",
@@ -14,10 +14,10 @@ export const tasks = pgTable(
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
     workflowId: uuid("workflow_id").$type<WorkflowId>(),
     type: text("type").notNull(),
-    /** The task's input, which never contains a secret. When the hub offers a task to an agent, the hub fills in the secrets that the task needs. */
+    /** The task's input, which never contains a secret. */
     input: jsonb("input").notNull(),
     state: text("state", { enum: TASK_STATES }).notNull().default("queued"),
-    /** Two requests for a task of one node with one idempotency key mean one task. */
+    /** The hub makes one task from two requests of one node with the same idempotency key. */
     idempotencyKey: text("idempotency_key").notNull(),
     epoch: integer("epoch").notNull().default(0),
     leaseUntil: at("lease_until"),
@@ -37,7 +37,6 @@ export const tasks = pgTable(
     updatedAt: updatedAt(),
   },
   (t) => [
-    // Retention finds old tasks by the index `tasks_age_idx`.
     index("tasks_age_idx").on(t.finishedAt).where(sql`finished_at is not null`),
     check("tasks_state_check", oneOf("state", TASK_STATES)),
     unique("tasks_idempotency_key").on(t.nodeId, t.idempotencyKey),

@@ -2,15 +2,11 @@ import { DELIVERY_STATES } from "../../../shared/api/webhooks.ts";
 import { bigint, bigserial, boolean, check, index, integer, pgTable, sql, text, uniqueIndex, uuid } from "../orm.ts";
 import { at, createdAt, oneOf, updatedAt } from "./columns.ts";
 
-/**
- * The subscribers of domain events, with the event types to which they subscribe (decision P5). A webhook's secret is in the secret store, under the
- * webhook's id.
- */
+/** The webhooks that subscribe to domain events (decision P5). A webhook's secret is in the secret store, under the webhook's id. */
 export const webhooks = pgTable("webhooks", {
   id: uuid("id").primaryKey().default(sql`gen_random_uuid()`),
   url: text("url").notNull(),
   description: text("description").notNull().default(""),
-  /** The event types of the webhook's subscription, or patterns of event types. */
   types: text("types").array().notNull(),
   active: boolean("active").notNull().default(true),
   /**
@@ -18,7 +14,7 @@ export const webhooks = pgTable("webhooks", {
    * the webhook off.
    */
   disabledReason: text("disabled_reason"),
-  /** The sequence number of the last event for which the webhook's deliveries were written. */
+  /** The sequence number of the last event for which the hub has written the webhook's deliveries. */
   fannedOutTo: bigint("fanned_out_to", { mode: "bigint" }).notNull(),
   /**
    * The version of the webhook's row, which rises when a person changes the webhook and when the hub disables it. The hub raises `fanned_out_to` with
@@ -30,7 +26,6 @@ export const webhooks = pgTable("webhooks", {
 });
 export type Webhook = typeof webhooks.$inferSelect;
 
-/** One row for the delivery of one event to one webhook. */
 export const webhookDeliveries = pgTable(
   "webhook_deliveries",
   {
@@ -40,18 +35,14 @@ export const webhookDeliveries = pgTable(
       .references(() => webhooks.id, { onDelete: "cascade" }),
     eventSeq: bigint("event_seq", { mode: "bigint" }).notNull(),
     state: text("state", { enum: DELIVERY_STATES }).notNull().default("pending"),
-    /**
-     * The number of attempts that the hub has made for the delivery; a delivery has a limited number of attempts. A replay of the delivery sets the
-     * number of attempts back to zero.
-     */
+    /** A replay of a webhook delivery sets the number of its attempts back to zero. */
     attempts: integer("attempts").notNull().default(0),
     /**
-     * The number of the current claim of the delivery, which never decreases. A hub that holds an older claim number has lost the delivery to another
-     * hub or to a replay.
+     * The number of the delivery's present claim by a hub; the number never decreases. A hub that holds an older claim number has lost the delivery
+     * to another hub or to a replay.
      */
     claim: integer("claim").notNull().default(0),
     nextAttemptAt: at("next_attempt_at").notNull().default(sql`now()`),
-    /** The end of the lease under which a hub works on the webhook delivery. */
     leaseUntil: at("lease_until"),
     lastStatus: integer("last_status"),
     lastError: text("last_error"),

@@ -4,8 +4,8 @@ import { bigserial, check, index, integer, jsonb, pgTable, sql, text, uuid } fro
 import { at, oneOf } from "./columns.ts";
 
 /**
- * The history of a workflow's stages (lifecycle 4.2.1). The hub writes an event of a workflow's history in the transaction that changes the
- * workflow's row.
+ * The history of a workflow's stages (lifecycle 4.2.1). The hub writes an event of a workflow's stages in the transaction that changes the workflow's
+ * row.
  */
 export const workflowEvents = pgTable(
   "workflow_events",
@@ -19,16 +19,12 @@ export const workflowEvents = pgTable(
     details: jsonb("details").notNull().default({}),
     /** The workflow's fence when the event was written. The fences of events prove that no two hubs changed the workflow's row at once. */
     fence: integer("fence").notNull(),
-    /**
-     * The hub that held the workflow's claim when the event was written, and the time of the claim. The columns `hub_id` and `claimed_at` are null
-     * for events outside a claim, e.g. of admissions and verbs.
-     */
+    /** The columns `hub_id` and `claimed_at` are null for events outside a hub's claim, e.g. for admissions and verbs. */
     hubId: uuid("hub_id"),
     claimedAt: at("claimed_at"),
     occurredAt: at("occurred_at").notNull().default(sql`now()`),
   },
   (t) => [
-    // Retention finds old workflow events by the index `workflow_events_age_idx`.
     index("workflow_events_age_idx").on(t.occurredAt),
     check("workflow_events_status_check", oneOf("status", STAGE_EVENT_STATUSES)),
     index("workflow_events_workflow_idx").on(t.workflowId, t.id),

@@ -4,9 +4,8 @@ import { bigint, check, index, integer, jsonb, pgTable, sql, text, uuid } from "
 import { at, oneOf, updatedAt } from "./columns.ts";
 
 /**
- * A workflow's row is also its entry in the queue (decision P2). Hubs claim workflows with SKIP LOCKED, hold them by a lease and a fence, and write
- * the result of each run in one transaction. A workflow's row names its stage by a key and not by a position, so that an upgrade stops no workflow
- * (decision W3).
+ * A workflow's row is its entry in the queue: hubs claim rows with SKIP LOCKED and hold them by a lease and a fence (decision P2). A workflow's row
+ * names its stage by a key and not by a position, so an upgrade that adds stages stops no workflow (decision W3).
  */
 export const workflows = pgTable(
   "workflows",
@@ -17,7 +16,7 @@ export const workflows = pgTable(
     siteId: uuid("site_id").$type<SiteId>(),
     batchId: uuid("batch_id").$type<BatchId>(),
     stage: text("stage").notNull(),
-    /** The number of the present stage's attempt: 1 for the first attempt, +1 for each retry. */
+    /** The number of the present stage's attempt: each retry raises it by one. */
     attempt: integer("attempt").notNull().default(1),
     /**
      * The number of times that hubs have claimed the stage since the workflow entered the stage. If `stage_runs` is above 1, an earlier run may have
@@ -26,11 +25,11 @@ export const workflows = pgTable(
     stageRuns: integer("stage_runs").notNull().default(0),
     stageEnteredAt: at("stage_entered_at"),
     stageDeadline: at("stage_deadline"),
-    /** What the workflow's stage waits for, in words. `wait_reason` is null while the stage does not wait. */
+    /** What the workflow's stage waits for, in words; null while the stage does not wait. */
     waitReason: text("wait_reason"),
     /** The key whose notification ends the stage's wait early, for example `maas:<site>/<system id>`, `node:<id>`, `task:<id>`. */
     waitOn: text("wait_on"),
-    /** The time when the workflow is due. `wake_at` is null if only an operator's verb can continue the workflow. */
+    /** The time when the workflow is due; null if only an operator's verb can continue the workflow. */
     wakeAt: at("wake_at"),
     leaseOwner: uuid("lease_owner"),
     leaseUntil: at("lease_until"),
@@ -46,7 +45,7 @@ export const workflows = pgTable(
     failureMessage: text("failure_message"),
     evidence: jsonb("evidence").notNull().default({}),
     nextAction: text("next_action"),
-    /** While the workflow is `compensating`: the stages still to compensate, last stage first, and the workflow's status after the compensation. */
+    /** While the workflow is `compensating`: the stages that it must still undo, and the status that it then gets. */
     compensation: jsonb("compensation"),
     /** A verb of an operator that waits for the current run of the workflow's stage to end. */
     stopRequest: jsonb("stop_request"),
@@ -59,7 +58,6 @@ export const workflows = pgTable(
     updatedAt: updatedAt(),
   },
   (t) => [
-    // Retention finds old workflows by the index `workflows_age_idx`.
     index("workflows_age_idx").on(t.completedAt).where(sql`completed_at is not null`),
     check("workflows_status_check", oneOf("status", WORKFLOW_STATUSES)),
     index("workflows_due_idx")
