@@ -24,6 +24,7 @@ beforeEach(() => {
   host.write("etc/shadow", "root:*:19000::::::\n", 0o600);
   host.write("var/lib/dpkg/status", "Package: bash\nStatus: install ok installed\nArchitecture: amd64\nVersion: 5.2\n");
   host.write("usr/bin/bash", "a shell", 0o755);
+  mkdirSync(host.path("sys/class/block"), { recursive: true });
   host.tool("dpkg", `cat "$MUSTER_ROOT/verify" 2>/dev/null; exit 0`);
   host.tool(
     "ip",
@@ -81,6 +82,7 @@ const PLANTS: readonly (readonly [ResidueItem, string, Readonly<Record<string, s
     "added nfs4 server:/x on /mnt/x",
     { "proc/self/mountinfo": "50 1 0:50 / /mnt/x rw - nfs4 server:/x rw\n" },
   ],
+  ["disks", "added disk S-9", { "sys/class/block/sdz/device/serial": "S-9\n" }],
   ["block_layers", "added loop device of /tmp/disk", { "sys/class/block/loop7/loop/backing_file": "/tmp/disk\n" }],
   ["block_layers", "added device mapper secret", { "sys/class/block/dm-3/dm/name": "secret\n" }],
   ["block_layers", "added iSCSI session of iqn.x", { "sys/class/iscsi_session/session1/targetname": "iqn.x\n" }],

@@ -95,6 +95,11 @@ export const RESIDUE_ITEMS = {
     rule: "same",
     reads: "/etc/fstab, /etc/crypttab, /etc/auto.*, /etc/exports",
   },
+  disks: {
+    title: "Disks, and controllers without a disk",
+    rule: "same",
+    reads: "/sys/class/block, /sys/class/nvme, storage controllers of /sys/bus/pci",
+  },
   block_layers: {
     title: "Layers of block devices",
     rule: "no_more",

@@ -1,6 +1,7 @@
 import type { ResidueItem } from "../../../shared/residue/items.ts";
 import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
 import { diskReaders } from "./disk-items.ts";
+import { readDisks } from "./disks-item.ts";
 import { readFileItem } from "./file-items.ts";
 import { readGpuHolders, readGpuState } from "./gpu-items.ts";
 import {
@@ -72,6 +73,7 @@ export const readersOf = (): Readonly<Record<ResidueItem, Reader>> => ({
   namespaces: readNamespaces,
   mounts: readMounts,
   mount_config: readFileItem("mount_config"),
+  disks: readDisks,
   block_layers: readBlockLayers,
   swap: readSwap,
   hugepages: readHugepages,

@@ -25,13 +25,10 @@ const SECTOR_BYTES = 512;
  * it.
  */
 export function readDiskPicture(root: string): DiskPicture {
-  const controllers = namesIn(join(root, CONTROLLERS)).map((name) => readController(root, name));
+  const { controllers, devices: plain } = readHardware(root);
   const mounts = parseMounts(readFileSync(join(root, "proc/self/mountinfo"), "latin1"));
   const users = readDiskUsers(root, mounts);
-  const devices = readdirSync(join(root, DEVICES))
-    .sort()
-    .flatMap((name) => readDevice(root, name, controllers) ?? [])
-    .map((one) => ({ ...one, holders: [...one.holders, ...usersOf(one, users)] }));
+  const devices = plain.map((one) => ({ ...one, holders: [...one.holders, ...usersOf(one, users)] }));
   const swaps = (textOf(join(root, "proc/swaps")) ?? "").split("\n").slice(1);
   const named = namesByPath(root, devices);
   const ofBtrfs = readIfFolder(join(root, BTRFS))
@@ -53,6 +50,13 @@ export function readDiskPicture(root: string): DiskPicture {
       mounts.some(({ type }) => type === "zfs") ||
       readIfFolder(join(root, ZFS_POOLS)).some((entry) => entry.isDirectory()),
   };
+}
+
+/** Reads the block devices and NVMe controllers that sysfs shows, without their users. */
+export function readHardware(root: string): Pick<DiskPicture, "devices" | "controllers"> {
+  const controllers = namesIn(join(root, CONTROLLERS)).map((name) => readController(root, name));
+  const names = readdirSync(join(root, DEVICES)).sort();
+  return { controllers, devices: names.flatMap((name) => readDevice(root, name, controllers) ?? []) };
 }
 
 /** The names of the block devices, by the last part of each path below /dev: the device's own name or the name of a volume. */

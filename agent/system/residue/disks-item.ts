@@ -1,0 +1,78 @@
+import { existsSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { diskEntryName } from "../../../shared/residue/disk-names.ts";
+import type { ResidueEntry } from "../../../shared/residue/snapshot.ts";
+import { type BlockDevice, controllersOf, type NvmeController } from "../../storage/disk-rules.ts";
+import { readHardware } from "../storage/block-devices.ts";
+import { isUnreadable } from "../storage/sysfs.ts";
+import { namesIn, type Reading, textOf, Unreadable, valued } from "./reading.ts";
+
+const BLOCK = "sys/class/block";
+const NVME = "sys/class/nvme";
+const PCI = "/sys/bus/pci/devices";
+/** The class of a PCI device begins with this text if the device controls disks: NVMe, SATA, SAS, SCSI, RAID and virtio. */
+const STORAGE_CLASS = "0x01";
+/** Optical drives and floppy drives. A medium comes and goes, and no data of a host is on it. */
+const MEDIA_DRIVE = /^(sr|fd)\d+$/;
+
+/**
+ * Reads the disks of the host, and the controllers that have no disk. A tenant with the rights of root can hide a disk: by a detached namespace, an
+ * unbound driver, or a removed PCI device. A hidden disk is missing in the entries, and its controller may be a new entry.
+ */
+export async function readDisks(reading: Reading): Promise<ResidueEntry[]> {
+  if (!existsSync(join(reading.root, BLOCK)))
+    throw new Unreadable(`/${BLOCK} does not exist, so the host's disks are unknown.`);
+  const { devices, controllers } = readHardware(reading.root);
+  const disks = devices.filter(isDisk);
+  const free = controllers.filter((one) => !disks.some((disk) => controllersOf([one], disk).length > 0));
+  const used = controllers.filter((one) => !free.includes(one));
+  const paths = [
+    ...disks.map(({ name }) => realPath(reading.root, BLOCK, name)),
+    ...used.map(({ name }) => realPath(reading.root, NVME, name)),
+  ];
+  return [
+    ...disks.map((disk) => valued(reading, nameOf(disk), identityOf(disk))),
+    ...free.map((one) => freeController(reading, one)),
+    ...(await pciControllers(reading, paths)),
+  ];
+}
+
+/** True for a disk. A volume, a partition, a RAM disk and a hidden path to an NVMe namespace are no disks. */
+const isDisk = ({ name, partitionOf, isPath, isVirtual }: BlockDevice): boolean =>
+  partitionOf === null && !isPath && !isVirtual && !MEDIA_DRIVE.test(name);
+
+const nameOf = ({ serial, model, wwn }: BlockDevice): string =>
+  serial === null
+    ? `storage without a serial number (model ${model || "unknown"}, WWN ${wwn ?? "unknown"})`
+    : diskEntryName(serial);
+
+/** What may not change while the disk is the same. Linux may give the disk another name at each boot. */
+const identityOf = ({ model, wwn, bus, bytes, namespaceId }: BlockDevice): string =>
+  JSON.stringify([model, wwn, bus, bytes, namespaceId]);
+
+const freeController = (reading: Reading, { name, serial, transport }: NvmeController): ResidueEntry =>
+  valued(reading, `NVMe controller ${serial ?? name} without a disk`, transport ?? "");
+
+/** The storage controllers on the PCI bus that have no disk, or no driver that could show a disk. `paths` are the folders of the host's disks. */
+async function pciControllers(reading: Reading, paths: readonly string[]): Promise<ResidueEntry[]> {
+  const entries: ResidueEntry[] = [];
+  for (const address of await namesIn(reading, PCI)) {
+    const kind = await textOf(reading, `${PCI}/${address}/class`);
+    if (!kind.startsWith(STORAGE_CLASS) || paths.some((path) => path.includes(`/${address}/`))) continue;
+    const hasDriver = existsSync(join(reading.root, PCI, address, "driver"));
+    const ids = await Promise.all(["vendor", "device"].map((file) => textOf(reading, `${PCI}/${address}/${file}`)));
+    const name = `storage controller ${address} without a ${hasDriver ? "disk" : "driver"}`;
+    entries.push(valued(reading, name, JSON.stringify([kind, ...ids])));
+  }
+  return entries;
+}
+
+/** The folder of a device below /sys/devices, or an empty text for a device that has just vanished. */
+function realPath(root: string, folder: string, name: string): string {
+  try {
+    return realpathSync(join(root, folder, name));
+  } catch (error) {
+    if (isUnreadable(error)) return "";
+    throw error;
+  }
+}
