@@ -5,20 +5,19 @@ import { profileOf } from "./decommissions.ts";
 import { admitWhere } from "./workflows.ts";
 
 /**
- * Operations that share the places of their site, e.g. all onboardings. SQL for the operations of a lane: the workflows `w`, each joined with the
- * profile `p` that limits it, without those that a lane's condition excludes.
+ * A lane is a group of operations that share the places of their site, e.g. all onboardings. A value of `Lane` is SQL that selects the operations of
+ * a lane as workflows `w`, each joined with the profile `p` that limits it.
  */
 type Lane = SQL;
 
-/** The lane of all onboardings. The request for an onboarding names the onboarding's profile. */
 export const ONBOARDINGS: Lane = sql`
   workflows w
   join node_onboardings o on o.onboarding_id = w.id
   join maas_site_profiles p on p.id = o.profile_id`;
 
 /**
- * The lane of all decommissions of batches, whatever their mode. The profile of a node's last onboarding limits the node's decommission, and the
- * site's default profile limits a node without an onboarding.
+ * The lane of all decommissions of batches contains decommissions of every mode. The profile of a node's last onboarding limits the node's
+ * decommission; without an onboarding, the site's default profile does.
  */
 const BATCH_DECOMMISSIONS: Lane = sql`
   workflows w
@@ -27,8 +26,8 @@ const BATCH_DECOMMISSIONS: Lane = sql`
   left join maas_site_profiles p on p.id = coalesce(${profileOf(sql`d.node_id`)}, s.default_profile_id)`;
 
 /**
- * Admits waiting decommissions of one mode. A decommission outside a batch begins at once, because its requester or a tenant's turnover waits for it
- * alone. The decommissions of batches begin within the limits of their lane.
+ * A decommission outside a batch begins at once, because a person or a tenant's turnover waits for it alone. The decommissions of batches begin
+ * within the limits of their lane.
  */
 export async function admitDecommissions(tx: Tx, mode: string): Promise<Workflow[]> {
   const single = await admitWhere(tx, sql`${workflows.kind} = ${mode} and ${workflows.batchId} is null`);
@@ -36,12 +35,11 @@ export async function admitDecommissions(tx: Tx, mode: string): Promise<Workflow
 }
 
 /**
- * Admits waiting operations of a kind, within limits for the running operations of the kind's lane, counted over all hubs (lifecycle 4.4). For each
- * profile, at most `batch_max_parallel` operations of a lane run at once. The limit of a lane at a site is the largest `batch_max_parallel` among the
- * profiles of the site's running and waiting operations. The hub admits a site's waiting operations in the order in which they were requested,
- * whatever their profile. An operation whose profile already runs its maximum keeps its place in the site's order and does not block the operations
- * behind it. A separate SQL statement first locks the rows of the sites, so the count of running operations includes those that another hub has just
- * admitted. `admitWithin` returns the workflows of the admitted operations.
+ * Admits waiting operations within limits for the running operations of their lane, counted over all hubs (lifecycle 4.4). For each profile, at most
+ * `batch_max_parallel` operations of a lane run at once. For a whole lane, the limit of a site is the largest `batch_max_parallel` among the profiles
+ * of its running and waiting operations. The hub admits a site's waiting operations in the order in which they were requested, whatever their
+ * profile. An operation whose profile already runs its maximum keeps its place in the site's order and does not block later operations. A separate
+ * SQL statement first locks the rows of the sites, so the count includes operations that another hub has just admitted.
  */
 export async function admitWithin(tx: Tx, kind: string, lane: Lane): Promise<Workflow[]> {
   const locked = await tx
@@ -57,8 +55,8 @@ export async function admitWithin(tx: Tx, kind: string, lane: Lane): Promise<Wor
 }
 
 /**
- * The SQL of `admissible` numbers the running operations of a profile or site before the waiting operations. The number of a waiting operation is how
- * many operations would run if the hub admitted that operation. An operation without a profile, and so without a limit, runs alone.
+ * In each profile and each site, `admissible` numbers the running operations first and the waiting operations after them. The number of a waiting
+ * operation says how many operations would run if the hub admitted that operation.
  */
 const admissible = (kind: string, lane: Lane, sites: SQLWrapper): SQL => sql`
   with at_hand as (

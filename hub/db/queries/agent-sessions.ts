@@ -4,16 +4,12 @@ import { type AgentSession, agentSessions, type Node, nodeCertificates, nodes } 
 import type { Db, Tx } from "../tx.ts";
 
 /**
- * The NOTIFY channel by which hubs end or check agent sessions. A notification `<node id> <epoch>` on PostgreSQL's channel `muster_sessions` ends all
- * agent sessions of the node with a lower epoch, on every hub. A notification `<node id>` on PostgreSQL's channel `muster_sessions` asks each hub to
- * check whether its agent session of this node is still valid.
+ * A notification `<node id> <epoch>` on PostgreSQL's channel `muster_sessions` ends the node's agent sessions of lower epochs on every hub. A
+ * notification `<node id>` on PostgreSQL's channel `muster_sessions` asks each hub to check whether the node's agent session is still valid.
  */
 export const SESSION_CHANNEL = "muster_sessions";
 
-/**
- * The close reason of a session that a sweep ended because the agent was silent. After a session was closed as silent, the agent's next contact
- * reopens the session.
- */
+/** After a sweep has closed a session as silent, the agent's next contact reopens the session. */
 export const CLOSED_AS_SILENT = "silent";
 
 export type NewSession = Pick<
@@ -30,7 +26,7 @@ export type NewSession = Pick<
 >;
 
 /**
- * Opens a new agent session of a node; its epoch is one above the epoch of the node's last session. `openSession` also returns the row of the node's
+ * Opens a new agent session of a node, with an epoch one above the epoch of the node's last session. `openSession` also returns the row of the node's
  * previous session, for the check whether two hosts use one identity.
  */
 export async function openSession(
@@ -51,7 +47,7 @@ export async function openSession(
       set: {
         ...opened,
         sessionEpoch: sql`${agentSessions.sessionEpoch} + 1`,
-        // A new session keeps the values `trustSequence` and `displacedAt` only if it belongs to the generation of the node's previous session.
+        // A new agent session keeps `trustSequence` and `displacedAt` only if the node's previous session belonged to the same generation.
         trustSequence: sql`case when ${agentSessions.generation} = excluded.generation then ${agentSessions.trustSequence} end`,
         displacedAt: sql`case when ${agentSessions.generation} = excluded.generation then ${agentSessions.displacedAt} end`,
         connectedAt: sql`now()`,
@@ -76,7 +72,7 @@ export async function closeSession(tx: Tx, nodeId: NodeId, epoch: number, reason
   return rows.length > 0;
 }
 
-/** An agent session that a hub holds. From the values of a `HeldSession`, the query `findVoidSessions` decides whether the session is still valid. */
+/** From the fields of a `HeldSession`, the query `findVoidSessions` decides whether an agent session is still valid. */
 export interface HeldSession {
   readonly nodeId: NodeId;
   readonly epoch: number;
@@ -88,10 +84,7 @@ export interface Contact {
   readonly heartbeatTtlMs: number;
 }
 
-/**
- * Records all contacts of agents in the last second in one statement, each with the heartbeat interval that the hub last told the agent.
- * `recordContacts` does not change a session that a newer session has superseded.
- */
+/** Records in one statement which agents made contact, each with the heartbeat interval that the hub last told the agent. */
 export async function recordContacts(db: Db, contacts: readonly Contact[]): Promise<void> {
   if (contacts.length === 0) return;
   const ids = sql.param(contacts.map((contact) => contact.nodeId));
@@ -134,9 +127,8 @@ export async function noteDisplaced(tx: Tx, nodeId: NodeId): Promise<void> {
 type VoidBecause = "superseded" | "identity_revoked" | "certificate_replaced" | "certificate_expired";
 
 /**
- * Returns those of the given agent sessions that are no longer valid according to the database, with the reason. An agent session ends when a newer
- * session exists, or when its certificate is revoked, replaced, expired, or of an earlier generation of the node. Each hub runs `findVoidSessions`
- * regularly, so a lost notification lets an invalid session live only seconds too long.
+ * An agent session is void if a newer session exists, or if its certificate is revoked, replaced, expired, or of an earlier generation. Each hub runs
+ * `findVoidSessions` regularly, so a void session lives only seconds too long after a lost notification.
  */
 export async function findVoidSessions(
   db: Db,
@@ -169,21 +161,24 @@ export interface SilentNode extends Pick<Node, "id" | "hostname" | "siteId" | "g
   readonly session: "open" | "closed";
 }
 
-/** `silenceMs` is how long a node must have been silent beyond its agent's heartbeat interval. `upForMs` is how long this hub has been running. */
+/**
+ * The field `silenceMs` says how long a node must have been silent beyond its agent's heartbeat interval. The field `upForMs` says how long this hub
+ * has been running.
+ */
 export interface Silence {
   readonly silenceMs: number;
   readonly upForMs: number;
 }
 
 /**
- * Finds nodes that were silent for longer than their agent's heartbeat interval plus `silenceMs`. `findSilentNodes` returns a silent node that is
- * still `active` or whose session is still open, e.g. because the session's hub died. `findSilentNodes` leaves out a node whose heartbeat interval
- * exceeds half of `upForMs`, because this hub has not run long enough to judge the node (decision F2).
+ * `findSilentNodes` returns a silent node that is still `active` or whose session is still open, e.g. because the session's hub died.
+ * `findSilentNodes` leaves out a node whose heartbeat interval exceeds half of `upForMs`, because a hub must run longer to judge the node (decision
+ * F2).
  */
 export const findSilentNodes = (tx: Tx, silence: Silence): Promise<SilentNode[]> => silentNodes(tx, silence);
 
 /**
- * Returns those of the given nodes that are still silent, and locks them until the transaction ends. `lockSilentNodes` leaves out a node that another
+ * Returns the given nodes that are still silent, and locks them until the transaction ends. `lockSilentNodes` leaves out a node that another
  * transaction has locked.
  */
 export const lockSilentNodes = (tx: Tx, nodeIds: readonly NodeId[], silence: Silence): Promise<SilentNode[]> =>
@@ -213,10 +208,7 @@ const silentNodes = (tx: Tx, { silenceMs, upForMs }: Silence, which?: SQL) =>
     )
     .orderBy(nodes.id);
 
-/**
- * Finds offline nodes with an open session whose agent made contact again without a new hello frame, e.g. because a hub could not write for a while.
- * `lockReturnedNodes` returns at most `limit` nodes and locks them.
- */
+/** Finds offline nodes whose agent made contact in an open session, e.g. after a hub could not write to the database for a while. */
 export async function lockReturnedNodes(tx: Tx, limit: number): Promise<Pick<Node, "id" | "generation">[]> {
   return tx
     .select({ id: nodes.id, generation: nodes.generation })
@@ -247,8 +239,8 @@ export async function readOpenSession(db: Db | Tx, nodeId: NodeId, generation: n
 }
 
 /**
- * True if the node's agent has no open session, and its last session closed before the given time or at least `graceSeconds` ago. A shorter absence is
- * a reconnect, for example after a restart of the hub.
+ * True if the node's agent has no open session, and its last session closed before the given time or at least `graceSeconds` ago. An absence of the
+ * agent below `graceSeconds` is a reconnect, for example after a restart of the hub.
  */
 export async function isAgentGone(
   db: Db | Tx,

@@ -4,7 +4,6 @@ import { and, desc, eq, inArray, isNotNull, ne, type SQL, sql } from "../orm.ts"
 import { type AllocationRow, allocations, nodeDecommissions, nodes, tasks, workflowSubjects } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** The values with which the hub creates an allocation. */
 export type NewAllocation = Omit<
   typeof allocations.$inferInsert,
   | "status"
@@ -19,7 +18,7 @@ export type NewAllocation = Omit<
   | "decommissionId"
 >;
 
-/** Stores a new allocation in the status `granting`. `insertAllocation` returns null if the node already has an open allocation. */
+/** `insertAllocation` returns null if the node already has an open allocation. */
 export async function insertAllocation(tx: Tx, allocation: NewAllocation): Promise<AllocationRow | null> {
   const [row] = await tx
     .insert(allocations)
@@ -34,13 +33,12 @@ export async function readAllocation(db: Db | Tx, id: AllocationId): Promise<All
   return row ?? null;
 }
 
-/** Locks the allocation until the transaction ends. A caller that also locks the node locks the node first. */
+/** To prevent deadlocks, a caller that locks both a node and its allocation locks the node first. */
 export async function lockAllocation(tx: Tx, id: AllocationId): Promise<AllocationRow | null> {
   const [row] = await tx.select().from(allocations).where(eq(allocations.id, id)).for("update");
   return row ?? null;
 }
 
-/** Locks the node's open allocation until the transaction ends. `lockOpenAllocation` returns null if the node has no open allocation. */
 export async function lockOpenAllocation(tx: Tx, nodeId: NodeId): Promise<AllocationRow | null> {
   const [row] = await tx
     .select()
@@ -50,7 +48,6 @@ export async function lockOpenAllocation(tx: Tx, nodeId: NodeId): Promise<Alloca
   return row ?? null;
 }
 
-/** The fields of a node's open allocation that the views of nodes show. */
 export type OpenAllocation = Pick<AllocationRow, "id" | "nodeId" | "tenant" | "status">;
 
 export async function openAllocationsOf(
@@ -70,7 +67,6 @@ export async function openAllocationsOf(
   return new Map(rows.map((row) => [row.nodeId, row]));
 }
 
-/** The columns of an allocation that may change together with the allocation's status. */
 export type AllocationChange = Partial<
   Pick<
     typeof allocations.$inferInsert,
@@ -78,10 +74,7 @@ export type AllocationChange = Partial<
   >
 >;
 
-/**
- * Writes a new status of the allocation if the present status is `move.from`, and returns null otherwise. `moveAllocation` calls
- * `setAllocationStatus` and records the change of status.
- */
+/** Code calls `moveAllocation` instead of `setAllocationStatus`, because `moveAllocation` also records the change of status. */
 export async function setAllocationStatus(
   tx: Tx,
   id: AllocationId,
@@ -102,7 +95,6 @@ export async function setAllocationStatus(
   return row ?? null;
 }
 
-/** Records the operation that cleans the node after the allocation's tenant. */
 export async function setTurnover(
   tx: Tx,
   id: AllocationId,
@@ -133,10 +125,7 @@ export async function noteAllocationProblem(tx: Tx, id: AllocationId, problem: s
   return told.length > 0;
 }
 
-/**
- * Removes the stored reason of each allocation that is not in `stuck`. A sweep calls `forgetAllocationProblems` with the allocations that it could
- * not continue, so an allocation shows no reason of an earlier sweep.
- */
+/** A sweep calls `forgetAllocationProblems` with the allocations that it could not continue, so no other allocation shows an old reason. */
 export async function forgetAllocationProblems(tx: Tx, stuck: readonly AllocationId[]): Promise<void> {
   await tx
     .update(allocations)
@@ -150,7 +139,10 @@ export async function forgetAllocationProblems(tx: Tx, stuck: readonly Allocatio
     );
 }
 
-/** Stores how the agent found that the tenant could get the rights of root. A later run of the task adds to what an earlier run found. */
+/**
+ * Stores how the agent found that the tenant could get the rights of root. The findings of a later run of the task are added to those of an earlier
+ * run.
+ */
 export async function noteRootBy(tx: Tx, id: AllocationId, ways: readonly string[]): Promise<void> {
   if (ways.length === 0) return;
   const all = sql`array(select distinct unnest(${allocations.rootBy} || ${sql.param([...ways])}::text[]) order by 1)`;
@@ -166,7 +158,6 @@ export interface AllocationFilter {
   readonly status?: AllocationStatus | undefined;
 }
 
-/** Lists allocations, newest first. The argument `before` is the last allocation of the previous page. */
 export async function listAllocations(
   db: Db,
   filter: AllocationFilter,
@@ -191,7 +182,6 @@ export async function listAllocations(
     .limit(page.limit);
 }
 
-/** A page of a list of ids, in the order of the ids. `after` is the last id of the previous page; null for the first page. */
 export interface IdPage {
   readonly after: AllocationId | null;
   readonly limit: number;
@@ -202,10 +192,7 @@ const onPage = ({ after, limit }: IdPage): SQL =>
 const isSettled = sql`a.status = 'granting' and not exists (select 1 from ${tasks} t where t.id = a.grant_task_id
   and t.state in ('queued', 'offered', 'running', 'cancelling'))`;
 
-/**
- * True if the allocation is `granting` and its task `allocation.grant_user` has ended or is missing. Another hub may have changed the allocation's
- * status since `findSettledGrants` returned its id.
- */
+/** Another hub may have changed the allocation's status since `findSettledGrants` returned its id. */
 export async function isSettledGrant(tx: Tx, id: AllocationId): Promise<boolean> {
   const { rows } = await tx.execute(sql`select 1 from ${allocations} a where a.id = ${id} and ${isSettled}`);
   return rows.length > 0;
@@ -220,8 +207,8 @@ export async function findSettledGrants(db: Db, page: IdPage): Promise<Allocatio
 }
 
 /**
- * Returns the ids of the allocations that the hub should end now: their planned end has passed, or they are `ending` and have no turnover yet.
- * `findDueEnds` leaves out an allocation while a workflow holds its node, or while its node is neither `active`, `offline` nor `quarantined`.
+ * Returns the allocations that the hub should end now: their planned end has passed, or they are `ending` without a turnover. `findDueEnds` leaves
+ * out an allocation while a workflow holds its node, or while its node is neither `active`, `offline` nor `quarantined`.
  */
 export async function findDueEnds(db: Db, page: IdPage): Promise<AllocationId[]> {
   const { rows } = await db.execute<{ id: AllocationId }>(sql`
@@ -235,8 +222,8 @@ export async function findDueEnds(db: Db, page: IdPage): Promise<AllocationId[]>
 }
 
 /**
- * Returns the ids of open allocations whose account cannot exist any more: the node was deleted, or MAAS has released the system with the account.
- * `findHostsGone` leaves out an allocation whose turnover still runs, because the turnover itself ends the allocation.
+ * Returns open allocations whose account cannot exist any more: the node was deleted, or MAAS has released the system with the account.
+ * `findHostsGone` leaves out an allocation whose turnover still runs, because the turnover ends the allocation.
  */
 export async function findHostsGone(db: Db, page: IdPage): Promise<AllocationId[]> {
   const { rows } = await db.execute<{ id: AllocationId }>(sql`

@@ -12,7 +12,7 @@ export async function findApiToken(db: Db, tokenSha256: string): Promise<{ name:
   return row ?? null;
 }
 
-/** Stores the hash of a named API token. When `putApiToken` stores a token, an older token with the new token's name becomes invalid. */
+/** When `putApiToken` stores a token, an older token with the same name becomes invalid. */
 export async function putApiToken(tx: Tx, token: { name: string; role: ApiRole; tokenSha256: string }): Promise<void> {
   await tx
     .insert(apiTokens)
@@ -52,18 +52,15 @@ export async function findIdempotencyKey(db: Db | Tx, actor: string, key: string
   return row ?? null;
 }
 
-/**
- * Waits until no other request with the given idempotency key runs, and returns the answer that an earlier request with the key stored. Of two
- * simultaneous requests with one idempotency key, only one takes effect.
- */
+/** Waits until no other request with the given idempotency key runs, and returns the answer that is stored under the key. */
 export async function lockIdempotencyKey(tx: Tx, actor: string, key: string): Promise<IdempotencyKey | null> {
   await lockUntilCommit(tx, "idempotency_key", `${actor} ${key}`);
   return findIdempotencyKey(tx, actor, key);
 }
 
 /**
- * Stores a request's answer unless another request with the same idempotency key stored one first. If `keepIdempotencyKey` returns false, its caller
- * must roll its own transaction back.
+ * Stores a request's answer unless another request with the same idempotency key has already stored one. If `keepIdempotencyKey` returns false, its
+ * caller must roll its own transaction back.
  */
 export async function keepIdempotencyKey(tx: Tx, row: Omit<IdempotencyKey, "createdAt">): Promise<boolean> {
   await tx.delete(idempotencyKeys).where(lt(idempotencyKeys.createdAt, sql`now() - interval '1 day'`));

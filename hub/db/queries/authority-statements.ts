@@ -18,7 +18,6 @@ export interface KeptStatement {
   readonly ageMs: number;
 }
 
-/** Reads all statements about the hub's keys, in the order of their sequence numbers. */
 export async function readStatements(db: Db | Tx): Promise<KeptStatement[]> {
   const rows = await db
     .select({
@@ -63,10 +62,9 @@ export const ENROLLED_HOSTS = sql`${agentSessions} a join ${nodes} n on n.id = a
         and c.replaced_at is null and c.not_after > now() - make_interval(days => ${RENEWABLE_AFTER_EXPIRY_DAYS}))`;
 
 /**
- * Counts the enrolled hosts, and the hosts among them that trust the signed statements about the hub's keys up to the number `sequence`. `countTrust`
- * also returns some hosts that do not trust the statement `sequence` yet, beginning with the most recently heard host. `countTrust` does not count a
- * host whose certificate can no longer be renewed. A host whose certificate can no longer be renewed must enroll again, and an enrollment gives the
- * host the hub's current keys.
+ * Counts the enrolled hosts, and those of them that trust the statements about the hub's keys up to the number `sequence`. `countTrust` also returns
+ * some hosts that do not trust statement `sequence` yet, beginning with the host that the hub heard last. `countTrust` leaves out a host whose
+ * certificate can no longer be renewed, because a new enrollment will give the host the hub's current keys.
  */
 export async function countTrust(db: Db | Tx, sequence: number, most: number): Promise<TrustCounts> {
   const { rows } = await db.execute<

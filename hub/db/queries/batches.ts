@@ -28,7 +28,6 @@ interface Tally {
 const NOTHING: Tally = { counts: {}, startedAt: null, endedAt: null };
 const date = (text: string | null): Date | null => (text === null ? null : new Date(text));
 
-/** Counts the operations of each batch by status, in one statement for any number of batches. */
 async function tally(db: Db | Tx, ids: readonly BatchId[]): Promise<Map<BatchId, Tally>> {
   const rows = await db
     .select({
@@ -83,7 +82,6 @@ export async function insertBatch(tx: Tx, batch: typeof batches.$inferInsert): P
   await tx.insert(batches).values(batch);
 }
 
-/** Returns the site of a batch, or null if there is no batch of the kind with the given id. */
 export async function readBatchSite(tx: Tx, kind: BatchKind, id: BatchId): Promise<SiteId | null> {
   const [batch] = await tx
     .select({ siteId: batches.siteId })
@@ -92,7 +90,7 @@ export async function readBatchSite(tx: Tx, kind: BatchKind, id: BatchId): Promi
   return batch?.siteId ?? null;
 }
 
-/** The hostname of an operation. A workflow is either an onboarding or a decommission, so it has a row in one of the two tables. */
+/** The hostname of an operation is in one of two tables, because a workflow is either an onboarding or a decommission. */
 const hostname = sql<string>`coalesce(${nodeOnboardings.hostname}, ${nodeDecommissions.hostname})`;
 
 export interface BatchHost {
@@ -111,10 +109,6 @@ export const lockBatchHosts = (tx: Tx, ids: readonly WorkflowId[]): Promise<Batc
     .orderBy(asc(workflows.id))
     .for("update", { of: workflows });
 
-/**
- * Returns the operations of the batch that have one of the given statuses, with the waiting operations first. With `failureClass`, the list has
- * only operations that failed with that class.
- */
 export async function listBatchOperations(
   tx: Tx,
   id: BatchId,
@@ -137,7 +131,6 @@ export async function listBatchOperations(
   return rows.map((row) => row.id);
 }
 
-/** Reads a batch of the given kind with its failures grouped by cause, for an operator who reviews the batch. */
 export async function readBatch(db: Db | Tx, kind: BatchKind, id: BatchId): Promise<BatchDetail | null> {
   const [batch] = await db
     .select()
@@ -181,7 +174,6 @@ async function failuresOf(db: Db | Tx, kind: BatchKind, id: BatchId): Promise<Ba
     .sort((a, b) => b.hosts.length - a.hosts.length);
 }
 
-/** Lists batches of one kind, newest first. The argument `before` is the last batch of the previous page. */
 export async function listBatches(
   db: Db,
   kind: BatchKind,

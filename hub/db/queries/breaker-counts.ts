@@ -4,7 +4,6 @@ import { sql } from "../orm.ts";
 import type { Node } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
-/** The status changes that each breaker may hold back (decision F1), as they appear in a node's history. */
 const MOVES = {
   quarantine: { to: "quarantined", owner: "reconciler" },
   offline: { to: "offline", owner: "heartbeat" },
@@ -12,9 +11,9 @@ const MOVES = {
 
 /**
  * Counts the site's nodes that are in service or had the breaker's kind of status change within the breaker's window. The result `moved` counts only
- * the nodes that had the breaker's kind of status change, whatever their status is now. The argument `besides` names the nodes that are about to
- * change status, which `moved` does not count yet. A status change updates the node's `updated_at`, so the query reads the history only of nodes that
- * changed within the window.
+ * nodes that had the breaker's kind of status change, whatever their status is now. The argument `besides` names the nodes that are about to change
+ * status, which `moved` does not count yet. A status change updates `updated_at` of the node, so the query reads the history only of nodes that
+ * changed within the breaker's window.
  */
 export async function countMoves(
   tx: Tx,

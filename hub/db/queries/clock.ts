@@ -3,8 +3,7 @@ import { toDate } from "../timestamp.ts";
 import type { Db, Tx } from "../tx.ts";
 
 /**
- * Returns the time of the database's clock in full precision, as text. A time that is compared with the database's timestamps must come from the
- * database's clock.
+ * Returns the database's time in full precision, as text. A time that is compared with the database's timestamps must come from the database's clock.
  */
 export async function databaseClock(db: Db | Tx): Promise<string> {
   const { rows } = await db.execute<{ at: string }>(sql`select clock_timestamp()::text as at`);
@@ -13,7 +12,6 @@ export async function databaseClock(db: Db | Tx): Promise<string> {
   return row.at;
 }
 
-/** Returns the time of the database's clock in milliseconds, for decisions in the hub's code. */
 export async function databaseNow(db: Db | Tx): Promise<Date> {
   return toDate(await databaseClock(db));
 }

@@ -4,9 +4,9 @@ import { tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
 /**
- * Returns those of the given hosts that may keep users from logging in. A host may keep users out if its agent was offered a drain task or an undrain
- * was requested, and no undrain has succeeded since. A cancelled or failed undrain does not prove that users can log in, so `closedHosts` includes
- * the undrain's host.
+ * Returns those of the given hosts that may keep users from logging in. A host may keep users out if the hub offered its agent a drain task or
+ * somebody requested an undrain, and no undrain succeeded since. A cancelled or failed undrain does not prove that users can log in, so `closedHosts`
+ * includes the undrain's host.
  */
 export async function closedHosts(db: Db | Tx, nodeIds: readonly NodeId[]): Promise<ReadonlySet<NodeId>> {
   if (nodeIds.length === 0) return new Set();
@@ -25,7 +25,6 @@ export async function closedHosts(db: Db | Tx, nodeIds: readonly NodeId[]): Prom
   );
 }
 
-/** True if a task `node.undrain` of the node is queued, offered or running. */
 export async function hasWaitingUndrain(tx: Tx, nodeId: NodeId): Promise<boolean> {
   const rows = await tx
     .select({ id: tasks.id })

@@ -4,7 +4,7 @@ import { conditionWatch, type NodeConditionRow, nodeConditions, nodes } from "..
 import type { Tx } from "../tx.ts";
 import { extendExpiries } from "./node-conditions.ts";
 
-/** Locks the row with the progress of the sweep that finds stale conditions, so that each sweep continues where the previous sweep stopped. */
+/** Locks the row with the progress of the sweep for stale conditions, so that each sweep continues where the previous sweep stopped. */
 export async function lockConditionWatch(tx: Tx): Promise<{ idleSeconds: number; inGrace: boolean } | null> {
   await tx.insert(conditionWatch).values({}).onConflictDoNothing();
   const [row] = await tx
@@ -18,13 +18,12 @@ export async function lockConditionWatch(tx: Tx): Promise<{ idleSeconds: number;
 }
 
 /**
- * In a transaction that waited for a lock, now() is older than in the transaction that held the lock. SQL's `greatest` keeps the times in the table
- * `condition_watch` from moving backwards.
+ * PostgreSQL's now() is the begin of a transaction, so in a transaction that waited for a lock it may be older than a stored time. SQL's `greatest`
+ * keeps the times in the table `condition_watch` from moving backwards.
  */
 const orNow = (column: typeof conditionWatch.lookedUntil | typeof conditionWatch.lookedAt) =>
   sql`greatest(${column}, now())`;
 
-/** Records that the sweep has reported all conditions which expired up to the time `until`, or up to now if `until` is null. */
 export async function lookedUntil(tx: Tx, until: string | null): Promise<void> {
   const { lookedUntil, lookedAt } = conditionWatch;
   const told = until === null ? orNow(lookedUntil) : sql`${until}::timestamptz`;
@@ -36,9 +35,9 @@ export async function beginGrace(tx: Tx, seconds: number): Promise<void> {
 }
 
 /**
- * After an outage of the hubs, extends the conditions that were valid at the last sweep by `seconds`, at most `most` conditions in one step.
- * Conditions that one step of the extension changes expire together, and different steps give different expiry times. Because extended conditions
- * expire at different times, the sweep after an outage finds them in bounded portions.
+ * After an outage of the hubs, extends the conditions that were valid at the last sweep, at most `most` conditions in one step. All conditions that
+ * one step extends expire at one time, and each step gives a time of its own. Because extended conditions expire at different times, the sweep after
+ * an outage finds them in bounded portions.
  */
 export async function extendConditions(tx: Tx, seconds: number, most: number): Promise<void> {
   const more = (await extendExpiries(tx, seconds, most)) >= most;
@@ -52,10 +51,7 @@ export interface StaleCondition
   readonly hostname: string;
 }
 
-/**
- * Returns the expiry time, to the microsecond, of the `most`-th condition that expired since the last sweep. `endOfStep` returns null if fewer than
- * `most` conditions expired since the last sweep.
- */
+/** Returns the expiry time, to the microsecond, of the `most`-th condition that expired since the last sweep. */
 export async function endOfStep(tx: Tx, most: number): Promise<string | null> {
   const { expiresAt } = nodeConditions;
   const [row] = await tx
@@ -74,10 +70,7 @@ const hasExpired = (until: string | null): SQL | undefined =>
     lte(nodeConditions.expiresAt, until === null ? sql`now()` : sql`${until}::timestamptz`),
   );
 
-/**
- * Returns the conditions of the nodes' present generation that expired after the last sweep and before the time `until`. If `until` is null,
- * `newlyStale` returns the conditions that expired before now.
- */
+/** If `until` is null, `newlyStale` returns all conditions that expired between the last sweep and now. */
 export async function newlyStale(tx: Tx, until: string | null): Promise<StaleCondition[]> {
   const { type, status, observedAt, expiresAt } = nodeConditions;
   return tx

@@ -1,7 +1,6 @@
 import { sql } from "../orm.ts";
 import type { Db } from "../tx.ts";
 
-/** Returns the hubs that are connected to the database, each with the name and client address of its connection. */
 export async function connectedHubs(db: Db): Promise<string[]> {
   const { rows } = await db.execute<{ name: string }>(sql`
     select distinct application_name || coalesce(' at ' || host(client_addr), '') as name from pg_stat_activity

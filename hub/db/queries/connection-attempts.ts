@@ -3,27 +3,19 @@ import { and, desc, eq, gte, inArray, or, sql } from "../orm.ts";
 import { type AttemptKind, type ConnectionAttempt, connectionAttempts, enrollmentTokens } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
-/** The connection attempts of one kind, from one address, that a hub counted since the hub last stored its counts. */
 export interface NotedAttempt {
   readonly address: string;
   readonly kind: AttemptKind;
   readonly detail: string;
-  /** The hash of the refused enrollment token, or null for other kinds of connection attempts. */
   readonly tokenSha256: string | null;
   readonly count: number;
 }
 
-/**
- * The maximum number of rows for connection attempts, counted over all hubs. The hub deletes the oldest rows beyond `MOST_ROWS`, so a client with
- * many addresses cannot fill the database.
- */
+/** The hub deletes the oldest connection attempts beyond `MOST_ROWS`, so a client with many addresses cannot fill the database. */
 const MOST_ROWS = 5_000;
 const MOST_SHOWN = 20;
 
-/**
- * Adds the connection attempts that a hub counted to the counts in the database. The stored times of connection attempts come from the database's
- * clock.
- */
+/** The times of connection attempts in the database come from the database's clock. */
 export async function keepConnectionAttempts(db: Db, noted: readonly NotedAttempt[]): Promise<void> {
   if (noted.length === 0) return;
   const rows = await byNode(db, noted);
@@ -46,8 +38,8 @@ export async function keepConnectionAttempts(db: Db, noted: readonly NotedAttemp
 }
 
 /**
- * Merges connection attempts into one row for each address, kind and node, and sorts the rows in an order that is the same on every hub. PostgreSQL
- * allows one statement to change a row only once, and a common order of rows prevents deadlocks between hubs.
+ * Merges connection attempts into one row for each address, kind and node, in an order that is the same on every hub. A common order of rows prevents
+ * deadlocks between hubs, and PostgreSQL allows one statement to change a row only once.
  */
 async function byNode(db: Db, noted: readonly NotedAttempt[]) {
   const sums = [...new Set(noted.flatMap(({ tokenSha256 }) => tokenSha256 ?? []))];

@@ -6,13 +6,10 @@ import type { Db, Tx } from "../tx.ts";
 
 type Place = { readonly siteId: SiteId; readonly path: string };
 
-/** Records that an onboarding chose the BMC login at the given path of the secret store (lifecycle 3.2.1). */
+/** Records that an onboarding chose the BMC login under the given path of the secret store (lifecycle 3.2.1). */
 export const recordCredentialUse = (tx: Tx, place: Place): Promise<void> => note(tx, place, { lastUsedAt: sql`now()` });
 
-/**
- * Records that a deploy with the BMC login succeeded at the time `at`. If the database already has a later success of the BMC login, the stored time
- * stays.
- */
+/** A deploy with the BMC login that succeeded before the stored time does not change the stored time. */
 export const recordCredentialWorked = (tx: Tx, place: Place, at: Date): Promise<void> =>
   note(tx, place, {
     lastWorkedAt: sql`greatest(${maasCredentialUses.lastWorkedAt}, ${at.toISOString()}::timestamptz)`,
@@ -30,9 +27,8 @@ export const recordCredentialFailure = (
   });
 
 /**
- * Records whether the user of the site's MAAS token is an administrator. MAAS refuses most of the hub's calls if the token's user is not an
- * administrator. If the user's rights are the same as at the last call, `recordTokenRights` writes nothing. The stored time says since when the user
- * of the MAAS token has the present rights.
+ * MAAS refuses most of the hub's calls if the user of the site's MAAS token is not an administrator. The stored time says since when the user of the
+ * site's MAAS token has its present rights.
  */
 export async function recordTokenRights(tx: Tx, siteId: SiteId, isAdministrator: boolean): Promise<void> {
   const { lastFailedAt, lastWorkedAt, lastFailureCode } = maasCredentialUses;
@@ -60,7 +56,7 @@ export const NOT_ADMINISTRATOR = "not_administrator";
 const NAMES_KEPT = 8;
 
 /**
- * Stores the present name of the MAAS token's user, and returns the user's former names since the token was written. A MAAS token belongs to one
+ * Stores the present name of the MAAS token's user, and returns the names that the user had since the token was written. A MAAS token belongs to one
  * user, so a different name means that the user was renamed.
  */
 export async function recordTokenUser(tx: Tx, siteId: SiteId, username: string): Promise<string[]> {
@@ -90,7 +86,7 @@ async function note(tx: Tx, place: Place, set: Readonly<Record<string, SQL | str
   await tx.update(maasCredentialUses).set(set).where(eq(maasCredentialUses.path, place.path));
 }
 
-/** Clears the recorded failures of secrets that an operator has replaced, because those failures belong to the old secrets. */
+/** Clears the recorded failures of secrets that an operator has replaced. */
 export async function forgetCredentialFailures(tx: Tx, paths: readonly string[]): Promise<void> {
   if (paths.length === 0) return;
   await tx
@@ -101,15 +97,14 @@ export async function forgetCredentialFailures(tx: Tx, paths: readonly string[])
 
 export type CredentialKind = "maas_token" | "power" | "power_override";
 
-/** One secret of a site that the hub uses, with the results of its use. All times of a `CredentialRecord` come from the database's clock. */
 export interface CredentialRecord {
   readonly siteId: SiteId;
   readonly kind: CredentialKind;
   readonly path: string;
   readonly overrideId: string | null;
-  /** Which hosts the secret is for, for example `hostname c07u31`, or null for a secret of the whole site. */
+  /** The hosts that the secret is for, for example `hostname c07u31`; null for a secret of the whole site. */
   readonly selector: string | null;
-  /** The time when the secret was created, last changed or enabled. From the time `usableSince` on, the hub could use the secret. */
+  /** The time from which the hub could use the secret, because somebody created, changed or enabled the secret. */
   readonly usableSince: Date;
   readonly lastUsedAt: Date | null;
   readonly lastWorkedAt: Date | null;
@@ -120,10 +115,7 @@ export interface CredentialRecord {
   readonly now: Date;
 }
 
-/**
- * The error codes of a watcher's poll that say something about the MAAS token or about its entry in the secret store. Other errors of a poll, e.g.
- * that MAAS is unreachable, say nothing about the MAAS token.
- */
+/** A poll with a code in `TOKEN_ERRORS` failed because of the MAAS token or the token's entry in the secret store. */
 const TOKEN_ERRORS = ["unauthorized", "forbidden", "secret_missing", "secret_corrupt"];
 
 /** Returns the secrets of all active sites, or of one active site: the MAAS token, the default BMC login, and each active override of a BMC login. */
@@ -166,10 +158,7 @@ export async function listCredentials(db: Db | Tx, only?: SiteId): Promise<Crede
   }));
 }
 
-/**
- * Records the reason for which the hub warns operators about a secret. `noteWarning` returns false if a hub has already recorded the same reason for
- * that secret.
- */
+/** `noteWarning` returns false if a hub has already recorded a warning about the secret for the same reason. */
 export async function noteWarning(tx: Tx, place: Place, reason: "unused" | "failing" | null): Promise<boolean> {
   await tx.insert(maasCredentialUses).values(place).onConflictDoNothing({ target: maasCredentialUses.path });
   const rows = await tx

@@ -11,18 +11,17 @@ import type { Db, Tx } from "../tx.ts";
 
 const changedAt = sql<string>`${maasPowerCredentialOverrides.updatedAt}::text`;
 
-/** A BMC login override as a decommission judges it. */
 export type SiteLogin = Pick<
   MaasPowerCredentialOverride,
   "id" | "selectorType" | "selectorValue" | "vaultPath" | "status"
 > & {
-  /** The time of the row's last change, with PostgreSQL's microseconds. */
+  /** The time of the last change of the login's row, with PostgreSQL's microseconds. */
   readonly changedAt: string;
   /** True if somebody wrote or changed the login after the decommission was requested. */
   readonly isNewer: boolean;
 };
 
-/** All BMC login overrides of the site, also disabled ones, whose logins may still be in the secret store. */
+/** Reads all BMC login overrides of the site; the secret store may still contain the login of a disabled override. */
 export const loginsOfSite = (db: Db, siteId: SiteId, decommissionId: WorkflowId): Promise<SiteLogin[]> => {
   const t = maasPowerCredentialOverrides;
   return db
@@ -54,10 +53,7 @@ export async function lockLogin(
   return row ?? null;
 }
 
-/**
- * Returns the other hosts of the site for which a BMC login with this selector may be, each in words: nodes that are not deleted, and hosts of
- * unfinished onboardings.
- */
+/** Returns in words the other hosts of the site that a BMC login with this selector may serve: living nodes, and hosts of unfinished onboardings. */
 export async function otherHostsOf(
   db: Db | Tx,
   { siteId, nodeId }: { readonly siteId: SiteId; readonly nodeId: NodeId },

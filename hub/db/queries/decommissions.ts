@@ -23,15 +23,12 @@ import { listStageEvents } from "./workflow-events.ts";
 import { isoOrNull, requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
 import { wakeRunning } from "./workflow-wakes.ts";
 
-/** Stores the request of a decommission. The caller of `insertDecommission` has already written the `workflows` row with the decommission's id. */
+/** The caller of `insertDecommission` has already written the row of `workflows` with the decommission's id. */
 export async function insertDecommission(tx: Tx, row: typeof nodeDecommissions.$inferInsert): Promise<void> {
   await tx.insert(nodeDecommissions).values(row);
 }
 
-/**
- * Records which generation of the node had installed the system that MAAS has now released. The argument `generation` is null if the decommission has
- * released no installed system, because it begins again after a new deploy.
- */
+/** The argument `generation` is null if the decommission begins again after a new deploy, and so has released no installed system. */
 export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: number | null): Promise<void> {
   await tx
     .update(nodeDecommissions)
@@ -39,7 +36,6 @@ export async function recordMachineReleased(tx: Tx, id: WorkflowId, generation: 
     .where(eq(nodeDecommissions.decommissionId, id));
 }
 
-/** Stores which secrets a full decommission removes, and what has become of each. */
 export async function writeSecrets(tx: Tx, id: WorkflowId, secrets: readonly ChosenSecret[]): Promise<void> {
   await tx.update(nodeDecommissions).set({ secrets }).where(eq(nodeDecommissions.decommissionId, id));
 }
@@ -47,7 +43,7 @@ export async function writeSecrets(tx: Tx, id: WorkflowId, secrets: readonly Cho
 type Row = { decommission: NodeDecommission; workflow: Workflow };
 const columns = { decommission: nodeDecommissions, workflow: workflows };
 
-/** Makes the API's view of a decommission (lifecycle 5.7): its request, and its progress from the workflow's row. */
+/** Makes the API's view of a decommission from the request and the workflow's row (lifecycle 5.7). */
 function toDecommission({ decommission, workflow }: Row): Decommission {
   return {
     decommission_id: decommission.decommissionId,
@@ -86,7 +82,6 @@ export interface DecommissionFilter {
   readonly hostname?: string | undefined;
 }
 
-/** Lists decommissions, newest first. The argument `before` is the last decommission of the previous page. */
 export async function listDecommissions(
   db: Db | Tx,
   filter: DecommissionFilter,
@@ -113,17 +108,16 @@ export async function listDecommissions(
 
 export interface DecommissionRows {
   readonly decommission: NodeDecommission;
-  /** The database row of the decommission's node. A removed node keeps its row, with the status `deleted`. */
+  /** The row of the decommission's node; a removed node keeps its row, with the status `deleted`. */
   readonly node: Node;
-  /** The system id of the machine to which the node is bound now. */
   readonly boundSystemId: string | null;
-  /** The profile of the node's last onboarding, or null for a node that joined Muster without an onboarding. */
+  /** The profile of the node's last onboarding; null for a node that joined Muster without an onboarding. */
   readonly profile: MaasSiteProfile | null;
-  /** The vendor of the GPUs of the node's SKU, or null if the SKU does not exist any more. */
+  /** The vendor of the GPUs of the node's SKU; null if the SKU does not exist any more. */
   readonly gpuVendor: Sku["gpuVendor"] | null;
 }
 
-/** The rows that the stages of a decommission need; one SQL statement reads them all. */
+/** One SQL statement reads all rows that the stages of a decommission need. */
 export async function readDecommissionRows(db: Db | Tx, id: WorkflowId): Promise<DecommissionRows | null> {
   const [rows] = await db
     .select({
@@ -163,7 +157,6 @@ export async function readMaasSystemId(db: Db | Tx, nodeId: NodeId): Promise<str
   return row?.id ?? null;
 }
 
-/** Returns the address of the BMC of the node's machine, or null if the node is bound to no machine. */
 export async function readBmcAddress(tx: Tx, nodeId: NodeId): Promise<string | null> {
   const [row] = await tx
     .select({ ipmiIp: nodeMaasState.ipmiIp })
@@ -172,7 +165,7 @@ export async function readBmcAddress(tx: Tx, nodeId: NodeId): Promise<string | n
   return row?.ipmiIp ?? null;
 }
 
-/** Returns the node's status at the time when the node's last drain was requested. `readPriorStatus` returns null if the node has had no drain. */
+/** Returns the status that the node had when its last drain was requested, or null if the node was never drained. */
 export async function readPriorStatus(tx: Tx, nodeId: NodeId): Promise<NodeStatus | null> {
   const [row] = await tx
     .select({ status: nodeDecommissions.priorStatus })
@@ -185,7 +178,7 @@ export async function readPriorStatus(tx: Tx, nodeId: NodeId): Promise<NodeStatu
 
 /**
  * Records that an operator forces a decommission (lifecycle 5.8), and makes a running decommission due at once. If an operator has forced the
- * decommission already, the time, person and reason of the first force stay.
+ * decommission already, the first operator's name, reason and time stay.
  */
 export async function forceDecommission(tx: Tx, id: WorkflowId, by: { actor: string; reason: string }): Promise<void> {
   await tx

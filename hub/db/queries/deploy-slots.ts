@@ -6,15 +6,14 @@ import type { Tx } from "../tx.ts";
 import { releaseSubjects, takeFreeNumber } from "./workflow-subjects.ts";
 import { wakeWorkflows } from "./workflow-wakes.ts";
 
-/** The prefix of the names of a profile's places for deploys, and the key by which a deploy waits for a free place. */
+/** The common prefix of the names of a profile's places for deploys, for which a deploy waits while all places are taken. */
 export const deploySlots = (profileId: ProfileId): string => `deploy-slot:${profileId}/`;
 const ANY_SLOT = "deploy-slot:%";
 
 /**
- * Takes one of the profile's `deploy_max_parallel` places for a deploy, or keeps the place that the workflow already holds. `takeDeploySlot` returns
- * false if all places of the profile for deploys are taken. The hosts of one onboarding batch ask for places for their deploys at the same moment.
- * The advisory lock lets one host after the other search for a place, so each host finds its own free place. Without the advisory lock all hosts
- * would try the same place for a deploy, and all but one host would fail.
+ * Takes one of the profile's `deploy_max_parallel` places for a deploy, unless the workflow already holds a place. The hosts of one onboarding batch
+ * ask for places for their deploys at the same moment. The advisory lock lets one host after the other search for a free place. Without the advisory
+ * lock, all hosts of a batch would try the same place, and all but one host would fail.
  */
 export async function takeDeploySlot(tx: Tx, id: WorkflowId, profileId: ProfileId, most: number): Promise<boolean> {
   const prefix = deploySlots(profileId);

@@ -3,16 +3,12 @@ import { and, eq, isNull, ne, sql } from "../orm.ts";
 import { maasSites, nodeMaasState, nodeOnboardings, nodes, workflows } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
-/**
- * SQL for the part of a workflow's state that records the search for the workflow's machine in MAAS. The field `discovery` of a workflow's JSON state
- * is null or missing if the workflow has not begun to search for its machine.
- */
+/** The part `discovery` of a workflow's state is null or missing if the workflow has not begun to search for its machine. */
 const discovery = sql`${workflows.state} -> 'discovery'`;
 
 /**
- * Returns the site's other onboardings that have found no machine yet, and that search for their host or have booted their host since `since`. A
- * machine that appears now in MAAS may belong to the host of another onboarding that still searches for its host. An onboarding that a person resumed
- * may boot its host again, so `otherDiscoveries` also returns a resumed onboarding.
+ * Returns the site's other onboardings without a machine that search for their host or have booted their host since `since`. A machine that appears
+ * in MAAS may belong to the host of any onboarding that `otherDiscoveries` returns. A resumed onboarding may boot its host once more.
  */
 export async function otherDiscoveries(
   db: Db,
@@ -37,7 +33,7 @@ export async function otherDiscoveries(
     .limit(100);
 }
 
-/** Finds a node at any site, except the node `nodeId`, that is not deleted and has the BMC address `ipmiIp`. */
+/** Finds a node at any site that has the BMC address `ipmiIp` and is not deleted, except the node `nodeId`. */
 export async function nodeWithBmc(
   db: Db,
   { nodeId, ipmiIp }: { readonly nodeId: NodeId; readonly ipmiIp: string },

@@ -4,9 +4,9 @@ import { type DomainEventRow, domainEvents } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
 /**
- * Lists domain events, oldest first. PostgreSQL gives out an event's sequence number before the event's transaction commits, so a lower number may
- * become visible after a higher one. The list of domain events ends below every sequence number that a running transaction may still use (see
- * `recordDomainEvent`). A reader of domain events that continues after the last event it saw misses no event (decision P5).
+ * PostgreSQL gives out an event's sequence number before the event's transaction commits, so a lower number may become visible after a higher number.
+ * A list of domain events ends below every sequence number that a running transaction may still use (see `recordDomainEvent`). Because the list of
+ * domain events has no gap, a reader that continues after its last event misses no event (decision P5).
  */
 export async function listDomainEvents(db: Db, page: { after: bigint; limit: number }): Promise<DomainEventRow[]> {
   return listSettledEvents(db, { ...page, settled: await lastSettled(db) });
@@ -28,9 +28,9 @@ export const listSettledEvents = (
     .limit(page.limit);
 
 /**
- * True if a reader of domain events can continue after the sequence number `position`. A reader of events can continue only if this database has
- * given out the number `position` and still stores an event up to that number. If `hasPosition` runs after a read of the events beyond `position`,
- * the result true also proves that retention had removed none of the events beyond `position`.
+ * True if this database has given out the sequence number `position` and still stores an event up to that number. A reader of domain events can
+ * continue after the number `position` only if `hasPosition` returns true. A reader calls `hasPosition` after it has read events: the result true
+ * proves that retention had not removed an event that the reader missed.
  */
 export async function hasPosition(db: Db, position: bigint): Promise<boolean> {
   if (position === 0n) return true;
@@ -51,12 +51,10 @@ async function lastGiven(db: Db): Promise<bigint> {
 
 /**
  * Returns the highest sequence number up to which all domain events are visible. A transaction that writes domain events holds an advisory lock that
- * names a sequence number (see `markWriter`). `lastSettled` first reads the last sequence number that PostgreSQL gave to a domain event, and then the
- * advisory locks of all writers of events. The caller of `lastSettled` reads the domain events only after `lastSettled` has read the sequence number
- * and the advisory locks. If a transaction takes its writer's lock after `lastSettled` has read the last sequence number, the transaction's events
- * get higher sequence numbers. While a transaction that writes events is open, `lastSettled` returns at most the sequence number that the
- * transaction's advisory lock names. If a transaction releases its writer's lock before `lastSettled` reads the locks, the transaction has ended, and
- * its committed events are visible.
+ * names a sequence number (see `markWriter`). `lastSettled` first reads the last sequence number that PostgreSQL gave to an event, and only
+ * afterwards the locks of all writers of events. A writer that takes its lock after `lastSettled` has read the last sequence number gives its events
+ * higher numbers. While a writer of events holds its lock, `lastSettled` returns at most the sequence number that the lock names. A writer that
+ * released its lock before `lastSettled` read the locks has ended its transaction, so its committed events are visible.
  */
 export async function lastSettled(db: Db): Promise<bigint> {
   const last = await lastGiven(db);

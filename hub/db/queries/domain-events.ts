@@ -5,12 +5,10 @@ import { domainEvents } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
 /**
- * Marks the transaction, until its end, as a writer of events, with the last sequence number given out before the transaction's first event. Readers
- * list events only up to the lowest sequence number that the mark of any writer names (see `listDomainEvents`). The mark of a writer of events is a
- * shared advisory lock, so writers do not wait for each other. A transaction takes only one advisory lock as a writer of events, with the sequence
- * number before its first event. More advisory locks would only fill PostgreSQL's lock table. The transaction's setting `muster.writes_events` says
- * that the transaction holds the advisory lock of a writer of events. A rollback to a savepoint undoes the setting `muster.writes_events` together
- * with the advisory lock.
+ * Marks the transaction as a writer of events, with the last sequence number that PostgreSQL gave out before the transaction's first event. The mark
+ * of a writer of events is a shared advisory lock, so writers do not wait for each other. A transaction takes only one advisory lock as a writer of
+ * events, because more locks would fill PostgreSQL's lock table. The transaction's setting `muster.writes_events` says that the transaction holds the
+ * advisory lock of a writer of events. A rollback to a savepoint undoes the setting `muster.writes_events` together with the advisory lock.
  */
 async function markWriter(tx: Tx): Promise<void> {
   await tx.execute(sql`

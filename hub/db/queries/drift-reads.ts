@@ -57,11 +57,9 @@ export interface DriftFilter {
   readonly siteId?: SiteId | undefined;
   readonly rule?: DriftRule | undefined;
   readonly severity?: DriftSeverity | undefined;
-  /** If `acknowledged` is true, the list of drift also contains drift that a person has acknowledged. */
   readonly acknowledged: boolean;
 }
 
-/** Lists nodes with unresolved drift, ordered by hostname, then id. */
 export async function listDrift(
   db: Db,
   { nodeId, siteId, rule, severity, acknowledged }: DriftFilter,
@@ -103,10 +101,7 @@ export async function readDrift(db: Db | Tx, nodeId: NodeId): Promise<Drift | nu
 
 const ZERO = { ok: 0, drifted: 0, acknowledged: 0, unreconciled: 0 };
 
-/**
- * Reads the reconciliation status (lifecycle 6.6) of each site and in total. The number of SQL statements for the reconciliation status does not
- * depend on the number of sites.
- */
+/** The number of SQL statements for the reconciliation status (lifecycle 6.6) does not depend on the number of sites. */
 export async function readReconciliationStatus(db: Db, siteId: SiteId | undefined): Promise<ReconciliationStatus> {
   const when = (condition: SQL) => sql<number>`count(*) filter (where ${condition})::int`;
   const { driftDetected, driftAcknowledged, lastReconciledAt } = nodeMaasState;

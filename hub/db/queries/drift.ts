@@ -18,10 +18,7 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/**
- * A workflow may hold several subjects, e.g. a node and the address of a BMC. The SQL condition `holdsTheNode` picks the subject that is the node
- * itself.
- */
+/** A workflow may hold several subjects, and `holdsTheNode` picks the subject that is the node itself. */
 const holdsTheNode = eq(workflowSubjects.subject, sql`'node:' || ${nodes.id}::text`);
 
 /** All facts from which the reconciler judges the drift of one node. */
@@ -31,22 +28,19 @@ export interface DriftRow {
   readonly machine: MaasMachineRow | null;
   readonly session: Pick<AgentSession, "lastSeenAt" | "state"> | null;
   readonly policy: { requireHwSync: boolean; hardwareSyncIntervalSeconds: number } | null;
-  /** The interval of hardware sync that the hub last asked the agent to set, and the interval that the agent reported as set. */
+  /** The interval of hardware sync that the hub last ordered, and the interval that the agent reported as set. */
   readonly syncSeed: { readonly asked: number; readonly set: number | null } | null;
   readonly maasUrl: string;
   readonly siteStatus: MaasSite["status"];
   readonly hostInterface: string;
-  /**
-   * The time at which the site's last sweep of machines began. `lastSweepAt` is null if this sweep could not parse the node's machine in MAAS's
-   * answer.
-   */
+  /** The time at which the site's last sweep of machines began; null if that sweep could not parse the node's machine. */
   readonly lastSweepAt: Date | null;
   readonly heldBy: string | null;
 }
 
 /**
- * SQL that finds drift of the rule `powered_off`, which is wrong as soon as the node's agent makes contact. A contact of an agent marks no row as
- * changed, so the reconciler judges a node with the drift `powered_off` at every poll.
+ * Selects drift of the rule `powered_off`, which is wrong as soon as the node's agent makes contact. The reconciler judges a node with the drift
+ * `powered_off` at every poll, because an agent's contact does not mark the node's row as changed.
  */
 const DISPROVED_BY_CONTACT = sql`${nodeMaasState.driftDetails} ->> 'rule' = 'powered_off'`;
 
@@ -56,10 +50,7 @@ const LAST_SEED = sql<DriftRow["syncSeed"]>`(
   from tasks t where t.node_id = ${nodes.id} and t.idempotency_key like 'hw-sync-reseed/%' and t.state = 'succeeded'
   order by t.finished_at desc limit 1)`;
 
-/**
- * Reads the nodes of a site that are bound to a machine: all of them, one of them, or those whose facts changed since the reconciler last judged
- * them. `readDriftRows` needs only one SQL statement.
- */
+/** Reads nodes of a site that are bound to a machine: all, one, or those whose facts changed since the reconciler judged them. */
 export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | "all" | NodeId): Promise<DriftRow[]> {
   const profiles = db
     .selectDistinctOn([nodeOnboardings.nodeId], {
@@ -108,10 +99,7 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
     .where(and(eq(nodeMaasState.siteId, siteId), which));
 }
 
-/**
- * Returns the interval of hardware sync in the site's default profile. `siteSyncInterval` returns null if the site is disabled or its default profile
- * does not require hardware sync.
- */
+/** Returns the interval of hardware sync in the site's default profile; null if the site is disabled or its profile requires no hardware sync. */
 export async function siteSyncInterval(db: Db, siteId: SiteId): Promise<number | null> {
   const [row] = await db
     .select({ seconds: maasSiteProfiles.hardwareSyncIntervalSeconds })
@@ -151,8 +139,8 @@ export async function countUnmanaged(db: Db, siteId: SiteId): Promise<number> {
 }
 
 /**
- * Locks the rows of nodes, and then the rows of their machine bindings, until the transaction ends, and returns the current bindings. All code of the
- * hub locks node rows before the rows of machine bindings, which prevents deadlocks.
+ * Locks the rows of nodes and then the rows of their machine bindings, and returns the bindings. All code of the hub locks the rows of nodes before
+ * the rows of machine bindings, to prevent deadlocks.
  */
 export async function lockDriftStates(tx: Tx, nodeIds: readonly NodeId[]): Promise<Map<NodeId, NodeMaasState>> {
   if (nodeIds.length === 0) return new Map();
@@ -171,7 +159,7 @@ export async function lockDriftStates(tx: Tx, nodeIds: readonly NodeId[]): Promi
   return new Map(rows.map((row) => [row.nodeId, row]));
 }
 
-/** Returns those of the given nodes that a workflow holds now. No workflow can take a node while a transaction has the node's row locked. */
+/** Returns those of the given nodes that a workflow holds now. No workflow can take a node while a transaction holds a lock on the node's row. */
 export async function heldAmong(tx: Tx, nodeIds: readonly NodeId[]): Promise<Set<NodeId>> {
   const rows = await tx
     .select({ id: nodes.id })

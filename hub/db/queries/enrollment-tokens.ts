@@ -8,15 +8,11 @@ export interface TokenRequest {
   readonly workflowId: WorkflowId | null;
   readonly generation: number;
   readonly maasSystemId: string | null;
-  /**
-   * The MAC addresses, in lower case, to which the enrollment token is bound. A host that enrolls with a token that is bound to MAC addresses must
-   * have one of these addresses.
-   */
+  /** The MAC addresses in lower case of which the host must have one to enroll with the token. */
   readonly boundMacs: readonly string[];
   readonly ttlSeconds: number;
 }
 
-/** Stores the hash of an enrollment token that expires `ttlSeconds` from now. */
 export async function insertEnrollmentToken(
   tx: Tx,
   { ttlSeconds, boundMacs, ...token }: TokenRequest & { readonly tokenSha256: string },
@@ -42,10 +38,7 @@ export async function revokeEnrollmentTokens(tx: Tx, nodeId: NodeId): Promise<vo
     );
 }
 
-/**
- * Returns the node of an enrollment token, or null if the token is unknown. The database finds an enrollment token by its hash, so the duration of
- * the search reveals nothing about the token.
- */
+/** The database finds an enrollment token by its hash, so the duration of the search reveals nothing about the token. */
 export async function nodeOfToken(db: Db, tokenSha256: string): Promise<NodeId | null> {
   const [found] = await db
     .select({ nodeId: enrollmentTokens.nodeId })
@@ -54,7 +47,6 @@ export async function nodeOfToken(db: Db, tokenSha256: string): Promise<NodeId |
   return found?.nodeId ?? null;
 }
 
-/** Returns the row of an enrollment token, and whether the token has expired. `readToken` returns null if the enrollment token is unknown. */
 export async function readToken(
   db: Db,
   tokenSha256: string,
@@ -66,10 +58,7 @@ export async function readToken(
   return found ?? null;
 }
 
-/**
- * Locks an enrollment token until the transaction ends. If two hosts use an enrollment token at the same time, the second use waits and then sees the
- * result of the first use.
- */
+/** If two hosts use one enrollment token at once, the second use waits for the first and sees its result. */
 export async function lockToken(
   tx: Tx,
   tokenSha256: string,
@@ -82,7 +71,7 @@ export async function lockToken(
   return found ?? null;
 }
 
-/** Records which key the host used with the enrollment token. If a host uses its enrollment token again, the time of the first use stays. */
+/** Records which key the host used with the enrollment token; the time of the first use stays. */
 export async function markTokenUsed(tx: Tx, id: string, keySha256: string): Promise<void> {
   await tx
     .update(enrollmentTokens)
@@ -91,8 +80,8 @@ export async function markTokenUsed(tx: Tx, id: string, keySha256: string): Prom
 }
 
 /**
- * Extends the node's expired, unused enrollment token of the given generation. The host has the expired token in its user-data already, so a new
- * token could not reach the host. `extendExpiredToken` returns true if it extended a token.
+ * Extends the node's expired, unused enrollment token and returns true, or returns false if the node has no such token. The hub extends an expired
+ * enrollment token because a new token could not reach the host, whose user-data contains the old one.
  */
 export async function extendExpiredToken(
   tx: Tx,

@@ -4,9 +4,8 @@ import { allocations, type Node, nodes, workflowSubjects } from "../schema/index
 import type { Tx } from "../tx.ts";
 
 /**
- * Locks one of the given nodes that is free: no allocation or workflow holds the node, and no other transaction has locked it. `lockAnyFreeNode`
- * returns null if none of the given nodes is free. After `lockAnyFreeNode` has locked a node, its caller checks the node's conditions and all further
- * reasons against an allocation.
+ * Locks one of the given nodes that is free: no allocation or workflow holds the node, and no other transaction has locked it. After
+ * `lockAnyFreeNode`, its caller checks the node's conditions and all other reasons against an allocation.
  */
 export async function lockAnyFreeNode(tx: Tx, nodeIds: readonly NodeId[]): Promise<Node | null> {
   const [node] = await tx

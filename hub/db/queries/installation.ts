@@ -1,7 +1,7 @@
 import { installation } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
-/** Returns the id of the secret store that this installation of Muster uses, or null before the first hub has started on this database. */
+/** Returns the id of the secret store that belongs to this database, or null before the first hub has started. */
 export async function readSecretStoreId(db: Db): Promise<string | null> {
   const [row] = await db.select({ id: installation.secretStoreId }).from(installation);
   return row?.id ?? null;

@@ -4,11 +4,10 @@ import { eq, sql } from "../orm.ts";
 import { maasSiteWatches } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 
-/** What Muster knows about a MAAS region that distinguishes it from all other regions. */
 export interface KnownRegion {
-  /** The id and content of the newest MAAS event that the site's watcher read, or null if the watcher has read no event. */
+  /** The id and content of the newest MAAS event that the site's watcher read; null if the watcher has read none. */
   readonly place: { readonly cursor: number; readonly mark: string | null } | null;
-  /** The machines of the site's nodes and unfinished onboardings, without the machines that Muster knows to be gone. */
+  /** The machines of the site's nodes and unfinished onboardings, except machines that Muster knows to be gone. */
   readonly machines: readonly { readonly systemId: string; readonly ipmiIp: string }[];
 }
 

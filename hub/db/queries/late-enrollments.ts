@@ -10,9 +10,8 @@ const GAVE_UP_ON_AGENT = [
 ] as const satisfies readonly FailureClass[];
 
 /**
- * Finds failed workflows whose agent came late: after the failure, the agent of the same generation connected and reported itself healthy.
- * `lockLateEnrollments` locks the rows of the failed workflows that it returns. `lockLateEnrollments` leaves out a workflow that another transaction
- * has locked, or to which an operator gave the verb mark-manual-intervention.
+ * Finds and locks failed workflows whose agent came late: after the failure, the agent of the same generation connected and reported itself healthy.
+ * `lockLateEnrollments` leaves out a workflow that another transaction has locked, or to which an operator gave the verb mark-manual-intervention.
  */
 export async function lockLateEnrollments(tx: Tx, kind: string, limit: number): Promise<WorkflowId[]> {
   const { rows } = await tx.execute<{ id: string }>(sql`

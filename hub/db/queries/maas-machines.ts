@@ -3,7 +3,6 @@ import { and, eq, sql } from "../orm.ts";
 import { type MaasMachineRow, maasMachines } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** A machine as the watcher read it from MAAS: the row's columns without the hub's bookkeeping. */
 export type ObservedMachine = Omit<MaasMachineRow, "siteId" | "observedAt" | "absent" | "details">;
 
 export async function readObservedMachine(
@@ -26,7 +25,6 @@ export async function knownSystemIds(db: Db, siteId: SiteId): Promise<string[]> 
   return rows.map((row) => row.systemId);
 }
 
-/** Returns those of the given machines that the watcher has seen in MAAS and that are not known to be gone. */
 export async function presentAmong(db: Db, siteId: SiteId, systemIds: readonly string[]): Promise<string[]> {
   const rows = await db
     .select({ systemId: maasMachines.systemId })
@@ -41,7 +39,6 @@ export async function presentAmong(db: Db, siteId: SiteId, systemIds: readonly s
   return rows.map((row) => row.systemId);
 }
 
-/** The stored fields of a machine, each with its PostgreSQL type in the SQL statement. */
 const COLUMNS = {
   hostname: "text",
   status: "integer",
@@ -70,7 +67,7 @@ const SEEN = sql.raw(of("seen"));
 const STORED = sql.raw(of("m"));
 const ASSIGNED = sql.raw(NAMES.map((name) => `${name} = excluded.${name}`).join(", "));
 
-/** Returns the machine as JSON for `jsonb_to_recordset`: the names are those of the columns, and times are ISO 8601 text. */
+/** Makes JSON for `jsonb_to_recordset`, which needs the names of the columns, and times as ISO 8601 text. */
 const asRecord = (machine: ObservedMachine) => ({
   system_id: machine.systemId,
   hostname: machine.hostname,
@@ -90,10 +87,9 @@ const asRecord = (machine: ObservedMachine) => ({
 });
 
 /**
- * Writes the machines that the watcher read from MAAS, in one statement for any number of machines. `upsertObservedMachines` returns the system ids
- * of new and changed machines. `upsertObservedMachines` neither writes nor locks the row of an unchanged machine, and locks all other rows in the
- * order of their ids. The argument `readSince` is the time at which the watcher began to read the machines, by the database's clock. If another read
- * of MAAS wrote a machine's row after `readSince`, that row is newer and stays. A caller of `upsertObservedMachines` names each machine only once.
+ * `upsertObservedMachines` returns the system ids of new and changed machines. `upsertObservedMachines` neither writes nor locks the row of an
+ * unchanged machine, and locks changed rows in the order of their ids. If another read of MAAS wrote a machine's row after `readSince`, when this
+ * read began, that newer row stays. A caller of `upsertObservedMachines` names each machine only once.
  */
 export async function upsertObservedMachines(
   tx: Tx,
@@ -115,10 +111,7 @@ export async function upsertObservedMachines(
   return rows.map((row) => row.system_id);
 }
 
-/**
- * Marks machines as gone after MAAS answered 404 to a direct read of each of them (decision M14). `markAbsent` returns the machines that it has newly
- * marked as gone.
- */
+/** Marks machines as gone after MAAS answered 404 to a direct read of each of them (decision M14). */
 export async function markAbsent(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<string[]> {
   if (systemIds.length === 0) return [];
   const { rows } = await tx.execute<{ system_id: string }>(sql`

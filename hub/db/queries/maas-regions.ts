@@ -5,16 +5,12 @@ import type { Db, Tx } from "../tx.ts";
 import { countBoundNodes } from "./node-machines.ts";
 import { countUnfinished } from "./workflows.ts";
 
-/** A site that controls machines of its MAAS region, with the newest event that the hub read from that region. */
 export interface RegionInUse {
   readonly site: Pick<MaasSite, "id" | "name" | "apiBaseUrl" | "status">;
   readonly place: { readonly cursor: number; readonly mark: string } | null;
 }
 
-/**
- * Returns the sites, except `otherThan`, that are active, or that are disabled but still have nodes or unfinished workflows. Muster still watches and
- * changes the machines of a disabled site that has nodes or unfinished workflows.
- */
+/** Muster still watches and changes the machines of a disabled site that has nodes or unfinished workflows. */
 export async function regionsInUse(db: Db | Tx, otherThan: SiteId): Promise<RegionInUse[]> {
   const rows = await db
     .select({

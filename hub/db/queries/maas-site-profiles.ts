@@ -5,10 +5,8 @@ import type { Db, Tx } from "../tx.ts";
 import { given, isVersion, readVersion } from "./row-versions.ts";
 
 type NewProfile = typeof maasSiteProfiles.$inferInsert;
-/** The fields of a profile that a request may change. If a field is undefined in a `Change`, the profile keeps the field's value. */
 type Change = { readonly [K in keyof MaasSiteProfile]?: MaasSiteProfile[K] | undefined };
 
-/** Stores a new profile, and returns null if the site already has a profile with the new profile's name. */
 export async function insertProfile(tx: Tx, profile: NewProfile): Promise<MaasSiteProfile | null> {
   const [row] = await tx.insert(maasSiteProfiles).values(profile).onConflictDoNothing().returning();
   return row ?? null;
@@ -25,7 +23,6 @@ export async function readProfile(db: Db | Tx, siteId: SiteId, id: ProfileId): P
 export const readProfileVersion = (db: Db | Tx, id: ProfileId): Promise<string | null> =>
   readVersion(db, maasSiteProfiles, eq(maasSiteProfiles.id, id));
 
-/** Lists a site's profiles by name, beginning after the name `after`. */
 export const listProfilesAfter = (
   db: Db,
   siteId: SiteId,
@@ -53,8 +50,8 @@ export const listActiveProfiles = (db: Db, siteId: SiteId): Promise<MaasSiteProf
     .orderBy(maasSiteProfiles.name);
 
 /**
- * Changes a profile, and returns null if the profile no longer has the version that the caller read. If another profile of the site has the changed
- * profile's new name, PostgreSQL reports an error.
+ * Changes a profile, and returns null if the profile no longer has the version that the caller read. PostgreSQL reports an error if another profile
+ * of the site has the new name.
  */
 export async function changeProfile(
   tx: Tx,

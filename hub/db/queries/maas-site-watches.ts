@@ -8,15 +8,14 @@ export interface SiteWatch {
   readonly ours: boolean;
   /** True if somebody asked for a poll of the site now and no poll has failed since the request. */
   readonly wake: boolean;
-  /** The milliseconds until another hub's lease on this site expires, unless that hub renews the lease; 0 for a site that this hub watches. */
+  /** The milliseconds until another hub's lease on this site ends unless that hub renews it; 0 if this hub holds the lease. */
   readonly lapsesInMs: number;
 }
 
 /**
- * SQL that renews this hub's leases on the watch of `sites`, takes free and expired leases, and skips rows that another transaction has locked. The
- * renewal of a site's lease takes a weaker row lock than a takeover of the lease by another hub. A transaction that called `holdsFence` blocks a
- * takeover of the site's lease by another hub, but not the renewal by its own hub. A site's fence rises only when the site's lease goes to another
- * hub, so a hub that lost the lease can write nothing more.
+ * SQL that renews this hub's leases on `sites`, takes free and expired leases, and skips rows that another transaction has locked. A renewal takes a
+ * weaker row lock than a takeover. A transaction that called `holdsFence` therefore blocks another hub's takeover of the site's lease, but no
+ * renewal. A site's fence rises when its lease goes to another hub, so a hub that lost the lease can write nothing more.
  */
 const keptAmong = (sites: SQL, hubId: string, leaseSeconds: number): SQL => sql`
   sites as (${sites}),
@@ -43,10 +42,9 @@ const keptAmong = (sites: SQL, hubId: string, leaseSeconds: number): SQL => sql`
   kept as (select site_id from held union all select site_id from added)`;
 
 /**
- * Finds the sites that hubs must watch, in one statement for any number of sites. `keepWatches` renews this hub's leases on sites and takes free and
- * expired leases. Every hub runs `keepWatches` about once a second, so `keepWatches` only reads, and does not write, a row that another hub holds. A
- * lease that this hub could not renew stays with this hub until another hub takes it. Hubs watch a disabled site until its unfinished workflows have
- * ended (lifecycle 3.5).
+ * `keepWatches` renews this hub's leases on sites and takes free and expired leases, in one statement for any number of sites. Every hub runs
+ * `keepWatches` about once a second, so `keepWatches` writes no row that another hub holds. A lease that this hub could not renew stays with this hub
+ * until another hub takes it. Hubs watch a disabled site until its unfinished workflows have ended (lifecycle 3.5).
  */
 export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): Promise<SiteWatch[]> {
   const sites = sql`
@@ -67,16 +65,12 @@ export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): 
   return rows.map((row) => ({ siteId: row.site_id, ours: row.ours, wake: row.wake, lapsesInMs: row.lapses_in_ms }));
 }
 
-/** The row in which the polls of a site store their results. */
 export interface HeldWatch extends MaasSiteWatch {
-  /**
-   * Milliseconds since the site's last sweep of machines began. The database's clock gives both the present time and the begin of the sweep.
-   * `sinceSweepMs` is null if there was no sweep of the site's machines.
-   */
+  /** Milliseconds since the site's last sweep of machines began, by the database's clock; null if there was no sweep. */
   readonly sinceSweepMs: number | null;
 }
 
-/** Takes or renews this hub's lease on watching a site. `holdWatch` returns null if another hub holds the lease or is just taking the lease. */
+/** `holdWatch` returns null if another hub holds the site's lease or is taking it at the moment. */
 export async function holdWatch(
   db: Db,
   siteId: SiteId,
@@ -104,7 +98,7 @@ export async function releaseWatch(db: Db, siteId: SiteId, hubId: string): Promi
 
 /**
  * True if no hub has taken over the lease on the site since this hub got the lease with the given fence. Until the transaction ends, no other hub can
- * take the site's lease over, but the lease's holder can still renew the lease.
+ * take over the site's lease, but the lease's holder can renew it.
  */
 export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise<boolean> {
   const rows = await tx
@@ -116,36 +110,33 @@ export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise
 }
 
 export interface PollRecord {
-  /** How far the watcher has read MAAS's feed of events, or null if the watcher has never read the feed. */
+  /** How far the watcher has read MAAS's events; null if the watcher has never read any. */
   readonly place: { readonly cursor: number; readonly mark: string | null } | null;
   /** False if a poll got neither events nor machines from MAAS. */
   readonly hasRead: boolean;
   /**
-   * True if the ids of MAAS's events are smaller than before, as after MAAS was restored from a backup. If the event ids are smaller than before, the
-   * result of the site's last sweep is no longer valid.
+   * True if the ids of MAAS's events are smaller than before, as after MAAS was restored from a backup. If MAAS's event ids are smaller than before,
+   * the result of the site's last sweep is no longer valid.
    */
   readonly startsAnew: boolean;
-  /** How many milliseconds ago the sweep began that ended in the recorded poll, or null if no sweep ended. */
+  /** The milliseconds since the begin of the sweep that the recorded poll finished; null if the poll finished no sweep. */
   readonly sweptForMs: number | null;
   /**
-   * The time of the request that the recorded poll has answered, or null if nobody had requested a poll. If a newer request for a poll came,
-   * `recordPoll` keeps that request.
+   * The time of the request that the recorded poll has answered; null if nobody had requested a poll. A request that came after `wakeAnswered` stays,
+   * so the watcher polls again.
    */
   readonly wakeAnswered: Date | null;
-  /**
-   * The time of the request for a sweep of the site that the recorded sweep has answered, or null if nobody had requested a sweep. If somebody
-   * requested another sweep after this time, `recordPoll` keeps the newer request.
-   */
+  /** The time of the request for a sweep that the recorded poll has answered; null if nobody had requested a sweep. */
   readonly sweepAnswered: Date | null;
-  /** The machines that the watcher could not parse in the list that it just read from MAAS, or null if it read no list. */
+  /** The machines in MAAS's list that the watcher could not parse; null if the poll read no list. */
   readonly unreadable: { readonly machines: number; readonly systemIds: readonly string[] } | null;
   /** False while the watcher still has to repeat a failed sweep, so that the error of the sweep stays visible. */
   readonly clearsError: boolean;
 }
 
 /**
- * Stores the result of a poll of a site. If another hub has taken the lease on the site, `recordPoll` returns false, and the caller must discard the
- * whole poll. `recordPoll` comes last in its transaction, because it locks a row that every hub queries each second to keep its leases.
+ * If another hub has taken the site's lease, `recordPoll` returns false, and the caller must discard the whole poll. A caller puts `recordPoll` last
+ * in its transaction, because `recordPoll` locks a row that every hub queries each second.
  */
 export async function recordPoll(tx: Tx, siteId: SiteId, fence: number, poll: PollRecord): Promise<boolean> {
   const rows = await tx
@@ -178,16 +169,15 @@ export async function recordPoll(tx: Tx, siteId: SiteId, fence: number, poll: Po
 }
 
 /**
- * SQL that clears the time of the last request for a poll or sweep of a site if the watcher has answered this request. If the last request is newer
- * than `answered`, the time of the answered request, the SQL keeps the time of the last request. JavaScript cuts off the microseconds of a time from
- * PostgreSQL, so the SQL adds one millisecond to the time in `answered`.
+ * Clears the time of the last request for a poll or sweep, unless that request came after the request of the time `answered`. JavaScript cuts off the
+ * microseconds of a time from PostgreSQL, so the SQL adds one millisecond to the time in `answered`.
  */
 const unlessNewer = (column: AnyPgColumn, answered: Date) =>
   sql`case when ${column} <= ${answered.toISOString()}::timestamptz + interval '1 millisecond' then null else ${column} end`;
 
 /**
- * Resets the watch of a site to its state before the first poll. The site's fence rises, so a running poll or sweep of the former MAAS region can
- * write nothing more. When a site's fence rises, the hub that watches the site also forgets what it remembers of the former MAAS region's events.
+ * Resets the watch of a site to its state before the first poll, after the site has moved to another MAAS region. The site's fence rises, so a
+ * running poll of the former MAAS region can write nothing more.
  */
 export async function watchAnew(tx: Tx, siteId: SiteId): Promise<void> {
   await tx
@@ -206,7 +196,7 @@ export async function watchAnew(tx: Tx, siteId: SiteId): Promise<void> {
     .where(eq(maasSiteWatches.siteId, siteId));
 }
 
-/** Asks the site's watcher to poll MAAS now. With `sweep`, the watcher also reads all machines of the site. */
+/** With `sweep`, the watcher not only polls MAAS now but also reads all machines of the site. */
 export async function requestPoll(tx: Tx, siteId: SiteId, { sweep }: { readonly sweep: boolean }): Promise<void> {
   const now = { wakeRequestedAt: sql`now()`, ...(sweep ? { sweepRequestedAt: sql`now()` } : {}) };
   await tx
@@ -215,7 +205,6 @@ export async function requestPoll(tx: Tx, siteId: SiteId, { sweep }: { readonly 
     .onConflictDoUpdate({ target: maasSiteWatches.siteId, set: now });
 }
 
-/** Asks the watcher of a site to read all machines now, if any hub has ever watched the site. */
 export async function requestSweep(tx: Tx, siteId: SiteId): Promise<void> {
   await tx
     .update(maasSiteWatches)
@@ -260,10 +249,7 @@ export async function waitedOnSystemIds(db: Db, siteId: SiteId): Promise<string[
   return rows.map((row) => row.systemId);
 }
 
-/**
- * Returns when the site's watcher last read from MAAS, and the code of the watcher's last error. The time `at` is null before the watcher's first
- * read, and the error code is null if the watcher has no error.
- */
+/** The time `at` is null before the watcher's first read of MAAS, and the error code is null if the last read succeeded. */
 export async function readLastPoll(
   db: Db,
   siteId: SiteId,

@@ -16,12 +16,10 @@ type Fields = Pick<
   | "deploySshIface"
   | "upstreamDnsServers"
 >;
-/** The fields of a site that a request may change. If a field is undefined in a `Change`, the site keeps the field's value. */
 type Change = {
   readonly [K in keyof Fields | "status" | "defaultProfileId" | "apiTokenVaultPath"]?: MaasSite[K] | undefined;
 };
 
-/** Stores a new site, and returns null if another site has the new site's name. */
 export async function insertSite(tx: Tx, site: Fields): Promise<MaasSite | null> {
   const [row] = await tx.insert(maasSites).values(site).onConflictDoNothing({ target: maasSites.name }).returning();
   return row ?? null;
@@ -40,22 +38,17 @@ export async function readSite(db: Db | Tx, id: SiteId): Promise<MaasSite | null
 export const readSiteVersion = (db: Db | Tx, id: SiteId): Promise<string | null> =>
   readVersion(db, maasSites, eq(maasSites.id, id));
 
-/**
- * Locks the site's row in share mode until the transaction ends. Other transactions may read the row or also lock it in share mode, but none may
- * change it. `keepSite` returns null if the site does not exist.
- */
+/** Locks the site's row in share mode until the transaction ends: other transactions may read the row but not change it. */
 export async function keepSite(tx: Tx, id: SiteId): Promise<MaasSite | null> {
   const [row] = await tx.select().from(maasSites).where(eq(maasSites.id, id)).for("share");
   return row ?? null;
 }
 
-/** Locks the site's row against changes until the transaction ends, and reads the site. */
 export async function lockSite(tx: Tx, id: SiteId): Promise<MaasSite | null> {
   await tx.select({ id: maasSites.id }).from(maasSites).where(eq(maasSites.id, id)).for("no key update");
   return readSite(tx, id);
 }
 
-/** Lists sites by name, beginning after the name `after`. */
 export const listSitesAfter = (
   db: Db,
   { name, after }: { readonly name: string | undefined; readonly after: string | null },
@@ -74,8 +67,8 @@ export const listSitesAfter = (
     .limit(most);
 
 /**
- * Changes a site, and returns null if the site no longer has the version that the caller read. If another site has the changed site's new name,
- * PostgreSQL reports an error.
+ * Changes a site, and returns null if the site no longer has the version that the caller read. PostgreSQL reports an error if another site has the
+ * new name.
  */
 export async function changeSite(tx: Tx, id: SiteId, version: string, change: Change): Promise<MaasSite | null> {
   const [row] = await tx
@@ -95,8 +88,8 @@ export type SecretPaths = Partial<
 >;
 
 /**
- * Stores the paths of a site's secrets. The argument `address` is the MAAS address at which the hub tested the MAAS token, or null if the hub tested
- * no token. `setSecretPaths` returns null if the site's address is no longer the address at which the hub tested the token.
+ * The argument `address` is the MAAS address at which the hub tested the new MAAS token; null if the hub tested none. `setSecretPaths` returns null
+ * if the site has another address by now.
  */
 export async function setSecretPaths(
   tx: Tx,

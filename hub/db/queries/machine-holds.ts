@@ -5,7 +5,7 @@ import type { Db, Tx } from "../tx.ts";
 import { setOnboardingMachine } from "./onboardings.ts";
 import { holdSubjects } from "./workflow-subjects.ts";
 
-/** The workflow that holds a machine: an onboarding, or the decommission that releases the machine of a removed node. */
+/** A workflow that holds a machine: an onboarding, or the decommission that releases the machine of a removed node. */
 export interface MachineHolder {
   readonly kind: "onboarding" | "decommission";
   readonly id: WorkflowId;
@@ -13,8 +13,8 @@ export interface MachineHolder {
 }
 
 /**
- * Binds a machine to a workflow and returns null, or returns the other unfinished workflow that holds the machine. Within one site, the system id
- * identifies a machine. Across sites, the system id together with each possible BMC address identifies a machine.
+ * Binds a machine to a workflow and returns null, or returns the other unfinished workflow that holds the machine. Within a site the system id
+ * identifies a machine; across sites the system id does so only together with a BMC address.
  */
 export async function holdMachine(
   tx: Tx,
@@ -28,10 +28,7 @@ export async function holdMachine(
   return null;
 }
 
-/**
- * Describes the workflow `id`, which holds a machine. The workflow's row exists, because the caller's transaction has just read the workflow's hold
- * on the machine.
- */
+/** The workflow's row exists, because the same transaction has just read that the workflow holds the machine. */
 async function describeHolder(tx: Tx, id: WorkflowId): Promise<MachineHolder> {
   const [holder] = await tx
     .select({
@@ -49,7 +46,6 @@ async function describeHolder(tx: Tx, id: WorkflowId): Promise<MachineHolder> {
   return holder;
 }
 
-/** Returns the system ids of the site's machines that workflows other than `id` hold. */
 export async function machinesHeldByOthers(db: Db, id: WorkflowId, siteId: SiteId): Promise<Set<string>> {
   const prefix = `machine:${siteId}/`;
   const rows = await db

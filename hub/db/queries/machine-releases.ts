@@ -3,10 +3,7 @@ import { and, eq, gte, sql } from "../orm.ts";
 import { type Node, nodeDecommissions } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/**
- * True if MAAS released the installed system of the node's present generation. After MAAS released a host's installed system, that system and its
- * agent are gone.
- */
+/** True if MAAS has released the installed system of the node's present generation, so that the system and its agent are gone. */
 export async function isHostReleased(db: Db | Tx, node: Pick<Node, "id" | "generation">): Promise<boolean> {
   const rows = await db
     .select({ id: nodeDecommissions.decommissionId })
@@ -16,22 +13,19 @@ export async function isHostReleased(db: Db | Tx, node: Pick<Node, "id" | "gener
   return rows.length > 0;
 }
 
-/** How long a node has been retired, and when the node's profile lets the hub release the node's machine (lifecycle 6.4). */
 export interface Retirement {
   readonly nodeId: NodeId;
   /**
-   * Seconds since the node was retired, or since an operator cancelled the last release of its machine. When an operator cancels a release of the
-   * machine, `retiredForSeconds` begins again at zero, because the operator wants to keep the machine for now. `retiredForSeconds` is null if the hub
-   * knows neither the time of the node's retirement nor the time of a cancelled release.
+   * The seconds since the node was retired, or since an operator last cancelled the release of its machine. After a cancelled release,
+   * `retiredForSeconds` counts from zero, because the operator wants to keep the machine for now.
    */
   readonly retiredForSeconds: number | null;
-  /** The profile's delay between retirement and release; null if the machine stays until a person releases it, or if the node had no onboarding. */
+  /** The profile's delay between retirement and release; null if the machine stays until a person releases it. */
   readonly retiredReleaseAfterSeconds: number | null;
   /** True if MAAS has already released the retired node's machine. */
   readonly released: boolean;
 }
 
-/** Returns the retired nodes of a site that are bound to a machine, with one SQL statement for any number of nodes. */
 export async function retirementsOf(db: Db | Tx, siteId: SiteId): Promise<ReadonlyMap<NodeId, Retirement>> {
   const { rows } = await db.execute<{
     id: NodeId;

@@ -3,14 +3,11 @@ import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import { sql } from "../orm.ts";
 import type { Db } from "../tx.ts";
 
-/**
- * How long an agent may be disconnected before its host counts as away. Most agents that lose their connection are connected again within seconds.
- */
 const AWAY_SECONDS = 30;
 
 /**
- * Returns deployed machines of nodes in service whose row in the hub's database may be outdated, so that the watcher reads these machines repeatedly.
- * A machine's row may be outdated if the node's agent is away, or if MAAS reports the machine's power as off or in error. The `key` that
+ * Returns deployed machines of nodes in service whose rows in the hub's database may be outdated, so that the watcher reads them repeatedly. A
+ * machine's row may be outdated if the node's agent is away, or if MAAS reports the machine's power as off or in error. The `key` that
  * `machinesToReread` returns for a machine changes when the reason to read the machine again changes.
  */
 export async function machinesToReread(db: Db, siteId: SiteId): Promise<{ systemId: string; key: string }[]> {

@@ -13,10 +13,7 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/**
- * A baseline with the newest task that the hub queued to take the baseline. The field `task` is null if retention has removed the baseline's newest
- * task.
- */
+/** The field `task` is null if retention has removed the newest task of the baseline. */
 export interface BaselineWithTask {
   readonly baseline: NodeBaseline;
   readonly task: Pick<Task, "state" | "errorCode" | "errorMessage"> | null;
@@ -34,11 +31,8 @@ export async function readBaseline(db: Db | Tx, nodeId: NodeId, generation: numb
   return row ?? null;
 }
 
-/** What the hub knows about the tenants that had the node in one generation. */
 export interface Tenancy {
-  /** True if an allocation of the node has not ended. */
   readonly open: boolean;
-  /** The number of allocations that the node had in the generation. */
   readonly count: number;
   /** The number of ended allocations whose turnover did not complete, so that nothing proves that the host is clean. */
   readonly unclean: number;
@@ -59,23 +53,21 @@ export async function readTenancy(db: Db | Tx, nodeId: NodeId, generation: numbe
 }
 
 /**
- * SQL that is true for an allocation `a` whose tenant used the system that the host runs now, because MAAS has not released that system. The
- * generation alone does not tell which system a tenant used, because a person can enroll an installed system again.
+ * True for an allocation `a` whose tenant used the system that the host runs now, because MAAS has not released that system. The generation alone
+ * does not tell which system a tenant used, because a person can enroll an installed system in a new generation.
  */
 const ofInstalledSystem = sql`a.generation > coalesce((
   select max(d.released_generation) from node_decommissions d where d.node_id = a.node_id), -1)`;
 /**
- * SQL that is true for an allocation `a` whose tenant may use, or have used, the system that the host runs now. An allocation that ends stays open
- * until its turnover is complete, although a reimage has already replaced the tenant's system.
+ * True for an allocation `a` whose tenant may use, or have used, the system that the host runs now. An allocation that ends stays open until its
+ * turnover is complete, although a reimage has already replaced the tenant's system.
  */
 const touchesSystem = sql`(a.status not in ('ending', 'ended') or ${ofInstalledSystem})`;
-/** SQL for the allocations of a node `n` whose tenants may use, or have used, the system that the host runs now. */
 const tenancyOf = sql`select 1 from allocations a where a.node_id = n.id and ${touchesSystem}`;
 
 /**
- * Returns active nodes with a connected agent that have no baseline of their generation, and whose present system never had a tenant.
- * `lockNodesWithoutBaseline` locks the rows of the nodes that it returns, and leaves out nodes that another hub has locked. With the argument `only`,
- * `lockNodesWithoutBaseline` considers only that node.
+ * Returns active nodes with a connected agent whose present system never had a tenant and whose generation has no baseline.
+ * `lockNodesWithoutBaseline` locks the rows of the nodes that it returns, and leaves out nodes that another hub has locked.
  */
 export async function lockNodesWithoutBaseline(
   tx: Tx,
@@ -119,8 +111,8 @@ export interface BaselineRequest {
 }
 
 /**
- * Records the newest task that takes a node's baseline, and removes the baselines of the node's earlier generations. If the baseline already has a
- * snapshot, that snapshot stays.
+ * Records the newest task that takes a node's baseline, and removes the baselines of earlier generations. A snapshot that the baseline already has
+ * stays.
  */
 export async function requestBaselineRow(tx: Tx, request: BaselineRequest): Promise<void> {
   const { nodeId, generation, ...asked } = request;
@@ -134,7 +126,6 @@ export async function requestBaselineRow(tx: Tx, request: BaselineRequest): Prom
   await tx.delete(nodeBaselines).where(and(eq(nodeBaselines.nodeId, nodeId), lt(nodeBaselines.generation, generation)));
 }
 
-/** A baseline whose newest task has succeeded, and whose snapshot the hub has not stored yet. */
 export interface BaselineResult {
   readonly nodeId: NodeId;
   readonly generation: number;
@@ -143,13 +134,12 @@ export interface BaselineResult {
   readonly finishedAt: Date | null;
   readonly agentVersion: string | null;
   /**
-   * True if a tenant may have had an account on the host between the creation of the baseline's task and the task's result. An allocation whose
-   * account the agent made only after the task's result left nothing in the baseline's snapshot.
+   * True if a tenant may have had an account on the host between the creation of the baseline's task and the task's result. If the agent made an
+   * allocation's account only after the task's result, the account is not in the baseline's snapshot.
    */
   readonly allocated: boolean;
 }
 
-/** Locks the results from which the hub has not made a baseline yet. With the argument `only`, the function considers only that node. */
 export async function lockBaselineResults(
   tx: Tx,
   limit: number,

@@ -22,7 +22,7 @@ const ofChain = (nodeId: NodeId, generation: number, more?: SQL) =>
 
 /**
  * Returns the node's unused certificate for the key `keySha256`, if at least half of the certificate's lifetime is left. The caller of `readUnused`
- * has locked the node, so simultaneous repeated requests all get one certificate.
+ * has locked the node, so simultaneous requests of one agent all get one certificate.
  */
 export async function readUnused(
   tx: Tx,
@@ -52,8 +52,8 @@ export async function readUnused(
 }
 
 /**
- * Stores a node's new certificate, which the node's agent has not used yet. `keepCertificate` marks the node's former unused certificate as replaced,
- * and deletes the node's oldest replaced certificates. The caller of `keepCertificate` has locked the node's row.
+ * `keepCertificate` marks the node's former unused certificate as replaced, and deletes the node's oldest replaced certificates. The caller of
+ * `keepCertificate` has locked the row of the node.
  */
 export async function keepCertificate(tx: Tx, certificate: NewCertificate): Promise<void> {
   await tx
@@ -68,8 +68,8 @@ export async function keepCertificate(tx: Tx, certificate: NewCertificate): Prom
 }
 
 /**
- * Records the first use of a node's certificate. The first use of a certificate replaces all earlier certificates of the node, and ends the agent
- * sessions with those certificates on every hub. `beginUse` returns false if the certificate itself has been replaced or revoked.
+ * The first use of a certificate replaces all earlier certificates of the node, and ends the agent sessions with them on every hub. `beginUse`
+ * returns false if the certificate itself has been replaced or revoked.
  */
 export async function beginUse(tx: Tx, nodeId: NodeId, generation: number, serial: string): Promise<boolean> {
   await lockNode(tx, nodeId);
@@ -89,7 +89,6 @@ export async function beginUse(tx: Tx, nodeId: NodeId, generation: number, seria
   return true;
 }
 
-/** Records when an agent first presented its certificate after the certificate was replaced. */
 export async function noteReplacedUse(tx: Tx, serial: string): Promise<void> {
   await tx
     .update(nodeCertificates)
@@ -98,9 +97,9 @@ export async function noteReplacedUse(tx: Tx, serial: string): Promise<void> {
 }
 
 /**
- * Returns `unknown`, `counts`, `over` or `revoked` as the state of a node's key, by the key's certificates of the given generation. A key is
- * `unknown` if it has no certificate, and `revoked` if one of its certificates was revoked. A key is `over` if all its certificates were replaced. A
- * key `counts`, which means that the host may use it, if one of its certificates is not replaced.
+ * Returns the state of a node's key by the key's certificates of the given generation. A key is `unknown` if it has no certificate, and `revoked` if
+ * one of its certificates was revoked. A key is `over` if all its certificates were replaced. A key `counts` if at least one of its certificates is
+ * not replaced; the host may then use the key.
  */
 export async function readKeyUse(
   tx: Tx,
@@ -134,7 +133,6 @@ export async function readEnrolledAt(db: Db, nodeId: NodeId, generation: number)
   return last?.at ?? null;
 }
 
-/** Returns a certificate together with the present row of its node, or null if the database has no certificate with the serial number. */
 export async function readCertificate(
   db: Db | Tx,
   serial: string,
@@ -158,9 +156,8 @@ export async function readCertificate(
 }
 
 /**
- * Revokes certificates of a node: all of them, or those of generations below the given generation. All hubs close the sessions that were opened with
- * a revoked certificate. `revokeCertificates` locks the node, so a simultaneous renewal either gets its certificate revoked too or sees the
- * revocation. `revokeCertificates` returns how many certificates it has newly revoked.
+ * Revokes all certificates of a node, or those of generations below the given one. All hubs close the sessions that were opened with a revoked
+ * certificate. `revokeCertificates` locks the node, so a simultaneous renewal either sees the revocation or gets its new certificate revoked too.
  */
 export async function revokeCertificates(
   tx: Tx,
@@ -186,7 +183,7 @@ export async function revokeCertificates(
 
 /**
  * True if the node has a certificate of the given generation that is not revoked. `hasLiveCertificate` also counts an expired certificate, because
- * the agent can renew it.
+ * the agent can renew an expired certificate.
  */
 export async function hasLiveCertificate(tx: Tx, nodeId: NodeId, generation: number): Promise<boolean> {
   const rows = await tx
@@ -203,9 +200,7 @@ export async function hasLiveCertificate(tx: Tx, nodeId: NodeId, generation: num
   return rows.length > 0;
 }
 
-/**
- * True if the node's agent has ever enrolled. Retention keeps a node's newest certificate, so the check whether the node has enrolled stays right.
- */
+/** True if the node's agent has ever enrolled. `hasEnrolled` needs no other record, because retention keeps a node's newest certificate. */
 export async function hasEnrolled(tx: Db | Tx, nodeId: NodeId): Promise<boolean> {
   const rows = await tx
     .select({ serial: nodeCertificates.serial })
@@ -215,7 +210,6 @@ export async function hasEnrolled(tx: Db | Tx, nodeId: NodeId): Promise<boolean>
   return rows.length > 0;
 }
 
-/** True if the certificate is revoked or replaced, or does not exist. */
 export async function isVoid(tx: Tx, serial: string): Promise<boolean> {
   const valid = await tx
     .select({ serial: nodeCertificates.serial })

@@ -7,7 +7,6 @@ import { type NodeConditionRow, nodeConditions } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { waitKey, wakeWorkflows } from "./workflow-wakes.ts";
 
-/** A node's condition as it is now. A stale condition has the status Unknown, whatever its last report said. */
 export interface ConditionNow extends NodeConditionRow {
   readonly stale: boolean;
 }
@@ -21,16 +20,10 @@ function asOfNow(row: ConditionNow): ConditionNow {
   return { ...row, status: "Unknown", reason: "Stale", message };
 }
 
-/**
- * SQL that matches the condition types that Muster itself uses. A node has at most one condition of each of Muster's own types, whatever other types
- * external systems report.
- */
+/** True for the condition types that Muster itself defines, of which a node has at most one condition each. */
 const isKnownType = inArray(nodeConditions.type, Object.keys(CONDITION_TYPES));
 
-/**
- * Reads the given nodes' conditions of Muster's own types in one SQL statement. `readConditionFacts` leaves out the conditions' messages to keep long
- * lists small.
- */
+/** `readConditionFacts` leaves out the messages of conditions to keep long lists small. */
 export async function readConditionFacts(
   db: Db | Tx,
   nodeIds: readonly NodeId[],
@@ -45,10 +38,7 @@ export async function readConditionFacts(
 
 const MOST_SHOWN = 100;
 
-/**
- * Reads at most a hundred conditions of one node for display, in the order of their types. If a node has more than a hundred conditions, the
- * conditions of Muster's own types take precedence.
- */
+/** Reads at most a hundred conditions of one node for display, and prefers conditions of Muster's own types. */
 export async function listConditions(db: Db, nodeId: NodeId): Promise<ConditionNow[]> {
   const rows = await db
     .select({ ...getTableColumns(nodeConditions), stale: isStale })
@@ -69,7 +59,6 @@ export async function readConditions(db: Db, nodeId: NodeId, generation: number)
   return rows.map(asOfNow);
 }
 
-/** Returns the types of a node's conditions that external systems have defined. */
 export async function readOwnTypes(db: Db | Tx, nodeId: NodeId): Promise<string[]> {
   const rows = await db
     .select({ type: nodeConditions.type })
@@ -90,7 +79,6 @@ export async function conditionHolds(
   return told.some((one) => one.type === type && one.status === "True");
 }
 
-/** Removes conditions of a node, and returns how many conditions it removed. */
 export async function removeConditions(tx: Tx, nodeId: NodeId, which: "of_others" | ConditionType): Promise<number> {
   const type = which === "of_others" ? sql`not ${isKnownType}` : eq(nodeConditions.type, which);
   const removed = await tx
@@ -102,7 +90,7 @@ export async function removeConditions(tx: Tx, nodeId: NodeId, which: "of_others
 
 /**
  * Writes conditions of the node's present generation, and wakes the workflows that wait for the node. If a condition's time lies in the future,
- * `writeConditions` stores the present time, so that a host with a fast clock cannot outlast later reports.
+ * `writeConditions` stores the present time, so that a host's fast clock cannot block later reports.
  */
 export async function writeConditions(
   tx: Tx,
@@ -146,13 +134,13 @@ export async function writeConditions(
 const observedAt = (condition: ReportedCondition): string =>
   new Date(Math.max(0, Date.parse(condition.observed_at) || 0)).toISOString();
 
-/** SQL for the time, by the database's clock, at which a condition of the given type becomes stale if somebody reports the condition now. */
+/** The time by the database's clock at which a condition of the given type becomes stale if somebody reports it now. */
 function expiryOf(type: string) {
   const life = ruleOf(type)?.lifeSeconds ?? null;
   return life === null ? null : sql`now() + make_interval(secs => ${life})`;
 }
 
-/** Writes a condition of a node that the hub itself observed. The hub's own condition gets the database's time and replaces any earlier value. */
+/** A condition that the hub itself observed gets the database's time and replaces any earlier value. */
 export async function writeOwnCondition(
   tx: Tx,
   node: { id: NodeId; generation: number },
@@ -167,10 +155,7 @@ export async function writeOwnCondition(
   await wakeWorkflows(tx, [waitKey.node(node.id)]);
 }
 
-/**
- * Extends up to `most` conditions that would expire before the time `grace_until` of the row in `condition_watch`. `extendExpiries` returns the
- * number of extended conditions.
- */
+/** Extends up to `most` conditions that would expire before the time `grace_until` of the row in `condition_watch`. */
 export async function extendExpiries(tx: Tx, seconds: number, most: number): Promise<number> {
   const { rowCount } = await tx.execute(sql`
     with step as (

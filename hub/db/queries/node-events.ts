@@ -9,7 +9,7 @@ export interface NewNodeEvent {
   readonly type: NodeEventRow["type"];
   readonly owner: string;
   readonly message: string;
-  /** Details of the event, which never include a secret. */
+  /** Details of a node's event never include a secret. */
   readonly details?: Readonly<Record<string, unknown>>;
   readonly fromStatus?: NodeEventRow["fromStatus"];
   readonly toStatus?: NodeEventRow["toStatus"];
@@ -18,12 +18,12 @@ export interface NewNodeEvent {
 const KEPT = KEPT_OF_A_NODE.hostEvents satisfies Partial<Record<NodeEventRow["type"], number>>;
 export type HostEvent = keyof typeof KEPT;
 export const HOST_EVENTS = Object.keys(KEPT) as HostEvent[];
-/** A status change of a node counts as caused by the host if the hub made it because of heartbeats (owner `heartbeat`). */
+/** The host can cause a node's status change only by its heartbeats, so only changes of the owner `heartbeat` count as the host's. */
 const OF_HOST = sql`(e.type <> 'status_changed' or e.owner = 'heartbeat')`;
 
 export const recordNodeEvent = (tx: Tx, event: NewNodeEvent): Promise<void> => recordNodeEvents(tx, [event]);
 
-/** Stores events in the history of nodes. Of each event type that hosts can cause, the database keeps only a node's newest events. */
+/** For each event type that hosts can cause, the database keeps only a node's newest events. */
 export async function recordNodeEvents(tx: Tx, events: readonly NewNodeEvent[]): Promise<void> {
   if (events.length === 0) return;
   await tx.insert(nodeEvents).values([...events]);
@@ -57,7 +57,6 @@ export async function knowsBoot(tx: Tx, nodeId: NodeId, generation: number, boot
   return rows.length > 0;
 }
 
-/** True if the node has had an event of the given type within the last `minutes`. */
 export async function hadRecently(
   tx: Tx,
   nodeId: NodeId,

@@ -3,7 +3,6 @@ import { and, asc, eq, inArray, sql } from "../orm.ts";
 import { type NodeHealthOverride, nodeHealthOverrides, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** The health overrides of the given nodes, ordered by source. */
 export async function listHealthOverrides(
   db: Db | Tx,
   nodeIds: readonly NodeId[],
@@ -19,7 +18,7 @@ export async function listHealthOverrides(
 export type NewHealthOverride = Omit<NodeHealthOverride, "since" | "neededErase"> &
   Partial<Pick<NodeHealthOverride, "neededErase">>;
 
-/** Stores a health override. An older override of the same node and source is replaced. */
+/** Stores a health override in place of an older override of the same node and source. */
 export async function writeHealthOverride(tx: Tx, override: NewHealthOverride): Promise<void> {
   const row = { neededErase: null, ...override, since: sql`now()` };
   await tx
@@ -28,7 +27,6 @@ export async function writeHealthOverride(tx: Tx, override: NewHealthOverride): 
     .onConflictDoUpdate({ target: [nodeHealthOverrides.nodeId, nodeHealthOverrides.source], set: row });
 }
 
-/** Removes and returns the node's override of the source, or returns null if the node has none. */
 export async function deleteHealthOverride(tx: Tx, nodeId: NodeId, source: string): Promise<NodeHealthOverride | null> {
   const [row] = await tx
     .delete(nodeHealthOverrides)
@@ -38,8 +36,8 @@ export async function deleteHealthOverride(tx: Tx, nodeId: NodeId, source: strin
 }
 
 /**
- * Moves to the node the health overrides about its machine that deleted nodes of the site left. If the node has an override of the same source, its own
- * override stays. Returns the moved overrides.
+ * Moves health overrides about a machine from deleted nodes of the site to the machine's present node. A node that has an override of the same source
+ * keeps its own override.
  */
 export async function inheritHealthOverrides(
   tx: Tx,

@@ -5,7 +5,7 @@ import type { Db, Tx } from "../tx.ts";
 
 /**
  * Returns the latest finding that two hosts used the node's identity, or null if there never was such a finding. `readIdentityBlock` also returns the
- * row of a node that has enrolled again since two hosts used its identity.
+ * finding of a node that has enrolled since two hosts used its identity.
  */
 export async function readIdentityBlock(db: Db | Tx, nodeId: NodeId): Promise<NodeIdentityBar | null> {
   const [block] = await db.select().from(nodeIdentityBars).where(eq(nodeIdentityBars.nodeId, nodeId));
@@ -23,8 +23,8 @@ export async function writeIdentityBlock(tx: Tx, block: NewIdentityBlock): Promi
 }
 
 /**
- * Records that the hub no longer refuses the hosts of a node whose identity two hosts had used, because the node has enrolled in a newer generation.
- * `endIdentityBlock` returns null if the hub refused no host of the node.
+ * Records that a node has enrolled in a newer generation after two hosts had used its identity, so that the hub accepts its host. `endIdentityBlock`
+ * returns null if the hub refused no host of the node.
  */
 export async function endIdentityBlock(tx: Tx, nodeId: NodeId, generation: number): Promise<NodeIdentityBar | null> {
   const [block] = await tx
@@ -42,8 +42,8 @@ export async function endIdentityBlock(tx: Tx, nodeId: NodeId, generation: numbe
 }
 
 /**
- * True if the node was quarantined because two hosts used its identity, and the node has enrolled again since. `endQuarantine` also clears the mark
- * `quarantined`, which says that two hosts with one identity caused the node's quarantine.
+ * True if the node was quarantined because two hosts used its identity, and the node has enrolled since. `endQuarantine` clears the mark
+ * `quarantined`, which says that two hosts with one identity caused the quarantine.
  */
 export async function endQuarantine(tx: Tx, nodeId: NodeId): Promise<boolean> {
   const ended = await tx

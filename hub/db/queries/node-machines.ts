@@ -4,14 +4,14 @@ import { and, count, desc, eq, inArray, isNotNull, ne, sql } from "../orm.ts";
 import { maasSites, type Node, type NodeMaasState, nodeMaasState, nodeOnboardings, nodes } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** A node that is bound to a machine in MAAS. Each machine has at most one node that is not deleted. A deleted node has no machine. */
+/** A node that is bound to a machine in MAAS; a machine has at most one node that is not deleted. */
 export type BoundNode = Pick<Node, "id" | "hostname" | "status"> & { readonly ipmiIp: string };
 
 const bound = { id: nodes.id, hostname: nodes.hostname, status: nodes.status, ipmiIp: nodeMaasState.ipmiIp };
 
 /**
- * Returns the nodes, at any site and except `nodeId`, that are bound to a machine with the given system id. Two MAAS regions may use the same system
- * id for different machines.
+ * Returns the nodes, at any site and except `nodeId`, that are bound to a machine with the given system id. The node may be at any site, because two
+ * MAAS regions may use the same system id for different machines.
  */
 export async function otherNodesOfSystemId(
   db: Db | Tx,
@@ -39,7 +39,7 @@ export async function nodesOfBmcs(db: Db | Tx, siteId: SiteId, ipmiIps: readonly
     );
 }
 
-/** Returns the site's nodes, except `nodeId`, whose machines had one BMC address at their onboarding, each with its machine's system id. */
+/** Returns the site's nodes, except `nodeId`, whose machines had the given BMC address at their onboarding. */
 export async function otherNodesAtBmc(
   db: Db | Tx,
   siteId: SiteId,
@@ -60,7 +60,6 @@ export async function otherNodesAtBmc(
     );
 }
 
-/** Counts the nodes of the site that are bound to a machine. */
 export async function countBoundNodes(tx: Db | Tx, siteId: SiteId): Promise<number> {
   const [row] = await tx
     .select({ bound: count() })
@@ -71,8 +70,8 @@ export async function countBoundNodes(tx: Db | Tx, siteId: SiteId): Promise<numb
 }
 
 /**
- * Binds the node to one machine, and ends the node's binding to any other machine. `bindNodeToMachine` deletes a binding that a deleted node left to
- * the machine, e.g. a node that an older hub removed. The caller of `bindNodeToMachine` has checked that no other node is bound to the machine.
+ * Binds the node to one machine and ends the node's binding to any other machine. `bindNodeToMachine` deletes a binding of a deleted node to the
+ * machine, which an older hub may have left. The caller of `bindNodeToMachine` has checked that no other node is bound to the machine.
  * `bindNodeToMachine` copies the machine's last known state to the node at once.
  */
 export async function bindNodeToMachine(
@@ -95,7 +94,7 @@ export async function bindNodeToMachine(
       target: nodeMaasState.nodeId,
       set: { siteId: binding.siteId, maasSystemId: binding.maasSystemId, ipmiIp: binding.ipmiIp, ...UNKNOWN },
     });
-  // If the machine no longer changes, no later poll of MAAS would copy the machine's state to the node.
+  // As long as the machine does not change, no later poll of MAAS would copy the machine's state to the node.
   await followBindings(tx, binding.siteId, [binding.maasSystemId]);
 }
 
@@ -119,10 +118,9 @@ export async function unbindNode(tx: Tx, nodeId: NodeId): Promise<void> {
 }
 
 /**
- * Copies the state of MAAS machines into the rows `node_maas_state` of their nodes, which the reconciler judges later (lifecycle 6.5). The argument
- * `systemIds` names the machines that changed. The argument `seen` names unchanged machines. `followBindings` writes the row of a node with an
- * unchanged machine only if the stored state differs from the machine's state. A node may be bound to a machine during the poll that saw the machine
- * change, so later polls compare unchanged machines too. `followBindings` returns the nodes whose rows it changed.
+ * Copies the state of machines into the rows of `node_maas_state`, which the reconciler judges later (lifecycle 6.5). `followBindings` writes the row
+ * of a node with an unchanged machine only if the row differs from the machine's state. A node may be bound to a machine during the poll that saw the
+ * machine change, so later polls compare unchanged machines too.
  */
 export async function followBindings(
   tx: Tx,
@@ -150,7 +148,7 @@ export async function followBindings(
   return rows.map((row) => row.node_id);
 }
 
-/** Lets the reconciler judge the node's machine again, e.g. because the machine's state means something else in the node's new status. */
+/** Asks the reconciler to judge the node's machine once more, e.g. because the node's new status changes what the machine's state means. */
 export async function judgeMachineAgain(tx: Tx, nodeId: NodeId): Promise<void> {
   await tx
     .update(nodeMaasState)
@@ -159,9 +157,9 @@ export async function judgeMachineAgain(tx: Tx, nodeId: NodeId): Promise<void> {
 }
 
 /**
- * Stores the MAAS owner of each machine whose node has come into service, and stores the new name of an owner who was renamed. A new owner name
- * counts as a rename if it is the hub's own user and the stored name is a former name of that user. A new owner name also counts as a rename if the
- * node's agent made contact after the machine changed. `rememberOwners` needs only one SQL statement.
+ * Stores the MAAS owner of each machine whose node has come into service, and the new name of a renamed owner. A new owner name counts as a rename if
+ * the stored name is a former name of the hub's own MAAS user. A new owner name also counts as a rename if the node's agent made contact after the
+ * machine changed.
  */
 export async function rememberOwners(
   tx: Tx,
@@ -178,8 +176,8 @@ export async function rememberOwners(
 }
 
 /**
- * Clears the stored MAAS owners of retired nodes whose machines are no longer deployed or are gone. Without the stored owner, Muster does not release
- * a system that somebody deploys on the machine later. `forgetOwners` needs only one SQL statement.
+ * Clears the stored MAAS owners of retired nodes whose machines are gone or no longer deployed. Without the stored owner, Muster does not release a
+ * system that somebody later deploys on the machine.
  */
 export async function forgetOwners(tx: Tx, siteId: SiteId): Promise<void> {
   await tx.execute(sql`
@@ -189,10 +187,7 @@ export async function forgetOwners(tx: Tx, siteId: SiteId): Promise<void> {
       and m.site_id = s.site_id and m.system_id = s.maas_system_id and (m.status <> ${MAAS_STATUS.deployed} or m.absent)`);
 }
 
-/**
- * Marks the given nodes as judged by the reconciler. If a node's facts changed after the reconciler read them, the node stays due for the reconciler.
- * `markReconciled` needs at most two SQL statements, for any number of nodes.
- */
+/** A node stays due for the reconciler if its facts changed after the reconciler read them. */
 export async function markReconciled(
   tx: Tx,
   siteId: SiteId,
@@ -221,7 +216,7 @@ export type DriftChange = Partial<
   Pick<NodeMaasState, "driftDetected" | "driftDetails" | "driftAcknowledged" | "maasOwner">
 > & {
   readonly resolved?: boolean;
-  /** True if a quarantine by the reconciler begins, false if such a quarantine ends. */
+  /** True if the reconciler begins a quarantine of the node; false if the reconciler ends its own quarantine. */
   readonly quarantined?: boolean;
 };
 
@@ -241,7 +236,7 @@ export async function writeDrift(
     .where(eq(nodeMaasState.nodeId, nodeId));
 }
 
-/** Returns the machine of the node's last onboarding that found a machine, or null if no onboarding of the node has found a machine. */
+/** Returns the machine of the node's last onboarding that found a machine, or null if no onboarding found one. */
 export async function lastMachineOf(
   db: Db | Tx,
   nodeId: NodeId,

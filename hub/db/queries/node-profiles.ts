@@ -3,13 +3,11 @@ import { sql } from "../orm.ts";
 import { type MaasSiteProfile, maasSiteProfiles, nodeOnboardings } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** What a profile says about the cleaning of its nodes between two tenants. */
 export type TurnoverPolicy = Pick<MaasSiteProfile, "turnoverMode" | "softResetAfterRoot" | "gpuClaimLevel">;
 
 /**
- * Returns how the hub cleans the given nodes between two tenants (decision C4), as the nodes' profiles say. A node's profile is the profile of its
- * last onboarding. A node that joined Muster without an onboarding has no profile, and the map that `turnoverPolicies` returns has no entry for such
- * a node.
+ * Returns how the hub cleans the given nodes between two tenants (decision C4), as the nodes' profiles say. The map that `turnoverPolicies` returns
+ * has no entry for a node that joined Muster without an onboarding and so has no profile.
  */
 export async function turnoverPolicies(
   db: Db | Tx,

@@ -25,28 +25,25 @@ import { listHealthOverrides } from "./node-health-overrides.ts";
 import { type TurnoverPolicy, turnoverPolicies } from "./node-profiles.ts";
 import { hostnameBegins } from "./node-selection.ts";
 
-/** A node with the facts that a list of nodes shows. */
 export interface NodeRow {
   readonly node: Node;
   readonly session: Pick<AgentSession, "agentVersion"> | null;
   readonly maasSystemId: string | null;
   readonly conditions: readonly Omit<ConditionNow, "message">[];
   readonly hostClosed: boolean;
-  /** The health overrides of the node, ordered by source. */
   readonly overrides: readonly NodeHealthOverride[];
-  /** The node's open allocation, or null if the node has none. */
   readonly allocation: OpenAllocation | null;
   /** True if the hub has the residue snapshot of the node's present generation (architecture 14.4). */
   readonly hasBaseline: boolean;
-  /** What the node's profile says about the cleaning after a tenant; null for a node without a profile. */
+  /** The profile's rules for cleaning the node after a tenant; null for a node without a profile. */
   readonly policy: TurnoverPolicy | null;
-  /** The vendor of the GPUs of the node's SKU, or null if the hub does not know the SKU. */
+  /** The vendor of the GPUs of the node's SKU; null if the hub does not know the SKU. */
   readonly gpuVendor: Sku["gpuVendor"] | null;
 }
 
 const EVENTS_SHOWN = 50;
 
-/** Lists nodes, ordered by hostname, then id. `listNodeRows` needs six SQL statements for any length of the page. */
+/** `listNodeRows` needs six SQL statements for a page of any length. */
 export async function listNodeRows(
   db: Db | Tx,
   filter: {
@@ -56,10 +53,7 @@ export async function listNodeRows(
     hostname?: string | undefined;
     hostnamePrefix?: string | undefined;
     id?: NodeId | undefined;
-    /**
-     * If `deleted` is true, the list of nodes also contains deleted nodes. A list of nodes that is filtered by id or by status always includes
-     * deleted nodes.
-     */
+    /** A list of nodes that is filtered by id or by status always includes deleted nodes, whatever `deleted` says. */
     deleted?: boolean;
   },
   page: { limit: number; after: readonly string[] | null },

@@ -4,14 +4,12 @@ import { and, asc, count, eq, inArray, ne, type SQL, sql } from "../orm.ts";
 import { type Node, nodes } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
-/** The nodes that a request for a batch selects: the named nodes of the site, or the nodes of the site that match the filter. */
 export interface NodeSelection {
   readonly siteId: SiteId;
   readonly ids?: readonly NodeId[] | undefined;
   readonly filter?: NodeFilter | undefined;
 }
 
-/** SQL for nodes whose hostname begins with the given characters. */
 export const hostnameBegins = (prefix: string): SQL => sql`starts_with(${nodes.hostname}, ${prefix})`;
 
 const selected = ({ siteId, ids, filter }: NodeSelection): SQL | undefined =>
@@ -32,9 +30,6 @@ export async function countMatchingNodes(tx: Tx, selection: NodeSelection): Prom
   return row?.nodes ?? 0;
 }
 
-/**
- * Locks the selected nodes until the transaction ends, in the order of their ids. PostgreSQL checks the filter again after it has waited for a lock,
- * so every returned node matches the filter while it is locked.
- */
+/** PostgreSQL checks the filter a second time after it has waited for a lock, so every returned node matches the filter while it is locked. */
 export const lockMatchingNodes = (tx: Tx, selection: NodeSelection): Promise<Node[]> =>
   tx.select().from(nodes).where(selected(selection)).orderBy(asc(nodes.id)).for("no key update");

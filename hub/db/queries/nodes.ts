@@ -15,16 +15,12 @@ export async function lockNode(tx: Tx, nodeId: NodeId): Promise<Node | null> {
   return node ?? null;
 }
 
-/** Stores a new node, and returns null if a node with the new node's id exists. */
 export async function insertNode(tx: Tx, node: typeof nodes.$inferInsert): Promise<Node | null> {
   const [row] = await tx.insert(nodes).values(node).onConflictDoNothing({ target: nodes.id }).returning();
   return row ?? null;
 }
 
-/**
- * Writes a new status of the node if the present status is `move.from`, and returns null otherwise. `moveNode` calls `setNodeStatus` and records the
- * change of status.
- */
+/** Code calls `moveNode` instead of `setNodeStatus`, because `moveNode` also records the change of status. */
 export async function setNodeStatus(
   tx: Tx,
   nodeId: NodeId,
@@ -56,7 +52,6 @@ export async function setNodeOperation(tx: Tx, nodeId: NodeId, operationId: stri
     .where(and(eq(nodes.id, nodeId), inArray(nodes.status, ["draining", "removing"])));
 }
 
-/** Records the owner of a node's quarantine, whoever quarantined the node (decision N4). */
 export async function ownQuarantine(tx: Tx, nodeId: NodeId, owner: "operator" | "cleanup" = "operator"): Promise<void> {
   await tx
     .update(nodes)
@@ -64,9 +59,6 @@ export async function ownQuarantine(tx: Tx, nodeId: NodeId, owner: "operator" | 
     .where(and(eq(nodes.id, nodeId), eq(nodes.status, "quarantined")));
 }
 
-/**
- * Sets or lifts the cordon of a node that meets the condition `where`. `setNodeCordon` returns null if the node does not meet the condition `where`.
- */
 export async function setNodeCordon(
   tx: Tx,
   nodeId: NodeId,
@@ -81,7 +73,7 @@ export async function setNodeCordon(
   return row ?? null;
 }
 
-/** Begins a new generation of the node. Tokens, certificates and signals of earlier generations no longer count. */
+/** After `nextGeneration`, the tokens, certificates and signals of earlier generations no longer count. */
 export async function nextGeneration(tx: Tx, nodeId: NodeId): Promise<number> {
   const [row] = await tx
     .update(nodes)
@@ -100,7 +92,7 @@ export async function setNodeHost(tx: Tx, nodeId: NodeId, host: string): Promise
   await tx.update(nodes).set({ host, updatedAt: sql`now()` }).where(eq(nodes.id, nodeId));
 }
 
-/** Deletes the row of a node that never enrolled. A node that has enrolled keeps its row, and the host's next onboarding uses the row again. */
+/** Deletes the row of a node that never enrolled. A node that has enrolled keeps its row for the host's next onboarding. */
 export async function deleteNodeThatNeverEnrolled(tx: Tx, nodeId: NodeId): Promise<boolean> {
   const rows = await tx
     .delete(nodes)
@@ -115,7 +107,6 @@ export async function deleteNodeThatNeverEnrolled(tx: Tx, nodeId: NodeId): Promi
   return rows.length > 0;
 }
 
-/** Returns the nodes of the site that have one of the given hostnames and are not deleted. */
 export const listLivingNodes = (
   tx: Tx,
   siteId: SiteId,

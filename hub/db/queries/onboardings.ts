@@ -18,7 +18,7 @@ import type { Db, Tx } from "../tx.ts";
 import { listStageEvents } from "./workflow-events.ts";
 import { requestedAtText, requestedBefore, toProgress, toStageEvent } from "./workflow-views.ts";
 
-/** Stores the requests of onboardings. The caller of `insertOnboardings` has already written the `workflows` rows with the onboardings' ids. */
+/** The caller of `insertOnboardings` has already written the rows of `workflows` with the onboardings' ids. */
 export async function insertOnboardings(tx: Tx, rows: readonly (typeof nodeOnboardings.$inferInsert)[]): Promise<void> {
   await tx.insert(nodeOnboardings).values([...rows]);
 }
@@ -31,7 +31,7 @@ type Row = { onboarding: NodeOnboarding; workflow: Workflow };
 
 const columns = { onboarding: nodeOnboardings, workflow: workflows };
 
-/** Makes the API's view of an onboarding (lifecycle 4.2.1): its request, and its progress from the workflow's row. */
+/** Makes the API's view of an onboarding from the request and the workflow's row (lifecycle 4.2.1). */
 function toOnboarding({ onboarding, workflow }: Row): Onboarding {
   return {
     onboarding_id: onboarding.onboardingId,
@@ -68,7 +68,6 @@ export interface OnboardingFilter {
   readonly hostname?: string | undefined;
 }
 
-/** Lists onboardings, newest first. The argument `before` is the last onboarding of the previous page. */
 export async function listOnboardings(
   db: Db | Tx,
   filter: OnboardingFilter,
@@ -92,7 +91,7 @@ export async function listOnboardings(
   return rows.map((row) => ({ onboarding: toOnboarding(row), at: row.at }));
 }
 
-/** The rows that every stage of an onboarding needs; one SQL statement reads them all. */
+/** One SQL statement reads all rows that the stages of an onboarding need. */
 export interface OnboardingRows {
   readonly onboarding: NodeOnboarding;
   readonly site: MaasSite;

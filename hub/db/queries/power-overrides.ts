@@ -19,7 +19,6 @@ export interface PowerOverrideRow {
   readonly version: string;
 }
 
-/** Returns one page of a site's BMC login overrides, ordered by id, each with the results of its use. */
 export const pageOfPowerOverrides = (
   db: Db | Tx,
   siteId: SiteId,
@@ -36,7 +35,7 @@ export async function findPowerOverride(db: Db | Tx, siteId: SiteId, id: string)
   return row ?? null;
 }
 
-/** Stores a BMC login override. PostgreSQL reports an error if the site has another override for the new override's selector. */
+/** PostgreSQL reports an error if the site already has a BMC login override for the selector. */
 export async function insertPowerOverride(
   tx: Tx,
   row: Pick<MaasPowerCredentialOverride, "id" | "siteId" | "selectorType" | "selectorValue" | "vaultPath">,
@@ -44,7 +43,7 @@ export async function insertPowerOverride(
   await tx.insert(maasPowerCredentialOverrides).values(row);
 }
 
-/** Gives the row of a BMC login override a new version. `touchPowerOverride` returns false if the row no longer has the version `version`. */
+/** `touchPowerOverride` gives a BMC login override a new version, or returns false if the row no longer has the version `version`. */
 export async function touchPowerOverride(db: Db, id: string, version: string): Promise<boolean> {
   const t = maasPowerCredentialOverrides;
   const rows = await db
@@ -70,7 +69,7 @@ export async function changePowerOverride(
   return row ?? null;
 }
 
-/** Disables a BMC login override. The row gets a new version, so a change of the login that began before finds its version outdated. */
+/** Disabling a BMC login override gives its row a new version, so a change that another request prepared before finds its version outdated. */
 export async function disablePowerOverride(db: Db | Tx, id: string): Promise<void> {
   await db
     .update(maasPowerCredentialOverrides)

@@ -14,10 +14,7 @@ export async function insertSignal(tx: Tx, signal: typeof readinessSignals.$infe
   return fresh.length > 0;
 }
 
-/**
- * Deletes all but the newest `keep` readiness signals of a node and source. If a host sends a deleted readiness signal again, the signal counts as
- * new.
- */
+/** If a host sends a readiness signal that the hub has deleted, the signal counts as new. */
 export async function forgetOldSignals(tx: Tx, nodeId: NodeId, source: ReadinessSource, keep: number): Promise<void> {
   await tx.execute(sql`
     delete from ${readinessSignals} where node_id = ${nodeId} and source = ${source} and (received_at, id) <= (
@@ -25,7 +22,6 @@ export async function forgetOldSignals(tx: Tx, nodeId: NodeId, source: Readiness
       order by s.received_at desc, s.id desc offset ${keep} limit 1)`);
 }
 
-/** Deletes all readiness signals of the node, and returns how many signals it deleted. */
 export async function removeSignals(tx: Tx, nodeId: NodeId): Promise<number> {
   const { rowCount } = await tx.execute(sql`delete from ${readinessSignals} where node_id = ${nodeId}`);
   return rowCount ?? 0;

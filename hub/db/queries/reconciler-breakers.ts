@@ -5,14 +5,13 @@ import { type ReconcilerBreaker, reconcilerBreakers } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
 /**
- * The state `open` of a breaker means that the breaker holds every status change back. The state `accepting` of a breaker means that it lets every
- * status change through for a while, because a person accepted the changes.
+ * A breaker in the state `open` holds every status change back. A breaker in the state `accepting` lets every status change through for a while,
+ * because a person accepted the changes.
  */
 export type BreakerState = "closed" | "open" | "accepting";
 
 export interface Breaker {
   readonly state: BreakerState;
-  /** The time when the breaker tripped; null if the breaker is not open. */
   readonly trippedAt: Date | null;
 }
 
@@ -42,15 +41,13 @@ export interface Trip {
   readonly inService: number;
   readonly nodeIds: readonly NodeId[];
   /**
-   * The time when the open breaker last tripped, if the new trip shall replace that trip. `follows` is exactly the `trippedAt` that `readBreaker`
-   * returned to the caller.
+   * The time of the trip that a new trip shall replace, if the breaker is already open. The caller passes exactly the `trippedAt` that `readBreaker`
+   * returned, so `tripBreaker` notices another trip in between.
    */
   readonly follows?: Date | null;
 }
 
-/**
- * Trips a site's breaker and returns true. An open breaker keeps its first trip, and `tripBreaker` returns false, unless `follows` names that trip.
- */
+/** An open breaker keeps its first trip and `tripBreaker` returns false, unless `follows` names the first trip. */
 export async function tripBreaker(tx: Tx, { follows = null, ...trip }: Trip): Promise<boolean> {
   const rows = await tx
     .insert(reconcilerBreakers)
@@ -69,14 +66,13 @@ export async function tripBreaker(tx: Tx, { follows = null, ...trip }: Trip): Pr
         resetReason: null,
         acceptUntil: null,
       },
-      // A JavaScript Date has only milliseconds, and the column `tripped_at` has microseconds.
+      // A JavaScript Date has only milliseconds, so the SQL cuts the microseconds of `tripped_at` off before it compares.
       setWhere: sql`date_trunc('milliseconds', ${reconcilerBreakers.trippedAt}) is not distinct from ${follows?.toISOString() ?? null}::timestamptz`,
     })
     .returning({ siteId: reconcilerBreakers.siteId });
   return rows.length > 0;
 }
 
-/** Closes an open breaker. `resetBreaker` returns null if the breaker is not open. */
 export async function resetBreaker(
   tx: Tx,
   siteId: SiteId,

@@ -20,10 +20,7 @@ export interface ReimagedHost {
   readonly ipmiIp: string;
 }
 
-/**
- * Reads the settings with which the hub deploys a node again: the settings of the node's last onboarding. `readReimagedHost` returns null if the node
- * has no machine, or if its site, SKU or profile no longer exists.
- */
+/** Reads the settings with which the hub deploys a node again: the settings of the node's last onboarding. */
 export async function readReimagedHost(db: Db, nodeId: NodeId): Promise<ReimagedHost | null> {
   const [row] = await db
     .select({ site: maasSites, profile: maasSiteProfiles, sku: skus, ipmiIp: nodeMaasState.ipmiIp })

@@ -3,9 +3,7 @@ import { and, eq, ne, sql } from "../orm.ts";
 import { nodes, reportTokens } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/**
- * Returns the node and generation to which a report token belongs. `findReportToken` returns null if the token is unknown or its node was deleted.
- */
+/** `findReportToken` returns null if the report token is unknown or its node was deleted. */
 export async function findReportToken(
   db: Db,
   tokenSha256: string,
@@ -18,7 +16,7 @@ export async function findReportToken(
   return found ?? null;
 }
 
-/** Stores the report token of a node, which has at most one report token. The node's previous report token becomes invalid. */
+/** Stores the report token of a node, and makes the node's previous report token invalid. */
 export async function putReportToken(
   tx: Tx,
   token: { nodeId: NodeId; generation: number; tokenSha256: string },

@@ -8,8 +8,9 @@ import { HOST_EVENTS, type HostEvent } from "./node-events.ts";
 const AT_ONCE = 5_000;
 
 /**
- * The period for which retention keeps a table's rows. `records` is the setting MUSTER_RETENTION_DAYS, for reports of machines and finished work.
- * `history` is the setting MUSTER_HISTORY_DAYS, for changes of nodes and actions of people. `day` is one day, for stored answers to requests.
+ * The period for which retention keeps a table's rows. The age `records` is the setting MUSTER_RETENTION_DAYS, for reports of machines and finished
+ * work. The age `history` is the setting MUSTER_HISTORY_DAYS, for changes of nodes and actions of people. The age `day` is one day, for stored
+ * answers to requests.
  */
 type Age = "records" | "history" | "day";
 
@@ -17,17 +18,16 @@ interface RetentionRule {
   readonly table: string;
   readonly age: Age;
   /**
-   * The column that gives the order in which retention removes rows, the row with the lowest value first. With `order`, retention waits for rows that
-   * another hub has locked. Without `order`, retention removes rows in any order and skips locked rows.
+   * The column by which retention removes rows, the lowest value first. With `order`, retention waits for rows that another hub has locked. Without
+   * `order`, retention removes rows in any order and skips locked rows.
    */
   readonly order?: string;
-  /** SQL for the rows older than the time `cutoff` that retention may remove. */
   readonly outdated: (cutoff: SQL) => SQL;
 }
 
 /**
- * SQL that is true if the row's node was deleted before the cutoff, or if the node's row is gone. The settings MUSTER_RETENTION_DAYS and
- * MUSTER_HISTORY_DAYS are independent, so retention may remove a deleted node's row before or after the node's tasks.
+ * True if the row's node was deleted before the cutoff, or if the node's row is gone. The settings MUSTER_RETENTION_DAYS and MUSTER_HISTORY_DAYS are
+ * independent, so retention may remove a deleted node's row before or after the node's tasks.
  */
 const ofGoneNode = (cutoff: SQL): SQL => sql`not exists (
   select 1 from nodes n where n.id = t.node_id and not (n.status = 'deleted' and n.updated_at < ${cutoff}))`;
@@ -44,14 +44,13 @@ const strings = (values: readonly string[]): SQL => sql`any(${sql.param([...valu
 const ofAnyType = sql`t.type = ${strings(nodeEvents.type.enumValues)}`;
 
 /**
- * The tables that grow, with SQL for their old rows that no decision of the hub needs. A node's newest certificate stays as long as the node, because
- * the certificate proves that the node has enrolled. A node's newest task of each type also stays: drain and undrain tasks say whether the host is
- * closed to users. Retention keeps the row of a deleted node for the period `history`.
+ * A node's newest certificate stays as long as the node's row, because the certificate proves that the node has enrolled. A node's newest task of
+ * each type stays: the drain and undrain tasks say whether the host is closed to users. Retention keeps the row of a deleted node for the period
+ * `history`.
  */
 export const RETENTION: readonly RetentionRule[] = [
-  // Retention removes domain events from the oldest on, without a gap, so the oldest stored event tells readers whether they missed an event.
-  // Retention keeps the newest outdated domain event. If a reader's cursor is the newest outdated domain event, the presence of this event tells the
-  // reader that it missed no event.
+  // Retention removes domain events from the oldest on without a gap, so the oldest stored event tells a reader whether it missed an event. Retention
+  // keeps the newest outdated domain event, so a reader whose cursor is that event learns that it missed no event.
   {
     table: "domain_events",
     age: "records",
@@ -97,8 +96,8 @@ export const RETENTION: readonly RetentionRule[] = [
   { table: "node_identity_bars", age: "records", outdated: ofGoneNode },
   { table: "node_health_overrides", age: "records", outdated: ofGoneNode },
   { table: "idempotency_keys", age: "day", outdated: (cutoff) => sql`t.created_at < ${cutoff}` },
-  // Retention keeps the events of a node's boots for the period `history`, and the event of the newest boot for as long as the node. If a new session
-  // reports the boot id of an old boot, a second host uses the node's identity.
+  // Retention keeps the events of a node's boots for the period `history`, and the event of the newest boot as long as the node's row. A session that
+  // reports the boot id of an earlier boot shows that a second host uses the node's identity.
   {
     table: "node_events",
     age: "records",
@@ -185,7 +184,6 @@ export interface KeptDays {
   readonly history: number;
 }
 
-/** SQL for the rows that a rule of retention removes in one step. */
 export function outdatedRows(rule: RetentionRule, kept: KeptDays): SQL {
   const days = { ...kept, day: 1 };
   const cutoff = sql`now() - make_interval(days => ${days[rule.age]}::int)`;
@@ -196,10 +194,7 @@ export function outdatedRows(rule: RetentionRule, kept: KeptDays): SQL {
   return sql`select t.ctid from ${sql.identifier(rule.table)} t where ${rule.outdated(cutoff)} ${locked}`;
 }
 
-/**
- * Removes rows that are older than the days in `kept` allow, in small steps. Several hubs may run retention at once. `removeOutdated` returns the
- * number of removed rows by table.
- */
+/** Removes in small steps the rows that are older than `kept` allows. Several hubs may run retention at once. */
 export async function removeOutdated(db: Db, kept: KeptDays): Promise<Readonly<Record<string, number>>> {
   const removed: Record<string, number> = {};
   for (const rule of RETENTION) {

@@ -11,7 +11,6 @@ export interface RoceRow {
 }
 export interface RoceChange {
   readonly row: RoceRow;
-  /** The stored RoCE row that the changed row replaces, or null for a new row. */
   readonly replaces: Pick<MaasRoceAssignment, "id" | "createdAt"> | null;
 }
 
@@ -36,8 +35,8 @@ export async function lockRoceRows(tx: Tx, siteId: SiteId, rows: readonly RoceRo
 }
 
 /**
- * Writes all changes of RoCE rows in two SQL statements. The first statement deletes all changed RoCE rows, and the second statement inserts them
- * again with their ids. If RoCE rows were updated one after the other, two rows that exchange addresses would violate the unique constraint.
+ * `writeRoceRows` first deletes all changed RoCE rows, and then inserts them with their old ids. If PostgreSQL updated RoCE rows one after the other,
+ * two rows that exchange addresses would violate the unique constraint.
  */
 export async function writeRoceRows(tx: Tx, siteId: SiteId, changes: readonly RoceChange[]): Promise<void> {
   if (changes.length === 0) return;
@@ -63,9 +62,6 @@ export async function listRoceOfHost(db: Db, siteId: SiteId, hostname: string): 
     .orderBy(maasRoceAssignments.interface);
 }
 
-/**
- * Lists a site's RoCE rows, ordered by host and interface. The argument `after` is the host and interface of the last RoCE row of the previous page.
- */
 export function listRoceAssignmentsAfter(
   db: Db,
   siteId: SiteId,
@@ -86,7 +82,6 @@ export function listRoceAssignmentsAfter(
     .limit(most);
 }
 
-/** Deletes a RoCE row, and returns true if the row existed. */
 export async function deleteRoceAssignment(tx: Tx, siteId: SiteId, id: string): Promise<boolean> {
   const t = maasRoceAssignments;
   const rows = await tx

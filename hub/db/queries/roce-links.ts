@@ -16,17 +16,14 @@ interface Place {
 const ofMachine = ({ siteId, systemId }: Place) =>
   and(eq(maasRoceLinks.siteId, siteId), eq(maasRoceLinks.maasSystemId, systemId));
 
-/** Lists the RoCE links that Muster made on a machine in MAAS, or was about to make, without those that are known to be removed. */
+/** Lists the RoCE links of a machine that Muster made or was about to make in MAAS, except links that are known to be removed. */
 export const listRoceLinks = (db: Db | Tx, place: Place): Promise<RoceLink[]> =>
   db
     .select({ interface: maasRoceLinks.interface, ipAddress: maasRoceLinks.ipAddress })
     .from(maasRoceLinks)
     .where(ofMachine(place));
 
-/**
- * Records a machine's RoCE links before the hub asks MAAS to make them. If MAAS's answer to the request for a RoCE link is lost, the database still
- * knows the RoCE link.
- */
+/** Records a machine's RoCE links before the hub asks MAAS to make them, so that a lost answer of MAAS leaves no unknown link. */
 export async function noteRoceLinks(tx: Tx, { siteId, systemId }: Place, links: readonly RoceLink[]): Promise<void> {
   if (links.length === 0) return;
   await tx
@@ -47,7 +44,7 @@ export async function forgetRoceLinks(tx: Tx, place: Place, links: readonly Roce
       );
 }
 
-/** Deletes the stored RoCE links of a site that moves to another MAAS region. Another MAAS region may use the same system ids for other machines. */
+/** Deletes the stored RoCE links of a site that moves to another MAAS region, where the same system ids may name other machines. */
 export async function forgetRoceLinksOfSite(tx: Tx, siteId: SiteId): Promise<void> {
   await tx.delete(maasRoceLinks).where(eq(maasRoceLinks.siteId, siteId));
 }

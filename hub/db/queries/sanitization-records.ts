@@ -13,10 +13,8 @@ import {
 } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** The last record in a node's chain of sanitization records; null if the node has no record. */
 export type ChainEnd = Pick<SanitizationRecordRow, "sequence" | "recordSha256"> | null;
 
-/** Locks the node's chain of sanitization records until the transaction ends, and returns the chain's last record. */
 export async function lockSanitizationChain(tx: Tx, nodeId: NodeId): Promise<ChainEnd> {
   await lockUntilCommit(tx, "sanitization_chain", nodeId);
   const [last] = await tx
@@ -28,7 +26,7 @@ export async function lockSanitizationChain(tx: Tx, nodeId: NodeId): Promise<Cha
   return last ?? null;
 }
 
-/** Adds a sanitization record to the chain of records of its node. The caller of `addSanitizationRecord` has locked the chain of records. */
+/** The caller of `addSanitizationRecord` has locked the node's chain of sanitization records. */
 export async function addSanitizationRecord(
   tx: Tx,
   row: typeof sanitizationRecords.$inferInsert,
@@ -43,7 +41,6 @@ export async function readSanitizationRecord(db: Db | Tx, recordId: string): Pro
   return row ?? null;
 }
 
-/** The facts about a node and its agent that a sanitization record contains. */
 export interface RecordSubject {
   readonly hostname: string;
   readonly generation: number;
@@ -57,7 +54,6 @@ export interface RecordSubject {
   } | null;
 }
 
-/** Reads the node with its inventory, and its agent with the certificate in use. `readRecordSubject` returns null if the node does not exist. */
 export async function readRecordSubject(tx: Tx, nodeId: NodeId): Promise<RecordSubject | null> {
   const [row] = await tx
     .select({
@@ -126,16 +122,12 @@ export interface SanitizationFilter {
   readonly allocationId?: string | undefined;
   readonly verdict?: RecordVerdict | undefined;
 }
-/**
- * A sanitization record as a list shows it, without the record's text and certificate. The field `at` is the record's time as text, which keeps the
- * microseconds that a Date would cut off.
- */
+/** The field `at` is the record's time as text, which keeps the microseconds that a JavaScript Date would cut off. */
 export type ListedSanitization = Omit<
   SanitizationRecordRow,
   "text" | "agentSignature" | "agentCertificatePem" | "countersignature" | "hubSignature"
 > & { readonly at: string };
 
-/** Lists sanitization records, newest first. The argument `before` is the last record of the previous page. */
 export async function listSanitizationRows(
   db: Db,
   filter: SanitizationFilter,

@@ -4,18 +4,15 @@ import type { Db, Tx } from "../tx.ts";
 import { given, isVersion, readVersion } from "./row-versions.ts";
 
 type Fields = Pick<Sku, "description" | "gpuVendor" | "gpuModel" | "gpusTotal">;
-/** The fields of an SKU that a request may change. If a field is undefined in a `Change`, the SKU keeps the field's value. */
 type Change = { readonly [K in keyof Fields]?: Fields[K] | undefined } & {
   readonly status?: Sku["status"] | undefined;
 };
 
-/** Stores a new SKU, and returns null if another SKU has the new SKU's id. */
 export async function insertSku(tx: Tx, sku: Fields & Pick<Sku, "id">): Promise<Sku | null> {
   const [row] = await tx.insert(skus).values(sku).onConflictDoNothing().returning();
   return row ?? null;
 }
 
-/** Lists SKUs by id, beginning after the id `after`. */
 export const listSkusAfter = (db: Db, after: string | null, most: number): Promise<Sku[]> =>
   db
     .select()
@@ -42,7 +39,6 @@ export async function changeSku(tx: Tx, id: string, version: string, change: Cha
   return row ?? null;
 }
 
-/** Disables an SKU, and returns false if no SKU has the given id. */
 export async function disableSku(tx: Tx, id: string): Promise<boolean> {
   const rows = await tx
     .update(skus)

@@ -45,22 +45,15 @@ export async function cancelledDeliveries(
   );
 }
 
-/**
- * An operation with its node. All tasks of an operation are tasks of the operation's node, so PostgreSQL finds them by the index of tasks by node.
- */
+/** All tasks of an operation belong to the operation's node, so PostgreSQL finds them by the index of tasks by node. */
 export interface NodeOperation {
   readonly nodeId: NodeId;
   readonly workflowId: WorkflowId;
 }
 
-/** SQL for the tasks of the given types that the operation has queued. */
 export const ofOperation = ({ nodeId, workflowId }: NodeOperation, types: readonly TaskType[]) =>
   and(eq(tasks.nodeId, nodeId), eq(tasks.workflowId, workflowId), inArray(tasks.type, [...types]));
 
-/**
- * Returns the task, of one of the given types, that the operation queued last. `newestTaskOf` returns null if the operation has queued no task of the
- * given types.
- */
 export async function newestTaskOf(
   db: Db | Tx,
   operation: NodeOperation,
@@ -75,10 +68,7 @@ export async function newestTaskOf(
   return task ?? null;
 }
 
-/**
- * Counts the tasks of the given type that the operation has queued. The number of an operation's tasks makes the idempotency key of its next task
- * unique.
- */
+/** Counts the tasks of one type that the operation has queued; the number makes the idempotency key of the next task unique. */
 export async function countTasksOf(tx: Tx, operation: NodeOperation, type: TaskType): Promise<number> {
   const [row] = await tx
     .select({ count: sql<number>`count(*)::int` })
@@ -120,7 +110,6 @@ export async function wasQueuedWithin(tx: Tx, nodeId: NodeId, keyBegins: string,
   return found !== undefined;
 }
 
-/** True if the operation has queued a task of one of the given types. */
 export async function hasTaskOf(db: Db | Tx, operation: NodeOperation, types: readonly TaskType[]): Promise<boolean> {
   return (await newestTaskOf(db, operation, types)) !== null;
 }

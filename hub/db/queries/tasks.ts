@@ -6,17 +6,14 @@ import { type Task, tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { waitKey, wakeWorkflows } from "./workflow-wakes.ts";
 
-/** The NOTIFY channel that announces tasks to the hubs. The payload on the task channel is the id of the task's node. */
+/** The payload of a notification on the channel `muster_tasks` is the id of the task's node. */
 export const TASK_CHANNEL = "muster_tasks";
 
 export interface NewTask<T extends TaskType> {
   readonly nodeId: NodeId;
   readonly workflowId?: WorkflowId;
   readonly type: T;
-  /**
-   * A task's input must not contain a secret, because the database stores the input. When the hub offers a task to an agent, the hub fills in the
-   * secrets that the task needs.
-   */
+  /** A task's input must not contain a secret, because the database stores the input; the hub adds secrets when it offers the task. */
   readonly input: TaskInput<T>;
   readonly idempotencyKey: string;
   /** The seconds from the creation of a task to its deadline, after which an unfinished task is `expired`. */
@@ -24,10 +21,7 @@ export interface NewTask<T extends TaskType> {
   readonly maxAttempts?: number;
 }
 
-/**
- * Queues a task for a node's agent. If the node already has a task with the new task's idempotency key, `enqueueTask` returns that task, so a caller
- * can safely repeat the call.
- */
+/** If the node already has a task with the same idempotency key, `enqueueTask` returns that task, so a caller can safely repeat the call. */
 export async function enqueueTask<T extends TaskType>(
   tx: Tx,
   task: NewTask<T>,
@@ -59,20 +53,18 @@ export async function enqueueTask<T extends TaskType>(
 }
 
 /**
- * Cancels a task of a node. A task that is still queued is cancelled at once. A task that an agent holds is `cancelling` until the agent reports the
- * task's end. `cancelTask` returns null if the task has ended or is already being cancelled.
+ * A task that is still queued is cancelled at once, and a task that an agent holds is `cancelling` until the agent reports its end. `cancelTask`
+ * returns null if the task has ended or is already being cancelled.
  */
 export async function cancelTask(tx: Tx, id: TaskId): Promise<Task | null> {
   const [task] = await cancelTasks(tx, eq(tasks.id, id));
   return task ?? null;
 }
 
-/** Cancels every task of the given type that the node has, whoever queued the task. */
 export async function cancelTasksOf(tx: Tx, nodeId: NodeId, type: TaskType): Promise<void> {
   await cancelTasks(tx, and(eq(tasks.nodeId, nodeId), eq(tasks.type, type)));
 }
 
-/** Cancels every task of the given node. */
 export async function cancelAllTasks(tx: Tx, nodeId: NodeId): Promise<void> {
   await cancelTasks(tx, eq(tasks.nodeId, nodeId));
 }
@@ -98,28 +90,25 @@ async function cancelTasks(tx: Tx, which: SQL | undefined): Promise<Task[]> {
 
 const specs = Object.values(TASKS);
 /**
- * SQL rows with each task type's lease, its flag `destructive`, and its lane (`work` or `look`). An agent runs one task of the lane `work` and one of
- * the lane `look` at a time.
+ * SQL rows give for each task type its lease, its flag `destructive`, and its lane (`work` or `look`). An agent runs at most one task of the lane
+ * `work` and one task of the lane `look` at a time.
  */
 const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[], ${sql.param(specs.map((spec) => spec.leaseSeconds))}::int[], ${sql.param(specs.map((spec) => spec.destructive))}::boolean[], ${sql.param(specs.map((spec) => spec.lane))}::text[]) as c(type, lease_seconds, destructive, lane)`;
 /**
- * A task whose type this hub does not know, e.g. a type of a newer hub, gets a lease of 60 seconds. If an agent died, it would hold a task delivery
- * without a lease for ever.
+ * A task whose type this hub does not know, e.g. a type of a newer hub, gets a lease of 60 seconds. Without a lease, an agent that died would hold
+ * its task for ever.
  */
 const leaseFromNow = sql`now() + make_interval(secs => coalesce((select c.lease_seconds from ${catalogue} where c.type = ${tasks.type}), 60))`;
 const isDestructive = sql`coalesce((select c.destructive from ${catalogue} where c.type = ${tasks.type}), true)`;
-/**
- * SQL for the lane (`work` or `look`) of a row's task type: an agent runs one task of each lane at a time. A task type that this hub does not know
- * belongs to the lane `work`, like all tasks that change the host.
- */
+/** A task type that this hub does not know belongs to the lane `work`, like every task that changes the host. */
 const laneIn = (alias: string) =>
   sql`coalesce((select c.lane from ${catalogue} where c.type = ${sql.identifier(alias)}.type), 'work')`;
-/** SQL that is true for each task `h` that an agent holds on the node, and in the lane (`work` or `look`), of the task with the given SQL alias. */
+/** True for each task `h` that an agent holds on the same node and in the same lane (`work` or `look`) as the task `alias`. */
 const inHand = (alias: string) =>
   sql`h.node_id = ${sql.identifier(alias)}.node_id and h.state in ('offered', 'running', 'cancelling') and ${laneIn("h")} = ${laneIn(alias)}`;
 export const HELD = ["offered", "running", "cancelling"] as const;
 
-/** The new values of a task's row when the agent reports on a delivery of the task that the agent holds. */
+/** The new values of a task's row when the agent reports on its delivery of the task. */
 const taken = {
   state: sql`case when ${tasks.state} = 'offered' then 'running' else ${tasks.state} end`,
   startedAt: sql`coalesce(${tasks.startedAt}, now())`,
@@ -128,8 +117,8 @@ const taken = {
 };
 
 /**
- * Takes the oldest queued task of each given node and lane (`work` or `look`), unless the node's agent already holds a task of that lane. The epoch
- * of a taken task rises, which makes every earlier delivery of the task invalid.
+ * Takes for each given node and lane (`work` or `look`) the oldest queued task, unless the agent already holds a task of the lane. The epoch of a
+ * claimed task rises, which makes every earlier delivery of the task invalid.
  */
 export async function claimTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Task[]> {
   if (nodeIds.length === 0) return [];
@@ -155,7 +144,8 @@ export async function claimTasks(db: Db, nodeIds: readonly NodeId[]): Promise<Ta
 }
 
 /**
- * Records that the agent has received the task, and renews the task's lease. The acknowledgement of a delivery with an older epoch changes nothing.
+ * Records that the agent has received the task, and renews the lease of the task. An acknowledgement of a delivery with an older epoch changes
+ * nothing.
  */
 export async function acknowledgeTask(db: Db, id: TaskId, nodeId: NodeId, epoch: number): Promise<void> {
   await db
@@ -164,10 +154,7 @@ export async function acknowledgeTask(db: Db, id: TaskId, nodeId: NodeId, epoch:
     .where(and(eq(tasks.id, id), eq(tasks.nodeId, nodeId), eq(tasks.epoch, epoch), inArray(tasks.state, [...HELD])));
 }
 
-/**
- * Records the progress of a task and renews the task's lease. A progress report whose `seq` is not higher than the stored `progressSeq` changes
- * nothing.
- */
+/** A progress report whose `seq` is not higher than the stored `progressSeq` changes nothing. */
 export async function recordProgress(
   db: Db,
   id: TaskId,
@@ -206,16 +193,13 @@ export type TaskEnding =
       readonly errorCode: string;
       readonly errorMessage: string;
       readonly delaySeconds: number;
-      /**
-       * If `unoffered` is true, the agent never received the delivery of the task. A delivery that the agent never received does not count as an
-       * attempt, so only the task's deadline ends the task.
-       */
+      /** A delivery that never reached the agent does not count as an attempt, so only the task's deadline limits the deliveries. */
       readonly unoffered?: boolean;
     };
 
 /**
- * Ends one delivery of a task. A task that would be queued again fails instead if it has no attempts left or its deadline has passed. `endDelivery`
- * returns null if the delivery had already ended, so a late or repeated result changes nothing.
+ * A task that would be queued again fails instead if it has no attempts left or its deadline has passed. `endDelivery` returns null if the delivery
+ * had already ended, so a late or repeated result changes nothing.
  */
 export async function endDelivery(
   tx: Db | Tx,
@@ -265,8 +249,7 @@ const whyNotTaken = sql`coalesce(
 
 /**
  * Ends deliveries whose lease has expired, and queued tasks whose deadline has passed. The hub never queues a destructive task again that may have
- * been started (architecture 11). Every hub may run `lapseTasks`, and only one of the hubs changes the row of a given task. With the argument `only`,
- * `lapseTasks` handles just one task.
+ * been started (architecture 11). Every hub may run `lapseTasks`, but only one of them changes the row of a task.
  */
 export async function lapseTasks(tx: Tx, only?: TaskId): Promise<Task[]> {
   return tx
@@ -299,13 +282,12 @@ export interface JournalledDelivery {
 }
 
 /**
- * Compares the node's tasks with the journal, the list of task deliveries that a connecting agent sends, and returns the changed tasks. A delivery
- * that is in the agent's journal has reached the agent, even if the acknowledgement was lost. A delivery that is missing in the journal never
- * arrived, or the host lost its journal. If the agent's journal lacks the delivery of a task that is not destructive, the hub queues the task again
- * at once. A delivery that the agent's journal lacks and the agent never acknowledged does not count as an attempt of the task. The hub never queues
- * a destructive task again only because the task's delivery is missing in the journal. If the agent acknowledged the delivery of a destructive task,
- * and the agent's journal lacks this delivery, the task fails with an unknown result. A destructive task whose delivery was not acknowledged waits
- * for its lease to end, because the agent may just be writing the delivery to its journal.
+ * Compares the node's tasks with the journal of deliveries that a connecting agent sends, and returns the changed tasks. A delivery in the agent's
+ * journal has reached the agent, even if the acknowledgement was lost. A delivery that is missing in the journal never arrived, or the host lost its
+ * journal. If the journal lacks the delivery of a task that is not destructive, the hub queues the task for another delivery at once. A delivery that
+ * neither the agent's journal nor an acknowledgement proves does not count as an attempt of the task. If the agent acknowledged a destructive task
+ * that its journal lacks, the task fails with an unknown result. A destructive task without acknowledgement waits for the end of its lease, because
+ * the agent may just be writing it to the journal.
  */
 export async function reconcileDeliveries(
   tx: Tx,

@@ -4,29 +4,27 @@ import { and, eq } from "../orm.ts";
 import { type AllocationRow, allocations, tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** A tenant's use of a node, which a turnover of the node ends. */
 export interface Tenancy {
   readonly allocationId: AllocationId;
   readonly tenant: string;
   readonly loginUser: string;
   /** True if the tenant could get the rights of root: the allocation granted them, or the agent found a way (decision C4). */
   readonly hadRoot: boolean;
-  /** True if the allocation itself granted the rights of root. */
   readonly grantsRoot: boolean;
   /** The ways to the rights of root that the agent found, for example `group docker`. */
   readonly rootBy: readonly string[];
   /** The time from which the tenant could log in; null if the tenant's account was never ready. */
   readonly activeAt: Date | null;
-  /** The uid that the agent gave the tenant's account; null if no result of the agent says that it made the account. */
+  /** The uid of the tenant's account on the host; null if no result of the agent says that the agent made the account. */
   readonly uid: number | null;
 }
 
-/** True if the allocation granted its tenant the rights of root, or the agent found a way to these rights. */
 export const hadRootBy = ({ grantsRoot, rootBy }: Pick<AllocationRow, "grantsRoot" | "rootBy">): boolean =>
   grantsRoot || rootBy.length > 0;
 
 /**
- * SQL for the allocation of the node whose turnover is the given operation. With the node's id, PostgreSQL can use the index of allocations by node.
+ * SQL for the allocation of the node whose turnover is the given operation. With the node's id in the query, PostgreSQL can use the index of
+ * allocations by node.
  */
 const turnedOverBy = (nodeId: NodeId, operation: WorkflowId) =>
   and(eq(allocations.nodeId, nodeId), eq(allocations.decommissionId, operation));
@@ -46,7 +44,6 @@ export async function readTenancy(db: Db, nodeId: NodeId, operation: WorkflowId)
   return { allocationId: id, tenant, loginUser, hadRoot, grantsRoot, rootBy, activeAt, uid };
 }
 
-/** Locks the allocation whose turnover is the given operation. */
 export async function lockAllocationOfOperation(
   tx: Tx,
   nodeId: NodeId,

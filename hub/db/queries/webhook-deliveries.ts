@@ -9,9 +9,8 @@ export interface ClaimedDelivery {
 }
 
 /**
- * Takes webhook deliveries that are due, a few of each webhook, so that a slow receiver does not delay other receivers. The number of a delivery's
- * attempts rises when a hub takes the delivery. If the hub is killed during an attempt, that attempt counts, and another attempt follows after the
- * delivery's lease has expired.
+ * Takes webhook deliveries that are due, a few of each webhook, so that a slow receiver does not delay other receivers. The claim of a delivery
+ * counts an attempt, so the attempt of a killed hub counts, and another follows when the lease has expired.
  */
 export function claimDeliveries(
   inTx: InTx,
@@ -20,8 +19,8 @@ export function claimDeliveries(
   return inTx(async (tx) => {
     // The advisory lock is an SQL statement of its own, so that the next statement sees which deliveries another hub has just claimed.
     await lockUntilCommit(tx, "webhook_claims");
-    // The SQL update of `claimDeliveries` selects the deliveries by an array of ids. With a join in place of the array of ids, PostgreSQL's planner
-    // would not know how few ids there are, and would read all deliveries.
+    // The SQL update of `claimDeliveries` selects the deliveries by an array of ids. With a join in place of the array, PostgreSQL's planner would
+    // not know how few ids there are, and would read all deliveries.
     const { rows } = await tx.execute<{ id: string }>(sql`
       update webhook_deliveries set attempts = attempts + 1, claim = claim + 1,
         lease_until = now() + make_interval(secs => ${leaseSeconds})
@@ -52,7 +51,7 @@ export type DeliveryEnding = { readonly lastStatus: number | null; readonly last
   | { readonly state: "pending"; readonly inSeconds: number }
 );
 
-/** Ends one attempt of a webhook delivery. `endAttempt` returns false if the delivery was claimed again or replayed since the attempt began. */
+/** `endAttempt` returns false if the delivery was claimed again or replayed since the attempt began. */
 export async function endAttempt(tx: Tx, delivery: WebhookDelivery, ending: DeliveryEnding): Promise<boolean> {
   const ended = ending.state !== "pending";
   const rows = await tx
@@ -70,10 +69,7 @@ export async function endAttempt(tx: Tx, delivery: WebhookDelivery, ending: Deli
   return rows.length > 0;
 }
 
-/**
- * Puts a webhook delivery back for a later attempt by any hub. The failed attempt of a delivery that is put back does not count, because the receiver
- * did not cause the failure.
- */
+/** The failed attempt does not count, because the receiver of the webhook did not cause the failure. */
 export async function putBack(
   tx: Tx,
   delivery: WebhookDelivery,
@@ -97,7 +93,7 @@ const isHeld = (delivery: WebhookDelivery) =>
     eq(webhookDeliveries.claim, delivery.claim),
   );
 
-/** Writes the webhook deliveries of events. `insertDeliveries` leaves a webhook delivery that already exists as it is. */
+/** `insertDeliveries` leaves an existing webhook delivery as it is. */
 export async function insertDeliveries(
   tx: Tx,
   told: readonly { readonly webhook: string; readonly event: string }[],
@@ -110,7 +106,6 @@ export async function insertDeliveries(
     on conflict do nothing`);
 }
 
-/** Removes the webhook's deliveries of all events with a sequence number above `position`. */
 export async function deleteDeliveriesAfter(tx: Tx, webhookId: string, position: bigint): Promise<void> {
   await tx
     .delete(webhookDeliveries)
@@ -122,10 +117,7 @@ export async function deleteDeliveriesAfter(tx: Tx, webhookId: string, position:
     );
 }
 
-/**
- * Makes a webhook's deliveries pending again with all their attempts: all deliveries that failed for good, or one delivery in any state.
- * `replayDeliveries` returns how many deliveries are pending again.
- */
+/** Makes webhook deliveries pending with all their attempts: every delivery that failed for good, or one delivery in any state. */
 export async function replayDeliveries(tx: Tx, webhookId: string, which: "dead" | bigint): Promise<number> {
   const rows = await tx
     .update(webhookDeliveries)

@@ -8,17 +8,16 @@ import { advanceFanOut, rewindFanOut } from "./webhooks.ts";
 
 const FANNED_AT_ONCE = 500;
 
-/** True if the webhook subscribes to the event. A test event reaches only the webhook that is tested. */
+/** A test event reaches only the webhook that a person tests. */
 const isTold = (webhook: Pick<Webhook, "id" | "types">, event: { type: string; subject: string }): boolean =>
   event.type === "webhook.tested"
     ? event.subject === `webhooks/${webhook.id}`
     : webhook.types.some((pattern) => matchesPattern(pattern, event.type));
 
 /**
- * Writes the webhook deliveries for new domain events. Webhooks with the same position in the event list share one transaction, so a webhook that is
- * far behind does not block other webhooks. The stored position up to which a webhook has got its events changes in the transaction that writes the
- * deliveries. Each event has exactly one delivery for each webhook, even if several hubs run `fanOut` or one hub is killed. `fanOut` returns false if
- * no webhook had new events.
+ * Webhooks with the same position in the event list share one transaction, so a webhook that is far behind does not block other webhooks. One
+ * transaction writes a webhook's deliveries and the position up to which the webhook has got its events. Each event has exactly one delivery for each
+ * webhook, even if several hubs run `fanOut` or a hub is killed. `fanOut` returns false if no webhook had new events.
  */
 export async function fanOut(db: Db, inTx: InTx): Promise<boolean> {
   const settled = await lastSettled(db);
@@ -53,9 +52,8 @@ async function fanOutFrom(tx: Tx, position: bigint, settled: bigint): Promise<bo
 }
 
 /**
- * Sends the webhook every event with a sequence number above `position` again, even events that the webhook has already got. `replayFrom` deletes the
- * webhook's deliveries of events above `position`, and `fanOut` later writes these deliveries again. `replayFrom` returns the number of events that
- * the hub will send to the webhook.
+ * Sends a webhook all events with a sequence number above `position`, even events that the webhook has already got. `replayFrom` deletes the
+ * deliveries of the events above `position`, and `fanOut` later writes new ones.
  */
 export async function replayFrom(tx: Tx, webhook: Webhook, position: bigint): Promise<number> {
   await deleteDeliveriesAfter(tx, webhook.id, position);

@@ -3,10 +3,7 @@ import { type Webhook, webhooks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { given } from "./row-versions.ts";
 
-/**
- * Locks the webhook until the transaction ends, and returns null if the webhook does not exist. Every transaction locks a webhook before the
- * webhook's deliveries, because a deletion of the webhook also locks them in that order.
- */
+/** Every transaction locks a webhook before the webhook's deliveries, because a deletion locks them in that order too. */
 export async function lockWebhook(tx: Tx, id: string): Promise<Webhook | null> {
   const [row] = await tx.select().from(webhooks).where(eq(webhooks.id, id)).for("no key update");
   return row ?? null;
@@ -39,8 +36,8 @@ export async function insertWebhook(
 }
 
 /**
- * Changes a webhook that the caller has locked. When a person switches a webhook on or off, `changeWebhook` clears the reason for which the hub had
- * disabled the webhook.
+ * The caller of `changeWebhook` has locked the webhook. When a person switches a webhook on or off, `changeWebhook` clears the reason for which the
+ * hub had disabled the webhook.
  */
 export async function changeWebhook(
   tx: Tx,
@@ -61,14 +58,12 @@ export async function changeWebhook(
   return row;
 }
 
-/** Deletes a webhook, whose deliveries PostgreSQL also deletes by cascade. */
 export async function deleteWebhook(tx: Tx, id: string): Promise<void> {
   await tx.delete(webhooks).where(eq(webhooks.id, id));
 }
 
 type OpenDeliveries = { readonly pending: number; readonly dead: number };
 
-/** Returns, for each of the given webhooks, the number of pending deliveries and the number of deliveries that failed for good. */
 export async function countOpen(db: Db | Tx, ids: readonly string[]): Promise<ReadonlyMap<string, OpenDeliveries>> {
   const [only] = ids;
   if (only === undefined) return new Map();
@@ -82,10 +77,6 @@ export async function countOpen(db: Db | Tx, ids: readonly string[]): Promise<Re
   return new Map(rows.map(({ id: of, pending, dead }) => [of, { pending, dead }]));
 }
 
-/**
- * Lists webhooks in the order of their creation. The argument `after` is the creation time in microseconds and the id of the last webhook of the
- * previous page.
- */
 export async function listWebhooksAfter(
   db: Db,
   after: readonly string[] | null,
@@ -101,8 +92,8 @@ export async function listWebhooksAfter(
 }
 
 /**
- * Records for the given webhooks that all events up to the sequence number `position` have their deliveries. If the recorded sequence number of a
- * webhook is already higher than `position`, the webhook keeps its higher number.
+ * Records for webhooks that all events up to the sequence number `position` have their deliveries. A webhook whose recorded sequence number is
+ * already higher keeps its number.
  */
 export async function advanceFanOut(tx: Tx, ids: readonly string[], position: bigint): Promise<void> {
   await tx

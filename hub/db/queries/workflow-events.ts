@@ -12,17 +12,13 @@ export interface StageEventWrite {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/**
- * The hub that holds a workflow's row, and the time since when the hub holds the row. The `claimed_at` of stage events proves that one hub's claim of
- * a workflow ends before the next hub's claim begins.
- */
+/** The `claimed_at` of stage events proves that one hub's claim of a workflow ends before the next hub's claim begins. */
 export interface Claim {
   readonly hubId: string;
-  /** The time at which the hub claimed the workflow, as text from the database, to the microsecond. */
   readonly at: string;
 }
 
-/** Writes the events of a workflow's stages. The argument `fence` is the fence under which the writing transaction has changed the workflow's row. */
+/** The argument `fence` is the fence under which the same transaction changed the workflow's row. */
 export async function recordStageEvents(
   tx: Tx,
   workflowId: WorkflowId,
@@ -45,7 +41,6 @@ export async function recordStageEvents(
   );
 }
 
-/** Lists the events of a workflow's stages, oldest first. */
 export async function listStageEvents(db: Db | Tx, workflowId: WorkflowId): Promise<WorkflowEvent[]> {
   return db
     .select()

@@ -15,8 +15,8 @@ export async function tellRunners(tx: Tx): Promise<void> {
 }
 
 /**
- * Records an operator's verb for a workflow that a hub works on, and makes the workflow's row due at once. The operator's verb takes effect when the
- * hub that works on the workflow has given up its lease of the workflow's row, or has died.
+ * Records an operator's verb for a workflow that a hub runs, and makes the workflow due at once. The verb takes effect when the hub that runs the
+ * workflow has given up its lease of the workflow's row, or has died.
  */
 export async function requestStop(tx: Tx, id: WorkflowId, stopRequest: StopRequest): Promise<void> {
   await tx
@@ -29,10 +29,7 @@ export async function forgetStop(tx: Tx, id: WorkflowId): Promise<void> {
   await tx.update(workflows).set(NO_STOP).where(eq(workflows.id, id));
 }
 
-/**
- * Raises a workflow's fence, so that the hub that works on the workflow can write no result of its run. `takeFromRunner` returns the workflow's new
- * fence.
- */
+/** Raises a workflow's fence, so that the hub that works on the workflow can write no result of its run. */
 export async function takeFromRunner(tx: Tx, { id, fence }: Pick<Workflow, "id" | "fence">): Promise<number> {
   await tx
     .update(workflows)

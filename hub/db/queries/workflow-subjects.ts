@@ -3,7 +3,7 @@ import { and, eq, inArray, like, sql } from "../orm.ts";
 import { workflowSubjects } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** The names of all kinds of subjects. At most one workflow holds a subject, and the workflow keeps its subjects until the workflow is over. */
+/** At most one workflow holds a subject, and it keeps the subject until the workflow is over. */
 export const subjectOf = {
   host: (siteId: SiteId, hostname: string): string => `host:${siteId}/${hostname}`,
   bmc: (siteId: SiteId, address: string): string => `bmc:${siteId}/${address}`,
@@ -15,7 +15,6 @@ export interface SubjectClaim {
   readonly workflowId: WorkflowId;
 }
 
-/** Gives each claimed subject that no workflow holds to the workflow that claims it. */
 async function insertSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<void> {
   // Every transaction takes subjects in alphabetical order, because transactions with different orders can deadlock.
   const ordered = claims
@@ -24,13 +23,13 @@ async function insertSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<
   await tx.insert(workflowSubjects).values(ordered).onConflictDoNothing();
 }
 
-/** The largest number of times that `takeSubjects` claims its subjects, because a holder may release a subject between the claim and the read. */
+/** The largest number of times that `takeSubjects` claims its subjects. */
 const MOST_CLAIMS = 5;
 
 /**
- * Claims subjects for workflows, and returns the workflow that now holds each of the subjects. A holder may release a subject between the insert and
- * the read of the subject's row, so that no workflow holds the subject. If no workflow holds one of the subjects, `takeSubjects` claims all of them
- * again, and throws after `MOST_CLAIMS` claims.
+ * Claims subjects for workflows, and returns which workflow now holds each subject. A workflow may release a subject between the claim and the read
+ * of the subject's row, so that nobody holds the subject. If nobody holds one of the subjects, `takeSubjects` claims them again, and throws after
+ * `MOST_CLAIMS` claims.
  */
 export async function takeSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<ReadonlyMap<string, WorkflowId>> {
   const subjects = [...new Set(claims.map(({ subject }) => subject))];
@@ -42,7 +41,7 @@ export async function takeSubjects(tx: Tx, claims: readonly SubjectClaim[]): Pro
   throw new Error(`the holders of ${subjects.length} workflow subjects changed during ${MOST_CLAIMS} claims`);
 }
 
-/** Takes the subjects for the workflow `id` and returns null, or returns another workflow that holds one of the subjects. */
+/** Takes the subjects for the workflow `id` and returns null, or returns another workflow that holds one of them. */
 export async function holdSubjects(tx: Tx, id: WorkflowId, subjects: readonly string[]): Promise<WorkflowId | null> {
   const holders = await takeSubjects(
     tx,
@@ -52,8 +51,8 @@ export async function holdSubjects(tx: Tx, id: WorkflowId, subjects: readonly st
 }
 
 /**
- * Gives the workflow `id` the subject that consists of the prefix and the lowest free number from 1 to `most`. A workflow that already holds a
- * subject that matches the LIKE pattern `unlessHeld` gets no subject.
+ * Gives the workflow `id` the subject whose name is the prefix and the lowest free number up to `most`. A workflow that already holds a subject like
+ * the pattern `unlessHeld` gets no subject.
  */
 export async function takeFreeNumber(
   tx: Tx,
@@ -83,15 +82,12 @@ export async function releaseSubjects(tx: Tx, id: WorkflowId, pattern?: string):
   return freed.map(({ subject }) => subject);
 }
 
-/** Returns the unfinished onboarding of the host, or null if the host has no unfinished onboarding. */
 export const onboardingOfHost = (tx: Tx, siteId: SiteId, hostname: string): Promise<WorkflowId | null> =>
   readHolder(tx, subjectOf.host(siteId, hostname));
 
-/** Returns the unfinished operation that holds the node, or null if no operation holds the node. */
 export const operationOfNode = (tx: Tx, nodeId: NodeId): Promise<WorkflowId | null> =>
   readHolder(tx, subjectOf.node(nodeId));
 
-/** Returns the unfinished operation of each of the given nodes that an operation holds. */
 export async function operationsOfNodes(
   db: Db | Tx,
   nodeIds: readonly NodeId[],

@@ -37,15 +37,12 @@ export const toStageEvent = (event: WorkflowEvent): StageEvent => ({
   occurred_at: event.occurredAt.toISOString(),
 });
 
-/**
- * SQL for the next page of a list of workflows by `requested_at`, newest first. The next page of the list begins after the workflow with the time
- * `at` and the id `id`.
- */
+/** SQL for the next page of a list of workflows by `requested_at`, newest first. */
 export const requestedBefore = ([at, id]: readonly [string, string]): SQL =>
   sql`(${workflows.requestedAt}, ${workflows.id}) < (${at}::timestamptz, ${id}::uuid)`;
 
 /**
- * The time at which a workflow was requested, as text for a cursor. A time in a cursor keeps PostgreSQL's microseconds, because a JavaScript Date
- * would lose rows of the same millisecond.
+ * The time at which a workflow was requested, as text for a cursor. A cursor holds PostgreSQL's microseconds, because a JavaScript Date would lose
+ * workflows of the same millisecond.
  */
 export const requestedAtText = sql<string>`${workflows.requestedAt}::text`;

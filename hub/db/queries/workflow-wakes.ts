@@ -6,8 +6,8 @@ import type { Db, Tx } from "../tx.ts";
 export const WORKFLOW_CHANNEL = "muster_workflows";
 
 /**
- * The wait keys: each names a machine, node or task for whose change a workflow's stage may wait. Code that changes the object of a wait key calls
- * `wakeWorkflows` with the key in the transaction of the change.
+ * A wait key names a machine, node or task for whose change a workflow's stage may wait. Code that changes such a machine, node or task calls
+ * `wakeWorkflows` with its wait key in the same transaction.
  */
 export const waitKey = {
   machine: (siteId: string, systemId: string) => `maas:${siteId}/${systemId}`,
@@ -15,7 +15,7 @@ export const waitKey = {
   task: (taskId: string) => `task:${taskId}`,
 } as const;
 
-/** Makes a running workflow due at once, together with all other workflows that wait for a change of the same machine, node or task. */
+/** Makes a running workflow due at once, together with all workflows that wait for the same machine, node or task. */
 export async function wakeRunning(tx: Tx, id: WorkflowId): Promise<void> {
   const [row] = await tx
     .update(workflows)
@@ -26,8 +26,8 @@ export async function wakeRunning(tx: Tx, id: WorkflowId): Promise<void> {
 }
 
 /**
- * Makes every workflow due that waits on one of the given wait keys, in one SQL statement that locks rows in the order of their ids. A wake-up is
- * only a hint: if a wake-up is lost, the workflow's stage runs when the stage's own wait ends.
+ * Makes every workflow due that waits on one of the wait keys; one SQL statement locks their rows in the order of their ids. A wake-up is only a
+ * hint: without it, the workflow's stage runs when the stage's own wait ends.
  */
 export async function wakeWorkflows(db: Db | Tx, keys: readonly string[]): Promise<void> {
   if (keys.length === 0) return;

@@ -13,16 +13,15 @@ import { type Claim, recordStageEvents, type StageEventWrite } from "./workflow-
 import { releaseSubjects } from "./workflow-subjects.ts";
 import { WORKFLOW_CHANNEL } from "./workflow-wakes.ts";
 
-/** The row of a workflow that this hub has leased or locked. The field `now` is the database's time when the hub leased or locked the row. */
+/** The field `now` is the database's time when this hub leased or locked the workflow's row. */
 export type ClaimedWorkflow = Workflow & { readonly now: Date; readonly claim?: Claim | undefined };
 
 /**
- * While a hub holds a lease on a workflow's row, the row's `wake_at` is one day in the future. A wake-up during the hub's run of the workflow sets an
- * earlier `wake_at`, which the hub notices when it commits the run.
+ * While a hub holds a lease on a workflow's row, the row's `wake_at` is one day in the future. A wake-up during a hub's run sets an earlier
+ * `wake_at`, which the hub notices when it commits the run.
  */
 const ASLEEP_WHILE_LEASED = sql`now() + interval '1 day'`;
 
-/** The values of a workflow's columns when no operator's verb waits to be carried out. */
 export const NO_STOP = { stopRequest: null, cancelRequestedAt: null };
 
 const withNow = { ...getTableColumns(workflows), now: sql<Date>`now()`.mapWith(toDate) };
@@ -59,8 +58,8 @@ export async function claimWorkflows(
       startedAt: sql`coalesce(${workflows.startedAt}, now())`,
     })
     .where(
-      // PostgreSQL evaluates `array(...)` once for each statement. With a plain IN in place of `array(...)`, PostgreSQL may run the locking subquery
-      // more than once and lock more rows than the limit.
+      // PostgreSQL evaluates `array(...)` once for each statement. With a plain IN, PostgreSQL may run the locking subquery more than once and lock
+      // more rows than the limit.
       sql`${workflows.id} = any(array(
         select w.id from workflows w
         where w.status in ('running', 'compensating')
@@ -71,13 +70,13 @@ export async function claimWorkflows(
         limit ${claim.limit}
         for update skip locked))`,
     )
-    // PostgreSQL reads the time of the claim after it has locked the row, i.e. after the commit of the row's previous holder.
+    // PostgreSQL reads the time of a claim after it has locked the row, i.e. after the previous holder's commit.
     .returning({ ...withNow, claimedAt: sql<string>`clock_timestamp()::text` });
   return rows.map(({ claimedAt, ...row }) => ({ ...row, claim: { hubId: claim.hubId, at: claimedAt } }));
 }
 
 /**
- * Returns the ids of the workflows that this hub still holds under the given fences. Workflows that `renewLeases` does not return belong to another
+ * Returns the ids of the workflows that this hub still holds under the given fences. A workflow that `renewLeases` does not return belongs to another
  * hub now.
  */
 export async function renewLeases(
@@ -101,8 +100,8 @@ export async function renewLeases(
 }
 
 /**
- * Gives up the lease on a workflow's row and changes neither status nor stage, e.g. because the database was unreachable during a stage. A run that
- * ends with `releaseLease` does not count as an attempt of the stage.
+ * Gives up the lease on a workflow's row and keeps status and stage, e.g. because the database was unreachable during the run. A run that ends with
+ * `releaseLease` does not count as an attempt of the stage.
  */
 export async function releaseLease(db: Db, id: WorkflowId, fence: number, inSeconds: number): Promise<void> {
   await db
@@ -126,34 +125,25 @@ export async function releaseAllLeases(db: Db, hubId: string): Promise<void> {
     .where(eq(workflows.leaseOwner, hubId));
 }
 
-/**
- * The stages of a workflow that are still to compensate, last stage first, and the status of the workflow after the compensation. The workflow's row
- * stores the plan of a compensation as JSON.
- */
+/** The stages that a workflow must still compensate, last stage first, and the workflow's status afterwards. */
 export interface CompensationPlan {
   readonly cause: "failure" | "cancel" | "restart";
   readonly stages: readonly string[];
   readonly endsAs: WorkflowStatus;
-  /** The number of the attempt to compensate the first of `stages`. */
+  /** The number of the present attempt to compensate the first of `stages`. */
   readonly attempt: number;
-  /**
-   * The time when the compensation of the first of `stages` began, in ISO 8601. The deadline of the compensation counts from `startedAt`. `startedAt`
-   * is null before the first run of the compensation.
-   */
+  /** The time in ISO 8601 when the compensation of the first of `stages` began, from which its deadline counts. */
   readonly startedAt: string | null;
   /** The stage at which the verb restart_clean begins the workflow again, with an empty state. */
   readonly restartAt?: string;
-  /** What the stages compensated so far have left outside the database. */
+  /** What the stages that are already compensated have left outside the database. */
   readonly leaves?: Leftover;
 }
 
-/**
- * A verb that an operator gave while a hub worked on the workflow. The transaction that commits the hub's run carries a waiting verb out. The
- * workflow's row stores a waiting verb as JSON.
- */
+/** If an operator gives a verb while a hub runs the workflow, the transaction that commits the run carries the verb out. */
 export interface StopRequest {
   readonly verb: StopVerb;
-  /** Who gave the verb and why, in words. */
+  /** The operator who gave the verb and the operator's reason, in words. */
   readonly because: string;
 }
 
@@ -162,18 +152,12 @@ export function stopRequestOf(row: Pick<Workflow, "stopRequest" | "cancelRequest
   return row.cancelRequestedAt === null ? null : { verb: "cancel", because: "Cancelled by request" };
 }
 
-/**
- * The new values of a workflow's row and the new events of its history, which one transaction writes together. A number of seconds in a
- * `WorkflowTransition` counts from the database's present time.
- */
+/** The new values of a workflow's row and the new events of its history; one transaction writes them together. */
 export interface WorkflowTransition {
   readonly status: WorkflowStatus;
   readonly stage: string;
   readonly attempt: number;
-  /**
-   * True if the workflow enters a stage: another stage, or the present stage once more. When a workflow enters a stage, the stage's number of runs,
-   * time of entry and deadline begin again.
-   */
+  /** When a workflow enters a stage, even its present stage once more, the stage's number of runs, time of entry and deadline begin anew. */
   readonly entersStage: boolean;
   readonly deadline: Date | null;
   readonly waitReason: string | null;
@@ -193,10 +177,7 @@ const isOneOf = <T extends string>(list: readonly T[], value: string): value is 
 
 export const isTerminal = (status: WorkflowStatus): boolean => isOneOf(TERMINAL_WORKFLOW_STATUSES, status);
 
-/**
- * Counts the site's workflows that are not over. A failed workflow counts as unfinished, because an operator's verb can continue the workflow on its
- * machine.
- */
+/** A failed workflow counts as unfinished, because an operator's verb can continue the workflow on its machine. */
 export async function countUnfinished(tx: Db | Tx, siteId: SiteId): Promise<number> {
   const [row] = await tx
     .select({ unfinished: count() })
@@ -209,9 +190,8 @@ export const isEnded = (status: WorkflowStatus): boolean =>
   isTerminal(status) || status === "failed_retryable" || status === "failed_manual_intervention";
 
 /**
- * Writes a workflow's new status and stage if the workflow's row still has the fence of the hub's claim, and returns the new row. `moveWorkflow`
- * returns null and writes nothing if another hub has taken the row. A wake-up during the hub's run of the workflow makes the workflow due at once.
- * `moveWorkflow` leaves a waiting verb in the row for its caller to carry out, unless the workflow is over.
+ * Writes a workflow's new status and stage, and returns null if another hub has taken the workflow's row. `moveWorkflow` leaves a waiting verb in the
+ * row for the caller to carry out, unless the workflow is over.
  */
 export async function moveWorkflow(
   tx: Tx,
@@ -256,7 +236,7 @@ export async function moveWorkflow(
 function wakeAt(transition: WorkflowTransition) {
   if (transition.wakeInSeconds === null) return null;
   const later = sql`now() + make_interval(secs => ${transition.wakeInSeconds})`;
-  // A wake-up can end only the wait of a stage early. A wake-up for an earlier wait does not shorten the delay before a stage's retry.
+  // A wake-up can end only a stage's wait, and never shortens the delay before a retry.
   const woken = transition.waitOn === null ? sql`false` : sql`${workflows.wakeAt} <= now()`;
   return sql`case when ${woken} then now() else ${later} end`;
 }
@@ -266,16 +246,12 @@ export async function readWorkflow(db: Db | Tx, id: WorkflowId): Promise<Workflo
   return row ?? null;
 }
 
-/**
- * Locks a workflow's row until the transaction ends. While a workflow's row is locked, verbs of operators wait for the lock, and hubs that claim
- * workflows skip the row.
- */
+/** While a transaction holds the lock on a workflow's row, operators' verbs wait, and hubs that claim workflows skip the row. */
 export async function lockWorkflow(tx: Tx, id: WorkflowId): Promise<ClaimedWorkflow | null> {
   const [row] = await tx.select(withNow).from(workflows).where(eq(workflows.id, id)).for("update");
   return row ?? null;
 }
 
-/** Adds facts to the state of a workflow whose row the caller has locked. */
 export async function patchState(tx: Tx, id: WorkflowId, facts: Readonly<Record<string, unknown>>): Promise<void> {
   await tx
     .update(workflows)
@@ -283,10 +259,7 @@ export async function patchState(tx: Tx, id: WorkflowId, facts: Readonly<Record<
     .where(eq(workflows.id, id));
 }
 
-/**
- * Admits the pending workflows that meet the condition `which`. A workflow's `started_at` is null until a hub first claims the workflow, which
- * distinguishes the first admission from later admissions.
- */
+/** A hub sets `started_at` at its first claim of a workflow, so null distinguishes the workflow's first admission from later admissions. */
 export const admitWhere = (tx: Tx, which: SQL): Promise<Workflow[]> =>
   tx
     .update(workflows)
@@ -300,7 +273,6 @@ export const admitWhere = (tx: Tx, which: SQL): Promise<Workflow[]> =>
     .where(and(eq(workflows.status, "pending"), which))
     .returning();
 
-/** Admits all pending workflows of a kind, without a limit on their number. */
 export const admitAll = (tx: Tx, kind: string): Promise<Workflow[]> => admitWhere(tx, eq(workflows.kind, kind));
 
 /** Locks the workflow's row, and returns true if no newer claim has raised the workflow's fence. */
@@ -313,10 +285,7 @@ export async function holdsFence(tx: Tx, id: WorkflowId, fence: number): Promise
   return rows.length > 0;
 }
 
-/**
- * Returns the verb that the workflow's failure recommends. `nextVerbOf` returns null if the workflow has no failure, or if this hub does not know the
- * failure's class.
- */
+/** Returns the verb that the workflow's failure recommends. */
 export function nextVerbOf(
   row: Pick<Workflow, "failureClass" | "failureCode" | "evidence">,
 ): (typeof NEXT_VERBS)[number] | null {
