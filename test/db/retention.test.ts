@@ -129,7 +129,7 @@ it("removes a deleted node: first its conditions, then its history and its workf
   };
   const [recently, lately, longAgo] = [await gone(1), await gone(100), await gone(500)];
   await removeOutdated(db, KEPT);
-  // The retention may remove a row one round after it has removed another table's row that depends on the first row.
+  // Retention needs a second round, because it removes some rows only after rows of another table are gone.
   await removeOutdated(db, KEPT);
   expect(await recently()).toEqual({ conditions: 1, events: 2, nodes: 1, steps: 1, workflows: 1 });
   expect(await lately()).toEqual({ conditions: 0, events: 1, nodes: 1, steps: 1, workflows: 1 });

@@ -21,9 +21,8 @@ import { freeHubPorts, type HubPorts, startHubProcess } from "../support/hub-pro
 import { until } from "../support/until.ts";
 
 /**
- * The test kills a hub at each step of a rotation of the hub's keys, and starts another hub with the same database and state folder. A key rotation
- * is a sequence of statements in the table `authority_statements`. The test holds the lock for new statements about keys, so that the hub waits at a
- * known place when the test kills the hub.
+ * The test kills a hub at each step of a rotation of the hub's keys, and restarts the hub with its database and state folder. The test holds the lock
+ * of the table `authority_statements`, so that it can kill the hub while the hub waits for this lock.
  */
 const AUTHORITY = "/api/v1/admin/authority";
 const folder = mkdtempSync(join(tmpdir(), "muster-kill-rotation-"));
@@ -73,7 +72,6 @@ async function kill(): Promise<void> {
 }
 const db = () => database.database.db;
 
-/** Creates a host with the files that a first boot leaves. */
 async function addHost(): Promise<NodeId> {
   const id = NodeId.parse(randomUUID());
   await db().insert(nodes).values({
@@ -103,7 +101,7 @@ async function addHost(): Promise<NodeId> {
   return id;
 }
 
-/** Checks that the agent is connected and carries out an order that the hub signs with its current order key. */
+/** Checks that the agent is connected and carries out an order that the hub signs with its current key. */
 async function obeys(): Promise<void> {
   const { task } = await database.database.inTx((tx) =>
     enqueueTask(tx, {
@@ -150,7 +148,6 @@ const statements = async (): Promise<string[]> => {
   return rows.map(({ kind }) => kind);
 };
 
-/** Sends a request to the hub, waits until the hub waits for the lock of `authority_statements`, kills the hub, and starts another hub. */
 async function killedInside(request: () => Promise<Answer>): Promise<void> {
   const holder = new Client({ connectionString: database.url });
   await holder.connect();
@@ -176,10 +173,7 @@ async function killedInside(request: () => Promise<Answer>): Promise<void> {
   }
   await startHub();
 }
-/**
- * Sends a request to the hub, kills the hub as soon as the database has the new statement about keys, and starts another hub. The killed hub may or
- * may not have answered the request of `killedAfter`.
- */
+/** Sends a request to the hub, kills the hub once the database has the new statement about keys, and restarts the hub. */
 async function killedAfter(request: () => Promise<Answer>, count: number): Promise<void> {
   const answer = request().catch(() => null);
   await until("the statement to be there", async () => ((await statements()).length === count ? true : undefined), {
@@ -190,8 +184,8 @@ async function killedAfter(request: () => Promise<Answer>, count: number): Promi
   await startHub();
 }
 /**
- * A hub sends the end of a key rotation to its hosts only half a minute after it has written the end. To skip half a minute, the function moves the
- * times of all statements of key rotations back by 31 seconds.
+ * A hub announces the end of a key rotation to its hosts half a minute after it has written the end. To skip this half minute, the function moves the
+ * times of all statements about keys back by 31 seconds.
  */
 const halfMinuteLater = () =>
   db().execute(sql`update authority_statements set created_at = created_at - interval '31 seconds'`);
@@ -236,8 +230,7 @@ describe("kill -9 of the hub during a rotation of its keys", () => {
 
   it("leaves half of the next keys when it comes between the two keys, and the next attempt makes the other half", async () => {
     await killedInside(() => rotate("", "begin-3"));
-    // A rotation of the hub's keys stores two new keys, one after the other. The test removes the second new key of the rotation, as if the hub had
-    // been killed between the two keys.
+    // The test removes the second of two new keys, as if the hub had been killed after it had stored the first key.
     await secrets.remove(SECRET_PATHS.laterTaskSigningKey(3));
     await kill();
     await startHub();
@@ -257,7 +250,6 @@ describe("kill -9 of the hub during a rotation of its keys", () => {
     await knows(5);
     await obeys();
     expect(await rotate("/finish", "finish-4")).toMatchObject({ body: { generation: 4, phase: "in_force" } });
-    // No host has received the end of the key rotation yet.
     await kill();
     await startHub();
     await obeys();

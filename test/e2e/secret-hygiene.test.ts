@@ -17,14 +17,14 @@ import { until } from "../support/until.ts";
 import { newSecret } from "../support/webhook-receiver.ts";
 
 const CLI = new URL("../../hub/cli/main.ts", import.meta.url).pathname;
-/** The name of the diagnostics file, which the command line writes below the folder in which the test searches for secrets. */
+/** The file that the command line writes with the hub's diagnostics, below the folder that the test searches for secrets. */
 const DIAGNOSTICS = "diagnostics.json";
 const Status = z.looseObject({ status: z.string() });
 const ManualNode = z.looseObject({ node_id: z.string(), bootstrap_command: z.string() });
 const ReportToken = z.looseObject({ token: z.string() });
 const Decommission = z.looseObject({ decommission_id: z.string() });
 
-/** Files that may contain secrets, each with the reason. The test searches every file below `stateDir` that `KEPT` does not name for secrets. */
+/** Files below `stateDir` that may contain secrets, each with the reason. The test searches all other files. */
 const KEPT: readonly (readonly [RegExp, string])[] = [
   [/^maas\.(json|log)$/, "MAAS itself"],
   [/^vault-secret-id$/, "the file that the operator gives the hub"],
@@ -58,19 +58,17 @@ describe("every secret of a site, its hosts and its hub", () => {
   it("is used by onboardings that fail in each way that repeats it, and that succeed in the end", async () => {
     await Promise.all([world.setBmcPassword(0, world.keys.bmc), world.setBmcPassword(1, world.keys.override)]);
     await world.setBmcPassword(2, "another");
-    // The simulated MAAS refuses to create the machine, and repeats the BMC's login in its answer.
     await world.maas.fault({ match: { method: "POST", path: "machines/", op: "" }, kind: "echo_form" });
     const first = await world.onboard(0);
     expect((await world.ends(first.id, "failed")).error_code).toBe("maas_rejected_input");
-    // The simulated MAAS answers 401 with a text that contains the true secret of the hub's MAAS token.
     const secret = world.keys.apiKey.split(":")[2];
     const body = `Authorization Error: 'Invalid signature. Expected signature base string: &${secret}'`;
     await world.maas.fault({ match: { path: "machines/" }, kind: "status", code: 401, body, times: 1000 });
     await verb(first.id, "rerun");
     expect((await world.ends(first.id, "failed")).error_code).toBe("maas_token_rejected");
     await world.maas.clearFaults();
-    // The BMC of the third host refuses the site's login. The simulated MAAS refuses the deploys of the first two hosts and repeats the user-data in
-    // its answer.
+    // The BMC of the third host refuses the site's login. The simulated MAAS refuses the deploys of the first two hosts, and repeats their user data
+    // in its answer.
     await world.maas.fault({ match: { op: "deploy" }, kind: "echo_form" });
     const [second, third] = [await world.onboard(1), await world.onboard(2)];
     await verb(first.id, "rerun");
@@ -86,10 +84,7 @@ describe("every secret of a site, its hosts and its hub", () => {
     for (const { id } of [first, second, third]) await world.ends(id, "completed");
   });
 
-  /**
-   * Fails a deploy with a message that contains the host's secrets. MAAS stores the message of a failed deploy as the machine's error and as an
-   * event.
-   */
+  /** Fails a deploy with a message that contains the host's secrets, which MAAS stores as the machine's error and as an event. */
   async function failDeployAloud(onboardingId: string, hostname: string): Promise<void> {
     const machine = (await world.maas.machines()).find((one) => one.hostname === hostname);
     const plan = (deploy: string[]) => world.maas.call("POST", `machines/${machine?.system_id}/outcomes`, { deploy });
@@ -140,8 +135,8 @@ describe("every secret of a site, its hosts and its hub", () => {
   });
 
   /**
-   * Creates a node whose host a person installs by hand (manual mode). The node's enrollment token occurs only in the hub's answer to the request
-   * that creates the node.
+   * Creates a node whose host a person installs by hand (manual mode). A manual node's enrollment token occurs only in the hub's answer to the
+   * request that creates the node.
    */
   async function byHand(): Promise<void> {
     const host = { onboarding_mode: "manual", hostname: "by-hand", sku_id: world.site?.skuId, region_code: "demo-1" };
@@ -201,11 +196,11 @@ describe("every secret of a site, its hosts and its hub", () => {
     vault.seal();
     await asked();
     vault.unseal();
-    // Vault answers like a proxy that repeats the hub's request in its error text.
+    // Vault answers here like a proxy that repeats the hub's request in its error text.
     vault.failing = new VaultFault(500, [`x-vault-token: ${token}`, power.pass]);
     await asked();
     vault.failing = null;
-    // The hub logs in twice: with a secret ID that Vault refuses, and with a secret ID that Vault repeats in its refusal.
+    // The hub logs in to Vault twice: with a secret ID that Vault refuses, and with one that Vault repeats in its refusal.
     vault.tokens.revokeAll();
     world.vault.giveSecretId(secrets.plant("a secret ID that Vault refuses"));
     await asked();

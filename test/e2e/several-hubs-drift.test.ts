@@ -12,10 +12,7 @@ import { HubApi } from "../support/hub-api.ts";
 import { until } from "../support/until.ts";
 
 const NODES = 60;
-/**
- * After `BEFORE_THE_GATE` changes, a reconciler pass waits for the gate, an advisory lock that the test holds. While the reconciler pass waits for
- * the advisory lock, the test can kill the hub.
- */
+/** After this number of changes, the reconciler waits for an advisory lock that the test holds, so that the test can kill the hub. */
 const BEFORE_THE_GATE = 20;
 const GATE = "1, 1";
 
@@ -25,7 +22,6 @@ interface Hub {
   readonly api: HubApi;
 }
 
-/** Another hub completes the reconciler pass of a killed hub, and repeats nothing that the killed hub did (lifecycle 6.3, 6.4). */
 describe("two hubs that watch and reconcile one region, one of them killed during a pass", () => {
   const folder = mkdtempSync(join(tmpdir(), "muster-hubs-drift-"));
   const hubs: Hub[] = [];

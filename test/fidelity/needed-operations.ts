@@ -1,7 +1,7 @@
 /**
- * The recorded exchanges of the operations that the hub's MAAS client calls during an onboarding, including failures of the operations. The MAAS
- * simulator must give the recorded answers in all exchanges of `NEEDED`. For recorded exchanges that `NEEDED` does not list, the fidelity suite only
- * reports the differences.
+ * The recorded operations, including their failures, that the hub's MAAS client calls during an onboarding. The MAAS simulator must give the recorded
+ * answers of all operations in `NEEDED`. For operations outside `NEEDED`, the fidelity suite only reports how the simulator's answers differ from the
+ * recorded ones.
  */
 const NEEDED: Readonly<Record<string, readonly string[]>> = {
   "who and what version": ["version", "users-whoami"],

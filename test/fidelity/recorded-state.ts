@@ -7,10 +7,7 @@ import { STATUS } from "../fakes/maas/state/statuses.ts";
 
 const GB = 1000 ** 3;
 
-/**
- * Creates in the simulator the networks and hosts of the recorded MAAS region. In the recorded MAAS region, a person entered the inventory of one
- * host by hand.
- */
+/** Creates the recorded MAAS region's networks and hosts in the simulator. A person entered the inventory of one recorded host by hand. */
 export function seedRecordedSite(region: Region): void {
   const { state } = region;
   state.fabrics.push({ id: 1, name: "fabric-data" });
@@ -73,10 +70,7 @@ interface MadeMachine {
   disks: boolean;
 }
 
-/**
- * Creates a machine that a person set to Ready by hand for the recording. MAAS never commissioned a machine that a person set to Ready, so the
- * machine's values are invented.
- */
+/** Creates a machine that a person set to Ready for the recording, so MAAS never commissioned the machine and its values are invented. */
 function makeReady(region: Region, made: MadeMachine): void {
   const machine = blankMachine(region);
   Object.assign(machine, {
@@ -156,14 +150,14 @@ function ready(hostname: string, powerType: MadeMachine["powerType"] = "manual",
   return (region) => makeReady(region, { hostname, powerType, disks });
 }
 
-/** The steps that a person did by hand before an exchange of the recording, by the exchange's name. */
+/** What a person did by hand before a recorded exchange with MAAS, by the exchange's name. */
 export const BY_HAND: Readonly<Record<string, Step>> = {
   version: ready("m1"),
   "machine-read-after-abort": settle("s-renamed"),
   "machine-read-ready": (region) => {
     const machine = named(region, "s-renamed");
     region.settle(machine);
-    // In the recording, somebody declared the machine's hardware tests passed although the tests never ran.
+    // For the recording, somebody declared hardware tests of the machine passed that never ran.
     for (const result of machine.scriptSets.testing?.results ?? []) result.ended = null;
   },
   "machine-read-deployed": settle("s-renamed"),

@@ -16,8 +16,8 @@ if (!present)
   );
 
 /**
- * The speed of the simulator's clock, which is so low that no simulated machine changes by itself, for example at the end of a deploy. Between the
- * recorded requests, the functions in `BY_HAND` make the changes that happened in the recording.
+ * At this speed of the simulator, no simulated machine changes by itself, for example at the end of a deploy. Between the recorded requests, the
+ * functions in `BY_HAND` make the changes that a person made during the recording.
  */
 const STANDSTILL = 1e-6;
 
@@ -48,10 +48,7 @@ async function startRecorded(
   };
 }
 
-/**
- * Stores the simulator's id of each recorded machine that the simulator has under the recorded name. A recorded request may name a machine before an
- * answer shows the machine.
- */
+/** Stores the simulator's id of each recorded machine, because a recorded request may name a machine before an answer shows it. */
 function introduce(simulator: MaasSimulator, exchanges: readonly Exchange[], translation: Translation): void {
   for (const { body } of exchanges) {
     for (const one of Array.isArray(body) ? body : [body]) {
@@ -88,10 +85,7 @@ async function replayAll(version: MaasVersion): Promise<{ exchanges: Exchange[];
   return { exchanges: takenAddress === null ? exchanges : [...exchanges, takenAddress], differences };
 }
 
-/**
- * Replays a request that links an interface to an address in use, which MAAS refuses. MAAS's refusal of an address in use was recorded separately
- * from the other exchanges, and on another machine.
- */
+/** MAAS's refusal of an IP address in use was recorded apart from the other exchanges, with another machine. */
 async function replayTaken(simulator: MaasSimulator, exchange: Exchange, callers: Callers): Promise<string[]> {
   const machine = simulator.sim.region.state.machines.find((one) => one.hostname === "s-renamed");
   const nic = machine?.interfaces[1];

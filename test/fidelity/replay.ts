@@ -29,7 +29,6 @@ function authorization(key: Key): string {
     .join(", ")}`;
 }
 
-/** Translates the ids of the recorded MAAS region to the ids of the MAAS simulator. */
 export class Translation {
   readonly #systemIds = new Map<string, string>();
   readonly #numbers = new Map<string, string>();
@@ -62,17 +61,14 @@ export class Translation {
     );
   }
 
-  /**
-   * Returns the text of a recorded error. The ids of links between interfaces and subnets in the returned text are the simulator's ids and not the
-   * recorded ids.
-   */
+  /** Returns the text of a recorded error, with the simulator's ids in place of the recorded ids of links to subnets. */
   error(exchange: Exchange, recorded: string): string {
     const text = this.text(recorded);
     if (!exchange.request.url.includes("op=unlink_subnet")) return text;
     return text.replace(/one of: '(\d+)'/, (_, id: string) => `one of: '${this.#numbers.get(`links/${id}`) ?? id}'`);
   }
 
-  /** Compares the recorded and the simulated answer field by field, and stores which simulated id belongs to which recorded id. */
+  /** Compares a recorded answer with the simulated answer, and stores which simulated id belongs to which recorded id. */
   learn(recorded: unknown, simulated: unknown, inLinks = false): void {
     if (Array.isArray(recorded) && Array.isArray(simulated)) {
       for (const [index, one] of recorded.entries()) this.learn(one, simulated[index], inLinks);
@@ -91,7 +87,7 @@ export class Translation {
     for (const [name, value] of Object.entries(theirs)) this.learn(value, ours[name], name === "links");
   }
 
-  /** Stores the simulator's id of a recorded machine that no answer has shown yet, and that the caller found by its name. */
+  /** Stores the simulator's id of a recorded machine before any answer has shown the machine. */
   know(theirs: string, ours: string): void {
     if (!this.#systemIds.has(theirs)) this.#systemIds.set(theirs, ours);
   }
@@ -113,7 +109,7 @@ function callerOf(name: string, callers: Callers): Key | null {
   return callers.admin;
 }
 
-/** Sends one recorded request to the simulator. Returns every difference between the recorded and the simulated answer. */
+/** Sends one recorded request to the simulator, and returns every difference between the recorded and the simulated answer. */
 export async function replay(
   simulator: MaasSimulator,
   exchange: Exchange,

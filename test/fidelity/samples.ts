@@ -23,7 +23,7 @@ export const VERSIONS = ["3.5.12", "3.7.3"] as const satisfies readonly MaasVers
 
 const root = new URL("../..", import.meta.url).pathname;
 
-/** The recordings of MAAS are third-party data, so they are not part of the repository. */
+/** The recorded exchanges with MAAS are third-party data, so the repository does not contain them. */
 export const samplesFolder = process.env["MUSTER_MAAS_SAMPLES"] ?? join(root, "../shared/reference/maas-samples");
 
 export function haveSamples(): boolean {
@@ -34,7 +34,7 @@ export function loadExchange(version: MaasVersion, name: string): Exchange | nul
   const path = join(samplesFolder, version, `${name}.json`);
   if (!existsSync(path)) return null;
   const exchange = Exchange.parse(JSON.parse(readFileSync(path, "utf8")));
-  // The recorder stored an answer that is a bare JSON word, such as null, as text.
+  // The recorder stored an answer as text if the answer was a bare JSON word, such as null.
   const bareWord =
     !exchange.body_is_json &&
     typeof exchange.body === "string" &&
@@ -42,7 +42,6 @@ export function loadExchange(version: MaasVersion, name: string): Exchange | nul
   return { name, ...exchange, body: bareWord ? JSON.parse(String(exchange.body)) : exchange.body };
 }
 
-/** Returns all recorded exchanges in the order of the recording. */
 export function loadExchanges(version: MaasVersion): Exchange[] {
   const names = readFileSync(join(samplesFolder, version, "INDEX.txt"), "utf8")
     .split("\n")

@@ -1,8 +1,6 @@
-/** Compares the recorded answers of a real MAAS region with the answers of the MAAS simulator. */
-
 /**
- * Returns the shape of a value: its keys and value types at every level. The shape of a list consists of the different shapes of its elements, so
- * that lists of different lengths can be compared.
+ * Returns a value's shape, which consists of its keys and value types at every level. The shape of a list is the set of its elements' shapes, so that
+ * lists of different lengths are comparable.
  */
 function shapeOf(value: unknown): string {
   if (value === null) return "null";
@@ -14,16 +12,15 @@ function shapeOf(value: unknown): string {
   return typeof value;
 }
 
-/** The fields of MAAS objects whose value is an object with keys that a user chooses. The comparison treats user-chosen keys as values. */
+/**
+ * The fields of MAAS objects whose value is an object with keys that a user chooses. The comparison of shapes treats keys that a user chooses as
+ * values.
+ */
 const OPEN_MAPS: readonly string[] = ["owner_data", "workload_annotations"];
 
-/**
- * Fields of a real region's answers that the recorder may have dropped. If a recording lacks a field of `DROPPED_BY_RECORDINGS`, the comparison
- * ignores the field.
- */
+/** Fields of MAAS's answers that the recorder may have dropped, so their absence from a recording is no difference. */
 const DROPPED_BY_RECORDINGS: readonly string[] = ["ip_addresses"];
 
-/** Returns the simulated answer without the fields that the recorder dropped. */
 export function asRecorded(recorded: unknown, simulated: unknown): unknown {
   const text = JSON.stringify(recorded);
   const dropped = DROPPED_BY_RECORDINGS.filter((name) => !text.includes(`"${name}"`));
@@ -34,7 +31,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns every difference in shape between the recorded and the simulated value, as readable lines. */
+/** Returns every difference in shape between a recorded and a simulated value, as readable lines. */
 export function shapeDifferences(recorded: unknown, simulated: unknown, at = ""): string[] {
   if (shapeOf(recorded) === shapeOf(simulated)) return [];
   if (Array.isArray(recorded) && Array.isArray(simulated)) return listDifferences(recorded, simulated, at);
@@ -66,10 +63,7 @@ function brief(value: unknown): string {
   return JSON.stringify(value)?.slice(0, 60) ?? "nothing";
 }
 
-/**
- * Fields of a machine that MAAS's state machine decides. Fields that MAAS's state machine decides must have equal values in the recorded and the
- * simulated answer.
- */
+/** Fields of a machine that MAAS's state machine decides, and whose recorded and simulated values must be equal. */
 const DECIDED = [
   "status",
   "status_name",
@@ -95,10 +89,7 @@ export function decisionDifferences(recorded: unknown, simulated: unknown): stri
   );
 }
 
-/**
- * Returns an error text with its list of choices sorted. A real MAAS region lists the choices in an error text in a different order in each run,
- * because MAAS has them in a set.
- */
+/** Returns an error text of MAAS with its list of choices sorted, because MAAS lists the choices in a random order. */
 export function comparableError(text: string): string {
   return text.replace(
     /It should be one of: ('[^']*'(?:, '[^']*')*)/g,

@@ -9,7 +9,7 @@ import { until } from "../../support/until.ts";
 
 const isThere = (tool: string, args: readonly string[]): boolean => spawnSync(tool, args).error === undefined;
 
-/** The reason why tests with ipmi_sim are skipped on this machine, or null if Debian's ipmitool and openipmi are installed. */
+/** The reason why this computer skips tests with ipmi_sim, or null if Debian's packages ipmitool and openipmi are installed. */
 export const NO_IPMI = ((): string | null => {
   if (!isThere("ipmitool", ["-V"])) return "SKIPPED: ipmitool is not installed (Debian package ipmitool)";
   return isThere("ipmi_sim", ["-?"]) ? null : "SKIPPED: ipmi_sim is not installed (Debian package openipmi)";
@@ -18,7 +18,6 @@ export const NO_IPMI = ((): string | null => {
 export const IPMI_USER = "maas";
 export const IPMI_PASS = "s3cret-bmc";
 
-/** One change of power or boot device that a client requested from the simulated BMC. */
 interface BmcCall {
   readonly power?: "on" | "off";
   readonly boot?: string;
@@ -26,7 +25,6 @@ interface BmcCall {
 
 export interface IpmiSim {
   readonly port: number;
-  /** Returns the changes of power and boot device that clients requested from the simulated BMC, in order. */
   calls(): BmcCall[];
   power(): "on" | "off";
   setPower(power: "on" | "off"): void;
@@ -58,8 +56,8 @@ const lanConf = (folder: string, { address, port }: { address: string; port: num
   ].join("\n");
 
 /**
- * The script by which ipmi_sim reads and changes the simulated host's power and boot device. Each time an IPMI client switches the simulated host on
- * with the boot device PXE, the script of ipmi_sim runs the command `onNetworkBoot`.
+ * The shell script by which ipmi_sim reads and changes the simulated host's power and boot device. Each time a client switches the simulated host on
+ * with the boot device PXE, this script runs the command `onNetworkBoot`.
  */
 const chassis = (folder: string, onNetworkBoot: string): string => `#!/bin/sh
 cd ${folder} || exit 1
@@ -83,7 +81,6 @@ done
 exit 0
 `;
 
-/** Starts the BMC simulator of Debian's package openipmi on this machine, with one simulated host. */
 export async function startIpmiSim(options: { address?: string; onNetworkBoot?: string } = {}): Promise<IpmiSim> {
   const address = options.address ?? "127.0.0.1";
   const folder = mkdtempSync(join(tmpdir(), "muster-bmc-"));

@@ -5,16 +5,18 @@ import { text } from "node:stream/consumers";
 export const REDFISH_USER = "root";
 export const REDFISH_PASS = "calvin-and-hobbes";
 
-/** A simulated BMC that speaks Redfish over real HTTPS, for one host. As in a real BMC, a boot override holds for one boot only. */
+/**
+ * A simulated BMC of one host, which speaks Redfish over real HTTPS. A boot override of the simulated BMC holds for one boot only, as in a real BMC.
+ */
 export interface RedfishBmc {
   readonly port: number;
   /** The modifying requests that clients sent to the simulated BMC, and the refused logins, in order of arrival. */
   readonly calls: string[];
   power: "On" | "Off" | "PoweringOn" | "PoweringOff";
-  /** The boot override that was in force when the host was last switched on. */
+  /** The boot device that overrode the host's boot order when the host was last switched on. */
   bootedFrom: string | null;
   systems: number;
-  /** If `fault` is set, the simulated BMC answers every authorized request with the status and body of `fault`. */
+  /** The status and body with which the simulated BMC answers every authorized request, or null for correct answers. */
   fault: { readonly status: number; readonly body: string } | null;
   onBoot: ((from: string) => void) | null;
   close(): Promise<void>;

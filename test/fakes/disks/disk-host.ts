@@ -18,36 +18,35 @@ import { HostFolder } from "../hub/host-folder.ts";
 const TOOL = join(import.meta.dirname, "disk-tool.sh");
 const BYTES = 4 * 1024 * 1024;
 const SECRET = "TENANT-SECRET";
-/** The content of a disk is in memory where that is possible, so that the tests do not wait for the machine's own disk. */
+/** The tests keep the content of disks in memory where possible, because the computer's own disk is slow. */
 const IMAGES = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
-/** The facts of the disk that `disk-tool.sh` plays. */
 export interface DriveState {
   readonly serial: string;
   readonly oacs: number;
   readonly sanicap: number;
   readonly fna: number;
   readonly namespaces: number;
-  /** The bits by which a disk says that it has several controllers, and the numbers of these controllers. */
+  /** The field CMIC of an NVMe disk, by which the disk says that it has several controllers, and the controllers' numbers. */
   readonly cmic: number;
   readonly controllers: readonly number[];
-  /** How many bytes of the disk belong to no namespace. */
+  /** How many bytes of the simulated disk belong to no namespace. */
   readonly unallocated: number;
-  /** The word 59 of a SATA disk's IDENTIFY DEVICE, which names the commands of the sanitize feature set. */
+  /** The word 59 in a SATA disk's answer to IDENTIFY DEVICE, which names the sanitize commands that the disk knows. */
   readonly word59: number;
-  /** The state of the sanitize as in the NVMe log: 0 never, 1 done, 2 running, 3 failed. */
+  /** The state of the disk's sanitize operation as in the NVMe log: 0 never, 1 done, 2 running, 3 failed. */
   readonly status: number;
   readonly action: number;
-  /** How many looks at the status a sanitize takes. */
+  /** How often a program must read the status of a sanitize operation until the operation ends. */
   readonly looks: number;
   readonly fails: boolean;
   readonly erases: "zeros" | "random" | "nothing";
   /**
-   * Whether the disk accepts a command, refuses it, does another command than the tool sent, begins it although it reports an error (`late`), begins it
-   * while the tool ends with an error of the kernel (`lost`), or does not tell its status while it runs (`mute`).
+   * How the disk treats a command. `other`: it does another command than the tool sent. `late`: it begins the command although it reports an error.
+   * `lost`: it begins the command while the tool ends with an error of the kernel. `mute`: it tells no status while the command runs.
    */
   readonly accepts: "accepted" | "refused" | "other" | "late" | "lost" | "mute";
-  /** Whether the tool ends with status 0 although the disk refused its command. */
+  /** Whether the tool exits with status 0 although the disk refused the tool's command. */
   readonly exitsWell: boolean;
 }
 const NEW: DriveState = {
@@ -69,7 +68,7 @@ const NEW: DriveState = {
   exitsWell: false,
 };
 
-/** True if this process may attach loop devices and make device files. A container may forbid both. */
+/** True if this process may attach loop devices and make device files. A container may forbid loop devices and device files. */
 export const mayLoop: boolean =
   process.getuid?.() === 0 &&
   spawnSync(
@@ -81,8 +80,8 @@ export const mayLoop: boolean =
   ).status === 0;
 
 /**
- * A folder that stands for a host with one data disk. The content of the disk is a loop device, so Linux claims and reads it as every block device.
- * Programs play nvme-cli and hdparm.
+ * A folder that stands for a host with one data disk. The content of the simulated disk is a loop device, so Linux claims and reads the disk as every
+ * block device. On the simulated host, shell scripts stand for the tools nvme-cli and hdparm.
  */
 export class DiskHost extends HostFolder {
   readonly loop: string;
@@ -145,26 +144,24 @@ export class DiskHost extends HostFolder {
     writeFileSync(this.path("state/controller-list"), controllerBytes(this.#state.controllers));
     this.write("state/istdout", istdout(told));
   }
-  /** Runs a shell script at a call of the disk's tool, for example at the second `id-ctrl`. */
+  /** Runs a shell script at one call of the disk's tool, for example at the second call of `id-ctrl`. */
   at(call: string, script: string): void {
     this.write(`state/at-${call}`, `#!/bin/sh\nset -e\n${script}\n`, 0o755);
   }
-  /** The content of the disk. */
   content(): Buffer {
     return readFileSync(this.loop);
   }
   fill(text: string): void {
     writeFileSync(this.loop, Buffer.alloc(BYTES, `${text} `), { flag: "r+" });
   }
-  /** Whether the tenant's data is still on the disk. */
+  /** Whether a text of the tenant is still on the simulated disk. */
   hasSecret(): boolean {
     return readFileSync(this.loop).includes(SECRET);
   }
-  /** The names in a folder of the host. */
   parts(folder: string): string[] {
     return readdirSync(this.path(folder));
   }
-  /** The commands of the host's tools that erase a disk. */
+  /** The calls of the host's tools that erase a disk. */
   commands(): string[] {
     return this.calls().filter((call) => /^nvme (sanitize|format)|know-what/.test(call));
   }

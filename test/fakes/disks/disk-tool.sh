@@ -1,12 +1,12 @@
 #!/bin/sh
-# Plays nvme-cli and hdparm for one disk of a folder that stands for a host. The arguments are the tool's name and its own arguments. The folder
-# `state` has one file for each fact of the disk, and `$device` is the block device with its content. A sanitize ends after as many looks at its
-# status as the file `looks` says, and only then changes the content, as a disk does that erases in the background.
+# Stands for nvme-cli and hdparm on a simulated host with one disk. The arguments of this script are the tool's name and the tool's own arguments. The
+# folder `state` has one file for each fact of the disk, and `$device` is the block device with the disk's content. A simulated sanitize ends after as
+# many status reads as the file `looks` says, and changes the disk's content only at its end.
 tool=$1
 shift
 cd "$MUSTER_ROOT/state" || exit 1
 echo "$tool $*" >>../calls
-# A test lets something happen at the moment of a call, for example at the second `id-ctrl`, with a program `at-id-ctrl-2`.
+# A test can let a program run at a moment: the program `at-id-ctrl-2` runs at the second call of `id-ctrl`.
 count=$(grep -c "^$tool $1" ../calls)
 if [ -x "at-$1-$count" ]; then "./at-$1-$count"; fi
 for fact in device status action looks fails erases accepts exitsWell sanicap namespaces; do
@@ -34,7 +34,7 @@ refuse() {
   [ "$exitsWell" = true ]
   exit
 }
-# The kernel ends a command that takes too long, and the disk may nevertheless go on with it.
+# The kernel ends a disk command that takes too long, but the disk may go on with the command.
 lose() {
   echo "$tool: Input/output error" >&2
   exit 1
@@ -66,9 +66,9 @@ case "$tool $1" in
   fi
   if [ "$accepts" = mute ] && [ "$status" = 2 ]; then lose; fi
   look
-  # SPROG 655 of 65,536 while the sanitize runs, then SSTAT and SCDW10, and zeros up to 512 bytes.
+  # The bytes of the NVMe sanitize log: SPROG is 655 of 65,536 while the sanitize runs, then follow SSTAT, SCDW10 and zeros.
   if [ "$status" = 2 ]; then printf '\217\002'; else printf '\377\377'; fi
-  # Bit 8 of SSTAT says that nothing was written since the sanitize.
+  # Bit 8 of SSTAT in the NVMe sanitize log says that nobody wrote to the disk since the sanitize.
   erased=0
   [ "$status" = 1 ] && erased=1
   printf "\\00$status\\00$erased\\0$(printf %02d "$action")\\000\\000\\000"

@@ -2,12 +2,12 @@ import { symlinkSync } from "node:fs";
 import { HostFolder } from "../hub/host-folder.ts";
 
 /**
- * A folder that stands for a host with AMD GPUs. Small programs stand for the tools of the simulated host, and share their state in files. The
+ * A folder that stands for a host with AMD GPUs. Small programs stand for the tools of the simulated host, and share the host's state in files. The
  * simulated outputs of amd-smi follow the field names that AMD documents and that published outputs of amd-smi show. No simulated output comes from a
  * real AMD GPU.
  */
 
-/** The amd-smi of ROCm 6 prints a list of GPUs. The amd-smi of ROCm 7 prints an object with the list of GPUs in `gpu_data`. */
+/** The amd-smi of ROCm 6 prints a list of GPUs, and the amd-smi of ROCm 7 an object with that list in `gpu_data`. */
 export type Release = "6.2" | "7.0";
 export type AmdCommand = "static" | "metric" | "bad-pages" | "process";
 
@@ -29,10 +29,9 @@ export interface AmdGpu {
 export const AMD_PCI = (n: number): string => `0000:0${n + 5}:00.0`;
 const IDLE_PROCESSES = [{ process_info: "No running processes detected" }];
 
-/** Returns the text that amd-smi prints for one command about all GPUs. */
 export function amdOutput(command: AmdCommand, gpus: readonly AmdGpu[], release: Release = "7.0"): string {
   const rows = gpus.map((gpu, index) => ({ gpu: index, ...fields(command, gpu, release) }));
-  // For users outside certain groups, amd-smi prints a warning line before the JSON.
+  // If its user is not in certain groups, amd-smi prints a warning line before the JSON.
   const warning = command === "static" ? "WARNING: User is missing the following required groups: render\n" : "";
   return `${warning}${JSON.stringify(release === "7.0" && command !== "process" ? { gpu_data: rows } : rows, null, 4)}\n`;
 }

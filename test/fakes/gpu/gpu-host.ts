@@ -9,12 +9,12 @@ import { HostFolder, quietAgentLog } from "../hub/host-folder.ts";
 const SOURCE = join(import.meta.dirname, "libcuda.c");
 const BUILT = join(import.meta.dirname, "../../../.muster/gpu");
 const LIBRARY_FOLDER = "usr/lib/x86_64-linux-gnu";
-/** The command that starts the agent's program, which is also the program of the agent's workers. */
+/** The command that starts the agent's program and also the agent's workers. */
 const AGENT_PROGRAM = [process.execPath, join(import.meta.dirname, "../../../agent/main.ts")];
 
 /**
- * A stand-in for systemd-run. Like systemd, the stand-in starts the given program in a new session and ends the program at its deadline. As under
- * systemd, the started program outlives the process that called systemd-run.
+ * A stand-in for systemd-run, which starts the given program in a new session and ends the program at its deadline. As under systemd, the program
+ * that the stand-in starts outlives the process that called systemd-run.
  */
 const SYSTEMD_RUN = `deadline=600
 while [ "$1" != -- ]; do
@@ -28,7 +28,7 @@ setsid sh -c 'tenths=$(($2 * 10)); while kill -0 $1 && [ $tenths -gt 0 ]; do sle
   sh $unit $deadline >/dev/null 2>&1 </dev/null &
 exit 0`;
 
-/** True if this machine has gcc and the headers of the C library. */
+/** True if this computer has gcc and the headers of the C library. */
 export const hasCompiler =
   execaSync("gcc", ["-fsyntax-only", "-x", "c", "-"], { input: "#include <stdio.h>\n", reject: false }).exitCode === 0;
 
@@ -36,8 +36,8 @@ export const gpuUuid = (number: number): string => `GPU-00112233-4455-6677-8899-
 export const PCI_ADDRESS = "0000:3b:00.0";
 
 /**
- * Compiles `libcuda.c`, the stand-in for NVIDIA's driver library, once for each version of its source. Several test files may compile the library at
- * the same time, because each renames a complete file into place.
+ * Compiles `libcuda.c`, the stand-in for NVIDIA's driver library, once for each version of its source. Several test files may compile `libcuda.c` at
+ * the same time, because each test file renames its complete library into place.
  */
 function compiled(undefinedSymbol: string): string {
   const version = createHash("sha256").update(readFileSync(SOURCE)).digest("hex").slice(0, 16);
@@ -51,9 +51,7 @@ function compiled(undefinedSymbol: string): string {
   return library;
 }
 
-/**
- * A folder that stands for a host with systemd and with GPUs. The driver of the simulated GPUs is a real shared library, compiled from `libcuda.c`.
- */
+/** A folder that stands for a host with systemd and GPUs. The driver of the simulated GPUs is a real shared library, compiled from `libcuda.c`. */
 export class GpuHost extends HostFolder {
   readonly gpuSystem: System;
 
@@ -68,15 +66,12 @@ export class GpuHost extends HostFolder {
     this.install("libnvidia-ml.so.1");
   }
 
-  /**
-   * Installs the stand-in for NVIDIA's driver library. If given, `undefinedSymbol` names a symbol that the stand-in for the driver library lacks, as
-   * the library of an old driver does.
-   */
+  /** Installs the stand-in for NVIDIA's driver library. The library then lacks `undefinedSymbol`, as the library of an old driver does. */
   install(name: string, undefinedSymbol = ""): void {
     copyFileSync(compiled(undefinedSymbol), this.path(join(LIBRARY_FOLDER, name)));
   }
 
-  /** Replaces the faults that the simulated GPU driver shows, for all GPUs or for one GPU. */
+  /** Sets the faults that the simulated GPU driver shows, for all GPUs or for one GPU. */
   control(text: string, uuid?: string): void {
     this.write(uuid === undefined ? "gpu/control" : `gpu/control-${uuid}`, `${text}\n`);
   }
@@ -86,7 +81,7 @@ export class GpuHost extends HostFolder {
     return process !== null && process.state !== "Z";
   }
 
-  /** Makes the simulated host look like a host without systemd, and returns the host as the agent sees it. */
+  /** Removes systemd from the simulated host, and returns the host as the agent sees it. */
   systemWithoutSystemd(): System {
     rmSync(this.path("run/systemd"), { recursive: true });
     return systemAt(this.root, quietAgentLog, AGENT_PROGRAM);

@@ -5,19 +5,19 @@ import { HostFolder } from "../hub/host-folder.ts";
 import { type Driver, gpuXml, XML_HEAD, XML_TAIL, type XmlGpu } from "./nvidia-xml.ts";
 
 /**
- * A folder that stands for a host with NVIDIA GPUs. Small programs stand for the tools of the simulated host. The simulated tools share a state in
- * files: services, kernel modules, GPUs, and processes that hold a device. The simulated tools refuse what real tools refuse, for example a reset of
- * a GPU that a process holds.
+ * A folder that stands for a host with NVIDIA GPUs. Small programs stand for the tools of the simulated host. The simulated tools share the host's
+ * state in files: services, kernel modules, GPUs, and processes that hold a device. The simulated tools refuse what real tools refuse, for example a
+ * reset of a GPU that a process holds.
  */
 
 const DRIVER: Driver = "575.51.02";
-/** The simulated NVIDIA driver has the major number 1 of memory devices, because a test cannot open a device of an unloaded driver. */
+/** The simulated driver has the major number 1 of memory devices, because a test cannot open a device of an absent driver. */
 const PROC_DEVICES = "Character devices:\n  1 nvidia-uvm\n226 drm\n\nBlock devices:\n  7 loop\n";
 
 /**
- * At each call, a simulated tool adds one character to the file `ticks`. If the file `kill-at` names a call's number, the called tool kills its
- * calling process, before or after the tool's own work. A simulated tool never ends and ignores SIGTERM if the folder `hang` has a file for the
- * tool's command.
+ * At each of its calls, a simulated tool adds one character to the file `ticks`. If the file `kill-at` contains a call's number, the tool kills its
+ * calling process at that call, before or after the tool's own work. If the folder `hang` has a file for a tool's command, the simulated tool never
+ * ends and ignores SIGTERM.
  */
 const PRELUDE = `S="$MUSTER_ROOT/state"
 tick() { printf 'x' >> "$S/ticks"; n=$(wc -c < "$S/ticks"); case $(cat "$S/kill-at" 2>/dev/null) in "before $n") kill -9 $PPID; exit 1 ;; "after $n") trap 'kill -9 $PPID' EXIT ;; esac; }
@@ -61,10 +61,7 @@ start) [ -e "$S/start-fails" ] && [ "$(cat "$S/start-fails")" = "$2" ] && { echo
   echo "start $2" >> "$S/actions"; echo active > "$S/services/$2" ;;
 esac`;
 
-/**
- * Simulates rmmod: unloads a kernel module, unless another module or a process uses the module. The simulated rmmod removes the module's line from
- * /proc/modules, and the module's name from the lines of other modules.
- */
+/** Stands for rmmod: unloads a kernel module, unless another module or a process uses the module. */
 const RMMOD = `${PRELUDE}
 tick; hang rmmod
 M="$MUSTER_ROOT/proc/modules"
@@ -149,7 +146,6 @@ export class NvidiaHost extends HostFolder {
     this.write(`state/${name}`, text);
   }
 
-  /** Sets what the simulated driver reports about a GPU now, or after the GPU's next reset (`clean`). */
   gpu(n: number, differs: Partial<XmlGpu>, which: "now" | "clean" = "now"): void {
     const fabric = this.#options.nvswitch === true ? { state: "@FABRIC@", status: "@FABRIC@" } : undefined;
     const persistence = this.#options.persistence === true && which === "now" ? "Enabled" : "Disabled";
@@ -165,14 +161,14 @@ export class NvidiaHost extends HostFolder {
   }
 
   /**
-   * Starts a real process that holds a device with the major number 1 open. If the test may create device files, the process that `holder` starts
-   * opens a new device file. If the test may not create device files, the process that `holder` starts opens /dev/zero.
+   * Starts a real process that holds a device with the major number 1 open. The started process opens a new device file, or `/dev/zero` if the test
+   * may not create device files.
    */
   async holder(options: { readonly deaf?: boolean; readonly unit?: string } = {}): Promise<number> {
     const node = this.path(`device-${this.#children.length}`);
     const made = spawnSync("mknod", [node, "c", "1", "5"]).status === 0;
     const trap = options.deaf === true ? "trap '' TERM; " : "";
-    // The shell's standard input and output are pipes, so that the shell holds no device except the given one.
+    // The standard input and output of the started shell are pipes, so that the shell holds no device except the given one.
     const child = spawn(
       "/bin/sh",
       ["-c", `${trap}exec 3< "$0"; echo ready; while :; do sleep 0.05 3<&- <&1; done`, made ? node : "/dev/zero"],
@@ -196,7 +192,6 @@ export class NvidiaHost extends HostFolder {
     super.remove();
   }
 
-  /** Returns what the simulated tools did to services and kernel modules, in order. */
   actions(): string[] {
     return this.has("state/actions") ? this.read("state/actions").trimEnd().split("\n") : [];
   }

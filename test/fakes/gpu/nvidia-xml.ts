@@ -1,6 +1,6 @@
 /**
- * Outputs of `nvidia-smi -q -x` for tests. The simulated outputs of `nvidia-smi` have the field names of NVIDIA's documentation and of published
- * outputs of the driver versions in `Driver`. No output comes from a real NVIDIA GPU.
+ * Outputs of `nvidia-smi -q -x` for tests. These outputs of `nvidia-smi` have the field names of NVIDIA's documentation and of published outputs of
+ * the driver versions in `Driver`. No output in this file comes from a real NVIDIA GPU.
  */
 
 /** Versions of NVIDIA's driver whose outputs differ in the fields that Muster reads. */
@@ -34,7 +34,7 @@ const ABSENT = "N/A";
 const majorOf = (driver: Driver): number => Number(driver.split(".")[0]);
 
 /**
- * NVIDIA's drivers report `gpu_reset_status` since R525, and `gpu_recovery_action` since R565. Since R565 the drivers report `gpu_reset_status` as
+ * NVIDIA's drivers report `gpu_reset_status` since R525, and `gpu_recovery_action` since R565. NVIDIA's drivers since R565 mark `gpu_reset_status` as
  * deprecated.
  */
 function resetFields(gpu: XmlGpu, major: number): string {
@@ -72,7 +72,6 @@ const processFields = (gpu: XmlGpu): string =>
     )
     .join("");
 
-/** Returns the XML element that `nvidia-smi` prints for one GPU. */
 export function gpuXml(gpu: XmlGpu): string {
   const driver = gpu.driver ?? "575.51.02";
   const major = majorOf(driver);

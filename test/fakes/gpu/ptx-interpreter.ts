@@ -1,6 +1,6 @@
 /**
- * Runs PTX kernels on the CPU, from the same PTX text that the agent gives to NVIDIA's driver. The interpreter knows only the instructions of the
- * agent's PTX kernels. The interpreter refuses an unknown instruction, an undeclared register, and an address outside the given memory.
+ * Runs PTX kernels on the CPU, from the same PTX text that the agent gives to NVIDIA's driver. The PTX interpreter knows only the instructions of the
+ * agent's PTX kernels. The PTX interpreter refuses an unknown instruction, an undeclared register, and an address outside the given memory.
  */
 export interface Memory {
   readonly address: bigint;
@@ -10,7 +10,7 @@ export interface Launch {
   readonly kernel: string;
   readonly groups: number;
   readonly threads: number;
-  /** The values of the PTX kernel's parameters, by parameter name. */
+  /** The values of a PTX kernel's parameters by name. */
   readonly parameters: Readonly<Record<string, number | bigint>>;
   readonly memory: readonly Memory[];
 }
@@ -88,7 +88,7 @@ const declared = (line: string): string[] =>
     count === undefined ? [`%${name}`] : Array.from({ length: Number(count) }, (_, index) => `%${name}${index}`),
   );
 
-/** Compiles a line of PTX into a function, so that the interpreter parses the line once and not for each thread. */
+/** Compiles a line of PTX into a function, so that the interpreter need not parse the line for each thread. */
 function compile(line: string, kernel: Kernel, launch: Launch): Step {
   const guard = /^@(%\w+) (.*)$/.exec(line);
   if (guard !== null) {
@@ -197,7 +197,7 @@ const INSTRUCTIONS: Readonly<Record<string, Maker>> = {
   "xor.b32": ofWords((a = 0, b = 0) => a ^ b),
   "or.b32": ofWords((a = 0, b = 0) => a | b),
   "mad.lo.u32": ofWords((a = 0, b = 0, c = 0) => Math.imul(a, b) + c),
-  // PTX's funnel shift rotates a word when both words of the shift's source are the same.
+  // The funnel shift of PTX rotates a word when both words of the instruction's source are the same word.
   "shf.l.wrap.b32": ofWords((low = 0, high = 0, by = 0) =>
     by % 32 === 0 ? high : (high << (by % 32)) | (low >>> (32 - (by % 32))),
   ),

@@ -7,7 +7,7 @@ const SIGNING = { name: "ECDSA", hash: "SHA-256" } as const;
 const DAY_MS = 86_400_000;
 x509.cryptoProvider.set(webcrypto as never);
 
-/** A test's own CA. The CA issues a server certificate for 127.0.0.1 and client certificates. */
+/** A test's own CA, which issues a server certificate for 127.0.0.1, and client certificates. */
 export class TestAuthority {
   readonly caPem: string;
   readonly #keys: CryptoKeyPair;
@@ -38,7 +38,6 @@ export class TestAuthority {
     return { key: x509.PemConverter.encode(key, "PRIVATE KEY"), cert };
   }
 
-  /** Issues a client certificate for a certificate request, with the names that the certificate request contains. */
   async client(csrPem: string, notAfter: Date): Promise<string> {
     const request = new x509.Pkcs10CertificateRequest(csrPem);
     if (!(await request.verify())) throw new Error("the request is not signed with its own key");
@@ -66,9 +65,7 @@ export class TestAuthority {
   }
 }
 
-/**
- * Returns the public key of a certificate request. Tests compare public keys, because the signatures of two certificate requests of one host differ.
- */
+/** Tests compare the public keys of certificate requests, because two requests of one host differ in their signatures. */
 export const publicKeyOf = (csrPem: string): string =>
   new x509.Pkcs10CertificateRequest(csrPem).publicKey.toString("base64");
 

@@ -17,8 +17,8 @@ interface Refusal {
 }
 
 /**
- * A simulated hub for tests of the agent. The scripted hub speaks the hub's side of the agent protocol and has no database. The scripted hub records
- * the agent's frames in lists. A test sets answers and faults through public members.
+ * A simulated hub for tests of the agent, which speaks the hub's side of the agent protocol and has no database. The simulated hub records the
+ * agent's frames in lists. A test sets the answers and faults of the simulated hub through public members.
  */
 export class ScriptedHub {
   readonly authority: TestAuthority;
@@ -28,7 +28,7 @@ export class ScriptedHub {
   readonly #server: Server;
   readonly #sockets = new WebSocketServer({ noServer: true });
   #open: { send(text: string): void; close(code: number): void } | null = null;
-  /** Frames that the scripted hub returns to the agent's next long poll. */
+  /** The frames that the simulated hub returns to the agent's next long poll. */
   #polled: HubFrame[] = [];
   #epoch = 0;
 
@@ -36,14 +36,13 @@ export class ScriptedHub {
   renewals = 0;
   readonly hellos: Hello[] = [];
   readonly frames: AgentFrame[] = [];
-  /** The close codes of the WebSockets that have ended. */
   readonly closes: number[] = [];
   readonly serials: string[] = [];
-  /** The number of next enrollments whose answer gets lost after the scripted hub has issued the certificate. */
+  /** The number of next enrollments whose answer gets lost after the simulated hub has issued the certificate. */
   loseEnrollments = 0;
   refuseEnrollments: Refusal | null = null;
   refuseRenewals: Refusal | null = null;
-  /** If `blockSockets` is true, the scripted hub acts like a proxy that refuses WebSockets with an HTML page. */
+  /** If `blockSockets` is true, the simulated hub acts like a proxy that refuses WebSockets with an HTML page. */
   blockSockets = false;
   refuseSockets: Refusal | null = null;
   silent = false;
@@ -126,7 +125,6 @@ export class ScriptedHub {
     });
   }
 
-  /** Returns the frames with which the scripted hub immediately answers a frame of the agent. */
   #take(frame: AgentFrame): HubFrame[] {
     this.frames.push(frame);
     switch (frame.type) {

@@ -4,7 +4,7 @@ import { startMaasSimulator } from "./simulator.ts";
 import { DEFAULT_API_KEY } from "./state/seed.ts";
 import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "./state/site.ts";
 
-/** The simulator's command-line flags. An environment variable sets the default of each flag. */
+/** An environment variable sets the default of each command-line flag of the simulator. */
 const { values } = parseArgs({
   options: {
     port: { type: "string", default: process.env["SIM_MAAS_PORT"] ?? "0" },

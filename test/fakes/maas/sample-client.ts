@@ -33,7 +33,6 @@ export function keyOf(apiKey: string): ClientKey {
   return { consumer, token, secret };
 }
 
-/** A small MAAS client for the tests of the MAAS simulator. */
 export class SampleClient {
   readonly #simulator: Pick<MaasSimulator, "url" | "controlUrl" | "apiKey">;
 
@@ -50,7 +49,7 @@ export class SampleClient {
     return { status: response.status, text: await response.text(), headers: response.headers };
   }
 
-  /** Calls the simulated MAAS API and returns the body of the answer. Throws when the status of the answer is not 200. */
+  /** Calls the simulated MAAS API and returns the body of the answer; throws when the answer's status is not 200. */
   async get<Body = Record<string, unknown>>(
     method: string,
     path: string,
@@ -67,7 +66,8 @@ export class SampleClient {
         method,
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
-    // After a restart of the simulator, the first request on an old connection fails. The client repeats only a failed GET, which is safe to repeat.
+    // After a restart of the simulator, the first request on an old HTTP connection fails. The client repeats only a failed GET, because only a GET
+    // is safe to repeat.
     const response = await ask().catch((error: unknown) => {
       if (method !== "GET") throw error;
       return ask();
@@ -83,7 +83,7 @@ export class SampleClient {
     });
   }
 
-  /** Polls a function until the function returns a value. The long deadline ends only a wait that would never succeed. */
+  /** Polls a function until the function returns a value. The long deadline ends only a wait that can never succeed. */
   async waitFor<Value>(what: string, ask: () => Promise<Value | null> | Value | null): Promise<Value> {
     const deadline = Date.now() + 60_000;
     while (Date.now() < deadline) {

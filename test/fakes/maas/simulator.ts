@@ -12,30 +12,30 @@ import { buildSite } from "./state/site.ts";
 import { StateStore } from "./state/store.ts";
 
 export interface MaasSimulatorOptions {
-  /** The simulator's port. The value 0 means any free port. */
+  /** The simulator's port, or 0 for any free port. */
   port?: number;
   host?: string;
   version?: MaasVersion;
-  /** The speed-up: the simulator divides every simulated duration by this number. */
+  /** The speed-up factor: the simulator divides every simulated duration by it. */
   speed?: number;
-  /** The durations of the region's actions, in simulated seconds. An action without an entry in `timings` takes its time from `DEFAULT_TIMINGS`. */
+  /** The durations of the simulated region's actions, in simulated seconds, with `DEFAULT_TIMINGS` as defaults. */
   timings?: Partial<Timings>;
-  /** The number of simulated servers in the racks at the first start. At the first start, the region has no machine for any simulated server. */
-  machines?: number;
   /**
-   * The API key of a new region's administrator. A region that the simulator loads from a state file keeps the API key that the state file contains.
+   * The number of simulated servers in the racks at the first start. At the simulator's first start, MAAS has no machine for any simulated server.
    */
+  machines?: number;
+  /** The API key of a new region's administrator. A region from a state file keeps the API key in that file. */
   apiKey?: string;
-  /** The file in which the simulator keeps the region's state. Without a file, a restart of the simulator loses the state. */
+  /** The file with the state of the simulated region. Without a file, a restart of the simulator loses the state. */
   stateFile?: string;
-  /** The folder with a subfolder for each deployed machine that boots. Without `hostsDir`, the simulator simulates no host. */
+  /** The folder in which each deployed machine's simulated host has a subfolder. Without `hostsDir`, the simulator plays no hosts. */
   hostsDir?: string;
   /**
-   * Filenames of the user-data parts that a simulated host runs. A simulated host unpacks and lists the user-data parts whose filenames are not in
-   * `runParts`, but does not run them.
+   * Filenames of the user-data parts that a simulated host runs. A simulated host unpacks and lists all parts of the user data, but runs only those
+   * in `runParts`.
    */
   runParts?: readonly string[];
-  /** If true, the region's vendor data does not contain the files of hardware sync. */
+  /** If true, the vendor data of deployed machines lacks the files of hardware sync. */
   omitHwSyncFiles?: boolean;
   /** The names of the hosts whose agent runs in a Linux of its own, in which the agent is root. */
   ownLinux?: readonly string[];
@@ -44,9 +44,8 @@ export interface MaasSimulatorOptions {
 }
 
 export interface MaasSimulator {
-  /** The region's address `http://HOST:PORT/MAAS`. */
+  /** The simulated region's address, `http://HOST:PORT/MAAS`. */
   url: string;
-  /** The address of the control API, `http://HOST:PORT/_sim`. */
   controlUrl: string;
   apiKey: string;
   sim: { region: Region; faults: FaultBook };
@@ -55,7 +54,6 @@ export interface MaasSimulator {
 
 const DEFAULT_RUN_PARTS = ["20-agent-bootstrap.sh"] as const;
 
-/** Starts a simulated region in this process. */
 export async function startMaasSimulator(options: MaasSimulatorOptions = {}): Promise<MaasSimulator> {
   const version = options.version ?? "3.7.3";
   const store = new StateStore(options.stateFile ?? null);

@@ -1,17 +1,12 @@
-/** An answer of the simulated Vault: data, or a status with `errors`. */
 export interface VaultReply {
   readonly status: number;
   readonly body: unknown;
 }
 
-/** A refusal of the simulated Vault: the status and its `errors`. */
 export class VaultFault extends Error {
   readonly status: number;
   readonly errors: readonly string[];
-  /**
-   * Vault's answer 404 for a deleted version of a secret contains the metadata of the version. Vault's answer 404 for an unknown path contains a
-   * warning.
-   */
+  /** Vault's answer 404 contains the metadata of a deleted version, or a warning about an unknown path. */
   readonly body: Record<string, unknown>;
   constructor(status: number, errors: readonly string[], body: Record<string, unknown> = {}) {
     super(errors.join("; "));
@@ -31,7 +26,7 @@ export const noHandler = (path: string): VaultFault => new VaultFault(404, [`no 
 export const invalid = (error: string): VaultFault => new VaultFault(400, [error]);
 export const unsupported = (): VaultFault => new VaultFault(405, ["unsupported operation"]);
 
-/** Returns an answer of Vault: the given data with the fields that Vault puts around the data. */
+/** Returns the given data within the fields of an answer of Vault. */
 export const dataReply = (data: unknown): VaultReply => ({
   status: 200,
   body: {
@@ -46,6 +41,6 @@ export const dataReply = (data: unknown): VaultReply => ({
   },
 });
 export const noContent: VaultReply = { status: 204, body: null };
-/** Returns the answer of Vault's secrets engine to a request for a path that the engine does not have. */
+/** Vault's answer to a request for a path that its secrets engine does not have. */
 export const warned = (warning: string): VaultFault =>
   new VaultFault(404, [], { ...(dataReply(null).body as Record<string, unknown>), warnings: [warning] });

@@ -1,6 +1,6 @@
 /**
- * The clock of the simulated Vault, which only a test moves. The clock's timers fire in the order in which they are due. The work of a fired timer
- * ends before the next timer fires.
+ * The clock of the simulated Vault, which only a test moves. The timers of the simulated clock fire in the order in which they are due. The work of a
+ * fired timer ends before the clock's next timer fires.
  */
 export class VaultClock {
   #now = Date.parse("2026-01-01T00:00:00Z");
@@ -11,19 +11,19 @@ export class VaultClock {
     return this.#now;
   }
 
-  /** The timer function for a secret store under test, so that the store and Vault's leases use the same clock. */
+  /** The timer function for a secret store under test, which thus runs by the clock of the simulated Vault. */
   readonly timer = (ms: number, run: () => void): (() => void) => {
     const id = this.#next++;
     this.#timers.set(id, { at: this.#now + ms, run });
     return () => this.#timers.delete(id);
   };
 
-  /** The number of the clock's timers that have not fired. */
+  /** The number of timers that the clock has not fired yet. */
   get pending(): number {
     return this.#timers.size;
   }
 
-  /** Moves the clock to the time of the next timer, and fires the timer. Returns false if there is no timer. */
+  /** Moves the clock to its next timer and fires the timer, or returns false without a timer. */
   fire(): boolean {
     const [first] = [...this.#timers].sort(([, a], [, b]) => a.at - b.at);
     if (first === undefined) return false;
@@ -34,7 +34,7 @@ export class VaultClock {
     return true;
   }
 
-  /** Moves the clock without firing a timer, as a process sees after its suspension. */
+  /** Moves the clock without firing a timer, like the time in which a process is suspended. */
   advance(seconds: number): void {
     this.#now += seconds * 1000;
   }

@@ -16,7 +16,7 @@ interface Entry {
 export class KvMount {
   readonly #clock: VaultClock;
   readonly #entries = new Map<string, Entry>();
-  /** The mount's setting `cas_required`: if true, each write must name the version that the write replaces. */
+  /** Vault's setting `cas_required` of the mount: if true, each write must name the version that it replaces. */
   casRequired = false;
   maxVersions = 10;
 
@@ -25,8 +25,8 @@ export class KvMount {
   }
 
   /**
-   * True if the path of a secret exists. A write to an existing path needs the capability `update`, and a write to a new path `create`. A secret's
-   * path still exists after somebody deleted all versions of the secret.
+   * In Vault, a write to an existing path needs the capability `update`, and a write to a new path `create`. A secret's path still exists after
+   * somebody has deleted all versions of the secret.
    */
   has(below: string): boolean {
     return !below.startsWith("data/") || this.#entries.has(below.slice("data/".length));
@@ -42,7 +42,6 @@ export class KvMount {
     return version === undefined || version.deletedAt !== null || version.destroyed ? undefined : version.data;
   }
 
-  /** Answers a request for a path below the KV mount. */
   answer(method: string, below: string, query: URLSearchParams, body: unknown): VaultReply {
     const [kind = "", ...rest] = below.split("/");
     const path = rest.join("/");
@@ -94,7 +93,7 @@ export class KvMount {
     return dataReply(made === undefined ? null : this.#metadata(entry.current, made));
   }
 
-  /** Deletes only the newest version of a secret. Vault can undelete a deleted version. */
+  /** Deletes the newest version of a secret, which Vault can undelete. */
   deleteNewest(path: string): VaultReply {
     const entry = this.#entries.get(path);
     const version = entry?.versions.get(entry.current);
@@ -102,7 +101,7 @@ export class KvMount {
     return noContent;
   }
 
-  /** Removes the data of the named versions of a secret for good. The metadata of the removed versions remains. */
+  /** Removes the data of the named versions of a secret for good, but keeps the metadata of these versions. */
   destroy(path: string, body: unknown): VaultReply {
     const { versions = [] } = (body ?? {}) as { versions?: readonly number[] };
     for (const number of versions) {
@@ -123,7 +122,7 @@ export class KvMount {
       cas_required: false,
       current_version: entry.current,
       max_versions: 0,
-      // Vault reports 0 as the oldest version until Vault has removed an old version of the secret.
+      // Vault reports 0 as the oldest version until it has removed a version of the secret.
       oldest_version: entry.current > this.maxVersions ? Math.min(...entry.versions.keys()) : 0,
       versions: Object.fromEntries(versions),
     });

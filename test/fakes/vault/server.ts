@@ -8,19 +8,15 @@ const MAX_REQUEST_BYTES = 32 * 1024 * 1024;
 export interface VaultServer {
   readonly vault: Vault;
   readonly url: string;
-  /** While `silent` is true, the simulated Vault server reads requests and sends no answer. */
   silent: boolean;
-  /**
-   * The Vault server calls `arriving` with the method and path of each request. The Vault server answers a request only after the promise of
-   * `arriving` has resolved.
-   */
+  /** The simulated Vault calls `arriving` with a request's method and path, and answers only when the promise has resolved. */
   arriving: (call: string) => Promise<void>;
-  /** Redirects all requests to another Vault server, as a standby of Vault does without request forwarding. */
+  /** Redirects all requests to another Vault server, as a standby server without request forwarding does. */
   redirect(to: string): void;
   close(): Promise<void>;
 }
 
-/** Starts a simulation of Vault's HTTP API on its own port. The simulated Vault refuses the same requests as a real Vault. */
+/** Starts a simulation of Vault's HTTP API, which refuses the same requests as a real Vault. */
 export async function startVault(
   options: { tls?: { key: string; cert: string }; port?: number; vault?: Vault } = {},
 ): Promise<VaultServer> {

@@ -12,20 +12,18 @@ import {
 import type { VaultClock } from "./clock.ts";
 
 export type Capability = "create" | "read" | "update" | "delete" | "list";
-/**
- * A policy of Vault: capabilities by path. A policy's paths have no `/v1/`, and a `*` at the end of a path matches every continuation of the path.
- */
+/** A policy of Vault: capabilities by path, without `/v1/`. A `*` at a path's end matches every continuation of the path. */
 export type Policy = Readonly<Record<string, readonly Capability[]>>;
 
 export interface TokenTerms {
   readonly policies: readonly string[];
-  /** The token's time to live in seconds. If `ttl` is 0, the Vault token does not expire. */
+  /** The token's time to live in seconds, or 0 for a Vault token that does not expire. */
   readonly ttl: number;
-  /** The maximum age in seconds to which renewals can extend the token. If `maxTtl` is 0, the age of the Vault token has no limit. */
+  /** The greatest age, in seconds, that a Vault token can reach by renewals, or 0 for no limit. */
   readonly maxTtl: number;
   readonly renewable: boolean;
   readonly namespace: string;
-  /** Without the policy `default`, a token cannot look itself up. */
+  /** Without the policy `default`, a Vault token cannot look itself up. */
   readonly defaultPolicy: boolean;
 }
 const TERMS: TokenTerms = {
@@ -45,11 +43,11 @@ interface Token extends TokenTerms {
 }
 
 interface SecretId {
-  /** How many more logins the secret ID allows, or null if the number of logins has no limit. */
+  /** How many more logins the secret ID allows, or null for any number. */
   uses: number | null;
   readonly endsAt: number;
 }
-/** The number of seconds for which a secret ID is valid, and the number of logins that it allows. */
+/** For how many seconds and how many logins a secret ID is valid. */
 export interface SecretIdTerms {
   readonly uses?: number;
   readonly ttl?: number;
@@ -59,11 +57,11 @@ interface Role {
   terms: TokenTerms;
   readonly secretIds: Map<string, SecretId>;
 }
-/** An AppRole of the simulated Vault, with functions for the changes that an administrator of Vault can make. */
+/** An AppRole of the simulated Vault, with functions for an administrator's changes. */
 export interface RoleHandle {
   readonly roleId: string;
   newSecretId(terms?: SecretIdTerms): string;
-  /** Changes the terms of the tokens that Vault issues at logins after the call of `change`. Tokens from previous logins keep their policies. */
+  /** Changes the terms of tokens from later logins. Tokens from previous logins keep their policies. */
   change(terms: Partial<TokenTerms>): void;
 }
 
@@ -120,14 +118,14 @@ export class VaultTokens {
     this.#tokens.clear();
   }
 
-  /** Throws 403 when the token is unknown, has expired, belongs to a namespace other than the call's, or has no policy for the call. */
+  /** Throws 403 when the token is unknown or expired, belongs to another namespace, or has no policy for the call. */
   demand(id: string | undefined, namespace: string, path: string, capability: Capability): Token {
     const token = this.#living(id, namespace, noToken());
     if (!this.#grants(token, path).has(capability)) throw forbidden();
     return token;
   }
 
-  /** True if a policy of the token names a path below the mount. Vault shows a mount only to a token with a policy for the mount. */
+  /** True if a policy of the token names a path below the mount, because Vault shows a mount only to such a token. */
   knowsMount(id: string | undefined, namespace: string, mount: string): boolean {
     const token = this.#living(id, namespace, noToken(500));
     return this.#policiesOf(token).some((policy) => Object.keys(policy).some((path) => path.startsWith(`${mount}/`)));
@@ -205,8 +203,8 @@ export class VaultTokens {
   }
 
   /**
-   * Returns the token's capabilities for a path. If several rules of the token's policies match the path, the rule without `*` applies. If every
-   * matching rule has a `*`, the longest rule applies.
+   * If several rules of a token's policies match a path, Vault applies the rule without `*`. If every matching rule of a policy has a `*`, Vault
+   * applies the longest rule.
    */
   #grants(token: Token, path: string): Set<Capability> {
     const rules = this.#policiesOf(token).flatMap((policy) => Object.entries(policy));

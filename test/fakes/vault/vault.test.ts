@@ -25,7 +25,7 @@ const refused = (status: number, error: string | RegExp) => ({
   body: { errors: [typeof error === "string" ? error : expect.stringMatching(error)] },
 });
 
-/** The tests run against the simulated Vault and against a real Vault server, to prove that both give the same answers. */
+/** The tests run against the simulated Vault and a real Vault server, to prove that both give the same answers. */
 it.skip.each(SKIPPED)("%s", () => undefined);
 describe.each(Object.entries(VAULTS))("%s", (_name, start) => {
   let vault: VaultUnderTest;

@@ -6,7 +6,7 @@ import { type Capability, VaultTokens } from "./tokens.ts";
 
 export interface VaultCall {
   readonly method: string;
-  /** The decoded path of the request to Vault, without `/v1/`. */
+  /** The decoded path of a request to Vault, without `/v1/`. */
   readonly path: string;
   readonly query: URLSearchParams;
   readonly token: string | undefined;
@@ -16,7 +16,6 @@ export interface VaultCall {
 
 const SEALED = new VaultFault(503, ["error performing token check: Vault is sealed"]);
 
-/** The simulated Vault without its HTTP server: seals, namespaces, mounts, and the answer for each path of the API. */
 export class Vault {
   readonly clock = new VaultClock();
   readonly tokens = new VaultTokens(this.clock);
@@ -24,12 +23,9 @@ export class Vault {
   readonly #mounts = new Map<string, Mount>();
   readonly #namespaces = new Set([""]);
   #sealed = false;
-  /** While `failing` is set, the simulated Vault answers every call with the error in `failing`, as a proxy in front of Vault could. */
+  /** While `failing` is set, the simulated Vault answers every call with this error, as a proxy in front of Vault could. */
   failing: VaultFault | null = null;
-  /**
-   * The method and path of every call of the simulated Vault, so that a test can count and compare calls. The list `calls` does not contain the
-   * bodies of calls.
-   */
+  /** The method and path of each call of the simulated Vault. Request bodies stay out of this list. */
   readonly calls: string[] = [];
 
   seal(): void {
@@ -46,7 +42,6 @@ export class Vault {
     this.#mounts.set(`${namespace}|${path}`, { path, version: "2", kv });
     return kv;
   }
-  /** Returns the mount of KV version 2 at a path of the root namespace. */
   mountAt(path: string): KvMount {
     const kv = this.#mounts.get(`|${path}`)?.kv;
     if (!(kv instanceof KvMount)) throw new Error(`nothing is mounted at ${path}`);
@@ -56,7 +51,7 @@ export class Vault {
     this.#mounts.set(`|${path}`, { path, version: "1", kv: new KvVersion1() });
   }
 
-  /** Answers a call of Vault's API. Throws VaultFault when Vault refuses the call. */
+  /** Answers a call of Vault's API; throws VaultFault when Vault refuses the call. */
   answer(call: VaultCall): VaultReply {
     this.calls.push(`${call.method} ${call.path}`);
     if (this.failing !== null) throw this.failing;
@@ -85,7 +80,8 @@ export class Vault {
   }
 
   /**
-   * Returns the mount of a secrets engine that contains a secret's path. The mount's path is the beginning of the secret's path, or the whole path.
+   * Returns the mount of the secrets engine that contains the path of a secret. A mount's path is the beginning of the secret's path, or the whole
+   * path.
    */
   #mountOf({ method, path, token, namespace }: VaultCall): VaultReply {
     if (method !== "GET") throw unsupported();

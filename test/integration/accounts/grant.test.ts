@@ -23,7 +23,7 @@ describe.skipIf(lacks !== null)(`a grant on a real host${lacks === null ? "" : `
   const granted = (input: GrantOrder) => grantedIn(world, input);
   const outcomes = (reply: TaskReply<"allocation.grant_user">): string[] =>
     reply.ok ? reply.result.steps.map(({ step, outcome }) => `${step}: ${outcome}`) : [reply.error];
-  /** Returns everything on the host that the task `allocation.grant_user` makes, without times and inode numbers. */
+  /** Returns everything that the task `allocation.grant_user` makes on the host, without times and inode numbers. */
   const stateOf = ({ allocation_id, login_user }: GrantOrder): Promise<string> =>
     world.sh(`
       grep -h -e '^${login_user}:' /etc/passwd /etc/group /etc/shadow /etc/gshadow
@@ -73,7 +73,7 @@ describe.skipIf(lacks !== null)(`a grant on a real host${lacks === null ? "" : `
     expect(await world.sh(`stat -c '%a %U:%G' ${file}; visudo --check --strict --file ${file}`)).toContain(
       "440 root:root",
     );
-    // The shell command runs as the tenant, who has rights of root only by sudo.
+    // This shell command runs as the tenant, who has rights of root only by sudo.
     expect(await world.sh(`setpriv --reuid ${uid} --regid ${uid} --clear-groups sudo -n id -u`)).toBe("0");
     expect(await granted({ ...input, root: false })).toBe(uid);
     await expect(world.sh(`setpriv --reuid ${uid} --regid ${uid} --clear-groups sudo -n id -u`)).rejects.toThrow();

@@ -8,7 +8,7 @@ const lacks = TenantWorld.lacks();
 const V1_FREEZER = "/sys/fs/cgroup/freezer";
 const hasFreezer = existsSync(`${V1_FREEZER}/cgroup.procs`);
 
-/** Returns a Python program that changes its user to the tenant's uid and then runs the lines of `then`. */
+/** Returns a Python program that takes the tenant's uid and then runs the lines of `then`. */
 const asTenant = (uid: number, then: string): string => `
 import os, signal, time, ctypes, threading
 os.setgroups([]); os.setgid(${uid}); os.setuid(${uid})
@@ -26,7 +26,6 @@ describe.skipIf(lacks !== null)(`a revocation ends processes${lacks === null ? "
     world.task("allocation.revoke_user", { allocation_id, login_user, plan: false }, env);
   const evidenceOf = (reply: TaskReply<"allocation.revoke_user">) =>
     reply.ok ? reply.result.steps.find(({ step }) => step === "processes") : reply;
-  /** Returns the test host's running processes whose status matches the pattern. */
   const alive = async (pattern: string): Promise<string> =>
     world.sh(
       `for p in /proc/[0-9]*; do grep -q -E '${pattern}' $p/status 2>/dev/null && grep -H -E '^(Name|State|Threads)' $p/status; done || true`,

@@ -14,7 +14,7 @@ describe.skipIf(lacks !== null)(
     let world: TenantWorld;
     beforeAll(async () => {
       world = await TenantWorld.start();
-      // Some tests need a file system with immutable files, or a kernel with POSIX message queues.
+      // Some tests of traces need a file system with immutable files, or a kernel with POSIX message queues.
       canLock =
         (await world.sh(
           "touch $W/home/probe; chattr +i $W/home/probe && chattr -i $W/home/probe && echo yes || echo no; rm $W/home/probe",
@@ -33,7 +33,6 @@ describe.skipIf(lacks !== null)(
       reply.ok
         ? Object.fromEntries(reply.result.steps.map(({ step, outcome }) => [step, outcome]))
         : { error: reply.error };
-    /** Returns all traces of an account that the test host still contains. */
     const traces = ({ login_user, allocation_id }: GrantOrder, uid: number): Promise<string> =>
       world.sh(`
       grep -h -e '^${login_user}:' -e '^${uid}:' /etc/passwd /etc/group /etc/shadow /etc/gshadow /etc/subuid /etc/subgid || true
@@ -42,7 +41,7 @@ describe.skipIf(lacks !== null)(
       awk -v uid=${uid} '$0 ~ "[ \\t]" uid "[ \\t]"' /proc/sysvipc/shm /proc/sysvipc/sem /proc/sysvipc/msg`);
     const as = (uid: number): string => `setpriv --reuid ${uid} --regid ${uid} --clear-groups`;
 
-    /** Leaves on the test host what a tenant without root can leave, and also what only a tenant with root can leave. */
+    /** Leaves traces on the test host: those that a tenant without root can leave, and those that need root. */
     async function litter(order: GrantOrder, uid: number): Promise<void> {
       const { login_user: name } = order;
       await world.sh(`
@@ -158,7 +157,7 @@ print("ready", flush=True)`);
       const key = await world.sh("cat /dev/shm/key");
       if (Number(key) <= 0) console.warn("NOT TESTED: this machine lets no process add a key to the kernel.");
       const step = stepOf(await revoke(order), "keyrings");
-      // The kernel itself may drop a user's keyring when the user's last process ends.
+      // The Linux kernel may itself drop a user's keyring when the user's last process ends.
       expect(step).toMatchObject(
         hasKeyctl ? { outcome: "ok" } : { outcome: expect.stringMatching(/^(unsupported|ok)$/) },
       );

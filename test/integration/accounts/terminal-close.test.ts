@@ -11,7 +11,6 @@ describe.skipIf(lacks !== null)(`closing terminals${lacks === null ? "" : ` (ski
   });
   afterAll(() => world?.end());
 
-  /** Starts a process of the given user on a new pseudo terminal. */
   const onTerminal = (uid: number, ignored = "()"): Promise<void> =>
     world.start(`
 import os, pty, signal, time
@@ -21,7 +20,7 @@ if pid == 0:
   os.setuid(${uid}); os.write(1, b"up"); time.sleep(1000)
 os.read(terminal, 2); print("ready", flush=True)
 while True: time.sleep(1000)`);
-  /** True if a process of the uid runs. A process in state Z has ended, and its parent process has not read the exit status yet. */
+  /** True if a process of the uid runs. A process in state Z does not count, because it has already ended. */
   const running = async (uid: number): Promise<boolean> =>
     (await world.sh(`for status in /proc/[0-9]*/status; do
       grep -q -E '^Uid:[[:space:]]+${uid}[[:space:]]' $status 2>/dev/null && grep -E '^State:[[:space:]]+[^Z]' $status
@@ -69,7 +68,7 @@ while True: time.sleep(1000)`);
     const drain = (force: boolean, deadline_seconds: number) =>
       world.task("node.drain", { reason: "repair", deadline_seconds, force });
     beforeAll(async () => {
-      // No login manager runs on the test host. The test's script replaces `loginctl` and answers as a login manager without any session does.
+      // No login manager runs on the test host. The test replaces `loginctl` by a script that answers like a login manager without sessions.
       await world.sh(
         `printf '#!/bin/sh\nexit 0\n' > $W/loginctl; chmod 755 $W/loginctl; mount --bind $W/loginctl $(command -v loginctl)`,
       );

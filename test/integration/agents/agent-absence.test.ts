@@ -10,7 +10,7 @@ import { type OnboardingRig, startOnboardingRig } from "../../support/onboarding
 import { startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
-/** Tests that an onboarding whose agent does not connect fails with an error code and evidence for the cause that the hub can see (lifecycle 4.7). */
+/** An onboarding whose agent does not connect fails with an error code and evidence for the cause that the hub can see (lifecycle 4.7). */
 let rig: OnboardingRig;
 let runner: WorkflowRunner;
 let boxes = 0;
@@ -32,8 +32,8 @@ interface Told {
   readonly reasons: Set<string>;
 }
 /**
- * Onboards the next simulated host until the onboarding gives up on its agent. While the onboarding waits for the agent, `giveUp` calls the test's
- * function `keep` repeatedly. With `keep`, a test shows the hub again and again why the agent is absent.
+ * Starts an onboarding, and waits until the onboarding gives up on its agent. While the onboarding waits for the agent, `giveUp` calls `keep`
+ * repeatedly, so that `keep` can show the hub the reason of the absence.
  */
 async function giveUp(keep: (told: Told) => Promise<void> | void) {
   boxes += 1;

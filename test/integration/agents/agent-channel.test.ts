@@ -126,7 +126,7 @@ describe("agent and hub: identity", () => {
     const { validToDate } = new X509Certificate(host.read(`${STATE}/certificate.pem`));
     await until("the certificate to expire", () => (Date.now() > validToDate.getTime() ? true : undefined));
     hub.certificateLifeMs = 24 * 3_600_000;
-    // The agent's first certificate is valid for three seconds. The agent renews its first certificate at once, so the agent may already have
+    // The agent's first certificate is valid for three seconds only. The agent renews so short a certificate at once, so it may already have
     // connected a second time.
     const { renewals, hellos } = hub;
     const before = hellos.length;
@@ -148,8 +148,7 @@ describe("agent and hub: identity", () => {
   });
 
   it("reconnects with its renewed certificate and a new key as soon as it has them", async () => {
-    // The hub backdates the start of the agent's certificate by one hour. Of the agent certificate's life of one hour and ten minutes, more than half
-    // has already passed.
+    // The hub dates the start of a certificate back by an hour, so more than half of the certificate's life has already passed.
     hub.certificateLifeMs = 600_000;
     configure();
     startAgent();
@@ -292,8 +291,8 @@ describe("agent and hub: tasks", () => {
     await first.gone;
     startAgent();
     expect((await result(order.task_id)).reply).toMatchObject({ ok: false, error: "interrupted" });
-    // Until the hub has confirmed a task's result, the agent answers a repeated delivery of the task with that result. After the hub's confirmation,
-    // the agent refuses a repeated delivery of the task as a replay.
+    // Until the hub has confirmed a task's result, the agent answers a repeated order for the task with that result. After the hub's confirmation of
+    // the result, the agent refuses a repeated order for the task as a replay.
     const ran = hub.said("task.progress").length;
     const refused = await until(
       "it is refused",
@@ -339,7 +338,7 @@ describe("agent and hub: tasks", () => {
 
   it("uninstalls itself when its node is deleted and the acknowledgement was lost, but not when its certificates are revoked", async () => {
     hub.acknowledgeResults = false;
-    // The hub requests a long heartbeat interval, so that the agent keeps the connection open until the hub closes it.
+    // The hub asks for rare heartbeats, so that the agent keeps the connection open until the hub closes it.
     hub.heartbeatTtlMs = 60_000;
     configure();
     const agent = startAgent();
@@ -347,7 +346,7 @@ describe("agent and hub: tasks", () => {
     const order = hub.signer.sign(nodeId, uninstall);
     hub.send({ type: "task.offer", order });
     expect((await result(order.task_id)).reply).toMatchObject({ ok: true });
-    // The test's scripted hub behaves as if an operator had cancelled the node's remove and then revoked the node's certificates for another reason.
+    // The simulated hub acts as if an operator had cancelled the node's remove, and had later revoked the node's certificates.
     hub.refuseRenewals = { status: 403, code: "certificate_rejected" };
     hub.closeSocket(4003);
     await logged("could not be made good");

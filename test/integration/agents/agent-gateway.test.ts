@@ -246,8 +246,7 @@ describe("readiness", () => {
     expect(before).toMatchObject({ status: "False", reason: "DiskFull", generation: 1, source: "agent" });
     await say(agent, first);
     expect(await conditionOf(identity.nodeId, "agent.healthy")).toEqual(before);
-    // The hub recognizes a repeated readiness signal by its id alone. The hub ignores a readiness signal with a known id, even if the signal has a
-    // newer time of observation.
+    // The hub recognizes a repeated readiness signal by the signal's id, even if the repeated signal names a newer time.
     const [condition] = first.conditions;
     await say(agent, { ...first, conditions: [{ ...condition, observed_at: new Date().toISOString() } as never] });
     expect(await conditionOf(identity.nodeId, "agent.healthy")).toEqual(before);

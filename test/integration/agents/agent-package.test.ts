@@ -17,7 +17,7 @@ import { type Answer, GatewayRig } from "../../support/gateway-rig.ts";
 import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
-/** The test fetches the agent's package with curl, the hub's CA file and the enrollment token in a header, as hosts do. */
+/** The test fetches the agent's package as hosts do: with curl, the hub's CA file, and the enrollment token in a header. */
 let rig: GatewayRig;
 let folder: string;
 const member = (name: string, bytes: Buffer): Buffer =>
@@ -162,7 +162,7 @@ it("accepts a package that dpkg-deb built", async () => {
   }
 });
 
-/** Lists the files of the folder with agent packages that the test's process holds open. The hub of the test runs in the test's own process. */
+/** Lists the files of the folder with agent packages that the test process holds open. The hub runs in this process. */
 const openFiles = (): string[] =>
   readdirSync("/proc/self/fd").flatMap((fd) => {
     try {
@@ -196,8 +196,7 @@ it("cuts off a client that reads too slowly, and closes the file", async () => {
       resolve,
     ).once("error", reject);
   });
-  // The test's HTTP client reads nothing of the hub's answer. The Debian package in the hub's answer is larger than all buffers between hub and
-  // client.
+  // The HTTP client reads nothing of the hub's answer, which is larger than all buffers between hub and client.
   const ended = new Promise((resolve) => {
     response.once("error", resolve).once("end", () => resolve(null));
   });
@@ -216,7 +215,7 @@ it("serves a package often enough for a first boot that is retried, and limits e
   for (let n = 0; n < burst; n += 1) statuses.push((await rig.ask("HEAD", path, { headers })).status);
   expect(new Set(statuses)).toEqual(new Set([200]));
   const late: Answer[] = [];
-  // One rate limit covers requests for the bootstrap script and for the agent's package, and the rate limit may have refilled a little.
+  // The bootstrap script and the agent's package share one rate limit, which may have refilled a little.
   for (let n = 0; n < burst; n += 1)
     late.push(await rig.ask("GET", n % 2 === 0 ? path : BOOTSTRAP_SCRIPT_PATH, { headers }));
   const refused = late.filter(({ status }) => status === 429);

@@ -32,7 +32,7 @@ async function state(hub: HubAuthority, kind: TrustKind) {
   await hub.refresh();
   return statement;
 }
-/** Copies the secret store without the paths that end with the text `without`, as a restore from an older backup would. */
+/** Copies the secret store without the paths that end with the given text, as a restore from an older backup would. */
 function restored(without: string): MemorySecrets {
   const store = new MemorySecrets();
   for (const [path, data] of secrets.entries) if (!path.endsWith(without)) store.entries.set(path, data);
@@ -61,14 +61,14 @@ describe("the chain of the hub's keys", () => {
     await state(hub, "announce");
     const [others, strange] = [restored("-2"), restored("-2")];
     for (const store of [others, strange]) {
-      // The secret store contains keys of generation 2 that differ from the announced keys, as if an old hub had created keys in a restored store.
+      // The keys of generation 2 in the secret store differ from the announced keys, as if a hub had made them after a restore.
       await openTaskSigner(store, 2);
       store.entries.set(
         "kv/muster/certificate-authority-2",
         secrets.entries.get("kv/muster/certificate-authority-2") ?? {},
       );
     }
-    // The hub refuses to finish a rotation of its keys if its secret store does not have the announced keys.
+    // The hub refuses to finish a rotation of its keys if its secret store lacks the announced keys.
     const waiting = await open({ secrets: others });
     await expect(waiting.haveNext()).rejects.toMatchObject({ code: "secret_corrupt" });
     expect((await waiting.lookAtNext()).keys?.generation).toBe(2);

@@ -19,7 +19,7 @@ import { until } from "../../support/until.ts";
 const PATH = "/api/v1/admin/authority";
 const SETTLE_MS = 500;
 let api: ApiHarness;
-/** Two hubs share a database and a secret store. Each of the test's two hubs polls the database and the secret store for the current keys. */
+/** Two hubs share a database and a secret store, and poll both for the current keys. */
 let hubs: readonly [HubAuthority, HubAuthority];
 let rig: GatewayRig;
 let secondPort: number;
@@ -52,7 +52,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/** Makes a host with the files that a first boot at present would write, and does not start the host's agent. */
+/** Makes a host with the files that its first boot would write now, but without a running agent. */
 async function host() {
   const nodeId = await rig.addNode("active");
   const folder = hosts.add();
@@ -65,7 +65,7 @@ const knows = (nodeId: NodeId, sequence: number) =>
   until(`the host to know statement ${sequence}`, async () =>
     (await sessionOf(nodeId))?.trustSequence === sequence ? true : undefined,
   );
-/** Expects that the host carries out an order signed with the hub's current order key, which proves that the host is connected and trusts the key. */
+/** Expects that the host carries out an order signed with the hub's current key, so the host is connected and trusts the key. */
 async function obeys(nodeId: NodeId): Promise<void> {
   const { task } = await rig.inTx((tx) =>
     enqueueTask(tx, {
@@ -130,8 +130,8 @@ describe("a rotation of CA and order key", () => {
     await knows(running.nodeId, 2);
     await obeys(running.nodeId);
 
-    // The host `off` was off during the key rotation. The host `off` has only a certificate of the old CA, and trusts only the old CA and order key.
-    // The host `late` boots for the first time after the key rotation.
+    // The host `off` was switched off during the rotation of the hub's keys. The host `off` has only a certificate of the old CA, and trusts only the
+    // old CA and the old order key. The host `late` boots for the first time after the rotation of the hub's keys.
     off.start();
     late.start();
     for (const one of [off, late]) {
@@ -143,7 +143,7 @@ describe("a rotation of CA and order key", () => {
     expect(kept).toMatchObject({ sequence: 2, next: null, current: { ca_pem: newCa } });
     expect((await api.ask("GET", PATH)).body).toMatchObject({ generation: 2, hosts: 3, informed: 3, next: null });
 
-    // A new host gets only the new keys of the hub, and reports that it knows the latest statement of the key rotation.
+    // A new host gets only the hub's new keys, and reports that it knows the newest statement about keys.
     const fresh = await host();
     fresh.start();
     await knows(fresh.nodeId, 2);

@@ -17,7 +17,7 @@ afterAll(async () => {
   await rig?.stop();
 });
 
-/** Starts a real agent on a host that has the key and certificate of `Identity` and no enrollment token. */
+/** Starts a real agent on a host with the key and certificate of `Identity` and without an enrollment token. */
 function start({ nodeId, generation, certPem, keyPem }: Identity): { log(): string } {
   const host = hosts.add();
   prepareHost(host, hubOf(rig), { nodeId, generation });
@@ -57,7 +57,7 @@ describe("an agent's certificate", () => {
   });
 
   it("is renewed in time, and the node stays connected during the change", async () => {
-    // The agent's certificate ends in six hours, so three quarters of its life have passed.
+    // Three quarters of the life of the agent's certificate have passed, because the certificate ends in six hours.
     const identity = await rig.expired(await rig.enrolled(), -6);
     const watched: (string | undefined)[] = [];
     start(identity);

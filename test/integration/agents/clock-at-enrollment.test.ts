@@ -7,7 +7,7 @@ import { AgentHosts, hubOf, prepareHost } from "../../support/agent-hosts.ts";
 import { GatewayRig } from "../../support/gateway-rig.ts";
 import { until } from "../../support/until.ts";
 
-/** The library libfaketime gives a process its own clock, which a test can set while the process runs (Debian package faketime). */
+/** The library libfaketime (Debian package faketime) gives a process a clock that a test can set. */
 const PRELOAD = [
   `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu/faketime/libfaketime.so.1`,
 ].find(existsSync);

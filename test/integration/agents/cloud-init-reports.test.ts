@@ -31,7 +31,6 @@ beforeAll(async () => {
 });
 afterAll(() => rig.stop());
 
-/** Creates a node in its first generation, and a token with which cloud-init reports about the node. */
 async function reporting(): Promise<{ nodeId: NodeId; token: string }> {
   const nodeId = await rig.addNode("enrolling");
   await rig.db.update(nodes).set({ generation: 1 }).where(eq(nodes.id, nodeId));
@@ -175,7 +174,6 @@ describe("cloud-init's reports", () => {
 const python = spawnSync("/usr/bin/python3", ["-c", "import cloudinit.reporting.handlers, requests"]).status === 0;
 if (!python) process.stderr.write("SKIPPED: cloud-init's own client is not installed (Debian package cloud-init)\n");
 
-/** Runs cloud-init's own phone-home module and webhook reporter, configured to post to the hub. */
 const CLIENT = `
 import logging, sys
 from types import SimpleNamespace
@@ -209,7 +207,7 @@ describe("cloud-init itself", () => {
             error === null ? resolve(stderr) : reject(error),
           );
         });
-      // The hub's certificate comes from its own CA, which no system trusts by default. cloud-init has no setting for a CA.
+      // No system trusts the hub's own CA by default, and cloud-init has no setting for a CA.
       await post({});
       expect(await signalsOf(nodeId)).toEqual([]);
       await post({ REQUESTS_CA_BUNDLE: join(folder, "ca.pem") });

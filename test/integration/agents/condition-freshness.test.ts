@@ -47,10 +47,7 @@ async function say(agent: SocketAgent, type: string, more: Partial<ReportedCondi
       : undefined,
   );
 }
-/**
- * Returns the seconds until the condition is stale, by the database's clock. Returns null if the condition never becomes stale, and undefined if
- * nobody reported the condition.
- */
+/** Returns the seconds until the condition is stale, null for a condition without an end, and undefined without a report of the condition. */
 async function lifeLeft(nodeId: NodeId, type: string): Promise<number | null | undefined> {
   const [row] = await rig.db
     .select({ left: sql<number | null>`extract(epoch from ${nodeConditions.expiresAt} - now())::float8` })
@@ -58,7 +55,6 @@ async function lifeLeft(nodeId: NodeId, type: string): Promise<number | null | u
     .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, type)));
   return row?.left;
 }
-/** Moves the times of all conditions of the node into the past. */
 const age = (nodeId: NodeId, seconds: number, { db } = rig) =>
   db
     .update(nodeConditions)
@@ -74,7 +70,7 @@ describe("a reported condition", () => {
   it("holds for the life of its type from its arrival, by the database's clock, and each repeat starts that anew", async () => {
     const identity = await rig.enrolled();
     const agent = await connect(identity);
-    // A host's clock that is an hour behind does not change when a condition of the host becomes stale.
+    // The clock of a host that is an hour behind does not change when a condition of that host becomes stale.
     await say(agent, "agent.healthy", { observed_at: new Date(Date.now() - 3_600_000).toISOString() });
     expect(await lifeLeft(identity.nodeId, "agent.healthy")).toBeGreaterThan(LIFE - 60);
     expect(await lifeLeft(identity.nodeId, "agent.healthy")).toBeLessThanOrEqual(LIFE);
@@ -131,7 +127,7 @@ describe("a reported condition", () => {
 
 describe("the sweep of stale conditions", () => {
   const GRACE_MS = 300_000;
-  // Before each test, `beforeEach` deletes all conditions, because each test counts only the conditions of its own nodes.
+  // `beforeEach` deletes all conditions, because each test counts only the conditions of its own nodes.
   beforeEach(() => rig.db.delete(nodeConditions));
   const sweep = () => sweepConditions(rig.inTx, GRACE_MS);
   const ago = (seconds: number) => sql`now() - make_interval(secs => ${seconds})`;
@@ -183,7 +179,8 @@ describe("the sweep of stale conditions", () => {
     const [good, hung] = [await healthy(), await healthy()];
     await sweep();
     await lookedAgo(3_600);
-    // The agent of the node `good` fell silent when the hubs stopped. The agent of the node `hung` fell silent long before the hubs stopped.
+    // The agent of the node `good` fell silent at the moment when the hubs stopped. The agent of the node `hung` fell silent long before the hubs
+    // stopped.
     await age(good, LIFE + 1_800);
     await age(hung, LIFE + 7_200);
     expect(await sweep()).toBe(0);
@@ -196,7 +193,6 @@ describe("the sweep of stale conditions", () => {
     expect(await now(good, "agent.healthy")).toMatchObject({ status: "Unknown" });
   });
 
-  /** Creates nodes with one condition each, which expires after 600 seconds. */
   async function fleet(size: number): Promise<void> {
     await rig.db.execute(sql`
       with made as (insert into nodes (id, hostname, sku, gpus_total, region_code, status, onboarding_mode, generation)
@@ -224,12 +220,11 @@ describe("the sweep of stale conditions", () => {
     await sweep();
     await fleet(230);
     const atOnce = 10;
-    // The test simulates that a week passes without any hub.
+    // This call simulates that a week passes without any hub.
     await lookedAgo(604_800);
     await later(604_800 - 300);
     const before = await newest();
     expect(await sweepConditions(rig.inTx, GRACE_MS, atOnce)).toBe(0);
-    // The first sweep of stale conditions has extended the life of 200 conditions by the grace period, and has written no event.
     const given = await rig.db
       .select({ n: count() })
       .from(nodeConditions)
@@ -241,7 +236,7 @@ describe("the sweep of stale conditions", () => {
       .from(nodeConditions)
       .where(lt(nodeConditions.expiresAt, sql`now() + interval '250 seconds'`));
     expect(left).toEqual({ n: 0 });
-    // At the end of the grace period, no agent has repeated its condition, although the hubs have looked for stale conditions all the time.
+    // No agent has repeated its condition by the end of the grace period, although the hubs have looked for stale conditions all the time.
     await later(GRACE_MS / 1000 + 5);
     await rig.db.update(conditionWatch).set({ lookedUntil: ago(60) });
     let told = 0;
@@ -308,8 +303,7 @@ describe("an agent that hangs while its connection stays", () => {
     hosts.start(host);
     try {
       await hears("the agent's word on its health", nodeId, false);
-      // A process that reads a named pipe hangs until somebody writes to the pipe. In the test, the named pipe stands for a broken disk, whose
-      // readers hang too.
+      // A process that reads a named pipe without a writer hangs, like a process that reads a broken disk.
       execFileSync("mkfifo", [host.path("never")]);
       renameSync(host.path("never"), host.path(PART));
       const disk = await until("the agent to hang", () => {

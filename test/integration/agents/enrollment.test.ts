@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig.stop());
 
-/** Expects that the hub answers with the given error code, and that no database row changes. */
+/** Expects that the hub answers with the given error code and changes no database row. */
 async function expectRefused(code: ApiErrorCode, ask: () => Promise<Answer>): Promise<Problem> {
   const before = await rig.snapshot();
   const answer = await ask();
@@ -34,7 +34,6 @@ async function freshRequest(more: { ttlSeconds?: number; boundMacs?: string[] } 
 type Names = { type: "url" | "dns"; value: string }[];
 const RSA = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256", modulusLength: 2048 } as const;
 
-/** Makes a certificate request with the given alternative names, signed with a key of the given kind. */
 async function csrOf(
   extensions: readonly Names[],
   kind: { name: string; namedCurve?: string } | typeof RSA = KEY_ALGORITHM,
@@ -293,7 +292,7 @@ describe("renewal", () => {
     const csr_pem = await (await makeKey()).csr(nodeUri(identity.nodeId));
     const path = `/internal/v1/nodes/${identity.nodeId}/certificate`;
     await expectRefused("certificate_required", () => rig.ask("POST", path, { body: { csr_pem } }));
-    // The hub checks the client certificate before it reads a request's body, so the hub reads a body only from the node itself.
+    // The hub checks the client certificate before it reads a request's body, so that it reads bodies from the node only.
     const large = { csr_pem: "x".repeat(20_000) };
     await expectRefused("certificate_required", () => rig.ask("POST", path, { body: large }));
     await expectRefused("body_too_large", () => rig.ask("POST", path, { as: identity, body: large }));

@@ -20,9 +20,8 @@ import { helloOf, SocketAgent } from "../../support/socket-agent.ts";
 import { until } from "../../support/until.ts";
 
 /**
- * In the tests, hostile hosts attack a hub to which good agents are connected. The hub's rate limits are smaller than in production, so that the
- * tests are fast. A rate limit that a test uses up with one request after another refills so slowly that the speed of the test's machine does not
- * matter.
+ * In these tests, hostile hosts attack a hub to which good agents are connected. These rate limits are lower than the hub's own limits, so that the
+ * tests are fast. A rate limit that a test uses up refills so slowly that the speed of the computer does not matter.
  */
 const RATES = {
   ...NODE_RATES,
@@ -56,7 +55,6 @@ beforeAll(async () => {
 });
 afterAll(() => rig?.stop());
 
-/** Expects that all good agents are connected and get answers, and that the hub is healthy. */
 async function expectGoodAgents(): Promise<void> {
   await Promise.all(good.map((agent) => agent.settled()));
   expect(good.filter((agent) => agent.closed !== null)).toEqual([]);
@@ -294,7 +292,7 @@ describe("an enrolled host", () => {
       ["127.0.0.76", "/nowhere", 404],
       ["127.0.0.77", `/internal/v1/nodes/${other}/tasks/wait?session_epoch=1`, 403],
     ] as const) {
-      // All requests of the hostile host use one connection, on which the hub has authenticated the host's first request.
+      // All requests of the hostile host use one connection, on which the hub has already authenticated the host.
       const proven = new Agent({ keepAlive: true, maxSockets: 1, localAddress: from });
       const ask = (what: string) => rig.ask("GET", what, { as: identity, agent: proven });
       try {
@@ -340,8 +338,8 @@ describe("an enrolled host", () => {
     expect(answer.status).toBe(200);
     const kept = KEPT_OF_A_NODE.hostEvents;
     expect(await eventsOf("certificate_renewed")).toHaveLength(kept.certificate_renewed);
-    // The hub limits the stored events of a node for each event type separately. Events of agent sessions reveal that an old operating system of a
-    // host has started, so events of other types must not displace session events.
+    // The hub limits the stored events of a node separately for each event type. Session events reveal that an old system of a host has started, so
+    // no other events may displace them.
     expect(await eventsOf("session_opened")).toHaveLength(450);
     expect(await eventsOf("created")).toHaveLength(1);
     expect(await rowsOf("node_certificates", nodeId)).toBe(KEPT_OF_A_NODE.certificates);

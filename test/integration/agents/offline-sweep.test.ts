@@ -76,7 +76,7 @@ describe("a silent node", () => {
 
   it("gets the open session of its dead hub closed, and keeps its status unless it is in service", async () => {
     const identity = await rig.enrolled("enrolling");
-    // The agent sends only its hello. A frame after the hello would count as a contact and end the silence that the test simulates.
+    // The agent sends only its hello, because any later frame would end the silence that the test simulates.
     const agent = await connect(identity);
     await silence(identity.nodeId, 3_600_000);
     await sweep();
@@ -88,7 +88,6 @@ describe("a silent node", () => {
 
   it("is active again when its open session is heard from, without a new hello", async () => {
     const identity = await rig.enrolled();
-    // The agent sends only its hello. A frame after the hello would count as a contact and end the silence that the test simulates.
     const agent = await connect(identity);
     await silence(identity.nodeId, 3_600_000);
     await sweep();
@@ -143,7 +142,7 @@ describe("a fleet that falls silent", () => {
   const count = async (status: "active" | "offline") => rig.db.$count(nodes, eq(nodes.status, status));
   const sweep = (inTx: typeof rig.inTx, afterOutage = false) =>
     sweepOffline({ inTx, upForMs: 600_000, silenceMs: 30_000, holdBack, afterOutage });
-  /** Stores the last contacts of agents as the hub's gateway does, except that a long wait for a row's lock is an error. */
+  /** Stores the last contacts of agents as the hub does, except that a long wait for a locked row is an error. */
   const contact = (...nodeIds: NodeId[]) =>
     rig.inTx(async (tx) => {
       await tx.execute(sql`set local lock_timeout = '2s'`);

@@ -43,7 +43,7 @@ const live = (id: NodeId) =>
     .where(
       and(eq(nodeCertificates.nodeId, id), isNull(nodeCertificates.revokedAt), isNull(nodeCertificates.replacedAt)),
     );
-/** Moves the time at which a replaced certificate was first used into the past. */
+/** Moves the first use of a replaced certificate into the past. */
 const seenBefore = (id: NodeId, seconds: number) =>
   rig.db
     .update(nodeCertificates)
@@ -73,7 +73,7 @@ async function blocked(): Promise<Identity> {
 }
 const path = (id: NodeId) => `/api/v1/admin/nodes/${id}/re-enroll`;
 const liftPath = (id: NodeId) => `/api/v1/admin/nodes/${id}/lift-quarantine`;
-/** Enrolls a new agent for the node with the bootstrap command from the API. After the enrollment, the new agent is not connected yet. */
+/** Enrolls a new agent for the node with the bootstrap command from the API, without connecting the agent. */
 async function enrolledAnew(nodeId: NodeId, reason = "copy found and ended"): Promise<Identity> {
   const answer = await api.ask("POST", path(nodeId), { reason });
   expect(answer.status).toBe(201);
@@ -142,7 +142,7 @@ describe("a session", () => {
       .where(eq(nodeCertificates.nodeId, identity.nodeId));
     expect((await agent.closing()).code).toBe(CLOSE_CODES.certificate_expired.code);
     const again = await connect(identity);
-    // The hub stores the end of an agent's first session before it answers a frame of the agent's second session.
+    // The hub stores the end of an agent's first session before it answers a frame of the second session.
     await again.settled();
     expect(await conditionOf(identity.nodeId, "agent.connected")).toMatchObject({ status: "True" });
   });

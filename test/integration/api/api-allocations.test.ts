@@ -28,7 +28,7 @@ describe("the API of allocations", () => {
 
   const inTx: ApiHarness["database"]["database"]["inTx"] = (fn) => api.database.database.inTx(fn);
   const sweep = () => sweepAllocations({ ...api.database.database, log: quietLog });
-  /** Creates a schedulable node with a new hostname, by default of the SKU `alone`. */
+  /** Creates a schedulable node, by default of the SKU `alone`. */
   async function addNode(sku = "alone"): Promise<NodeId> {
     made += 1;
     return inTx((tx) => addSchedulableNode(tx, { siteId, hostname: `c${made}`, sku }));
@@ -36,7 +36,7 @@ describe("the API of allocations", () => {
   const request = (more: object) => ({ tenant: "acme", login_user: "alice", ssh_keys: [SSH_KEY], ...more });
   const create = (more: object, headers = {}): Promise<Answer> => api.ask("POST", PATH, request(more), headers);
   const read = (id: string): Promise<Answer> => api.ask("GET", `${PATH}/${id}`);
-  /** Ends the allocation's task as the agent would, and runs the hub's sweep, which reads the end of the task. */
+  /** Ends the allocation's task as the agent would, and runs the hub's allocation sweep. */
   async function granted(answer: Answer, ending: Parameters<typeof endTask>[2] = {}): Promise<Answer> {
     await inTx((tx) => endTask(tx, TaskId.parse(answer.body.grant_task_id), ending));
     await sweep();

@@ -7,9 +7,8 @@ import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
 const SITES = "/api/v1/admin/maas-sites";
-/** A text that a test sends as a token and that the hub has never issued. */
+/** A text that a test sends as an API token and that the hub has never issued. */
 const TRIED = "guessed-token-that-nobody-has-0123456789";
-/** Replaces each `{parameter}` of the API path by a valid but unknown id. */
 const filled = (path: string): string => path.replace(/\{\w+\}/g, "00000000-0000-4000-8000-000000000000");
 
 describe("the borders of the admin API", () => {
@@ -19,7 +18,7 @@ describe("the borders of the admin API", () => {
   });
   afterAll(() => api.close());
 
-  // The test of failed logins runs first, because the hub reports failed logins of one address only once a minute.
+  // The test of failed logins runs first, because the hub reports failed logins of an address only once a minute.
   it("reports unknown tokens once a minute per address, in log and audit, without the tokens themselves", async () => {
     const { pool } = api.database.database;
     const audited = async () =>
@@ -226,7 +225,7 @@ describe("the borders of the admin API", () => {
 
   it("carries out one of several concurrent requests with one Idempotency-Key, and gives all of them its answer", async () => {
     const { inTx, pool } = api.database.database;
-    // The test locks a database table, so that no request can create its site before all requests have arrived.
+    // The test locks a database table, so that no request can create a site before all requests have arrived.
     const { answers } = await inTx(async (tx) => {
       await tx.execute("lock table maas_sites in share mode");
       const asked = [1, 2, 3].map(() => api.ask("POST", SITES, siteBody("race"), { "idempotency-key": "race" }));

@@ -1,4 +1,4 @@
-/** Tests the API of batches of decommissions (lifecycle 5.10): which nodes a request takes, which it refuses and why, and what it never touches. */
+/** Tests which nodes a request for a batch of decommissions takes and refuses (lifecycle 5.10). */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { allocations } from "../../../hub/db/schema/index.ts";
@@ -32,7 +32,6 @@ describe("the API of batches of decommissions", () => {
     racks += 1;
     return `r${racks}u`;
   };
-  /** Creates active nodes whose hostnames begin with the name of the rack. */
   const nodes = (hosts: number, rack = newRack()): Promise<NodeId[]> =>
     api.database.database.inTx(async (tx) => {
       const ids: NodeId[] = [];
@@ -43,7 +42,7 @@ describe("the API of batches of decommissions", () => {
   const codesOf = (body: { refusals: { node_id: string; error_code: string }[] }) =>
     Object.fromEntries(body.refusals.map((one) => [one.node_id, one.error_code]));
 
-  /** Counts the rows of every table of the hub's database, except the audit. */
+  /** Counts the rows of every table of the hub's database except the audit. */
   async function rowsOfAllTables(): Promise<Record<string, number>> {
     const tables = await query("select tablename as name from pg_tables where schemaname = 'public' order by 1");
     const counts: Record<string, number> = {};

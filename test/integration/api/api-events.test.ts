@@ -24,7 +24,6 @@ describe("domain events over the API", () => {
   const read = async (query = ""): Promise<Event[]> => (await api.ask("GET", `${EVENTS}${query}`)).body.items;
   const subjects = (events: readonly Event[]) => events.map((event) => event.subject);
 
-  /** Starts a database transaction that writes an event and stays open until the test calls `commit` or `rollBack`. */
   async function unfinished(subject: string) {
     const [written, allowed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const done = api.database.database.inTx(async (tx) => {

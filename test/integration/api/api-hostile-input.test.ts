@@ -68,7 +68,7 @@ describe("the API with input that is valid JSON but unacceptable", () => {
         status: 400,
         pointers: ["/hostname"],
       });
-      // The hub accepts only IP addresses as DNS servers, so that no other text gets into a resolver's configuration.
+      // The hub accepts only IP addresses as DNS servers, so that no other text gets into the configuration of a host's resolver.
       for (const [field, value] of [
         ["deploy_user", text],
         ["upstream_dns_servers", [text]],

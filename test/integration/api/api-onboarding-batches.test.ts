@@ -87,8 +87,8 @@ describe("the API of batches", () => {
         );
         return waiting.rows.length > 0 ? true : undefined;
       });
-      // When two transactions are in a deadlock, PostgreSQL aborts one of the two. The cancel of the batch succeeds even if PostgreSQL aborts the
-      // cancel's own transaction.
+      // PostgreSQL aborts one of two transactions that wait for each other. The cancel of a batch succeeds even if PostgreSQL aborts the transaction
+      // of the cancel.
       await lock(ids[0]).catch(() => undefined);
       await other.query("commit");
       expect(await cancelled).toMatchObject({ status: 200, body: { applied: 2, skipped: 0 } });

@@ -13,7 +13,6 @@ import { storeUnsignedRecord } from "../../support/unsigned-record.ts";
 
 const READS = ROUTES.filter((route) => route.method === "GET" && route.stream === undefined);
 
-/** True if the requested path `asked` is the route `path` with ids filled in and an optional query. */
 const isOf = (path: string, asked: string): boolean =>
   new RegExp(`^${path.replace(/\{\w+\}/g, "[^/?]+")}([?]|$)`).test(asked);
 
@@ -29,10 +28,7 @@ const DRIFT: DriftDetails = {
   held_back: null,
 };
 
-/**
- * The SQL that creates the test fleet leaves some fields empty. For the rows of the test fleet, the function `mend` writes into the empty fields what
- * the API would have written.
- */
+/** Fills the fields that the SQL of the test fleet leaves empty, with what the API would have written. */
 async function mend(api: ApiHarness): Promise<void> {
   const { pool } = api.database.database;
   const { rows } = await pool.query<{ id: string }>(
@@ -46,10 +42,7 @@ async function mend(api: ApiHarness): Promise<void> {
   await pool.query("update node_maas_state set drift_details = $1", [JSON.stringify(DRIFT)]);
 }
 
-/**
- * Adds items until each list of the API has at least two items. The fleet that the test takes from the diagnostics tests has fewer than two items in
- * some lists of the API.
- */
+/** Adds items until each list of the API has at least two, because the test fleet has fewer in some lists. */
 async function addToLists(api: ApiHarness): Promise<void> {
   const { pool } = api.database.database;
   const post = async (path: string, body: object): Promise<void> => {
@@ -94,7 +87,7 @@ async function addToLists(api: ApiHarness): Promise<void> {
   for (const { id } of rows) await storeUnsignedRecord(api.database, NodeId.parse(id));
 }
 
-/** The schema of an answer with one page of a list: a cursor and one list of items. */
+/** The schema of one page of a list in the API: a cursor and one list of items. */
 const Listed = z.looseObject({ next_cursor: z.string().nullable() });
 const itemsOf = (body: unknown): readonly Readonly<Record<string, unknown>>[] =>
   Object.values(Listed.parse(body)).find((value) => Array.isArray(value)) as [];
@@ -121,14 +114,13 @@ describe("every route that reads", () => {
     );
   });
 
-  /** Returns the requested paths of the route without their queries, each with all items of its list. */
+  /** Returns the paths that the test requests of a route, without queries, each with all items of its list. */
   async function listsOf(route: (typeof READS)[number]) {
     const paths = [
       ...new Set(answers.filter((one) => isOf(route.path, one.path)).map(({ path }) => path.split("?", 1)[0] ?? "")),
     ];
     return Promise.all(paths.map(async (path) => ({ path, all: await pagesOf(path, "limit=200") })));
   }
-  /** Reads a list of the API page by page and returns all items of the list. */
   async function pagesOf(path: string, query: string) {
     const items: Readonly<Record<string, unknown>>[] = [];
     let cursor = "";
@@ -177,7 +169,7 @@ describe("every route that reads", () => {
           continue;
         }
         const answer = JSON.parse(text.slice(text.indexOf("\n{") + 1));
-        // The parser of the route's schema drops each field that the schema does not have, so an undocumented field makes the comparison fail.
+        // The parser of the route's schema drops unknown fields, so an undocumented field makes the comparison fail.
         expect(route.response.parse(answer)).toEqual(answer);
       }
     },

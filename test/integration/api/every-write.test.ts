@@ -24,7 +24,7 @@ describe("every route that writes", () => {
     await api?.close();
   });
 
-  /** Returns the header with the object's version, which a PATCH request must name. A GET request for an object returns the object's version. */
+  /** Returns the header with an object's version, which a PATCH request must name and a GET request returns. */
   async function versionOf(route: Route, path: string): Promise<Record<string, string>> {
     if (route.method !== "PATCH") return {};
     return { "if-match": (await api.ask("GET", path)).headers.get("etag") ?? "" };
@@ -37,7 +37,7 @@ describe("every route that writes", () => {
       const path = filledIn(route.path, params);
       const answer = await api.ask(route.method, path, body, await versionOf(route, path));
       expect(answer.status, JSON.stringify(answer.problem)).toBe(route.status);
-      // The parser of the route's schema drops each field that the schema does not have, so an undocumented field makes the comparison fail.
+      // The parser of the route's schema drops unknown fields, so an undocumented field makes the comparison fail.
       expect(route.response.parse(answer.body)).toEqual(answer.body);
     },
   );

@@ -5,9 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ApiHarness, startApi } from "../../support/api-harness.ts";
 import { commandLine } from "../../support/command-line.ts";
 
-/**
- * The test uses smaller rate limits than production so that the test is fast. The hub treats the rate limits of test and production in the same way.
- */
+/** These rate limits are lower than the hub's own limits, so that the test is fast. */
 const RATES = { request: { burst: 20, perMinute: 10 }, write: { burst: 3, perMinute: 60 } };
 const NODES = "/api/v1/admin/nodes";
 const cwd = mkdtempSync(join(tmpdir(), "muster-budgets-"));
@@ -23,7 +21,6 @@ afterAll(async () => {
 });
 
 const viewer = () => ({ authorization: `Bearer ${api.viewer}` });
-/** Sends requests until the API token has used up its rate limit. */
 const useUp = async (headers = {}) => {
   const turns = Array.from({ length: 2 * RATES.request.burst });
   const asked = await Promise.all(turns.map(() => api.ask("GET", NODES, undefined, headers)));

@@ -1,6 +1,6 @@
 /**
- * Runs every command and sends every body that the README, the docs and the help show. The constants of this file list the documented commands that
- * no test runs, with the reason.
+ * Runs every command and sends every request body that the README, the docs and the help show. The constants of this file list the documented
+ * commands that no test runs, each with the reason.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,8 +19,8 @@ import { COMMANDS, found, REPOSITORY, readOf } from "../../support/documents.ts"
 import { GatewayRig } from "../../support/gateway-rig.ts";
 
 /**
- * Documented commands that another file than this test runs. Each key of `ELSEWHERE` is the beginning of a documented command. In `ELSEWHERE`, `file`
- * is the path of the file that runs the command, and `has` is the text of the call in that file.
+ * Documented commands, by their beginnings, that a file other than this test runs. In `ELSEWHERE`, `file` is the file that runs the command, and
+ * `has` is the text of the call in that file.
  */
 const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: string }>> = {
   ...Object.fromEntries(
@@ -62,10 +62,7 @@ const ELSEWHERE: Readonly<Record<string, { readonly file: string; readonly has: 
   },
   'path "kv/metadata/*"': { file: "test/support/vault-under-test.ts", has: '/metadata/*`]: ["delete"]' },
 };
-/**
- * Documented commands that no test runs. Each key of `NOWHERE` is the beginning of a documented command, and the key's value is the reason why no
- * test runs the command.
- */
+/** Documented commands, by their beginnings, that no test runs, each with the reason. */
 const NOWHERE: Readonly<Record<string, string>> = {
   "systemd-run --pipe --wait":
     "needs the hub's package in a system that systemd has booted; the boots install the agent alone",
@@ -73,10 +70,7 @@ const NOWHERE: Readonly<Record<string, string>> = {
   "VAULT_ADDR=http://127.0.0.1:8200": "needs a running Vault, which the tests do not have",
   "vault kv": "needs a running Vault, which the tests do not have",
 };
-/**
- * The npm scripts that the documents name. Each key of `SCRIPTS` is the name of a script in package.json. In `SCRIPTS`, the value of an npm script is
- * the file that runs the script, or the reason why no test runs the script.
- */
+/** The npm scripts that the documents name, each with the file that runs the script or the reason why no test runs it. */
 const SCRIPTS: Readonly<Record<string, { readonly file: string; readonly has: string } | string>> = {
   muster: { file: "test/integration/cli/documented-commands.test.ts", has: "hub/cli/main.ts" },
   hub: { file: "test/integration/sites/copy-secrets.test.ts", has: "hub/main.ts" },
@@ -153,9 +147,7 @@ afterAll(async () => {
   await api.close();
 });
 
-/**
- * Runs a documented command in a shell. In the test's shell, `npm run muster` and `muster` call the repository's command line with the test's hub.
- */
+/** In the shell of this test, `npm run muster` and `muster` call the repository's command line with the test's hub. */
 const typed = (command: string) =>
   execa(
     "bash",
@@ -250,10 +242,7 @@ describe("the bodies in the documents", () => {
   const replay = async (body: object) =>
     api.ask("POST", `/api/v1/admin/webhooks/${await first("webhooks")}/replay`, body);
   const cursor = async () => (await api.ask("GET", "/api/v1/admin/events?limit=1")).body.items[0].cursor;
-  /**
-   * Each key of `SENT` is a request body as the documents show it, and the key's value is the function that sends the body. If the documents show
-   * only part of a body, the sending function adds the missing fields.
-   */
+  /** The documented request bodies, each with the function that sends the body and adds fields that the document leaves out. */
   const SENT: Readonly<Record<string, (json: Record<string, unknown>) => Promise<{ status: number; body: unknown }>>> =
     {
       '{"dead": true}': replay,

@@ -1,7 +1,4 @@
-/**
- * Verifies exported sanitization records with Muster's command line and with the commands of docs/sanitization.md, before and after each way of
- * tampering.
- */
+/** Verifies exported sanitization records with Muster's command line and the commands of docs/sanitization.md, before and after tampering. */
 import { createHash, generateKeyPairSync, type KeyObject, randomUUID, sign } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -32,7 +29,7 @@ let folder: string;
 let looking: ReturnType<typeof periodically>;
 let host: TurnoverHost;
 let ids: readonly string[];
-/** The sanitization records 1, 2 and 3 of one node, a record of another node, and the hub's order key that countersigned all records. */
+/** Three sanitization records of one node, a record of another node, and the hub's order key that countersigned all four. */
 let records: readonly [SanitizationDocument, SanitizationDocument, SanitizationDocument];
 let foreign: SanitizationDocument;
 let orderKey: string;
@@ -84,14 +81,11 @@ const cli = (...args: readonly string[]) =>
   execa(process.execPath, [join(REPOSITORY, "hub/cli/main.ts"), ...args], {
     reject: false,
     cwd: folder,
-    // No hub listens on port 9, because the command `verify-record` needs no hub.
+    // No hub listens on port 9, because the command `verify-record` works without a hub.
     env: { MUSTER_URL: "http://127.0.0.1:9" },
   });
 
-/**
- * Verifies exported sanitization records with the command line. The first document is the argument FILE, and each further document an argument
- * `--chain`.
- */
+/** Calls `verify-record` with the first document as FILE, and with each further document as `--chain`. */
 async function verified(documents: readonly unknown[], keys: readonly string[] = [orderKey]) {
   const [file = "", ...chain] = documents.map((one, n) => writeTo(`${n}-${randomUUID()}.json`, one));
   const flags = [...chain.flatMap((one) => ["--chain", one]), ...keys.map((key) => `--order-key=${key}`)];
@@ -119,7 +113,6 @@ const keyCommand = PAGE.find((one) => one.startsWith("printf")) ?? "";
 const openssl = async (document: unknown, before: unknown = records[1]) =>
   (await run([keyCommand, ...OPENSSL], { "record.json": document, "record-2.json": before })).exitCode;
 
-/** Returns an exported document whose sanitization record has the given changes; the record's text stays canonical JSON. */
 const changed = (document: SanitizationDocument, change: object): SanitizationDocument => ({
   ...document,
   text: canonicalJson({ ...JSON.parse(document.text), ...change }),
@@ -127,7 +120,7 @@ const changed = (document: SanitizationDocument, change: object): SanitizationDo
 const sha256 = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");
 const rawKey = (key: KeyObject): string => String(key.export({ format: "jwk" }).x);
 
-/** Returns an exported document with a countersignature by another key than the hub's, as a forger would make it. */
+/** Returns an exported document that a forger has countersigned with a key of his own. */
 function signedByAnother(document: SanitizationDocument, change: object = {}): SanitizationDocument {
   const { publicKey, privateKey } = generateKeyPairSync("ed25519");
   const text = canonicalJson({

@@ -8,7 +8,7 @@ describe("webhooks", () => {
   const closers: (() => Promise<void> | void)[] = [];
   beforeAll(async () => {
     api = await startApi();
-    // In the test, two hubs with one database send webhooks.
+    // Two hubs with one database send webhooks in this test.
     for (const sender of [startSender(api), startSender(api)]) closers.push(() => sender.close());
   });
   afterAll(async () => {

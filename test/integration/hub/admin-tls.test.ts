@@ -22,7 +22,6 @@ const keyFile = join(folder, "key.pem");
 const files = { MUSTER_HTTP_TLS_CERT: certFile, MUSTER_HTTP_TLS_KEY: keyFile };
 let authority: TestAuthority;
 
-/** Replaces the hub's certificate file and then its key file, each in one step, as a renewal does. */
 function put({ cert, key }: { cert: string; key: string }): void {
   for (const [file, text] of [
     [certFile, cert],
@@ -32,7 +31,7 @@ function put({ cert, key }: { cert: string; key: string }): void {
     renameSync(`${file}.new`, file);
   }
 }
-/** Opens a new TLS connection to the hub, and returns when the certificate that the hub shows expires. */
+/** Opens a new TLS connection to the hub, and returns when the hub's certificate expires. */
 const endOf = (port: number): Promise<string> =>
   new Promise((resolve, reject) => {
     const asked = request(

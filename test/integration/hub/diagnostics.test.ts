@@ -18,10 +18,7 @@ interface Shown {
   readonly of: number;
 }
 
-/**
- * Requests the hub's diagnostics and parses them. In the result, `failed` maps the name of each failed section of the diagnostics to the section's
- * error code.
- */
+/** Requests the hub's diagnostics. In the result, `failed` maps each failed section to its error code. */
 async function take(api: ApiHarness, token = api.admin) {
   const answer = await api.ask("GET", PATH, undefined, { authorization: `Bearer ${token}` });
   expect(answer.status, JSON.stringify(answer.body).slice(0, 500)).toBe(200);

@@ -10,7 +10,7 @@ import { type FleetNode, FleetRig } from "../../support/fleet-rig.ts";
 import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
-/** If a region suddenly reports that many machines of the fleet are gone, the breaker stops the reconciler (decision F1). */
+/** If a region suddenly reports that many machines are gone, the breaker stops the reconciler (decision F1). */
 let fleet: FleetRig;
 const made: FleetNode[] = [];
 beforeAll(async () => {
@@ -104,8 +104,8 @@ describe("silent agents after an outage of the hub", () => {
   const offlineBreakerRow = async () => (await listBreakers(fleet.db)).find((one) => one.kind === "offline");
 
   /**
-   * A pass of the reconciler may hold the lock of a node's row for a moment. The hub's sweep for silent agents skips a node with a locked row, so
-   * `allOffline` repeats the sweep until all nodes are offline.
+   * The reconciler may lock a node's row for a moment, and the sweep for silent agents skips locked rows. `allOffline` therefore repeats the sweep
+   * until all nodes are offline.
    */
   const allOffline = (afterOutage: boolean, nodes = active) =>
     until("all to be offline", async () => {
@@ -137,7 +137,6 @@ describe("silent agents after an outage of the hub", () => {
     await allOffline(true);
   });
 
-  /** Makes the nodes' agents connect after the breaker tripped, and then makes the agents silent. */
   const silentSinceTheTrip = async (nodes: readonly FleetNode[]) => {
     for (const { nodeId } of nodes) {
       await fleet.setConnected(nodeId, true);
@@ -161,8 +160,8 @@ describe("silent agents after an outage of the hub", () => {
       const heard = { lastSeenAt: sql`now() - interval '31 days'` };
       await fleet.db.update(agentSessions).set(heard).where(eq(agentSessions.nodeId, nodeId));
     }
-    // The test backdates the nodes' past changes to offline by an hour, so that the breaker no longer counts the past changes. In the next outage,
-    // the breaker does not count nodes that the breaker kept online in an earlier outage.
+    // The test dates the nodes' changes to offline back by an hour, so that the breaker no longer counts them. In the next outage, the breaker does
+    // not count nodes that it kept online in an earlier outage.
     await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
     await allOffline(true, [first]);
     expect(await sweep(false)).toMatchObject({ offline: 0 });

@@ -29,7 +29,7 @@ import { quietLog } from "../../support/log.ts";
 
 const DRAIN = { mode: "drain", ...DrainCreate.parse({ reason: "moving it" }) } as const;
 
-/** The test itself starts each pass of the reconciler, one after the other, so it knows the state between two passes. */
+/** The tests start each pass of the reconciler themselves, so they know the state between two passes. */
 describe("a pass of the reconciler", () => {
   let fleet: FleetRig;
   let maas: MaasPort;
@@ -111,7 +111,7 @@ describe("a pass of the reconciler", () => {
     expect([await seeds(), unsynced()]).toEqual([25, 0]);
     for (const { deadline, createdAt } of await fleet.db.select().from(tasks))
       expect(deadline.getTime() - createdAt.getTime()).toBe(600_000);
-    // Each host has already had its one hardware-sync task of the current interval, so the reconciler only switches hardware sync on in MAAS.
+    // Each host has already had its one hardware-sync task of this interval, so the reconciler only switches hardware sync on in MAAS.
     stop();
     await sweep();
     expect([await seeds(), unsynced()]).toEqual([25, 5]);
@@ -146,7 +146,7 @@ describe("a pass of the reconciler", () => {
   it("makes up for a failed pass over all nodes with the next pass", async () => {
     const [first] = made as [FleetNode];
     const { host } = await fleet.node(first.nodeId);
-    // The watcher does not see a change of the hub's own database, so only a reconciler pass over all nodes finds the changed row.
+    // The watcher does not see a change in the hub's own database, so only a full pass of the reconciler finds the changed row.
     await fleet.db.update(nodes).set({ host: "10.1.1.1" }).where(eq(nodes.id, first.nodeId));
     await pass("some");
     expect((await fleet.node(first.nodeId)).host).toBe("10.1.1.1");
@@ -198,7 +198,7 @@ describe("a pass of the reconciler", () => {
     const { systemId } = await maas.createMachine({ hostname: "nobodys", architecture: "amd64/generic", power });
     await sweep();
     expect(lines).toEqual([expect.objectContaining({ level: "debug", site_id: fleet.siteId, count: 1 })]);
-    // The simulated MAAS counts requests for each machine, and has no counter for a machine without requests.
+    // The simulated MAAS counts requests by machine, and has no counter for a machine without requests.
     expect(fleet.rig.maas.sim.region.state.counters[systemId]).toBeUndefined();
   });
 
@@ -228,8 +228,8 @@ describe("a pass of the reconciler", () => {
         message: expect.stringContaining("no longer an administrator"),
       },
     });
-    // New credentials of a site clear the hub's record of credential failures. After a site has got new credentials, the hub must report once more
-    // that the site's MAAS user is no administrator.
+    // New credentials of a site clear what the hub has recorded about failures of the old credentials. With the new credentials, the hub must report
+    // once more that the site's MAAS user is no administrator.
     await fleet.inTx(async (tx) => forgetCredentialFailures(tx, [(await lacking()).path]));
     expect(await warned()).toBe(0);
     await pass("all");
@@ -241,8 +241,8 @@ describe("a pass of the reconciler", () => {
   });
 
   it("changes no node when the owner of all machines is renamed under a new token, and learns the new name from live agents", async () => {
-    // When a site gets new credentials, the hub forgets the known names of its MAAS user. Without the known names of its MAAS user, the hub cannot
-    // tell under which name the user owned machines.
+    // When a site gets new credentials, the hub forgets the known names of its MAAS user. Without these names, the hub cannot tell under which name
+    // its MAAS user owned machines.
     await fleet.db.update(maasCredentialUses).set({ userNames: [] });
     const { region } = fleet.rig.maas.sim;
     const [user] = region.state.users;
@@ -257,7 +257,8 @@ describe("a pass of the reconciler", () => {
     const [silent, ...others] = made as [FleetNode, ...FleetNode[]];
     await fleet.setConnected(silent.nodeId, false);
     for (const { nodeId } of others) await fleet.setConnected(nodeId, true);
-    // The agent of the node `silent` fell silent before the other agents reported. Somebody else could have reinstalled the host of a silent agent.
+    // The agent of the node `silent` fell silent before all other agents sent their reports. Somebody could have reinstalled the host of a silent
+    // agent.
     await fleet.db.execute(
       "update agent_sessions set last_seen_at = last_seen_at - interval '1 day' where state = 'closed'",
     );
@@ -283,7 +284,7 @@ describe("a pass of the reconciler", () => {
     fleet.status(first.machine, "deployed");
     await fleet.setConnected(first.nodeId, true);
     fleet.status(second.machine, "ready");
-    // In each pass, the reconciler calls MAAS's `whoami` after it has read the nodes and before it changes the status of any node.
+    // The reconciler calls `whoami` of MAAS after it has read the nodes and before it changes the status of any node.
     const drainedMeanwhile: MaasPort = {
       ...maas,
       whoami: async () => {
@@ -337,7 +338,7 @@ describe("a pass of the reconciler", () => {
       );
     reconciler = new Reconciler({ db: fleet.db, inTx: fleet.inTx, log: quietLog });
     await interval(300);
-    // The reconciler gives a host one hardware-sync task per interval, so the test backdates the existing tasks by an hour.
+    // The reconciler gives a host one hardware-sync task per interval, so the test dates the existing tasks back by an hour.
     await fleet.db.update(tasks).set({ createdAt: sql`created_at - interval '1 hour'` });
     try {
       await pass("all");

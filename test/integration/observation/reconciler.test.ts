@@ -8,7 +8,6 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { FleetRig } from "../../support/fleet-rig.ts";
 import { until } from "../../support/until.ts";
 
-/** Tests how the reconciler treats changes in MAAS by other people, failures of hardware, and the recovery from both (lifecycle 6). */
 let fleet: FleetRig;
 beforeAll(async () => {
   fleet = await FleetRig.start(40);
@@ -16,7 +15,7 @@ beforeAll(async () => {
   fleet.watch();
   fleet.watch();
 });
-/** Before each test, all past changes of nodes' status move back by an hour, so that the breaker counts only the status changes of the test. */
+/** `beforeEach` moves past status changes back by an hour, so that the breaker counts only the test's own changes. */
 beforeEach(async () => {
   await fleet.db.update(nodeEvents).set({ occurredAt: sql`occurred_at - interval '1 hour'` });
 });
@@ -136,7 +135,7 @@ describe("a node in service", () => {
     const { host } = await fleet.node(nodeId);
     const [boot] = machine.interfaces;
     if (boot === undefined) throw new Error("the machine has no interface");
-    // The RoCE interface has a lower id than the boot interface, so MAAS lists the RoCE interface's address first.
+    // The RoCE interface has a lower id than the boot interface, so MAAS lists the RoCE address first.
     const roce = {
       ...structuredClone(boot),
       name: "enp25s0np0",
@@ -263,7 +262,7 @@ describe("a quarantine by the reconciler", () => {
         (await fleet.node(nodeId)).driftAcknowledged === null ? true : undefined,
       );
     await forgotten();
-    // The hub also forgets the acknowledgement when the acknowledged drift and a second drift of the node end at the same time.
+    // The hub also forgets an acknowledgement when the acknowledged drift and another drift of the node end at the same time.
     fleet.status(machine, "commissioning");
     await fleet.drifted(nodeId, "recommissioned_outside");
     await resolve(nodeId, "acknowledge");
@@ -319,8 +318,8 @@ describe("a retired node's machine", () => {
     await fleet.setConnected(nodeId, false);
     fleet.status(machine, "ready");
     await fleet.sweep();
-    // The test moves the node's retirement into the past only after the release of its machine. If the node had been retired for an hour while its
-    // machine was still deployed, the reconciler could rightly release the machine.
+    // The test moves the node's retirement into the past only after the release of the node's machine. The reconciler may rightly release a deployed
+    // machine whose node has been retired for an hour.
     await retiredAgo(nodeId, 3_601);
     fleet.status(machine, "deployed");
     await fleet.sweep();

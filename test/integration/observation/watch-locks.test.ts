@@ -10,10 +10,7 @@ import { type FleetNode, FleetRig } from "../../support/fleet-rig.ts";
 import { quietLog } from "../../support/log.ts";
 import { until } from "../../support/until.ts";
 
-/**
- * A reconciler pass of one site may wait for a locked database row. While the reconciler waits for a row, the hub must continue to renew its leases
- * and to poll all sites (lifecycle 6.3).
- */
+/** While the reconciler waits for a locked row of one site, the hub must renew its leases and poll all sites (lifecycle 6.3). */
 const LEASE_SECONDS = 30;
 const us = randomUUID();
 const them = randomUUID();
@@ -36,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => fleet?.close());
 
-/** Runs database statements as a hub would, except that a wait for a row's lock is an error. */
+/** Runs database statements as a hub would, except that a wait for a locked row is an error. */
 const withoutWaiting = <T>(run: (db: Db) => Promise<T>): Promise<T> =>
   fleet.inTx(async (tx) => {
     await tx.execute(sql`set local lock_timeout = '2s'`);
@@ -61,10 +58,7 @@ const lapse = (siteId: SiteId) =>
       .where(eq(maasSiteWatches.siteId, siteId)),
   );
 
-/**
- * Starts a reconciler pass of the first site, which waits for the locked row of the site's node. The node's row stays locked while the callback
- * `during` runs.
- */
+/** Starts the reconciler, which waits for a node's locked row. The row stays locked while `during` runs. */
 async function whilePassWaits(during: (fence: number) => Promise<void>): Promise<void> {
   const watch = await holdWatch(fleet.db, fleet.siteId, us, LEASE_SECONDS);
   if (watch === null) throw new Error("the site is another hub's");

@@ -39,7 +39,7 @@ describe("the loops that watch sites", () => {
   afterAll(() => database.drop());
 
   const addSite = (): Promise<SiteId> => insertSite(database.database.db);
-  /** Simulates a MAAS region without machines, which counts the polls of the hub. */
+  /** Simulates a MAAS region without machines, which counts the hub's polls. */
   const idle = (hub: string): MaasPort =>
     ({
       events: async () => {
@@ -64,7 +64,6 @@ describe("the loops that watch sites", () => {
   };
   const rowOf = async (siteId: SiteId) =>
     (await database.database.db.select().from(maasSiteWatches).where(eq(maasSiteWatches.siteId, siteId)))[0];
-  /** Wraps the database client so that each query calls `onAsked`. */
   const counting = (onAsked: () => void): Db =>
     new Proxy(database.database.db, {
       get: (target, name) => {
@@ -107,8 +106,8 @@ describe("the loops that watch sites", () => {
     for (const { id } of siteIds) waiting.wake(id);
     await polled(holder, 40);
     expect(polls.get(other)).toBeUndefined();
-    // The hub `other` may query the database about four times a second while the hub `holder` polls MAAS 40 times. `holder` polls MAAS every 50 ms,
-    // so one query for each poll would be 20 queries a second.
+    // The hub `other` may query the database about four times a second while the hub `holder` polls MAAS. The hub `holder` polls MAAS every 50 ms, so
+    // one query for each poll would be 20 queries a second.
     expect(asked).toBeLessThan(4 + (performance.now() - began) / 250);
   });
 
@@ -130,8 +129,8 @@ describe("the loops that watch sites", () => {
     await kept(first);
     const [began, before] = [performance.now(), asked];
     await until("three questions more", () => (asked >= before + 3 ? true : undefined));
-    // At one database query per second, three queries take at least two seconds if the first query comes at once. The test's bound is lower than two
-    // seconds, because a timer may fire a little early.
+    // Three database queries, one per second, take at least two seconds. The expected duration is a little shorter than two seconds, because a timer
+    // may fire early.
     expect(performance.now() - began).toBeGreaterThan(1_900);
     expect(polls.get(hubId)).toBe(2);
   });

@@ -68,8 +68,8 @@ describe("one poll at a site", () => {
     region.feed = [event(500, "aaa")];
     expect(await poll()).toEqual(["events", "list"]);
     expect((await watchRow())?.eventCursor).toBe(500);
-    // Each poll of the watcher also reads some events below the event cursor. In its second poll, the watcher acts on the events below the event
-    // cursor, because its first poll did not act on those events.
+    // Each poll of the watcher also reads some events with ids below the event cursor. The second poll acts on such events, because the first poll
+    // did not.
     expect(await poll()).toEqual(["events", "some aaa"]);
     expect(await poll()).toEqual(["events"]);
     region.feed.push(event(501, "bbb"));
@@ -192,7 +192,7 @@ describe("one poll at a site", () => {
     region.isSuperuser = false;
     expect(await poll(0)).toEqual(["events", "list", "whoami"]);
     expect(await rows(true)).toBe(0);
-    // The MAAS token loses its rights while the watcher reads the machines one by one.
+    // The MAAS token loses its rights while the watcher reads machine after machine.
     region.isSuperuser = true;
     region.onReadOne = () => {
       region.isSuperuser = false;
@@ -211,7 +211,7 @@ describe("one poll at a site", () => {
       .where(eq(maasSiteWatches.siteId, siteId));
     expect((await poll()).filter((asked) => asked.startsWith("one"))).toHaveLength(100);
     expect((await watchRow())?.lastSweepAt).toBeNull();
-    // The watcher's second poll needs no new list of machines, because the watcher keeps the list from the first poll.
+    // The second poll needs no new list of machines, because the watcher keeps the list from the first poll.
     expect(await polled()).toMatchObject({ read: "some", unconfirmed: [] });
     expect(region.asked.filter((asked) => asked.startsWith("one"))).toHaveLength(50);
     expect((await watchRow())?.lastSweepAt).not.toBeNull();
@@ -239,7 +239,7 @@ describe("one poll at a site", () => {
     expect((await observed("aaa"))?.status).toBe(4);
     await givenBack();
     region.meanwhile = async () => undefined;
-    // The watcher dropped the event when it lost the site's lease to another hub, so the watcher must not remember the event as processed.
+    // The watcher must not remember this event as processed, because it dropped the event when it lost the site's lease.
     expect(await poll()).toEqual(["events", "some aaa"]);
     expect((await observed("aaa"))?.status).toBe(9);
   });

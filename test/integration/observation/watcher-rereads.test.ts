@@ -19,8 +19,8 @@ import { until } from "../../support/until.ts";
 const HOUR = 3_600_000;
 
 /**
- * MAAS sends no event when a machine's power has changed or a machine is gone. In the tests, a sweep of all machines runs only at the start, so the
- * watcher must find changed power and missing machines without a sweep.
+ * MAAS sends no event when a machine's power has changed or when a machine is gone. The watcher must find changed power and missing machines without
+ * a sweep, because these tests run a sweep only at the start.
  */
 let fleet: FleetRig;
 let maas: MaasPort;
@@ -32,15 +32,12 @@ beforeAll(async () => {
 afterAll(() => fleet?.close());
 
 const region = () => fleet.rig.maas.sim.region;
-/**
- * Puts a node in service and lets the watcher sweep all machines. The next sweep is due after an hour, so no sweep finds the changes that a test
- * makes.
- */
+/** Creates an active node and runs one sweep. The next sweep is due after an hour, so no sweep finds a test's changes. */
 const known = async () => {
   const made = await fleet.nodeInService();
   const box = region().hardwareOf(made.machine);
   if (box === undefined) throw new Error("the machine has no box");
-  // The simulated BMC is so slow that a power action ends only when the test ends the action.
+  // The simulated BMC is so slow that a power action ends only when the test ends it.
   box.bmcSeconds = 1e12;
   await fleet.sweep();
   await until("the node to be judged by that sweep", async () => {
@@ -49,7 +46,7 @@ const known = async () => {
   });
   return made;
 };
-/** Waits until the watcher has stored a poll that read the newest event and the machine of that event. */
+/** Waits until the watcher has stored a poll that read the newest event and its machine. */
 const polled = (): Promise<true> => {
   const newest = region().state.events.at(-1)?.id ?? 0;
   return until("a poll after the event", async () =>
@@ -59,7 +56,7 @@ const polled = (): Promise<true> => {
 const watchOf = async () =>
   (await fleet.db.select().from(maasSiteWatches).where(eq(maasSiteWatches.siteId, fleet.siteId)))[0];
 const sweptAt = async () => (await watchOf())?.lastSweepAt;
-/** Makes the simulated BMC finish its power action. MAAS writes no event about the end of a power action. */
+/** Makes the simulated BMC finish its power action, about which MAAS writes no event. */
 const done = (machine: Machine): void => {
   const before = region().state.events.length;
   region().settle(machine);
@@ -79,8 +76,8 @@ describe("power, whose end MAAS announces by no event", () => {
     expect(await fleet.node(nodeId)).toMatchObject({ driftDetected: false, lastMaasPowerState: "on" });
     done(machine);
     await fleet.drifted(nodeId, "powered_off");
-    // The machine's power has been uncertain for so long that the watcher reads the machine rarely. The watcher reads a machine with uncertain power
-    // soon only after a new event of the machine.
+    // The watcher now reads this machine rarely, because its power has been uncertain for long. The watcher soon reads a machine with uncertain power
+    // only after a new event of the machine.
     const person = region().state.users[0];
     if (person === undefined) throw new Error("the region has no user");
     await powerOn(region(), machine, person, null, null);
@@ -200,8 +197,8 @@ describe("a machine that is deleted in MAAS together with its events", () => {
     state.events = state.events.filter((event) => event.systemId !== machine.systemId);
   };
   /**
-   * Adds events of a machine that stays in MAAS. MAAS deletes the events of a deleted machine. If the deleted events were the newest ones, the
-   * watcher would see that the newest event id has become lower, and would sweep all machines.
+   * Adds events of a machine that stays in MAAS, because MAAS deletes the events of a deleted machine. Without newer events, the deletion would lower
+   * the newest event id, and the watcher would sweep all machines.
    */
   const somethingElse = async (): Promise<void> => {
     const other = await known();

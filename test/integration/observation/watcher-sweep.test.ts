@@ -180,7 +180,7 @@ describe("a sweep of a site", () => {
     expect(said.slice(2)).toMatchObject([{ count: 27, machines: { length: 20 } }]);
   });
 
-  /** Simulates a request for all machines that MAAS answers only when the test calls `arrives`. */
+  /** Simulates a request for all machines that MAAS answers only after the test has called `arrives`. */
   const slowList = (machines: ReturnType<typeof machine>[]) => {
     const { promise, resolve: arrives } = Promise.withResolvers<void>();
     const slow = { ...region.port, listMachines: () => promise.then(() => ({ machines, unreadable: [] })) };
@@ -200,7 +200,7 @@ describe("a sweep of a site", () => {
     await until("the list", () => (ended > 0 ? true : undefined));
     expect(await poll()).toBe("some");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 4 });
-    // Another hub does not know that the first hub still reads the list of machines, so the other hub must sweep too.
+    // Another hub must sweep too, because it does not know that the first hub still reads the list of machines.
     memory = emptyMemory();
     expect(await poll()).toBe("all");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 9 });
@@ -217,10 +217,10 @@ describe("a sweep of a site", () => {
     expect(await poll(slow, 0, 10)).toBe("some");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 4, ccc: 4 });
     arrives();
-    // The watcher signals that it has read the list of machines, so the test need not wait for the next poll.
+    // The watcher signals that it has read the list of machines, so the test need not wait for a poll.
     await until("the list", () => (ended > 0 ? true : undefined));
-    // While the watcher read the list of machines, machine ccc changed and changed back. The event about machine ccc shows that the list of machines
-    // has an old status of ccc, which the watcher must not store.
+    // Machine ccc changed and changed back while the watcher read the list of machines. The list of machines has an old status of ccc, as the event
+    // about ccc shows. The watcher must not store this status.
     region.feed.push(event(2, "ccc"));
     expect(await poll(slow, 0, 10)).toBe("all");
     expect(await statuses()).toEqual({ aaa: 9, bbb: 6, ccc: 4 });

@@ -20,10 +20,7 @@ import { insertSite } from "../../support/site.ts";
 import { until } from "../../support/until.ts";
 import { hubPolicy } from "../../support/vault-under-test.ts";
 
-/**
- * Tests the hub's `copy-secrets` command, which runs as a process. Before the command runs, the hubs of the test's database have kept their secrets
- * in sealed files.
- */
+/** Tests the hub's command `copy-secrets`, before which the hubs kept their secrets in sealed files. */
 const OVERRIDES = 12;
 const CANARY = "canary-of-a-secret";
 let folder: string;
@@ -84,10 +81,7 @@ async function seed(): Promise<void> {
   );
   await sealed.write(SECRET_PATHS.userData(rows[0].id), { user_data: CANARY });
 }
-/**
- * The number of copied secrets: the BMC login overrides, CA, order key, MAAS token, BMC login, deploy password, webhook secret and one host's
- * user-data.
- */
+/** The number of copied secrets: overrides, CA, order key, MAAS token, BMC login, deploy password, webhook secret, and one host's user data. */
 const ALL = 7 + OVERRIDES;
 
 const environment = (): Record<string, string> => ({
@@ -137,7 +131,7 @@ function startHub(secrets: "vault" | "sealed_file", ports: HubPorts): Child {
   return hub;
 }
 
-/** Returns the secrets in Vault by the paths that the hub's database uses. */
+/** Returns the secrets in Vault by the paths that the hub's database names. */
 function inVault(): Record<string, unknown> {
   const kv = server.vault.mountAt("kv");
   return Object.fromEntries(kv.paths().map((path) => [`kv/${path}`, kv.newest(path)]));
@@ -151,7 +145,7 @@ async function inSealed(): Promise<Record<string, unknown>> {
   return Object.fromEntries(entries.filter(([, data]) => data !== null));
 }
 
-/** Kills the command `copy-secrets` during the nth call to Vault that begins with `calls`. */
+/** Kills the command `copy-secrets` during its nth call to Vault that begins with `calls`. */
 async function killWithin(to: "vault" | "sealed_file", calls: string, nth: number): Promise<void> {
   const held = holdAfter(calls, nth);
   const killed = start(["copy-secrets", "--to", to]);
@@ -162,8 +156,8 @@ async function killWithin(to: "vault" | "sealed_file", calls: string, nth: numbe
 }
 
 /**
- * Blocks the command `copy-secrets` for ever at the nth call to Vault that begins with `calls`. Returns a function that tells whether the command
- * `copy-secrets` is already blocked.
+ * Blocks the command `copy-secrets` at its nth call to Vault that begins with `calls`. The returned function tells whether the command `copy-secrets`
+ * is already blocked.
  */
 function holdAfter(calls: string, count: number): () => true | undefined {
   let came = 0;
@@ -174,7 +168,7 @@ function holdAfter(calls: string, count: number): () => true | undefined {
   return () => (came === count ? true : undefined);
 }
 
-/** The tests of `copy-secrets` need a long time-out, because each starts up to six processes one after the other. */
+/** Each test of `copy-secrets` starts up to six processes one after the other, and needs a long time-out. */
 describe("copy-secrets", { timeout: 300_000 }, () => {
   it("makes a hub continue with the other store, and refuses to run beside a hub", async () => {
     const ports = await freeHubPorts();
@@ -266,7 +260,7 @@ describe("copy-secrets", { timeout: 300_000 }, () => {
     server.vault.mountAt("kv").deleteMetadata(token.slice(3));
     await sealed.write(power, value);
     expect((await copy("vault")).status).toBe(0);
-    // A second run of `copy-secrets` finds a secret that a hub wrote into the old secret store after the first run.
+    // A hub wrote this secret into the old secret store after the first run of `copy-secrets`; a second run finds it.
     await sealed.write(power, { value: `${CANARY} since` });
     const since = await copy("vault");
     expect([since.status, since.told]).toEqual([1, expect.stringMatching(`different +${power}`)]);

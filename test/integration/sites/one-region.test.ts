@@ -124,9 +124,7 @@ describe("the address of a region", () => {
   });
 });
 
-/**
- * Two MAAS addresses may lead to the same region. From the events at two addresses, the hub can tell whether both addresses lead to the same region.
- */
+/** Two MAAS addresses may lead to one region, which the hub can tell from the events at both addresses. */
 describe("a region with two addresses", () => {
   let api: ApiHarness;
   let maas: MaasSimulator;
@@ -148,7 +146,7 @@ describe("a region with two addresses", () => {
     SiteId.parse((await api.ask("POST", SITES, { ...SITE_BODY, name, api_base_url })).body.id);
   const writeToken = (id: SiteId) => api.ask("POST", `${SITES}/${id}/credentials`, { maas_token: maas.apiKey });
   const byName = (url: string) => url.replace("127.0.0.1", "localhost");
-  /** Creates the machine in MAAS if MAAS does not have the machine, and adds an event about the machine. */
+  /** Creates the machine in MAAS unless MAAS has it, and adds an event about the machine. */
   async function something({ sim }: MaasSimulator): Promise<void> {
     const { region } = sim;
     if (region.state.machines.length === 0) {
@@ -159,7 +157,7 @@ describe("a region with two addresses", () => {
     const [machine] = region.state.machines;
     if (machine !== undefined) region.event(machine, "DEBUG", "Node changed", "by somebody");
   }
-  /** Runs a watcher of the site until the site's event cursor has reached the newest event of its MAAS region. */
+  /** Runs a watcher of the site until the site's event cursor is at the newest event of the MAAS region. */
   async function lookAt(id: SiteId, { sim }: MaasSimulator): Promise<void> {
     const { db, inTx, pool } = api.database.database;
     const clientFor = siteClient(db, api.secrets, new SiteClients());
@@ -175,7 +173,7 @@ describe("a region with two addresses", () => {
       await watcher.close();
     }
   }
-  /** Starts a copy of the simulated MAAS region in the region's current state, at another address. */
+  /** Starts a copy of the simulated MAAS region at another address. */
   async function copyOf({ sim }: MaasSimulator): Promise<MaasSimulator> {
     const copy = await startMaasSimulator({ machines: 1 });
     Object.assign(copy.sim.region.state, JSON.parse(JSON.stringify(sim.region.state)));
@@ -289,8 +287,7 @@ describe("a machine that two sites see", () => {
         bmcAddress(1),
         `belongs to onboarding ${first} of site dc1. Sites twin and dc1 both have this machine`,
       ],
-      // The machine in MAAS matches the requested host only by its name. The onboarding request names another BMC than MAAS, so the hub does not
-      // check which onboarding holds the machine.
+      // The request's BMC is not the machine's BMC, so the hub does not check which onboarding holds the machine.
       ["host-1", bmcAddress(9), `(hostname, BMC ${bmcAddress(1)})`],
     ] as const) {
       const held = await driver.drive(await begin(twin, hostname, bmc));

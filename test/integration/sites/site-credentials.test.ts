@@ -123,7 +123,7 @@ describe("the BMC logins of a site", () => {
   });
 });
 
-/** A disabled site accepts no new onboarding, and the site's running onboardings continue (lifecycle 3.5). */
+/** A disabled site accepts no new onboarding, but its running onboardings continue (lifecycle 3.5). */
 describe("a disabled site", () => {
   const disable = (status: "active" | "disabled") =>
     db().update(maasSites).set({ status }).where(eq(maasSites.id, rig.siteId));

@@ -23,14 +23,14 @@ import { until } from "../../support/until.ts";
 const SITES = "/api/v1/admin/maas-sites";
 const HOSTS = 3;
 
-/** An operator can move a site with nodes in service to another MAAS address only if the hub finds the same MAAS region there (lifecycle 3.5). */
+/** An operator can move a site with active nodes to another MAAS address only if the hub finds the same MAAS region there (lifecycle 3.5). */
 describe("a site that follows its region to another address", () => {
   let api: ApiHarness;
   let maas: MaasSimulator;
   let watcher: Watcher;
   let siteId: SiteId;
   const systemIds: string[] = [];
-  /** The probe of the test calls `meanwhile` while the hub compares the MAAS regions at the old and the new address. */
+  /** The simulated probe calls `meanwhile` while the hub compares the MAAS regions at the old and the new address. */
   let meanwhile = async (): Promise<void> => undefined;
   beforeAll(async () => {
     api = await startApi({
@@ -99,7 +99,7 @@ describe("a site that follows its region to another address", () => {
 
   it("keeps its nodes, token, event cursor and machines, and is watched at the new address", async () => {
     const before = await watch();
-    // The site's event cursor must never be null. A poll without an event cursor would start at the newest event and skip earlier events.
+    // A poll without an event cursor would start at the newest event and skip all earlier events.
     const { pool } = api.database.database;
     await pool.query("alter table maas_site_watches add constraint kept check (event_cursor is not null) not valid");
     const moved = await move();
@@ -172,8 +172,7 @@ describe("a site that follows its region to another address", () => {
     expect((await move({ api_base_url: "http://127.0.0.1:1/MAAS" })).problem.code).toBe("site_unusable");
     maas.sim.faults.add({ match: { op: "whoami" }, kind: "status", code: 401, body: "no", times: 1 });
     expect((await move()).problem.code).toBe("site_unusable");
-    // The simulated fault hits the second request `power_parameters`. The probe of the site makes the first of these requests, and the comparison of
-    // the two regions makes the second.
+    // The fault hits the second request `power_parameters`, which the comparison of the two regions makes.
     maas.sim.faults.add({
       match: { op: "power_parameters" },
       kind: "status",
@@ -217,7 +216,7 @@ describe("a site that follows its region to another address", () => {
       other.sim.region.state.machines = other.sim.region.state.machines.slice(1);
       await refused(`machine ${machine.systemId} does not exist there`);
       other.sim.region.state.machines = [];
-      // MAAS deletes the events of a machine together with the machine.
+      // When MAAS deletes a machine, it also deletes the machine's events.
       const bound = [await bind("more-1", "more-1", "10.0.1.1")];
       await refused("does not exist there. If it is another region");
       bound.push(await bind("more-2", "more-2", "10.0.1.2"));

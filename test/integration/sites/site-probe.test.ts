@@ -157,7 +157,7 @@ describe.each(["3.5.12", "3.7.3"] as const)("the probe of a site with MAAS %s", 
   it("compares the clocks before it tries the token, and fails where MAAS would refuse", async () => {
     maas.sim.region.clockAheadMs = -120_000;
     expect((await checks("clock"))[0].message).toMatch(/is 1[123]\d s behind the hub's/);
-    // MAAS accepts a request whose timestamp is later than MAAS's own clock.
+    // MAAS accepts a request whose timestamp is later than the time of its own clock.
     maas.sim.region.clockAheadMs = -4_000_000;
     expect((await checks("clock"))[0].status).toBe("warning");
     maas.sim.region.clockAheadMs = 120_000;

@@ -13,8 +13,8 @@ import { until } from "../../support/until.ts";
 import { hubPolicy } from "../../support/vault-under-test.ts";
 
 /**
- * Tests a hub process with its secrets in Vault. While Vault is sealed, the hub runs but cannot use secrets. A wrong setting of the Vault connection
- * prevents the hub's start.
+ * Tests a hub process that keeps its secrets in Vault. While Vault is sealed, the hub runs but cannot read or write secrets. The hub does not start
+ * with a wrong setting of its Vault connection.
  */
 const POLICY = hubPolicy("kv");
 const folder = mkdtempSync(join(tmpdir(), "muster-vault-hub-"));
@@ -63,7 +63,7 @@ function startHub(env: Record<string, string> = {}, logFile = join(folder, "hub.
 }
 const url = () => `http://127.0.0.1:${ports.http}`;
 const readiness = async () => (await fetch(`${url()}/readyz`)).json() as Promise<{ secret_store: string }>;
-/** True if the hub's listener for agents accepts connections, whether or not the TLS handshake succeeds. */
+/** True if the hub's agent listener accepts connections, whether or not the TLS handshake succeeds. */
 const agentsAreHeard = () =>
   fetch(`https://127.0.0.1:${ports.agent}/`).then(
     () => true,
@@ -134,7 +134,7 @@ describe("a hub with its secrets in Vault", () => {
   });
 });
 
-/** Starts a hub once with correct settings, so that the database records the hub's secret store. */
+/** Starts a hub once with correct settings, so that its database records which secret store the hub uses. */
 async function startAndStop(): Promise<void> {
   if ((await database.database.pool.query("select 1 from installation").catch(() => ({ rowCount: 0 }))).rowCount === 1)
     return;

@@ -25,10 +25,7 @@ import { startAgents, startRigWatcher, startRunner } from "../../support/rig-hub
 import { until } from "../../support/until.ts";
 import { hubPolicy } from "../../support/vault-under-test.ts";
 
-/**
- * A workflow's stage reads secrets when it runs and does not keep the secrets (lifecycle 3.2, 3.5). The tests change secrets in Vault while one hub
- * runs without a restart.
- */
+/** A stage reads secrets when it runs, and keeps none of them (lifecycle 3.2, 3.5). The tests change secrets in Vault while a hub runs. */
 const folder = mkdtempSync(join(tmpdir(), "muster-rotation-"));
 let rig: OnboardingRig;
 let vault: VaultServer;
@@ -85,7 +82,6 @@ const verb = (workflowId: WorkflowId, which: Verb) =>
     applyVerb(tx, workflows, { workflowId, verb: which, actor: "ann", role: "admin", reason: "test" }),
   );
 
-/** Writes a secret directly into Vault, as an operator does. */
 async function writeIntoVault(path: string, data: SecretData): Promise<void> {
   const token = vault.vault.tokens.create({ policies: ["muster"] });
   const answer = await fetch(`${vault.url}/v1/kv/data/${path.replace(/^kv\//, "")}`, {
@@ -143,10 +139,7 @@ it("an onboarding fails at once when Vault's policy is taken away, and resumes w
   await ended(id, "completed");
 });
 
-/**
- * Adds a token to a user of the simulated MAAS. If the simulated MAAS does not know the user `username`, `addToken` creates that user as an
- * administrator.
- */
+/** Adds a token to a user of the simulated MAAS, and creates an unknown user as an administrator. */
 function addToken(username: string, name: string): string {
   const { users } = rig.maas.sim.region.state;
   let user = users.find((one) => one.username === username);
@@ -165,7 +158,7 @@ const rowsOf = (ids: readonly WorkflowId[]) =>
     .select()
     .from(workflowRows)
     .where(inArray(workflowRows.id, [...ids]));
-/** Waits until every presently running stage has ended, because a running stage may have read the old secrets. */
+/** Waits until every stage that runs now has ended, because it may have read the old secrets. */
 async function stagesAtWorkEnd(ids: readonly WorkflowId[]): Promise<void> {
   const before = new Map((await rowsOf(ids)).map((row) => [row.id, row.fence]));
   await until("the stages at work to end", async () =>
@@ -184,11 +177,11 @@ it("running onboardings complete without a repeated step while all credentials r
     revokeAllBut(name);
   };
   await rotateToken("admin", "second", early);
-  // MAAS has stored the hosts' BMC login since the commissioning, and the hub does not change the stored login.
+  // MAAS stored the hosts' BMC login at the commissioning, and the hub does not change the stored login.
   await until("all to be commissioned", async () =>
     [5, 6, 7].every((n) => callsOf(`host-${n}`)?.commission === 1) ? true : undefined,
   );
-  // The BMCs of hosts whose onboarding has not begun get the new login before Vault has it. The BMCs of hosts whose onboarding has begun keep the old
+  // BMCs of hosts whose onboarding has not begun get their new login before Vault has it. BMCs of hosts whose onboarding has begun keep their old
   // login.
   for (const box of rig.maas.sim.region.state.hardware.slice(7)) Object.assign(box, { bmcPass: "rotated-bmc-pass" });
   await writeIntoVault(SECRET_PATHS.defaultPower(rig.siteId), { user: SITE_BMC_USER, pass: "rotated-bmc-pass" });

@@ -15,8 +15,8 @@ beforeAll(async () => {
 afterAll(() => rig.stop());
 
 /**
- * A hub searches for queued tasks every second, and whenever the database notifies the hub about new tasks. The hub may search for tasks after its
- * welcome to an agent and before it has read the agent's journal.
+ * A hub looks for queued tasks every second, and whenever the database notifies it about new tasks. Between its welcome to an agent and its read of
+ * the agent's journal, a hub may look for tasks.
  */
 it("the hub offers a task only after it has read the agent's journal", async () => {
   const { nodeId } = await rig.enrolled();

@@ -1,4 +1,4 @@
-/** Tests the end of allocations (lifecycle 5.9): releases, planned ends, hosts that are gone, and hubs that are killed while an allocation ends. */
+/** Tests how allocations end: by releases, planned ends and lost hosts, and while hubs are killed (lifecycle 5.9). */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sweepAllocations } from "../../../hub/allocations/sweep.ts";
@@ -67,7 +67,7 @@ const eventsOf = async (id: string) =>
       .orderBy(domainEvents.seq)
   ).map(({ type }) => type.split(".").at(-1));
 
-/** Allocates a new node, on which the tenant's account then exists unless `granted` is false. */
+/** Allocates a new node, on which the tenant's account then exists, unless `granted` is false. */
 async function allocate({ granted = true, more = {} }: { granted?: boolean; more?: object } = {}): Promise<Allocated> {
   made += 1;
   const nodeId = await inTx((tx) => addSchedulableNode(tx, { siteId, hostname: `e${made}`, sku: "s" }));
@@ -89,7 +89,6 @@ const failWorkflow = (id: string) =>
     .update(workflows)
     .set({ status: "failed_manual_intervention", startedAt: sql`now()`, completedAt: sql`now()`, wakeAt: null })
     .where(eq(workflows.id, id as WorkflowId));
-/** Ends a decommission, so that it no longer holds its node. */
 async function over(id: string): Promise<void> {
   await db().execute(
     sql`update workflows set status = 'cancelled', completed_at = now(), wake_at = null where id = ${id}`,
@@ -147,7 +146,7 @@ describe("a release", () => {
 
   it("is refused while another operation holds the node; a forced release cancels that operation", async () => {
     const { id, nodeId } = await allocate();
-    // A drain from before the allocation holds the node, as a hub of an older version may have left it.
+    // This drain holds the node since before the allocation, as a hub of an older version may have left it.
     const holder = randomUUID();
     await inTx(async (tx) => {
       const about = { kind: "drain", siteId, stage: "disable_node", input: { node_id: nodeId } };
@@ -344,10 +343,7 @@ describe("an allocation whose host is gone", () => {
   });
 });
 
-/**
- * A killed hub loses all transactions that it has not committed. The allocation sweep of another hub continues from what the killed hub has
- * committed.
- */
+/** The allocation sweep of another hub continues from what the killed hub has committed to the database. */
 it("ends as if nothing had happened, whichever commit of a sweep a hub did not live to see", async () => {
   for (let kept = 0; kept < 6; kept += 1) {
     const fresh = await allocate({ granted: false });

@@ -1,4 +1,4 @@
-/** Tests the way of a node from one tenant to the next: allocation, release, turnover by the workflow engine, and the next allocation. */
+/** Tests the way of a node from tenant to tenant: allocation, release, turnover, and the next allocation. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAllocation } from "../../../hub/allocations/create-allocation.ts";
 import { releaseAllocation } from "../../../hub/allocations/end-allocation.ts";
@@ -47,7 +47,7 @@ const { kinds, by } = {
   by: { reason: "the order is over", actor: "ann", role: "admin", requestId: "r" },
 };
 const step = (name: string, outcome: string) => ({ step: name, target: "alice", outcome, message: "", evidence: {} });
-/** For each task type, the result that an agent reports after a success. */
+/** The results that an agent reports after a success, by task type. */
 const RESULTS: Readonly<Record<string, object>> = {
   "allocation.grant_user": { uid: 30_001, steps: [step("account", "ok")] },
   "allocation.revoke_user": { uid: 30_001, steps: [step("account", "ok")] },
@@ -124,7 +124,7 @@ describe("after a tenant without root", () => {
       state: "succeeded",
       input: { allocation_id: id, login_user: "alice", plan: false },
     });
-    // The drain may have been queued before the test changed the operation's patience.
+    // The test changed the operation's patience perhaps only after the hub had queued the drain.
     const { rows: impatient } = await db().execute(
       sql`select type from tasks where workflow_id = ${turnover} and type <> 'node.drain' and deadline - created_at < interval '80000 s'`,
     );

@@ -1,4 +1,4 @@
-/** Tests verbs on a whole batch while other transactions write the same rows. A verb on a batch must not block the other transactions. */
+/** A verb on a whole batch must not block other transactions that write the same rows. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recordDomainEvent } from "../../../hub/db/queries/domain-events.ts";
 import { lastSettled, listDomainEvents } from "../../../hub/db/queries/domain-events-list.ts";
@@ -27,7 +27,6 @@ describe("a verb of a batch", () => {
   const query = async (text: string, values: unknown[] = []) =>
     (await api.database.database.pool.query(text, values)).rows;
 
-  /** Creates a batch and returns the ids of its onboardings in the order in which a verb processes them. */
   async function createBatch(hosts: number): Promise<{ batchId: BatchId; ids: string[] }> {
     const nodes = Array.from({ length: hosts }, () => {
       made += 1;
@@ -53,8 +52,8 @@ describe("a verb of a batch", () => {
     (await query("select status, stage, compensation from workflows where id = $1", [id]))[0];
 
   /**
-   * Runs a verb while another transaction holds the row of the onboarding's workflow. While the verb waits for the workflow's row, the transaction
-   * that holds the row runs `change` and commits.
+   * Runs a verb while another transaction holds the row of the onboarding's workflow. While the verb waits for that row, the other transaction runs
+   * `change` and commits.
    */
   async function inBetween<T>(id: string, verb: () => Promise<T>, change: (run: typeof query) => Promise<unknown>) {
     const other = await api.database.database.pool.connect();

@@ -17,13 +17,10 @@ import { until } from "../../support/until.ts";
 
 const HOSTS = 200;
 const AT_ONCE = 24;
-/**
- * The number of simulated hosts in the batches. A simulated host whose number is above IN_BATCHES belongs to a machine that is in MAAS but in no
- * batch.
- */
+/** The number of simulated hosts in the batches. Hosts with a higher number have a machine in MAAS but no onboarding. */
 const IN_BATCHES = HOSTS + 20;
 const STRANGERS = 5;
-/** The number of hosts that each kind of fault hits. All hosts of the batches without a planted fault are healthy. */
+/** The number of hosts that each kind of fault hits. */
 const EACH = 8;
 type Fault = "commissioning" | "install" | "datasource once" | "datasource for good" | "bmc" | "no boot disk";
 const FAULTS: readonly Fault[] = [
@@ -36,8 +33,8 @@ const FAULTS: readonly Fault[] = [
 ];
 
 /**
- * Maps the number of each faulty host, from 1 on, to the host's fault. A seeded shuffle distributes the faults, so each run of the test has the same
- * faults.
+ * Maps the number of each faulty host, counted from 1, to the host's fault. A shuffle with a fixed seed distributes the faults, so each run of the
+ * test has the same faults.
  */
 function faultsOfHosts(): Map<number, Fault> {
   let seed = 20_261_121;
@@ -61,10 +58,7 @@ describe("a batch of 200 hosts over night", () => {
   const hubs: WorkflowRunner[] = [];
   let playing = true;
   let played: Promise<void>;
-  /**
-   * Aborts the test's waits for hosts with the error of `playAgents`, if `playAgents` fails. Without the agents that `playAgents` simulates, no
-   * onboarding could end.
-   */
+  /** If `playAgents` fails, its error ends the test's waits for hosts, because no onboarding could end without agents. */
   const agents = new AbortController();
   const faults = faultsOfHosts();
   const ann = { actor: "ann", role: "admin", reason: "the morning after" } as const;
@@ -83,7 +77,6 @@ describe("a batch of 200 hosts over night", () => {
     }
   }
 
-  /** Simulates the agent of each host whose onboarding waits for the agent. */
   async function playAgents(): Promise<void> {
     while (playing) {
       const waiting = await db()
@@ -109,7 +102,7 @@ describe("a batch of 200 hosts over night", () => {
     const box = state.hardware.find((one) => one.bmcAddress === bmcAddress(n));
     if (box === undefined) throw new Error(`no box ${n}`);
     const plan = { commission: [], deploy: [] } as (typeof state.plans)[string];
-    // A lasting fault hits every try of a stage, because a hub that lost its lease before its request may cause one more try.
+    // A lasting fault hits every try of a stage, also the additional try of a hub that lost its lease before its request.
     const always = <T>(outcome: T): T[] => Array.from({ length: 9 }, () => outcome);
     if (fault === "commissioning") plan.commission.push(...always("fail" as const));
     if (fault === "install") plan.deploy.push(...always("install_failure" as const));
@@ -120,7 +113,6 @@ describe("a batch of 200 hosts over night", () => {
     state.plans[`night-${n}`] = plan;
   }
 
-  /** Repairs the hardware of the failed hosts, as a technician would before an operator recovers the batch. */
   function mend(): void {
     const { state } = rig.maas.sim.region;
     for (const [n] of faults) {
@@ -217,7 +209,7 @@ describe("a batch of 200 hosts over night", () => {
     }
   });
 
-  /** Computes from the recorded times how many onboardings of the batch ran at the same moment. */
+  /** Expects, by the recorded times, that no more onboardings of the batch than its limit ran at one moment. */
   async function expectLimitKept(batchId: string): Promise<void> {
     const { rows } = await rig.test.database.pool.query<{ most: number }>(
       `with moments as (

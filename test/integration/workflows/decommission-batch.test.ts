@@ -1,4 +1,3 @@
-/** Tests batches of decommissions that two hubs run on one simulated MAAS region (lifecycle 5.10). */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { eq } from "../../../hub/db/orm.ts";
 import { readBatch } from "../../../hub/db/queries/batches.ts";
@@ -19,7 +18,7 @@ import { startRigWatcher, startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
 const AT_ONCE = 2;
-/** A speed of the simulated MAAS at which no action ends by itself. */
+/** At this speed of the simulated MAAS, no action ends by itself. */
 const STANDSTILL = 1e-6;
 const ann = { actor: "ann", role: "admin", reason: "the rack moves", requestId: "r1" } as const;
 
@@ -52,7 +51,6 @@ describe("a batch of decommissions", () => {
     }
     return hosts;
   }
-  /** Begins the release of the machines of retired hosts. */
   async function release(hosts: readonly DeployedHost[]): Promise<BatchId> {
     const request = DecommissionBatchCreate.parse({
       site_id: rig.siteId,
@@ -73,7 +71,7 @@ describe("a batch of decommissions", () => {
       { timeoutMs: 120_000 },
     );
   const verb = (id: BatchId) => [rig.services.inTx, kinds, { kind: "decommission", id }] as const;
-  /** Computes from the recorded times how many decommissions of the batches ran at the same moment. */
+  /** Computes from recorded times how many decommissions of the batches ran at one moment. */
   async function mostAtOnce(): Promise<number> {
     const { rows } = await rig.test.database.pool.query<{ most: number }>(
       `with moments as (
@@ -120,7 +118,7 @@ describe("a batch of decommissions", () => {
   it("is cancelled in the middle: no waiting node begins, and what MAAS has accepted is not undone", async () => {
     const hosts = await retiredHosts(5);
     const { region } = rig.maas.sim;
-    // The simulated MAAS accepts a release and never ends it, so the first nodes of the batch keep their places until the cancel.
+    // The simulated MAAS never ends these releases, so the first nodes of the batch keep their places until the cancel.
     const { speed } = region;
     region.speed = STANDSTILL;
     const id = await release(hosts);

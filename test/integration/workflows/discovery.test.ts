@@ -24,19 +24,18 @@ const box = (n: number) => {
   if (found === undefined) throw new Error(`no box ${n}`);
   return found;
 };
-/** Creates a machine in MAAS as another user would, without commissioning the machine. */
 const record = async (hostname: string, bmc: string) =>
   (await rig.services.maas(rig.siteId)).createMachine({
     hostname,
     architecture: "amd64/generic",
     power: { address: bmc, user: SITE_BMC_USER, pass: new Secret(SITE_BMC_PASSWORD) },
   });
-/** Boots the simulated host from the network, so that MAAS creates a machine for the host. */
+/** Boots the simulated host from the network, so that MAAS creates a machine for it. */
 const enlist = async (n: number): Promise<string> => {
   const answer = await fetch(`${rig.maas.controlUrl}/hardware/${box(n).id}/enlist`, { method: "POST" });
   return ((await answer.json()) as { system_id: string }).system_id;
 };
-/** Sets the BMC address of a machine in MAAS to the given address, or by default to none. */
+/** Sets the BMC address of a machine in MAAS, by default to none. */
 const forgetBmc = (systemId: string, bmc = ""): void => {
   const enlisted = machines().find((one) => one.systemId === systemId);
   if (enlisted === undefined) throw new Error(`no machine ${systemId}`);
@@ -128,7 +127,7 @@ describe("the machine of an onboarding", () => {
     const [other] = machines();
     if (other === undefined) throw new Error("the machine is gone");
     expect(other).toMatchObject({ status: 0, owner: null, powerParameters: { power_address: bmcAddress(2) } });
-    // The test acts as a person who decides that the machine is the requested host, and corrects the machine's BMC address in MAAS.
+    // Like a person who recognizes the host, the test corrects the machine's BMC address in MAAS.
     other.powerParameters["power_address"] = bmcAddress(1);
     await driver.verb(id, nextVerbOf(end));
     const after = await driver.drive(id);

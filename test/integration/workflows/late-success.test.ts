@@ -36,7 +36,6 @@ const reach = (id: WorkflowId, status: WorkflowStatus) =>
     return row?.status === status ? row : undefined;
   });
 
-/** Starts an onboarding that gives up on its agent after one second. */
 async function giveUp() {
   boxes += 1;
   const profileId = await rig.addProfile(`impatient-${boxes}`, { require_hw_sync: false });

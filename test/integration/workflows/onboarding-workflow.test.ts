@@ -20,10 +20,7 @@ import { type OnboardingRig, SKU, startOnboardingRig } from "../../support/onboa
 import { startAgents, startRigWatcher, startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
-/**
- * The tests use a real PostgreSQL, the real workflow runner and watcher, and a simulated MAAS region over HTTP. Besides the MAAS region, only the
- * agents of the hosts are simulated.
- */
+/** Only the hosts' agents and the MAAS region are simulated; PostgreSQL, the workflow runner and the watcher are real. */
 let rig: OnboardingRig;
 let watcher: Watcher;
 let runners: WorkflowRunner[] = [];
@@ -79,7 +76,7 @@ const machineOf = async (id: WorkflowId) =>
     return typeof systemId === "string" ? rig.maas.sim.region.findMachine(systemId) : undefined;
   });
 /**
- * Plans how the commissioning and the deploys of a host end in the simulated region. A test must call `plan` before a hub runs, because a hub may
+ * Plans how the commissioning and the deploys of a host end in the simulated MAAS region. A test calls `plan` before a hub runs, because the hub may
  * commission the host at once.
  */
 const plan = (hostname: string, what: Plan): void => {
@@ -209,8 +206,7 @@ describe("an onboarding", () => {
 
 describe("a deploy call that MAAS has not answered yet", () => {
   /**
-   * Starts an onboarding and waits until the onboarding's deploy call has reached MAAS. MAAS carries out the deploy call only when the test calls
-   * `carryOut`.
+   * Starts an onboarding, and waits until its deploy call has reached MAAS. MAAS carries out this deploy call only when the test calls `carryOut`.
    */
   async function deployHeld() {
     const { promise: held, resolve: carryOut } = Promise.withResolvers<void>();
@@ -228,7 +224,7 @@ describe("a deploy call that MAAS has not answered yet", () => {
     for (const _click of [1, 2]) expect((await verb(id, "restart_clean")).status).toBe("running");
     expect(await readOnboarding(db(), id)).toMatchObject({ pending_verb: "restart_clean" });
     expect(machine).toMatchObject({ status: 4, owner: null });
-    // The test stops the host's simulated agent, because on a busy machine a running agent could enroll, and the hub would keep the node.
+    // The test stops the host's simulated agent, because the hub would keep a node whose agent enrolls.
     alive.delete(id);
     carryOut();
     await until("the deploy to be taken back", () =>
@@ -237,7 +233,7 @@ describe("a deploy call that MAAS has not answered yet", () => {
     alive.add(id);
     const end = await ended(id, "completed", "failed_manual_intervention");
     expect(end, end.error_message ?? "").toMatchObject({ status: "completed", pending_verb: null });
-    // The hub took the first deploy back with one release. If MAAS was still deploying, the hub aborted the deploy before the release.
+    // The hub took the first deploy back with one release, before which it aborted the deploy if MAAS was still deploying.
     expect(counters(machine.systemId)).toMatchObject({ deploy: 2, release: 1 });
     const [node] = await db().select().from(nodes).where(eq(nodes.id, nodeId));
     expect(node).toMatchObject({ status: "active", generation: 1 });
@@ -257,7 +253,7 @@ describe("a deploy call that MAAS has not answered yet", () => {
 
   it("is awaited after the hub that made it is gone", async () => {
     const { id, machine, carryOut } = await deployHeld();
-    // The hub stops before MAAS has answered the hub's deploy call. MAAS still processes the deploy call of the stopped hub.
+    // The hub stops before MAAS has answered its deploy call, which MAAS still processes.
     await Promise.all(runners.map((runner) => runner.close()));
     await verb(id, "restart_clean");
     hub();
@@ -269,7 +265,6 @@ describe("a deploy call that MAAS has not answered yet", () => {
     carryOut();
     const end = await ended(id, "completed", "failed_manual_intervention");
     expect(end.status, end.error_message ?? "").toBe("completed");
-    // The hub took the first deploy back with one release. If MAAS was still deploying, the hub aborted the deploy before the release.
     expect(counters(machine.systemId)).toMatchObject({ deploy: 2, release: 1 });
   });
 });

@@ -17,8 +17,8 @@ import { startRunner } from "../../support/rig-hub.ts";
 import { until } from "../../support/until.ts";
 
 /**
- * Tests that every timeout of a profile ends its stage (lifecycle 4.14). The test sets each timeout of the profile to a few seconds. The workflow
- * engine is real, and the event for which the tested stage waits never comes. The file docs/timeouts.md has a table of the cases in `CASES`.
+ * The tests set each timeout of a profile to a few seconds and check that it ends its stage (lifecycle 4.14). The event for which the tested stage
+ * waits never comes. The file docs/timeouts.md has a table of the cases in `CASES`.
  */
 interface Case {
   readonly knob: keyof ProfileCreate;
@@ -29,7 +29,7 @@ interface Case {
   /** How the commissioning and the deploys of the machine end in the simulated region. */
   readonly plan?: Plan;
   readonly seconds?: number;
-  /** While the workflow runs, the test calls `keep` repeatedly, so that the state for which the timeout is meant lasts. */
+  /** While the workflow runs, the test calls `keep` repeatedly, so that the stage's reason to wait lasts. */
   readonly keep?: (
     rig: OnboardingRig,
     id: WorkflowId,
@@ -37,18 +37,18 @@ interface Case {
     machine: Machine | undefined,
   ) => Promise<void> | void;
   /**
-   * Only cases that release the machine of a retired node have `released`. The function `released` changes the machine or its simulated host so that
-   * the stage reaches its timeout.
+   * Only cases about the release of a retired node's machine have the function `released`. The function `released` changes the machine or its
+   * simulated host so that the stage reaches its timeout.
    */
   readonly released?: (rig: OnboardingRig, host: DeployedHost) => void;
   /**
-   * Makes every request to MAAS whose path contains `path` fail from the start of the case. A case that has `away` runs alone, because the failing
-   * requests to MAAS would disturb other cases.
+   * If set, each request to MAAS whose path contains `path` fails. A case with `away` runs alone, because its failing requests to MAAS would disturb
+   * other cases.
    */
   readonly away?: { readonly path: string };
 }
 const FIRES_AFTER_SECONDS = 2;
-/** The timeout in cases whose stage has real work to do, which may take seconds on a busy machine. */
+/** The timeout, in seconds, of a stage with real work, which may take seconds on a busy computer. */
 const AFTER_WORK_SECONDS = 15;
 
 const agent = (rig: OnboardingRig, id: WorkflowId) => rig.playAgent(id);
@@ -115,7 +115,7 @@ const CASES: readonly Case[] = [
     keep: async (rig, id, row, machine) => {
       const { last_sync_at_deploy: at } = row.state as { last_sync_at_deploy?: string | null };
       if (machine === undefined || typeof at !== "string") return;
-      // No hardware sync of the machine reaches MAAS, whatever the agent does.
+      // No hardware sync of this machine reaches MAAS, whatever the agent does.
       Object.defineProperty(machine, "lastSync", {
         get: () => Date.parse(at),
         set: () => undefined,
@@ -159,7 +159,7 @@ const CASES: readonly Case[] = [
 ];
 
 const defaults = ProfileCreate.parse({ name: "x" });
-/** Returns the row that the table of docs/timeouts.md must have for one entry of `CASES`. */
+/** Returns the row of the table in docs/timeouts.md for one entry of `CASES`. */
 const rowOf = ({ knob, stage, what, ends: [cls, code, status, verb] }: Case): string =>
   `| \`${knob}\` | ${defaults[knob]} | \`${stage}\` | ${what} | \`${cls}/${code}\` | \`${status}\` | ${verb} |`;
 

@@ -18,8 +18,8 @@ import { insertSite } from "../../support/site.ts";
 import { until } from "../../support/until.ts";
 
 /**
- * If MAAS refuses to create a machine, the hub boots the host from the network by its BMC. After the network boot, the hub claims the machine that
- * appears in MAAS (lifecycle 4.3, 4.16).
+ * If MAAS refuses to create a machine, the hub boots the host from the network by its BMC (lifecycle 4.3). After this boot, the hub claims the
+ * machine that appears in MAAS (lifecycle 4.16).
  */
 const BMC = "127.0.0.1";
 const STAGE = "create_or_find_in_maas";
@@ -60,7 +60,7 @@ const box = (n: number) => {
   if (found === undefined) throw new Error(`no box ${n}`);
   return found;
 };
-/** Gives the simulated host the BMC login of the site, so that the simulated region can reach the host's BMC. */
+/** Gives the simulated host the site's BMC login, so that MAAS can reach the host's BMC. */
 const sameLogin = (n: number): void => {
   box(n).bmcUser = REDFISH_USER;
   box(n).bmcPass = REDFISH_PASS;
@@ -99,14 +99,16 @@ interface Facts {
   discovery_power?: { off_seen: boolean; booted_at: string | null } | null;
 }
 const factsOf = (row: { state: unknown }) => row.state as Facts;
-/** Runs one stage of the workflow after another, until `is` accepts the workflow's row. Throws if the workflow ends before `is` accepts its row. */
+/**
+ * Runs stage after stage of the workflow, until `is` accepts the workflow's row. Throws if the workflow ends before `is` accepts the workflow's row.
+ */
 async function driveUntil(id: WorkflowId, is: (row: WorkflowRow) => boolean): Promise<WorkflowRow> {
   const row = await driver.drive(id, (one) => (is(one) ? null : plainly));
   if (!is(row)) throw new Error(`it ended before: ${row.failureCode} ${row.failureMessage}`);
   return row;
 }
 const isBooted = (row: WorkflowRow): boolean => (factsOf(row).discovery_power?.booted_at ?? null) !== null;
-/** Simulates that time has passed: moves all times in the workflow's row into the past. */
+/** Moves all times in the workflow's row into the past, as if time had passed. */
 async function passSeconds(id: WorkflowId, seconds: number): Promise<void> {
   const state = JSON.parse(JSON.stringify((await rowOf(id)).state)) as Facts;
   const earlier = (at: string): string => new Date(Date.parse(at) - seconds * 1000).toISOString();
@@ -177,7 +179,7 @@ describe("a host whose machine MAAS refuses to create", () => {
   it("does not claim a new machine that may belong to another awaited host", async () => {
     const id = await start(1);
     await driveUntil(id, isBooted);
-    // The BMC of the second host does not answer, so the machine of the second host may still appear in MAAS later.
+    // The machine of the second host may still appear in MAAS later, because the host's BMC does not answer.
     const other = await start(2, "127.0.0.9");
     await driveUntil(other, (row) => factsOf(row).discovery !== undefined);
     await enlist(1, "");
@@ -240,8 +242,8 @@ describe("a power-cycle", () => {
   const lost = async (look: { run(): Promise<unknown> }): Promise<void> => void (await look.run());
 
   it("happens once, even if a killed hub did not record one of its steps", async () => {
-    // As a killed hub would, the test drops the result of every second run of the stage, although the run has acted. The first run of each step of
-    // the power-cycle is among the runs whose result the test drops.
+    // Like a killed hub, the test drops the result of every second run of the stage, after the run has acted. The test also drops the result of the
+    // first run of each step of the power-cycle.
     let looks = 0;
     const id = await start(1);
     const begun = (row: WorkflowRow) => (factsOf(row).discovery ?? null) !== null;
@@ -289,8 +291,7 @@ describe("a power-cycle", () => {
     expect(await driver.drive((await rig.start(2)).id)).toMatchObject({ status: "completed" });
     await useLogin({ user: REDFISH_USER, pass: REDFISH_PASS, driver: "redfish" });
     const id = await start(1);
-    // Only after the onboarding request, the test gives the requested BMC address to a node, because the hub refuses an onboarding request for a
-    // node's BMC.
+    // The test gives the BMC address to a node only after the request, because the hub refuses an onboarding of a node's BMC.
     await becomes();
     const refused = await driver.drive(id);
     expect(refused).toMatchObject({ failureClass: "state_ambiguity", failureCode: "conflicting_candidates" });
@@ -317,8 +318,8 @@ describe("a discovery that finds nothing", () => {
     const id = await start(1);
     const booted = await driveUntil(id, isBooted);
     const { triggered_at: triggeredAt } = factsOf(booted).discovery ?? { triggered_at: "" };
-    // The default profile allows half an hour from a host's network boot until the host appears in MAAS. The workflow entered the discovery stage
-    // anew at the network boot, so the stage's deadline is counted from the boot.
+    // The default profile allows half an hour from a host's network boot until its machine appears in MAAS. The stage's deadline counts from the
+    // network boot, because the workflow then entered the discovery stage anew.
     const seconds = ((booted.stageDeadline?.getTime() ?? 0) - Date.parse(triggeredAt)) / 1000;
     expect(seconds).toBeGreaterThanOrEqual(1800);
     expect(seconds).toBeLessThan(1860);
@@ -368,7 +369,7 @@ describe.skipIf(NO_IPMI !== null)("over IPMI (SKIPPED without ipmitool and ipmi_
       driver = new Driver(rig.test, workflowsOf(services), (id) => rig.playAgent(id));
       rig.maas.sim.faults.add({ ...REFUSES });
       const id = await start(1);
-      // The host may appear in MAAS before the hub has seen that the host is on.
+      // The host's machine may appear in MAAS before the hub has seen that the host is on.
       await driveUntil(id, () => sim.power() === "on" && sim.calls().length > 1);
       await until("the host to enlist itself", () => machines().length === 1 || undefined);
       const end = await driver.drive(id);

@@ -34,10 +34,7 @@ function chosen(
 const DEFAULT_TESTS = SCRIPTS.filter((one) => one.name === "smartctl-validate");
 const BUILT_IN = SCRIPTS.filter((one) => one.type === "commissioning");
 
-/**
- * Starts a commissioning run. Throws when the machine's status does not allow commissioning. If the machine's BMC fails, the commissioning run does
- * not start.
- */
+/** Starts a commissioning run, unless the machine's BMC fails. Throws when the machine's status does not allow a commissioning run. */
 export async function commission(
   region: Region,
   machine: Machine,

@@ -26,9 +26,7 @@ interface System {
   kernel: string;
 }
 
-/**
- * Returns the image that a `distro_series` names, as `os/series` or as a bare series. Without a `distro_series`, returns the region's default image.
- */
+/** Returns the image that `distro_series` names, as `os/series` or as a bare series, or else the region's default image. */
 function chooseSystem(region: Region, wanted: string | null): System {
   const names = region.state.images.map((image) => image.name).toSorted();
   const name =
@@ -62,7 +60,7 @@ export function setHwSync(region: Region, machine: Machine, enabled: boolean): v
   if (enabled) machine.syncInterval ??= hwSyncSeconds(region);
 }
 
-/** Allocates the machine to a user, and gives the user a copy of the machine's storage layout. */
+/** Allocates a machine to a user, and gives the machine its own copy of the storage layout. */
 export function acquire(region: Region, machine: Machine, user: User, agentName: string | null): void {
   region.setOwner(machine, user.username);
   machine.agentName = agentName ?? "";
@@ -92,8 +90,7 @@ export async function deploy(region: Region, machine: Machine, user: User, reque
     throw stateConflict(`No machine with system ID ${machine.systemId} available.`);
   const system = chooseSystem(region, request.distroSeries);
   requireNetwork(machine);
-  // In MAAS 3.5 the deploy call waits for the power-on, and fails when the power-on fails. In MAAS 3.7 the deploy call only starts a workflow of
-  // MAAS.
+  // In MAAS 3.5 a deploy call fails when the power-on fails. In MAAS 3.7 the deploy call only starts a workflow of MAAS.
   if (region.version === "3.5.12") await requireBmcOrFallBack(region, machine, user, request);
   if (!allows("deploy", machine.status))
     throw stateConflict(`Can't deploy a machine that is in the '${STATUS_LABEL[machine.status]}' state`);
@@ -113,7 +110,7 @@ export async function deploy(region: Region, machine: Machine, user: User, reque
   machine.token ??= { token_key: newKey(18), token_secret: newKey(32), consumer_key: newKey(18) };
   region.changeStatus(machine, STATUS.deploying);
   region.event(machine, "INFO", "Deploying");
-  // In an ephemeral deploy, and on a machine without a disk, the system runs from memory, so MAAS installs nothing.
+  // In an ephemeral deploy, and on a machine without a disk, the system runs from memory, so MAAS installs nothing on a disk.
   if (!request.ephemeralDeploy && machine.blockDevices.length > 0)
     startScriptSet(region, machine, "installation", [{ name: "/tmp/install.log", parameters: {} }]);
   startInstall(region, machine);
@@ -130,8 +127,8 @@ function startInstall(region: Region, machine: Machine): void {
 }
 
 /**
- * The region calls `finishInstall` when a machine's installer ends. Unless the test has planned a failure, the simulated server reboots into its
- * installed system.
+ * The simulated region calls `finishInstall` when a machine's installer ends. When its installer has ended, the simulated server reboots into its
+ * installed system, unless the test has planned a failure.
  */
 export function finishInstall(region: Region, machine: Machine): void {
   if (machine.status !== STATUS.deploying) return;
@@ -148,7 +145,7 @@ export function finishInstall(region: Region, machine: Machine): void {
     region.event(machine, "INFO", step);
   if (outcome === "datasource_failure") {
     const old = region.version === "3.5.12";
-    // For an installed system that does not report, MAAS 3.5 waits for its setting `node_timeout`, and MAAS 3.7 waits twice as long. The simulator's
+    // MAAS 3.5 waits for an installed system's report as long as its setting `node_timeout` says, and MAAS 3.7 twice as long. The simulator's
     // `deployTimeout` is the waiting time of MAAS 3.7.
     const reason = old ? "Node operation 'Deploying' timed out after 30 minutes." : "time-out during deployment";
     region.schedule("deploy_failed", machine, region.timings.deployTimeout / (old ? 2 : 1), { reason });
@@ -157,20 +154,14 @@ export function finishInstall(region: Region, machine: Machine): void {
   region.schedule("deploy_booted", machine, region.timings.boot);
 }
 
-/**
- * The region calls `bootInstalled` when a machine's installed system starts. The deployment ends when the simulated host has fetched its user data,
- * or at once without a simulated host.
- */
+/** The simulated region calls `bootInstalled` when a machine's installed system starts. */
 export function bootInstalled(region: Region, machine: Machine): void {
   if (machine.status !== STATUS.deploying) return;
   if (region.hooks.boot === null) endDeployment(region, machine);
   else region.hooks.boot(machine);
 }
 
-/**
- * Ends a machine's deployment. The region calls `endDeployment` when the installed system has fetched its user data, or when the system starts
- * without a simulated host.
- */
+/** Ends a machine's deployment, when the simulated host has fetched its user data, or at once without a simulated host. */
 export function endDeployment(region: Region, machine: Machine): void {
   if (machine.status !== STATUS.deploying) return;
   setPower(region, machine, "on");

@@ -52,10 +52,9 @@ function learnDisks(region: Region, machine: Machine, box: Hardware): void {
 }
 
 /**
- * Copies the hardware data of a simulated server into the server's machine, as a commissioning run does. `learnHardware` matches interfaces by MAC
- * address and disks by serial number, so an interface or disk has the same id after all commissioning runs. `learnHardware` replaces the subnet links
- * of the machine's interfaces, unless the commissioning request sets `skip_networking`. `learnHardware` replaces the machine's storage layout, unless
- * the commissioning request sets `skip_storage`.
+ * Interfaces match by MAC address and disks by serial number, so each keeps its id after all commissioning runs. A commissioning run replaces the
+ * subnet links of the machine's interfaces, unless its request sets `skip_networking`. A commissioning run replaces the machine's storage layout,
+ * unless its request sets `skip_storage`.
  */
 export function learnHardware(region: Region, machine: Machine): void {
   const box = region.hardwareOf(machine);

@@ -9,7 +9,7 @@ import { finishAbort, finishErase, finishRelease, releaseTimedOut } from "./rele
 
 type Handler = (region: Region, machine: Machine, job: Job) => void;
 
-/** The functions that carry out the region's jobs, by kind of job. The region calls a kind's function when a job of the kind is due. */
+/** The functions that carry out the simulated region's due jobs, by kind of job. */
 const HANDLERS: Readonly<Record<Job["kind"], Handler>> = {
   commissioned: finishCommissioning,
   tested: (region, machine, job) => finishTests(region, machine, job.data["back_to"]),

@@ -24,8 +24,8 @@ export function clearLinks(machine: Machine): void {
 }
 
 /**
- * Links a machine's interfaces to subnets after a commissioning run. The boot interface gets an AUTO link on the first subnet of its VLAN, or a DHCP
- * link where the VLAN has no subnet. Every interface except the boot interface gets a LINK_UP link, which has no subnet and no address.
+ * After a commissioning run, the boot interface gets an AUTO link on the first subnet of its VLAN, or else a DHCP link. After a commissioning run,
+ * every interface except the boot interface gets a LINK_UP link, which has no subnet and no address.
  */
 export function linkDiscovered(region: Region, machine: Machine): void {
   for (const nic of machine.interfaces) {
@@ -96,7 +96,7 @@ function checkStaticAddress(region: Region, subnet: Subnet, address: string): vo
   if (takenAddresses(region).has(address)) throw new Refusal(404, "IP address is already in use.");
 }
 
-/** Returns a free address of the subnet that is in none of the subnet's ranges. Throws 503 when the subnet has no free address. */
+/** Returns a free address of the subnet outside all of its ranges. Throws a refusal with status 503 when no address is free. */
 function pickAddress(region: Region, subnet: Subnet): string {
   const bounds = hostBounds(subnet);
   const taken = takenAddresses(region).add(subnet.gatewayIp);
@@ -131,9 +131,7 @@ export function linkSubnet(region: Region, nic: NetworkInterface, request: LinkR
   addLink(region, nic, mode, subnet?.id ?? null, address);
 }
 
-/**
- * Removes the link of an interface to a subnet. After the removal of its last link to a subnet, an interface gets a LINK_UP link without an address.
- */
+/** An interface whose last link to a subnet is removed gets a LINK_UP link without an address. */
 export function unlinkSubnet(region: Region, nic: NetworkInterface, linkId: string | null): void {
   if (linkId === null || linkId === "") throw required("id");
   const choices = nic.links.map((link) => String(link.id));
@@ -154,8 +152,8 @@ export function assignAutoAddresses(region: Region, machine: Machine): void {
 }
 
 /**
- * Changes the boot interface's AUTO link to a STATIC link with the address of the AUTO link. The boot interface's link to its subnet stays STATIC
- * after a release of the machine.
+ * Changes the boot interface's AUTO link to a STATIC link with an unchanged address. The boot interface's link to its subnet stays STATIC after the
+ * machine's release.
  */
 export function keepBootAddress(machine: Machine): void {
   const boot = machine.interfaces.find((nic) => nic.id === machine.bootInterfaceId);

@@ -8,7 +8,7 @@ import type { Region } from "./region.ts";
 import { leaveTesting } from "./release.ts";
 import { endScriptSet, pickScripts, startScriptSet } from "./scripts.ts";
 
-/** Marks a machine broken. Only the owner may mark a machine broken, so nobody can mark a machine without an owner. */
+/** Only its owner may mark a machine broken, so nobody can mark a machine without an owner. */
 export function markBroken(region: Region, machine: Machine, user: User, comment: string | null): void {
   if (machine.owner !== user.username) throw forbidden();
   if (!mayChange(machine.status, STATUS.broken))
@@ -80,13 +80,13 @@ export async function powerOn(
 ): Promise<void> {
   if (machine.owner === null) throw stateConflict("Can't start node: it hasn't been allocated.");
   machine.userData = userData;
-  // The region writes the event about a power action before it calls the BMC, so the event appears even if the BMC fails.
+  // As in MAAS, the event about a power action comes before the call of the BMC, and appears even if the BMC fails.
   region.userEvent(machine, user, "User powering up node", comment);
   await requireBmc(region, machine);
   startPowerOn(region, machine);
 }
 
-/** Starts to switch the machine's power off. Returns false when the region cannot control the machine's power. */
+/** Returns false when the simulated region cannot control the machine's power. */
 export async function powerOff(region: Region, machine: Machine, user: User, comment: string | null): Promise<boolean> {
   region.userEvent(machine, user, "User powering down node", comment);
   const bmc = await requireBmc(region, machine);

@@ -10,7 +10,7 @@ const UNREACHABLE =
 const WRONG_USER = "Incorrect username.  Check BMC configuration and try again.";
 const WRONG_PASSWORD = "Incorrect password.  Check BMC configuration and try again.";
 
-/** Returns what the rack finds when it connects to the machine's BMC. A simulated server without a BMC password accepts every password. */
+/** Returns what the rack controller finds when it connects to the machine's BMC. A simulated server without a BMC password accepts every password. */
 export function bmcOf(region: Region, machine: Machine): Bmc {
   if (machine.powerType === "manual") return { reach: "manual" };
   const box = region.hardwareOf(machine);
@@ -29,7 +29,7 @@ function requireRack(region: Region): void {
 }
 
 /**
- * Checks that the rack can use the machine's BMC, and otherwise throws the error of a failed power call. The error of a failing BMC comes only after
+ * Throws the error of a failed power call if the rack controller cannot use the machine's BMC. The error of a failing BMC comes only after the time
  * `bmcTimeout`.
  */
 export async function requireBmc(region: Region, machine: Machine): Promise<Bmc> {
@@ -45,9 +45,7 @@ export async function requireBmc(region: Region, machine: Machine): Promise<Bmc>
   throw new Refusal(500, bmc.message);
 }
 
-/**
- * Sets the machine's power. The region writes no event for a change of power, so clients see the change only in the next answer about the machine.
- */
+/** MAAS writes no event for a change of power, so clients see the change only in the next answer about the machine. */
 export function setPower(region: Region, machine: Machine, power: "on" | "off"): void {
   const bmc = bmcOf(region, machine);
   if (bmc.reach === "failed") return;

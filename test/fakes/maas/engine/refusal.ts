@@ -1,4 +1,6 @@
-/** An error answer of the region. Clients compare status, body and content type of an error, so all three match a real region. */
+/**
+ * An error answer of the simulated region. Clients read the status, body and content type of an error answer, so all three are those of a real MAAS.
+ */
 export class Refusal extends Error {
   readonly status: number;
   readonly body: string;
@@ -19,17 +21,17 @@ export class Refusal extends Error {
   }
 }
 
-/** A refusal with status 400 and error messages by form field. */
+/** An error answer with status 400 and with messages by form field. */
 export function badFields(fields: Readonly<Record<string, readonly string[]>>): Refusal {
   return new Refusal(400, JSON.stringify(fields), "application/json; charset=utf-8");
 }
 
-/** A refusal with status 409 and a plain text, for a call that the machine's state does not allow. */
+/** An error answer with status 409 and a plain text, for a call that the machine's state does not allow. */
 export function stateConflict(message: string): Refusal {
   return new Refusal(409, message);
 }
 
-/** A refusal with status 403, for a call on a locked machine or from a user without the permission. */
+/** An error answer with status 403, for a call on a locked machine or by a user without the permission. */
 export function forbidden(message = ""): Refusal {
   return new Refusal(403, message);
 }
@@ -42,7 +44,7 @@ export function required(field: string): Refusal {
   return badFields({ [field]: ["This field is required."] });
 }
 
-/** The error text for a value outside a closed set of values. */
+/** MAAS's error text for a value outside a closed set of values. */
 export function notOneOf(value: string, field: string, choices: readonly string[]): string {
   return `'${value}' is not a valid ${field}.  It should be one of: ${choices.map((choice) => `'${choice}'`).join(", ")}.`;
 }

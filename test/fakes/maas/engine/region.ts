@@ -7,7 +7,10 @@ import { mayChange, STATUS_LABEL } from "../state/statuses.ts";
 import type { StateStore } from "../state/store.ts";
 import { notFound, stateConflict } from "./refusal.ts";
 
-/** The durations of the region's actions, in simulated seconds. A real duration is the simulated duration divided by the speed factor. */
+/**
+ * The durations of the simulated region's actions, in simulated seconds. The real duration of an action is its simulated duration divided by the
+ * speed factor.
+ */
 export const DEFAULT_TIMINGS = {
   commissioning: 180,
   testing: 60,
@@ -19,9 +22,9 @@ export const DEFAULT_TIMINGS = {
   erase: 120,
   rescue: 60,
   enlist: 90,
-  /** How long the region waits for an installed system that never reports. */
+  /** How long the simulated region waits for an installed system that never reports, in simulated seconds. */
   deployTimeout: 3600,
-  /** How long an API call waits for a broken BMC before the call fails. */
+  /** How long an API call waits for a broken BMC before it fails, in simulated seconds. */
   bmcTimeout: 60,
 } as const;
 
@@ -30,13 +33,16 @@ export type Timings = { [Name in keyof typeof DEFAULT_TIMINGS]: number };
 /** Functions that start or stop a machine's simulated host when the machine starts or stops. */
 export interface HostHooks {
   /**
-   * The region calls `boot` when the installed system starts for the first time. If the simulator simulates no hosts, `boot` is null and the region
-   * ends the deployment at once.
+   * The simulated region calls `boot` when a machine's installed system starts for the first time. If the simulator simulates no hosts, `boot` is
+   * null and a deployment ends when the installed system starts.
    */
   boot: ((machine: Machine) => void) | null;
-  /** The region calls `halt` when the machine loses power or is released. `wipe` is true if the simulated host's files must be deleted. */
+  /**
+   * The simulated region calls `halt` when a machine loses power or is released. The argument `wipe` of `halt` is true if the simulated host's files
+   * must be deleted.
+   */
   halt: (machine: Machine, wipe: boolean) => void;
-  /** The region calls `resume` when somebody switches on a machine that has an installed system. */
+  /** The simulated region calls `resume` when somebody switches on a machine that has an installed system. */
   resume: (machine: Machine) => void;
 }
 
@@ -48,23 +54,26 @@ export interface RegionOptions {
   version: MaasVersion;
   speed: number;
   timings: Timings;
-  /** The region calls `onJob` for each job that is due. */
+  /** The simulated region calls `onJob` for each job that is due. */
   onJob: JobHandler;
 }
 
-/** The region's state and its clock. Jobs that became due while the simulator was stopped run after the simulator's restart. */
+/** The state and the clock of the simulated MAAS region. Jobs that became due while the simulator was stopped run after its restart. */
 export class Region {
   readonly state: State;
   readonly version: MaasVersion;
-  /** How many times faster the region is than a real MAAS. A test may change the speed for the jobs that begin later. */
+  /** How many times faster the simulated region is than a real MAAS. A change of `speed` applies to the jobs that begin later. */
   speed: number;
   readonly timings: Timings;
   hooks: HostHooks = { boot: null, halt: () => undefined, resume: () => undefined };
-  /** The boot reports of deployed systems, in order. The region keeps boot reports in memory only, so a restart of the simulator loses them. */
+  /**
+   * The reports that the deployed systems have sent about their boots, in order. Boot reports are in memory only, so a restart of the simulator loses
+   * them.
+   */
   readonly bootReports: { systemId: string; name: string; result: string | null }[] = [];
   /**
-   * By how many milliseconds the region's clock is ahead of the real clock for clients. The region's jobs become due by the real clock. A restart of
-   * the simulator resets `clockAheadMs` to 0.
+   * By how many milliseconds the clock that clients see is ahead of the real clock. The simulated region's jobs become due by the real clock, without
+   * `clockAheadMs`. A restart of the simulator resets `clockAheadMs` to 0.
    */
   clockAheadMs = 0;
   noncesForgottenAt = 0;
@@ -86,7 +95,7 @@ export class Region {
     return Date.now();
   }
 
-  /** The time that the region shows in its answers, and by which the region checks the timestamps of signed requests. */
+  /** The time that the simulated region shows in its answers, and by which it checks the timestamps of signed requests. */
   toldTime(): number {
     return this.now() + this.clockAheadMs;
   }
@@ -133,7 +142,7 @@ export class Region {
     this.state.counters[systemId] = counters;
   }
 
-  /** Adds an event about a machine to the region's events. An event of level INFO or higher also becomes the machine's status message. */
+  /** An event of level INFO or higher also becomes its machine's status message. */
   event(machine: Machine, level: EventLevel, type: string, description = "", action = ""): void {
     this.state.events.push({
       id: this.next("event"),
@@ -160,7 +169,7 @@ export class Region {
     this.forceStatus(machine, to);
   }
 
-  /** Sets a machine's status without checking the rules for changes of status. The control API and the seeding of a region use `forceStatus`. */
+  /** Sets a machine's status without checking the rules for changes of status. */
   forceStatus(machine: Machine, to: Status): void {
     if (machine.status === to) return;
     this.event(
@@ -173,7 +182,7 @@ export class Region {
     machine.status = to;
   }
 
-  /** Sets the machine's owner. A change of owner removes the machine's token. */
+  /** A change of a machine's owner removes the machine's token. */
   setOwner(machine: Machine, owner: string | null): void {
     if (machine.owner === owner) return;
     machine.owner = owner;
@@ -198,7 +207,7 @@ export class Region {
     );
   }
 
-  /** Runs all waiting jobs of this machine now, in the order in which they are due. */
+  /** Runs all waiting jobs of a machine now, in the order in which they are due. */
   settle(machine: Machine): void {
     for (let job = this.#earliest(machine.systemId); job !== undefined; job = this.#earliest(machine.systemId))
       this.#perform(job);

@@ -14,7 +14,7 @@ export interface ReleaseRequest extends WipeKind {
   comment: string | null;
 }
 
-/** Clears the machine's fields about its deployment. A release clears the fields about the deployment while the machine still has its owner. */
+/** A release clears the machine's fields about its deployment while the machine still has its owner. */
 function forgetDeployment(region: Region, machine: Machine): void {
   machine.agentName = "";
   machine.osystem = "";
@@ -38,8 +38,8 @@ export function finishRelease(region: Region, machine: Machine): void {
   if (machine.status === STATUS.ready) return;
   setPower(region, machine, "off");
   const passed = commissioningPassed(machine);
-  // A test or the control API may have changed the machine's status since the release began. If the status is no longer Releasing, `finishRelease`
-  // sets Releasing once more, because in MAAS only Releasing comes before Ready and New.
+  // Since the release began, a test or the control API may have changed the machine's status. A machine that is no longer Releasing becomes Releasing
+  // once more, because in MAAS only Releasing comes before Ready and New.
   if (machine.status !== STATUS.releasing) region.changeStatus(machine, STATUS.releasing);
   region.changeStatus(machine, passed ? STATUS.ready : STATUS.new);
   region.setOwner(machine, null);
@@ -81,8 +81,8 @@ export function release(region: Region, machine: Machine, user: User, request: R
   }
   region.cancelJobs(machine);
   region.hooks.halt(machine, true);
-  // If the region's configuration erases at each release, it replaces the request's kind of erase, and a request for an erase counts as a second
-  // release script. With several release scripts a machine has the status Releasing in place of Disk erasing.
+  // If the region's configuration erases disks at each release, a request for an erase counts as a second release script. A machine with several
+  // release scripts has the status Releasing in place of Disk erasing.
   const ofRegion = {
     secure: config["disk_erase_with_secure_erase"] === true,
     quick: config["disk_erase_with_quick_erase"] === true,
@@ -99,7 +99,7 @@ export function finishErase(region: Region, machine: Machine): void {
   else if (machine.status !== STATUS.disk_erasing) return;
   const ended = machine.status === STATUS.releasing ? "Release scripts executed successfully." : "Disks erased";
   region.event(machine, "INFO", ended);
-  // MAAS itself ends an erase by a release, so the event of the release names no user and no comment.
+  // At the end of an erase, MAAS itself releases the machine, so the event names no user and no comment.
   region.event(machine, "DEBUG", "User releasing node", "");
   beginRelease(region, machine);
 }
@@ -117,10 +117,7 @@ const ABORTED: Readonly<Partial<Record<Status, string>>> = {
   [STATUS.disk_erasing]: "Aborted disk erasing",
 };
 
-/**
- * Starts to abort the machine's operation. The answer to the abort call shows the machine's old status, because the job `aborted` changes the status
- * later.
- */
+/** The answer to an abort call shows the machine's old status, because the job `aborted` changes the status later. */
 export function abort(region: Region, machine: Machine, user: User, comment: string | null): void {
   if (!allows("abort", machine.status))
     throw stateConflict(

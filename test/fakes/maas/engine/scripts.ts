@@ -13,7 +13,7 @@ export interface Script {
   timeout: string;
   packages: readonly string[];
   parameters: Readonly<Record<string, unknown>>;
-  /** Names of the measured values that the commissioning or test script reports. */
+  /** Names of the measured values that a commissioning or test script reports. */
   results: readonly string[];
 }
 
@@ -65,7 +65,7 @@ const PARAMETERS = {
   secure_erase: { type: "boolean", argument_format: "--secure-erase" },
 } as const;
 
-/** The commissioning and test scripts of a fresh MAAS region, with the names that clients ask for. */
+/** The commissioning and test scripts of a fresh MAAS region, under the names that clients of MAAS use. */
 export const SCRIPTS: readonly Script[] = [
   script(1, "20-maas-01-install-lldpd", { packages: ["lldpd"] }),
   script(2, "20-maas-02-dhcp-unconfigured-ifaces"),
@@ -203,8 +203,8 @@ export const SCRIPTS: readonly Script[] = [
 ];
 
 /**
- * Selects commissioning or test scripts by name or tag. The word `none` picks no script. If a word is neither a script's name nor a tag,
- * `pickScripts` returns `{ unknown }`.
+ * Selects commissioning or test scripts by name or tag. The word `none` picks no script. Returns `{ unknown }` for a word that is neither a script's
+ * name nor a tag.
  */
 export function pickScripts(type: Script["type"], words: readonly string[]): Script[] | { unknown: string } {
   if (words.length === 1 && words[0] === "none") return [];

@@ -3,7 +3,7 @@ import { badFields, notOneOf, Refusal, required } from "./refusal.ts";
 import type { Region } from "./region.ts";
 
 const EFI_BYTES = 536_870_912;
-/** How many bytes of a disk the partition table and the alignment take. */
+/** How many bytes of a disk the partition table and the alignment of partitions take. */
 const TABLE_BYTES = 6_119_424;
 const LAYOUTS = ["flat", "lvm", "bcache", "vmfs6", "vmfs7", "blank", "custom"] as const;
 
@@ -44,7 +44,7 @@ export function physicalDisks(machine: Machine): BlockDevice[] {
   return machine.blockDevices.filter((device) => device.kind === "physical");
 }
 
-/** Returns the machine's chosen boot disk, or the first physical disk if nobody has chosen one. */
+/** Returns the boot disk that a client has chosen, or otherwise the machine's first physical disk. */
 export function bootDiskOf(machine: Machine): BlockDevice | null {
   const physical = physicalDisks(machine);
   return physical.find((device) => device.id === machine.bootDiskId) ?? physical[0] ?? null;
@@ -83,7 +83,7 @@ export interface LayoutRequest {
   rootSize: string | null;
 }
 
-/** Applies a storage layout. The simulator can apply only the storage layouts `flat`, `lvm`, `blank` and `custom`. */
+/** The simulator can apply only MAAS's storage layouts `flat`, `lvm`, `blank` and `custom`. */
 export function applyLayout(region: Region, machine: Machine, request: LayoutRequest): void {
   if (request.layout === null || request.layout === "") throw required("storage_layout");
   if (!LAYOUTS.some((name) => name === request.layout))

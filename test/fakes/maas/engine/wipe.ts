@@ -9,7 +9,7 @@ export interface WipeKind {
   readonly quick: boolean;
 }
 
-/** Records the run of the release script that erases the disks. A parameter of the script has a value only if it is true. */
+/** Records that the release script runs which erases the disks. A parameter of MAAS's erase script has a value only if it is true. */
 export function startWipe(region: Region, machine: Machine, { secure, quick }: WipeKind): void {
   const known = SCRIPTS.find(({ name }) => name === WIPE)?.parameters ?? {};
   const chosen = { quick_erase: quick, secure_erase: secure };
@@ -19,7 +19,9 @@ export function startWipe(region: Region, machine: Machine, { secure, quick }: W
   startScriptSet(region, machine, "release", [{ name: WIPE, parameters: Object.fromEntries(parameters) }]);
 }
 
-/** Stores what the script printed. A region stores the output only while the machine is Releasing, and never while the machine has Disk erasing. */
+/**
+ * Stores what the erase script printed. MAAS stores the output of its erase script only for a machine with status Releasing, never with Disk erasing.
+ */
 export function endWipe(region: Region, machine: Machine): void {
   endScriptSet(region, machine, "release", SCRIPT_STATUS.passed);
   const result = machine.scriptSets.release?.results[0];

@@ -16,7 +16,10 @@ interface Credentials {
   tokenSecret: string;
 }
 
-/** Reads the credentials file of hardware sync. `readCredentials` understands only YAML that has two levels of mapping and plain values. */
+/**
+ * Reads the file with the machine's credentials for hardware sync. `readCredentials` understands only YAML with two levels of mapping and plain
+ * values.
+ */
 function readCredentials(yaml: string): Credentials {
   const value = (name: string): string => {
     const match = new RegExp(`^\\s+${name}:\\s*["']?([^"'\\s#]+)["']?\\s*$`, "m").exec(yaml);
@@ -33,7 +36,7 @@ function readCredentials(yaml: string): Credentials {
   };
 }
 
-/** Returns the interval in seconds that a systemd drop-in on the host sets for hardware sync's timer. Returns null if no drop-in sets an interval. */
+/** Returns the interval, in seconds, of hardware sync's timer that a systemd drop-in on the host sets, or null. */
 export function ownInterval(root: string): number | null {
   const folder = join(root, DROP_INS);
   if (!existsSync(folder)) return null;
@@ -60,12 +63,12 @@ export function machineAuthorization(credentials: Omit<Credentials, "endpoint">)
 
 async function ask(url: URL, init: RequestInit): Promise<Response> {
   const response = await fetch(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
-  // The body of a refusal by MAAS may contain the token's secret, so `ask` does not read the body.
+  // The body of MAAS's refusal may contain the token's secret, so `ask` does not read the body.
   if (!response.ok) throw new Error(`${url.origin}${url.pathname} answered ${response.status}.`);
   return response;
 }
 
-/** Fetches MAAS's reporting script from the rack, as the systemd unit of hardware sync does before it reports. */
+/** Fetches MAAS's reporting script from the rack controller, as hardware sync's systemd unit does first. */
 async function fetchScript(root: string): Promise<void> {
   const path = findUnitFile(root, HW_SYNC_SERVICE);
   if (path === null) throw new Error(`Unit ${HW_SYNC_SERVICE} not found.`);
@@ -79,7 +82,7 @@ async function fetchScript(root: string): Promise<void> {
   }
 }
 
-/** Runs hardware sync once for a simulated host. Hardware sync uses only the files below the host's root. */
+/** A run of hardware sync uses only the files below the simulated host's root folder. */
 export async function syncHardware(root: string): Promise<void> {
   await fetchScript(root);
   const credentials = readCredentials(await readFile(join(root, CREDENTIALS), "utf8"));

@@ -21,19 +21,12 @@ export interface HostOptions {
   root: string;
   environment: Readonly<Record<string, string>>;
   restartDelayMs: number;
-  /**
-   * The interval between two firings of an active systemd timer, in milliseconds. If the interval is null, the simulated host lists timers but never
-   * fires them.
-   */
+  /** The interval between two firings of an active systemd timer, in milliseconds. With null, the simulated host never fires its timers. */
   timerMs: () => number | null;
-  /** Runs the service that belongs to a systemd timer. */
   onTimer: (service: string) => Promise<void>;
 }
 
-/**
- * The systemd units of one running simulated host. `SimulatedHost` knows which units run. `HostSupervisor` keeps the list of the host's enabled
- * units.
- */
+/** The running systemd units of one simulated host. `HostSupervisor` keeps the list of enabled units. */
 export class SimulatedHost {
   readonly #options: HostOptions;
   readonly #children = new Map<string, ChildProcess>();
@@ -89,7 +82,7 @@ export class SimulatedHost {
     forgetPid(this.root, unit);
   }
 
-  /** Simulates that the host loses power: stops all units of the host. */
+  /** Simulates a power loss of the host: stops all its units. */
   async halt(): Promise<void> {
     this.#down = true;
     const units = [...this.#children.keys(), ...this.#timers.keys(), ...this.#restarts.keys()];
@@ -100,7 +93,6 @@ export class SimulatedHost {
     rmSync(this.root, { recursive: true, force: true });
   }
 
-  /** Runs a command on the simulated host, and waits until the command ends. */
   async run(command: readonly string[], log: string): Promise<number> {
     return (await this.#supervised(`command-${command.at(-1)?.split("/").at(-1) ?? ""}`, command, {}, log)).code;
   }
@@ -145,7 +137,7 @@ export class SimulatedHost {
     this.#children.set(unit, child);
     if (child.pid !== undefined) notePid(this.root, unit, child.pid);
     const code = await exit;
-    // If somebody stopped the unit before its process ended, `#children` no longer contains that process, but may contain a new process of the unit.
+    // If somebody stopped the unit, `#children` no longer contains its ended process, and perhaps contains a new process of the unit.
     if (this.#children.get(unit) !== child) return { code, stopped: true };
     this.#children.delete(unit);
     forgetPid(this.root, unit);

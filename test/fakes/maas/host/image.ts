@@ -30,7 +30,7 @@ function quote(text: string): string {
 function put(root: string, file: HostFile): void {
   const path = join(root, file.path);
   mkdirSync(dirname(path), { recursive: true });
-  // `put` first removes the file that the previous boot of the host wrote, because `put` cannot overwrite a read-only file.
+  // `put` first removes the file of the host's previous boot, because it cannot overwrite a read-only file.
   rmSync(path, { force: true });
   writeFileSync(path, file.content);
   chmodSync(path, file.mode);
@@ -39,16 +39,15 @@ function put(root: string, file: HostFile): void {
 export interface ImageOptions {
   machine: Machine;
   root: string;
-  /** The region's address `http://HOST:PORT/MAAS`, as the host reaches it. */
+  /** The address `http://HOST:PORT/MAAS` of the simulated region, as the host reaches it. */
   maasUrl: string;
   omitHwSyncFiles: boolean;
-  /** True if the host's agent runs in a Linux of its own (own-linux.ts). */
+  /** True if the host's agent runs in a Linux of its own, which `own-linux.ts` builds. */
   ownLinux: boolean;
 }
 
 /**
- * Creates the root folder of a simulated host as MAAS's installer leaves it. `installImage` first removes all existing files in the root folder of
- * the simulated host.
+ * Creates the root folder of a simulated host as MAAS's installer leaves it. The image replaces all files in the root folder of the simulated host.
  */
 export function installImage(options: ImageOptions): void {
   const { machine, root, ownLinux } = options;
@@ -68,8 +67,8 @@ export function installImage(options: ImageOptions): void {
       mode: 0o755,
       content: `#!/bin/sh\nSIM_HOST_ROOT=${quote(root)} exec ${quote(process.execPath)} ${quote(SYSTEMCTL)} "$@"\n`,
     },
-    // Each file in run/sessions is one login session of the host. A session file's name is the session's id, and its content is the rest of the
-    // session's line in the output of `loginctl`.
+    // Each file in `run/sessions` stands for one login session on the simulated host. The name of a session's file is the session's id. Its content
+    // is the rest of the session's line in the output of `loginctl`.
     {
       path: "usr/bin/loginctl",
       mode: 0o755,
@@ -92,7 +91,7 @@ export function installImage(options: ImageOptions): void {
         : `#!/bin/sh\nexec ${quote(process.execPath)} ${quote(join(REPOSITORY, "agent/main.ts"))} "$@"\n`,
     },
     ...(ownLinux ? ownLinuxFiles() : []),
-    // The agent on a simulated host reads the MAC addresses of the network cards below sys/class/net.
+    // The simulated host has no network cards, so the agent reads MAC addresses from files below `sys/class/net`.
     ...machine.interfaces.map((nic) => ({
       path: `sys/class/net/${nic.name}/address`,
       mode: 0o444,
@@ -105,12 +104,12 @@ export function installImage(options: ImageOptions): void {
   newBoot(root);
 }
 
-/** Gives the host a new boot id. Each start of the host has a boot id of its own. */
+/** Gives the simulated host a new boot id, because each boot of Linux has its own id. */
 export function newBoot(root: string): void {
   put(root, { path: "proc/sys/kernel/random/boot_id", mode: 0o444, content: `${randomUUID()}\n` });
 }
 
-/** Writes the address of the host's supervisor where the host's `systemctl` reads it. */
+/** Writes the supervisor's address into the file from which the simulated host's `systemctl` reads it. */
 export function tellSupervisor(root: string, control: string, systemId: string): void {
   put(root, {
     path: "run/simulated-host.json",

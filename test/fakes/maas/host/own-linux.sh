@@ -1,7 +1,7 @@
 #!/bin/sh
 # Turns new namespaces into the Linux of one simulated host, and runs the command "$@" as the host's only service. own-linux.ts starts this script as
 # the first process of the new namespaces. ROOT is the host's folder, NODE the program of Node.js, REPOSITORY this repository. HOSTNAME_OF_HOST is the
-# host's name. LISTEN_PROGRAM listens at PORTS, the ports of this machine that the host reaches at its own 127.0.0.1.
+# host's name. LISTEN_PROGRAM listens at PORTS, the ports of this computer that the host reaches at its own 127.0.0.1.
 set -eu
 umask 022
 mkdir -p "$ROOT/home" "$ROOT/tmp" "$ROOT/var/tmp" "$ROOT/var/mail" "$ROOT/var/spool/cron" "$ROOT/run" "$ROOT/dev" "$ROOT/proc" "$ROOT/usr/bin" "$ROOT/lib"
@@ -12,7 +12,8 @@ done
 boot_id=$(cat "$ROOT/proc/sys/kernel/random/boot_id" 2>/dev/null || cat /proc/sys/kernel/random/boot_id)
 supervisor=$(cat "$ROOT/run/simulated-host.json" 2>/dev/null || echo '{}')
 touch "$ROOT/usr/bin/maas-run-scripts" "$ROOT/usr/bin/systemctl"
-# The host has no sudo: sudo refuses plugins of a /usr that does not belong to the host's root user. The device 0:0 hides a file of a lower layer.
+# The simulated host has no sudo, because sudo refuses plugins of a /usr that does not belong to the host's root user. In an overlay, a file with the
+# device number 0:0 hides the file of the same name in a lower layer.
 if [ ! -e "$ROOT/usr/bin/sudo" ]; then mknod "$ROOT/usr/bin/sudo" c 0 0; fi
 
 mount --bind "$ROOT" "$ROOT"
@@ -36,7 +37,7 @@ mount --bind "$REPOSITORY" "$ROOT/run/muster/repository"
 mount --bind "$NODE" "$ROOT/run/muster/node"
 mount -t proc proc "$ROOT/proc"
 
-# From here on, nothing of this machine's file system is reachable except the mounts above.
+# After the change of the root folder, the host sees nothing of this computer's file system except the mounts above.
 cd "$ROOT"
 pivot_root . run/muster/old
 cd /
@@ -45,15 +46,16 @@ rmdir /run/muster/old
 
 
 printf '%s\n' "$supervisor" >/run/simulated-host.json
-# Only the root user of this machine may read some kernel settings. If the host's root user may not read a setting, the host's setting is empty.
+# Some kernel settings are readable only for the root user of this computer. The simulated host shows an empty file for a kernel setting that its own
+# root user may not read.
 find /proc/sys/kernel /proc/sys/fs /proc/sys/vm /proc/sys/user -type f ! -readable 2>/dev/null | while read -r setting; do
   mount --bind /dev/null "$setting"
 done
-# The host has no GPU, also if this machine has one.
+# The simulated host has no GPU, even if this computer has one.
 if [ -d /proc/driver/nvidia ]; then mount -t tmpfs -o ro host /proc/driver/nvidia; fi
 printf '%s\n' "$boot_id" >/run/muster/boot_id
 mount --bind /run/muster/boot_id /proc/sys/kernel/random/boot_id
-# The hardware sync of the simulated MAAS writes this program anew. Nobody can write to the mounted /usr.
+# The hardware sync of the simulated MAAS writes the program `maas-run-scripts` anew, but nobody can write to the mounted /usr.
 touch /run/muster/maas-run-scripts
 mount --bind /run/muster/maas-run-scripts /usr/bin/maas-run-scripts
 cat >/run/muster/systemctl <<'END'

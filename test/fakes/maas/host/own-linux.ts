@@ -1,7 +1,7 @@
 /**
- * A Linux of its own for one simulated host. The host's root folder becomes `/` in new namespaces of users, mounts, processes, network, IPC and names,
- * and the programs of this machine become the host's `/usr`. In these namespaces an ordinary user of this machine is root, and may make accounts with
- * uids of their own. When the first process of the namespaces ends, the kernel ends all processes of the host.
+ * Builds a Linux for one simulated host: the host's folder becomes `/` in new namespaces, and the programs of this computer its `/usr`. In the host's
+ * namespaces an ordinary user of this computer is root, and may make accounts with uids of their own. When the first process of the host's namespaces
+ * ends, the kernel ends all processes of the host.
  */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
@@ -13,10 +13,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const SCRIPT = new URL("own-linux.sh", import.meta.url).pathname;
 const REPOSITORY = new URL("../../../..", import.meta.url).pathname;
-/** The program that hands the host's listening sockets to this program, as a path in the repository. */
+/** The program that hands the host's listening sockets to `own-linux.ts`, as a path in the repository. */
 const LISTEN_PROGRAM = relative(REPOSITORY, new URL("own-linux-ports.ts", import.meta.url).pathname);
 const PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/** The tools of Debian's packages that build a host's Linux, and those that the agent runs on the host. The package of each tool follows the tool. */
+/** The tools that build a host's Linux or that the agent runs on the host, each with its Debian package. */
 const TOOLS: Readonly<Record<string, string>> = {
   unshare: "util-linux",
   nsenter: "util-linux",
@@ -30,20 +30,20 @@ const TOOLS: Readonly<Record<string, string>> = {
   useradd: "passwd",
   chattr: "e2fsprogs",
 };
-/** How many uids and gids a host has. The uids of tenants' accounts begin at 20,000, and `nobody` has 65,534. */
+/** How many uids and gids a simulated host has. The host's uids must include those of tenants' accounts, from 20,000 on, and 65,534 of `nobody`. */
 const IDS = 65_536;
-/** The uids of the host from 1 on, if root runs this program and `/etc/subuid` gives root no uids. systemd leaves these uids to containers. */
+/** The host's uids begin here if root runs the tests and `/etc/subuid` has no line for root. systemd leaves these uids to containers. */
 const UNUSED_IDS = 1_878_982_656;
 const PROBE_TIMEOUT_MS = 30_000;
 const MAPPED_WITHIN_MS = 10_000;
 
 export interface OwnLinux {
-  /** The host's folder, which is its `/`. */
+  /** The folder that is `/` for the simulated host. */
   readonly root: string;
   readonly hostname: string;
-  /** The ports of this machine's 127.0.0.1 that the host reaches at its own 127.0.0.1. */
+  /** The ports at 127.0.0.1 of this computer that the host reaches at its own 127.0.0.1. */
   readonly ports: readonly number[];
-  /** The command line of the host's only service, with paths of the host. */
+  /** The command line of the host's only service, with paths as the host sees them. */
   readonly command: readonly string[];
 }
 
@@ -51,12 +51,12 @@ export interface OwnLinux {
 export const NODE_ON_HOST = "/run/muster/node";
 export const REPOSITORY_ON_HOST = "/run/muster/repository";
 
-/** Starts a host. The started process ends with the status of the host's only service. */
+/** Starts a simulated host in a process that ends with the status of the host's only service. */
 export async function startOwnLinux(host: OwnLinux): Promise<ChildProcess> {
   const users = await newUserNamespace();
   try {
     const enter = ["nsenter", `--user=/proc/${users.pid}/ns/user`, "--setuid", "0", "--setgid", "0", "--"];
-    // If this program is killed, the kernel ends `unshare`, and then the host's first process with all processes of the host.
+    // When this program is killed, the kernel ends `unshare`, and with it the host's first process and all other processes of the host.
     const bound = ["setpriv", "--pdeathsig", "KILL", "--"];
     const spaces = [
       "--mount",
@@ -92,7 +92,7 @@ export async function startOwnLinux(host: OwnLinux): Promise<ChildProcess> {
   }
 }
 
-/** Connects each connection to a port of the host with the same port of this machine. */
+/** Connects each connection to a port of the host with the same port of this computer. */
 function serve(port: number, server: Server): void {
   server.on("connection", (inner) => {
     const outer = connect(port, "127.0.0.1");
@@ -101,14 +101,14 @@ function serve(port: number, server: Server): void {
       [inner, outer],
       [outer, inner],
     ] as const) {
-      // A connection that breaks on one side also breaks on the other side, as through a cable.
+      // A connection that breaks on one side also breaks on the other side.
       one.on("error", () => other.destroy());
       one.on("close", () => other.destroy());
     }
   });
 }
 
-/** A process in a new user namespace, in which the user of this process is root. The user namespace lasts as long as a process is in it. */
+/** Starts a process in a new user namespace, in which the user of `own-linux.ts` is root. */
 async function newUserNamespace(): Promise<ChildProcess & { pid: number }> {
   const holder = spawn("unshare", ["--user", "sleep", "infinity"], { env: { PATH }, stdio: "ignore" });
   const { pid } = holder;
@@ -131,7 +131,7 @@ async function newUserNamespace(): Promise<ChildProcess & { pid: number }> {
   return Object.assign(holder, { pid });
 }
 
-/** Makes the user's own id the id 0 of the namespace, and ids that no account of this machine has the ids from 1 on. */
+/** Maps the id 0 of the namespace to the user's own id, and the ids from 1 on to ids that no account of this computer has. */
 function mapIds(pid: number, kind: "uid" | "gid", own: number, username: string): void {
   const first = firstSubId(`/etc/sub${kind}`, username, own);
   if (first !== null)
@@ -149,7 +149,7 @@ function firstSubId(file: string, username: string, own: number): number | null 
   return range === undefined ? null : Number(range[1]);
 }
 
-/** The reason why this machine gives its user no Linux of its own, or null. `ownLinuxObstacle` tries to start a host. */
+/** The reason why this computer's user cannot start a simulated host with its own Linux, or null after a successful trial. */
 export async function ownLinuxObstacle(): Promise<string | null> {
   const missing = Object.entries(TOOLS).filter(
     ([tool]) => spawnSync("sh", ["-c", `command -v ${tool}`], { env: { PATH } }).status !== 0,
@@ -171,23 +171,21 @@ export async function ownLinuxObstacle(): Promise<string | null> {
   }
 }
 
-/** The port in a URL that the host's files contain. */
 const portOf = (url: string): number => Number(new URL(url).port);
 
-/** Runs the agent of a host as the only service of the host's Linux. */
 async function runAgent(root: string): Promise<ChildProcess> {
   const json = (path: string) => JSON.parse(readFileSync(join(root, path), "utf8")) as Record<string, unknown>;
   const { root: _folder, ...config } = json("etc/muster/agent.json");
   const ports = [portOf(String(config["hub_url"])), portOf(String(json("run/simulated-host.json")["control"]))];
   const file = "/etc/muster/agent-of-own-linux.json";
-  // In the host's Linux, the host's root folder is `/`, so this configuration of the agent leaves out the folder.
+  // The agent's configuration for the host's own Linux leaves out the root folder, because that folder is `/` there.
   writeFileSync(join(root, file), JSON.stringify(config), { mode: 0o600 });
   const command = [NODE_ON_HOST, `${REPOSITORY_ON_HOST}/agent/main.ts`, "--config", file];
   return startOwnLinux({ root, hostname: readFileSync(join(root, "etc/hostname"), "utf8").trim(), ports, command });
 }
 
 async function main(words: readonly string[]): Promise<number> {
-  // A stop of the host sends SIGTERM to the whole process group. This program ends when the host has ended.
+  // A stop of the host sends SIGTERM to the whole process group, but this program ends only when the host has ended.
   process.on("SIGTERM", () => undefined);
   const [first = "", folder = ""] = words;
   const child =
@@ -205,6 +203,6 @@ if (import.meta.main) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     process.exitCode = 1;
   }
-  // The connections of an ended host have nothing left to carry.
+  // `process.exit` also ends the connections to the ended host.
   process.exit();
 }

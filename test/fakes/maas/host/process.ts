@@ -6,8 +6,8 @@ import { join } from "node:path";
 const STOP_GRACE_MS = 5000;
 
 /**
- * Returns a file's path below the host's root if the file exists there. If the simulated host lacks the file, returns the path unchanged, which names
- * a file of the machine that runs the simulator.
+ * Returns a file's path below the host's root if the file exists there. If the simulated host lacks the file, returns the unchanged path, which names
+ * a file of the computer that runs the simulator.
  */
 function underRoot(root: string, path: string): string {
   return path.startsWith("/") && existsSync(join(root, path)) ? join(root, path) : path;
@@ -27,7 +27,7 @@ export interface HostCommand {
   root: string;
   command: readonly string[];
   environment: Readonly<Record<string, string>>;
-  /** The path of the command's log file below the host's root. The command of a simulated host appends its output to the log file. */
+  /** The path, below the host's root, of the log file to which the command appends its output. */
   log: string;
 }
 
@@ -63,7 +63,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Stops a process of a simulated host and its whole process group with SIGTERM, and after a grace period with SIGKILL. */
+/** Ends a simulated host's process and its process group with SIGTERM, and after a grace period with SIGKILL. */
 export async function stopOnHost(child: ChildProcess): Promise<void> {
   const { pid } = child;
   if (pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -88,8 +88,8 @@ export function forgetPid(root: string, unit: string): void {
 }
 
 /**
- * True if the process belongs to the simulated host with the given root folder. A caller with a stored pid needs `belongsTo`, because the kernel may
- * have given the pid of an ended process to another program.
+ * True if the process belongs to the simulated host with the given root folder. The kernel may have given the pid of an ended process to another
+ * program, so callers check a stored pid with `belongsTo`.
  */
 function belongsTo(root: string, pid: number): boolean {
   if (existsSync("/proc/self/environ")) {
@@ -108,7 +108,6 @@ function belongsTo(root: string, pid: number): boolean {
   }
 }
 
-/** Ends the process of a unit that a killed simulator left running. */
 export function killLeftover(root: string, unit: string): void {
   const path = pidFile(root, unit);
   if (!existsSync(path)) return;

@@ -14,7 +14,7 @@ import { unpackUserData } from "./user-data.ts";
 export interface SupervisorOptions {
   region: Region;
   hostsDir: string;
-  /** Names of the user-data parts that a simulated host runs. The name `all` stands for every part of the user-data. */
+  /** Names of the user-data parts that a simulated host runs, or `all` for every part. */
   runParts: readonly string[];
   omitHwSyncFiles: boolean;
   /** The names of the hosts whose agent runs in a Linux of its own (own-linux.ts). */
@@ -25,18 +25,16 @@ export interface SupervisorOptions {
 
 const RESTART_DELAY_S = 1;
 /**
- * The minimum pause before the restart of a unit, in milliseconds of real time. Without a pause before the restart, a unit that cannot start would
- * use up the processor.
+ * The minimum pause, in milliseconds of real time, before a simulated host restarts a systemd unit. Without such a pause, a unit that cannot start
+ * would use up the processor.
  */
 const MIN_RESTART_DELAY_MS = 250;
 const SCRIPTS = "var/lib/cloud/instance/scripts";
 const OUTPUT_LOG = "var/log/cloud-init-output.log";
 
-/** Simulates the host of each deployed machine in a folder: boots the host, keeps its units running, and shuts it down. */
 export class HostSupervisor implements UnitSupervisor {
   readonly #options: SupervisorOptions;
   readonly #hosts = new Map<string, SimulatedHost>();
-  /** The pieces of work on one host run one after the other. */
   readonly #queues = new Map<string, Promise<void>>();
   #origin = "";
   #closing = false;
@@ -45,14 +43,15 @@ export class HostSupervisor implements UnitSupervisor {
     this.#options = { ...options, hostsDir: resolve(options.hostsDir) };
   }
 
-  /** Sets the region's hooks for hosts, and restarts the simulated hosts that ran when the simulator ended. */
+  /** Sets the simulated region's hooks for hosts, and restarts the hosts that ran when the simulator ended. */
   start(origin: string): void {
     this.#origin = origin;
     const { region } = this.#options;
     region.hooks = {
       boot: (machine) => this.#enqueue(machine.systemId, () => this.#boot(machine)),
       halt: (machine, wipe) => {
-        // Halting a host switches its power off at once, also during a first boot. The removal of the host's files waits in the host's queue.
+        // A halt switches the simulated host's power off at once, even during a first boot. The removal of the host's files waits until previous work
+        // on the host has ended.
         void this.#hosts.get(machine.systemId)?.halt();
         this.#enqueue(machine.systemId, () => this.#halt(machine.systemId, wipe));
       },
@@ -151,8 +150,8 @@ export class HostSupervisor implements UnitSupervisor {
   }
 
   /**
-   * Continues a host after a restart of the simulator. A host whose first boot was interrupted repeats its first boot. A deployed host starts with
-   * the system on its disk.
+   * After a restart of the simulator, a host repeats an interrupted first boot. After a restart of the simulator, a deployed host starts with the
+   * system on its disk.
    */
   #continue(machine: Machine): void {
     const { region } = this.#options;
@@ -165,7 +164,6 @@ export class HostSupervisor implements UnitSupervisor {
       this.#enqueue(machine.systemId, () => this.#resume(machine));
   }
 
-  /** Starts the installed system of a simulated host for the first time. */
   async #boot(machine: Machine): Promise<void> {
     const { region } = this.#options;
     if (this.#closing || machine.status !== STATUS.deploying) return;
@@ -189,7 +187,6 @@ export class HostSupervisor implements UnitSupervisor {
     await this.#bringUp(machine, record);
   }
 
-  /** Starts a simulated host with the system that is already on its disk. */
   async #resume(machine: Machine): Promise<void> {
     const record = this.#record(machine.systemId);
     if (this.#closing || record === undefined || this.#hosts.has(machine.systemId)) return;
@@ -206,10 +203,7 @@ export class HostSupervisor implements UnitSupervisor {
     if (!record.firstBootDone) await this.#firstBoot(machine, host, record);
   }
 
-  /**
-   * Does the work of cloud-init on a simulated host: fetches the user data and runs the parts of the user data in order. The fetch of the user data
-   * ends the machine's deployment.
-   */
+  /** Does the work of cloud-init on a simulated host: fetches the user data, which ends the machine's deployment, and runs its parts in order. */
   async #firstBoot(machine: Machine, host: SimulatedHost, record: HostRecord): Promise<void> {
     const { region } = this.#options;
     const parts = unpackUserData(await this.#fetchUserData(machine));
@@ -267,8 +261,8 @@ export class HostSupervisor implements UnitSupervisor {
 }
 
 /**
- * Returns the parts of the user-data in the order in which the host runs them: boothooks, then scripts, each sorted by name. A simulated host does
- * not run parts of the user-data that are neither boothooks nor scripts.
+ * Returns the parts of the user-data in the order in which the host runs them: boothooks, then scripts, each sorted by name. A simulated host ignores
+ * parts of the user data that are neither boothooks nor scripts.
  */
 function orderOfRun(parts: readonly UserDataPart[]): UserDataPart[] {
   const byName = parts.toSorted((a, b) => (a.filename < b.filename ? -1 : 1));
@@ -278,7 +272,7 @@ function orderOfRun(parts: readonly UserDataPart[]): UserDataPart[] {
   ];
 }
 
-/** Returns a script's interpreter and its arguments, from the script's first line. The host finds the interpreter by its file name in `PATH`. */
+/** Returns the interpreter and its arguments from a script's first line. The host finds the interpreter by its file name in `PATH`. */
 function interpreterOf(content: Buffer): string[] {
   const first = content.subarray(0, 256).toString("latin1").split("\n")[0] ?? "";
   const words = first.startsWith("#!") ? first.slice(2).trim().split(/\s+/) : [];

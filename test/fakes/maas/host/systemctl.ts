@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { HW_SYNC_SERVICE, syncHardware } from "./hardware-sync.ts";
 
 /**
- * The program `systemctl` of a simulated host. This `systemctl` runs the unit of hardware sync itself. For every other unit, this `systemctl` calls
- * the host's supervisor in the simulator over HTTP.
+ * The program `systemctl` of a simulated host, which itself runs the systemd unit of hardware sync. For every other unit, the simulated `systemctl`
+ * calls the host's supervisor in the simulator over HTTP.
  */
 const ACTIONS = [
   "start",

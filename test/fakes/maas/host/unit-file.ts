@@ -21,12 +21,12 @@ const UNIT_FOLDERS = [
   "usr/lib/systemd/system",
 ];
 
-/** Returns the path of a unit's file below a host's root, or null if the host has no file of the unit. */
+/** Returns the path of a systemd unit's file below a host's root folder, or null. */
 export function findUnitFile(root: string, name: string): string | null {
   return UNIT_FOLDERS.map((folder) => join(root, folder, name)).find((path) => existsSync(path)) ?? null;
 }
 
-/** Splits a command line as systemd does: blanks separate words, and quotes keep blanks inside a word. */
+/** Splits a command line of a systemd unit: blanks separate words, and quotes keep blanks inside a word. */
 function splitCommand(line: string): string[] {
   const words: string[] = [];
   const pattern = /"((?:[^"\\]|\\.)*)"|'([^']*)'|(\S+)/g;
@@ -58,7 +58,6 @@ function environmentFile(root: string, value: string): [string, string][] {
     });
 }
 
-/** Reads the file of a systemd service unit. Throws when a file that the unit needs is missing. */
 export function readServiceUnit(root: string, name: string, path: string): ServiceUnit {
   const unit: ServiceUnit = {
     name,
@@ -87,8 +86,8 @@ export function readServiceUnit(root: string, name: string, path: string): Servi
 }
 
 function applySetting(root: string, unit: ServiceUnit, key: string, value: string): void {
-  // In a systemd unit, a prefix such as - or + before a command changes how systemd treats a failure or a user. `applySetting` removes the prefixes
-  // of a unit's commands, because the simulated host runs a command in the same way with and without a prefix.
+  // A prefix such as - or + before a command in a systemd unit changes how systemd treats failures or users. `applySetting` removes these prefixes,
+  // because the simulated host runs a command in the same way with and without a prefix.
   const command = (): string[] => splitCommand(value.replace(/^[-+!@:]+/, ""));
   if (key === "Type") unit.type = value;
   else if (key === "Restart") unit.restart = value;

@@ -1,6 +1,5 @@
 import { gunzipSync } from "node:zlib";
 
-/** One part of the user data, as cloud-init sees it. */
 export interface UserDataPart {
   filename: string;
   contentType: string;
@@ -13,7 +12,8 @@ interface Message {
 }
 
 /**
- * Splits a MIME message into headers and body, and joins a header's continuation lines. Each byte of the MIME message becomes one Latin-1 character.
+ * Splits a MIME message into headers and body, and joins a header's continuation lines. In this parser, each byte of a MIME message is one Latin-1
+ * character.
  */
 function parseMessage(text: string): Message {
   const end = /\r?\n\r?\n/.exec(text);
@@ -60,7 +60,7 @@ function splitParts(body: string, boundary: string): string[] {
   const escaped = boundary.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   const pieces = `\n${body}`.split(new RegExp(`\\r?\\n--${escaped}(--)?[ \\t]*(?=\\r?\\n|$)`));
   const parts: string[] = [];
-  // Between two pieces, `split` also returns the text of the pattern's group, which is "--" for the last delimiter.
+  // Between two pieces, `split` also returns the text of the regular expression's group, which is "--" for the last delimiter.
   for (let index = 2; index < pieces.length; index += 2) {
     if (pieces[index - 1] === "--") break;
     parts.push((pieces[index] ?? "").replace(/^\r?\n/, ""));

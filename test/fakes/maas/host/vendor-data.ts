@@ -9,7 +9,7 @@ export interface HostFile {
   content: string;
 }
 
-/** The systemd calendar expression of hardware sync's timer. The region writes the sync interval into the timer's unit once, at the deploy. */
+/** The systemd calendar expression of hardware sync's timer, which MAAS writes into the timer's unit once, at the deploy. */
 function onCalendar(seconds: number): string {
   const minutes = Math.floor(seconds / 60);
   if (minutes > 0 && minutes < 60) return `*-*-* *:00/${String(minutes).padStart(2, "0")}:00`;
@@ -58,9 +58,7 @@ WantedBy=timers.target
   ];
 }
 
-/**
- * cloud-init's datasource file, which MAAS's installer writes on a deployed machine. The datasource file tells cloud-init the address of the region.
- */
+/** The file with which MAAS's installer tells cloud-init the address of the region. */
 export function datasourceFile(machine: Machine, maasUrl: string): HostFile | null {
   const token = machine.token;
   if (token === null) return null;
@@ -74,7 +72,7 @@ export function datasourceFile(machine: Machine, maasUrl: string): HostFile | nu
   return { path: "etc/cloud/cloud.cfg.d/90_dpkg_maas.cfg", mode: 0o600, content };
 }
 
-/** The files of hardware sync as cloud-config, for a client that requests the vendor data over HTTP. */
+/** cloud-config with the files of hardware sync, for a client that requests the vendor data over HTTP. */
 export function vendorData(machine: Machine, maasUrl: string): string {
   if (!machine.enableHwSync) return "#cloud-config\n{}\n";
   const document = {

@@ -3,11 +3,9 @@ import { Refusal } from "../engine/refusal.ts";
 import type { Region } from "../engine/region.ts";
 import type { User } from "../state/model.ts";
 
-/**
- * The maximum age of a request's timestamp, in seconds. The region refuses a timestamp older than `MAX_AGE_S`, and accepts a timestamp in the future.
- */
+/** The maximum age, in seconds, of the timestamp in a signed request. A timestamp in the future is valid. */
 const MAX_AGE_S = 300;
-/** How long the simulator remembers used nonces, in milliseconds: far longer than `MAX_AGE_S`. A real region keeps nonces for a day. */
+/** How long the simulator remembers used OAuth nonces, in milliseconds. MAAS itself keeps nonces for a day. */
 const NONCE_KEEP_MS = 900_000;
 const NEEDED = [
   "oauth_consumer_key",
@@ -26,7 +24,6 @@ function refuse(message: string): Refusal {
 
 type OAuth = Record<(typeof NEEDED)[number], string>;
 
-/** Returns the OAuth parameters of a request, or null if the request lacks one of the OAuth parameters. */
 function oauthOf(request: IncomingMessage): OAuth | null {
   const header = request.headers.authorization;
   if (header === undefined || !header.startsWith("OAuth ")) return null;
@@ -54,7 +51,7 @@ function checkSignature(oauth: OAuth, secret: Secret): void {
     throw refuse(
       `'Signature method ${oauth.oauth_signature_method} not supported try one of the following: PLAINTEXT'`,
     );
-  // MAAS's error text for a wrong signature contains the expected secret, so a client must never log the body of a 401.
+  // MAAS's error text for a wrong signature contains the expected secret, so no client may log the body of a 401.
   if (oauth.oauth_signature !== expected)
     throw refuse(`'Invalid signature. Expected signature base string: ${expected}'`);
 }
@@ -84,8 +81,8 @@ function useNonce(region: Region, oauth: OAuth): void {
 }
 
 /**
- * Returns the user whose token signed the request, or null for an unsigned request. For an invalid signature, throws 401 with the error text of a
- * real region.
+ * Returns the user whose token signed the request, or null for an unsigned request. For an invalid signature, `authenticate` throws 401 with MAAS's
+ * error text.
  */
 export function authenticate(region: Region, request: IncomingMessage): User | null {
   const oauth = oauthOf(request);
@@ -106,7 +103,7 @@ export function authenticate(region: Region, request: IncomingMessage): User | n
   throw refuse(`'Invalid access token: ${oauth.oauth_token}'`);
 }
 
-/** Returns the system id of the machine whose own token signed the request, or null if no machine's token signed the request. */
+/** Returns the system id of the machine whose own token signed the request, or null. */
 export function authenticateMachine(region: Region, request: IncomingMessage): string | null {
   const oauth = oauthOf(request);
   if (oauth === null) return null;

@@ -5,13 +5,13 @@ import type { User } from "../state/model.ts";
 
 export interface Reply {
   status: number;
-  /** The body of the region's answer. A body that would be too long for one string consists of several strings. */
+  /** A body that would be too long for one string consists of several strings. */
   body: string | Buffer | Iterable<string>;
   contentType: string;
   headers?: Readonly<Record<string, string>>;
 }
 
-/** The fields of a request's body or query: all values of each name, in order. */
+/** The fields of a request's body or query, with all values of each name in order. */
 export class Fields {
   readonly #values: Map<string, string[]>;
 
@@ -36,7 +36,7 @@ export class Fields {
     return [...this.#values];
   }
 
-  /** Returns a boolean field of a form. Throws a 400 that names the field when the value is no boolean. */
+  /** Returns a boolean form field. Throws a 400 that names the field when its value is no boolean. */
   flag(name: string, otherwise: boolean): boolean {
     const text = this.get(name);
     if (text === null || text === "") return otherwise;
@@ -64,12 +64,12 @@ export class Fields {
 export interface Call {
   region: Region;
   user: User;
-  /** The parts of the request's path that the groups of the resource's path pattern matched. */
+  /** The parts of the request's path that the groups of the path's regular expression matched. */
   params: readonly string[];
   query: Fields;
   /** The fields of a request that creates or updates an object, from a form or a JSON body. */
   data: Fields;
-  /** The form fields that operations read. Operations (`?op=`) do not see the fields of a JSON body. */
+  /** The form fields that operations read. MAAS's operations (`?op=`) do not see the fields of a JSON body. */
   form: Fields;
   url: URL;
 }
@@ -88,7 +88,7 @@ export function fromRefusal(refusal: Refusal): Reply {
   return { status: refusal.status, body: refusal.body, contentType: refusal.contentType, headers: refusal.headers };
 }
 
-/** The largest body of a request: nginx in front of a real region refuses larger bodies. */
+/** The largest request body in bytes, because nginx in front of a real MAAS refuses larger bodies. */
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
 
 export async function readBody(request: IncomingMessage): Promise<Buffer> {
@@ -116,8 +116,8 @@ function jsonEntries(value: unknown): [string, string][] {
 }
 
 /**
- * Parses the body of a request into fields. An uploaded file becomes a field with the file's text, because operations read an uploaded file as a
- * field.
+ * Parses the body of a request into fields. An uploaded file becomes a field with the file's text, because MAAS's operations read uploaded files as
+ * fields.
  */
 export async function parseBody(contentType: string, body: Buffer): Promise<{ data: Fields; form: Fields }> {
   if (body.length === 0) return { data: new Fields([]), form: new Fields([]) };

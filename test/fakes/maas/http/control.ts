@@ -67,7 +67,6 @@ const UnitRequest = z.strictObject({
   unit: z.string().regex(/^[A-Za-z0-9_.@-]+$/),
 });
 
-/** The functions of the host supervisor that a simulated host's `systemctl` and the control API call. */
 export interface UnitSupervisor {
   unit(systemId: string, action: UnitAction, unit: string): Promise<{ code: number; output: string }>;
   describe(): unknown;
@@ -91,7 +90,10 @@ function statusOf(value: number | string): (typeof STATUS)[keyof typeof STATUS] 
   return Object.values(STATUS).find((code) => code === value);
 }
 
-/** The control API under `/_sim/`. The control API needs no key and answers requests from this machine only. */
+/**
+ * The control API under `/_sim/`, with which tests change the simulated region. The control API needs no key, and answers requests from this computer
+ * only.
+ */
 export class Control {
   readonly #parts: ControlParts;
   readonly #routes: readonly { method: string; path: RegExp; run: Route }[];
@@ -203,10 +205,7 @@ export class Control {
     return json(request);
   }
 
-  /**
-   * Makes a machine's deploy fail with the given reason, as an installer or a rack does. The reason of the failed deploy becomes the machine's error
-   * and an event.
-   */
+  /** Makes a machine's deploy fail. The given reason becomes the machine's error and the text of an event. */
   #failDeploy(id: string | undefined, request: z.infer<typeof FailDeploy>): Reply {
     const { region } = this.#parts;
     const machine = region.machine(id ?? "");
@@ -230,8 +229,8 @@ export class Control {
   }
 
   /**
-   * Simulates that a server boots by PXE without a call of MAAS. If no machine has the simulated server's BMC address, the region creates a New
-   * machine. The server's machine gets the server's boot interface.
+   * Simulates that a server boots by PXE although MAAS did not ask it to. If no machine has the booted server's BMC address, the region creates a New
+   * machine.
    */
   async #enlist(id: string | undefined): Promise<Reply> {
     const { region } = this.#parts;

@@ -1,7 +1,6 @@
 import { unpackUserData } from "../host/user-data.ts";
 import type { Fields, Reply } from "./call.ts";
 
-/** The kinds of failure that a test can cause in the simulated MAAS. */
 export const FAULT_KINDS = [
   "status",
   "timeout_before",
@@ -13,15 +12,15 @@ export const FAULT_KINDS = [
   "echo_form",
 ] as const;
 /**
- * Only tests in the simulator's own process can use the fault kind `held`. The region carries out and answers the request only when the promise
- * `held` resolves.
+ * Only tests in the simulator's own process can use the fault kind `held`. With a fault of the kind `held`, the region carries out and answers the
+ * request only when the promise `held` resolves.
  */
 export type FaultKind = (typeof FAULT_KINDS)[number] | "held";
 
 export interface FaultMatch {
   method?: string | undefined;
   op?: string | undefined;
-  /** A text that the request's path below the API root must contain. */
+  /** A text that the path of a matching request contains below the API root. */
   path?: string | undefined;
   system_id?: string | undefined;
 }
@@ -30,14 +29,12 @@ export interface Fault {
   id: number;
   match: FaultMatch;
   kind: FaultKind;
-  /** The status code of a fault of kind `status`. */
   code?: number | undefined;
   body?: string | undefined;
   headers?: Readonly<Record<string, string>> | undefined;
   held?: Promise<void> | undefined;
-  /** How many more requests the fault affects. */
   times: number;
-  /** How many matching requests pass before the fault begins. */
+  /** How many matching requests the region answers before the fault begins. */
   after?: number | undefined;
 }
 
@@ -47,7 +44,7 @@ export interface RequestShape {
   path: string;
 }
 
-/** The faults that tests have added and that still apply, in the order in which they were added. At most one fault affects a request. */
+/** The faults that tests have added and that still apply, in order. At most one fault affects a request. */
 export class FaultBook {
   #faults: Fault[] = [];
   #lastId = 0;
@@ -67,9 +64,7 @@ export class FaultBook {
     this.#faults = [];
   }
 
-  /**
-   * Finds the first fault that matches the request, and counts the request for the fault. Returns the fault if the fault has begun, otherwise null.
-   */
+  /** Counts the request for the first fault that matches it, and returns this fault if it has begun, otherwise null. */
   take(request: RequestShape): Fault | null {
     const fault = this.#faults.find(({ match }) => fits(match, request));
     if (fault === undefined) return null;
@@ -93,9 +88,9 @@ function fits(match: FaultMatch, request: RequestShape): boolean {
 }
 
 /**
- * Refuses each field except the hostname with Django's error text, which repeats the value that was sent. `echoOf` does not refuse the hostname,
- * because a client of MAAS understands the refusal of a hostname as a conflict with another machine. If the form has user data, the answer of
- * `echoOf` also repeats all script lines that contain `=`. A real host's installer that prints its scripts would show the same script lines.
+ * Refuses each field except the hostname with Django's error text, which repeats the value that was sent. The hostname has no such error, because a
+ * client of MAAS takes a refused hostname for a conflict with another machine. If the form has user data, the refusal also repeats all script lines
+ * that contain `=`. The installer of a real host that prints its scripts would show the same script lines.
  */
 export function echoOf(form: Fields): Reply {
   const refused = form.entries().filter(([name]) => name !== "hostname");
@@ -113,7 +108,6 @@ export function echoOf(form: Fields): Reply {
   return { status: 400, body: JSON.stringify(Object.fromEntries(errors)), contentType: "application/json" };
 }
 
-/** Returns the answer of a fault that replaces the operation's answer, or null for a fault that disturbs the connection. */
 export function faultReply(fault: Fault): Reply | null {
   switch (fault.kind) {
     case "status":

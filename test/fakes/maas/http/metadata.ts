@@ -13,7 +13,7 @@ import { parseBody, plain } from "./call.ts";
 
 const ROOT = "/MAAS/metadata/2012-03-01/";
 
-/** Returns the bytes of the machine's user data. MAAS stores the user data as sent. For the host, MAAS decodes user data that is canonical base64. */
+/** Returns the machine's user data as bytes. MAAS stores the user data as sent, and decodes canonical base64 only for the host. */
 function userDataBytes(machine: Machine): Buffer | null {
   if (machine.userData === null || machine.userData === "") return null;
   const decoded = Buffer.from(machine.userData, "base64");
@@ -35,14 +35,14 @@ async function signal(region: Region, machine: Machine, request: IncomingMessage
   if (!["OK", "WORKING", "FAILED", "TIMEDOUT", "INSTALLING", "TESTING", "APPLYING_NETCONF"].includes(status))
     throw new Refusal(400, `Unknown commissioning status: '${status}'`);
   if (machine.status !== STATUS.deployed) return plain("OK");
-  // Only a deployed machine with `enable_hw_sync` reports its hardware. Each report sets the machine's time of the last sync.
+  // Only a deployed machine with `enable_hw_sync` reports its hardware, and each report sets the time of its last sync.
   if (machine.enableHwSync) {
     machine.lastSync = region.now();
     keepBootAddress(machine);
     region.count(machine.systemId, "sync");
     region.event(machine, "INFO", "Node hardware sync state change", `hardware sync reported ${status}`);
   }
-  // A real region reads the signal `OK` as the end of a commissioning run, so hardware sync must never send `OK`.
+  // MAAS reads the signal `OK` as the end of a commissioning run, so hardware sync must never send `OK`.
   if (status === "OK") {
     region.setOwner(machine, null);
     region.changeStatus(machine, STATUS.ready);
@@ -58,10 +58,7 @@ const BootReport = z.object({
   result: z.string().optional(),
 });
 
-/**
- * cloud-init reports each of its stages by a webhook. Of the stages that cloud-init reports, the region writes an event only if the last stage has
- * failed.
- */
+/** cloud-init reports each of its stages by a webhook, but MAAS writes an event only for a failed last stage. */
 function reportOfBoot(region: Region, machine: Machine, body: Buffer): Reply {
   const report = BootReport.parse(JSON.parse(body.toString("utf8")));
   region.bootReports.push({ systemId: machine.systemId, name: report.name, result: report.result ?? null });

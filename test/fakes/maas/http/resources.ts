@@ -8,10 +8,10 @@ import * as networks from "./operations/networks.ts";
 import * as parts from "./operations/node-parts.ts";
 import * as site from "./operations/site.ts";
 
-/** A path of MAAS's API and the operations of the path. The key of an operation is `METHOD` or `METHOD op`. */
+/** A path of MAAS's API with its operations, each under the key `METHOD` or `METHOD op`. */
 export interface Resource {
   path: RegExp;
-  /** If true, the region answers an unsigned request to the path like a request for an unknown operation. */
+  /** If true, an unsigned request to the path gets the answer for an unknown operation. */
   unsignedIsUnrecognised?: true;
   operations: Readonly<Record<string, Handler>>;
 }
@@ -22,7 +22,7 @@ function at(path: string, operations: Resource["operations"]): Resource {
   return { path: new RegExp(`^${path}$`), operations };
 }
 
-/** Every path below `/MAAS/api/2.0/` that the simulator answers. The trailing slash is part of a path. */
+/** Every path below `/MAAS/api/2.0/` that the simulator answers. The trailing slash is part of each path of MAAS's API. */
 export const RESOURCES: readonly Resource[] = [
   {
     ...at("machines/", {

@@ -40,10 +40,7 @@ function unrecognised(method: string, op: string | null): Refusal {
   return new Refusal(400, `Unrecognised signature: method=${method} op=${op ?? "None"}`);
 }
 
-/**
- * Separates the name of the operation from the path and query of a request. A client may write the operation as `op-NAME` at the end of the path, or
- * as `?op=NAME`.
- */
+/** A client of MAAS may write the name of an operation as `op-NAME` at the end of the path, or as `?op=NAME`. */
 function splitOp(path: string, query: URLSearchParams): { path: string; op: string | null } {
   const match = /^(.*\/)op-([a-z_]+)$/.exec(path);
   if (match?.[1] !== undefined && match[2] !== undefined) return { path: match[1], op: match[2] };
@@ -86,7 +83,7 @@ async function answerApi(region: Region, request: IncomingMessage, url: URL, bod
 }
 
 /**
- * The reporting script that the hardware-sync service of a deployed machine fetches. A host that the simulator simulates in a folder does not need
+ * MAAS's reporting script, which the hardware-sync service of a deployed machine fetches. A host that the simulator plays in a folder does not need
  * MAAS's reporting script.
  */
 const RUN_SCRIPTS = readFileSync(new URL("../host/maas-run-scripts.py", import.meta.url), "utf8");

@@ -1,6 +1,6 @@
 import type { Status } from "./statuses.ts";
 
-/** The state of the simulated region, as plain JSON. The state file contains exactly the object `State`. */
+/** The state of the simulated region as plain JSON, which is the content of the state file. */
 
 export type MaasVersion = "3.5.12" | "3.7.3";
 export type PowerState = "on" | "off" | "unknown" | "error";
@@ -24,14 +24,13 @@ export interface NetworkInterface {
   vendor: string | null;
   product: string | null;
   firmwareVersion: string | null;
-  /** The interface's speed in megabit per second. */
   linkSpeed: number;
   interfaceSpeed: number;
   numaNode: number;
   sriovMaxVf: number;
   mtu: number;
   tags: string[];
-  /** What network discovery found on the interface, or null if no discovery ever ran. */
+  /** What MAAS's network discovery found on the interface, or null if no discovery ever ran. */
   discovered: never[] | null;
 }
 
@@ -55,7 +54,6 @@ export interface BlockDevice {
   id: number;
   kind: "physical" | "virtual";
   name: string;
-  /** The size of the disk in bytes. */
   size: number;
   blockSize: number;
   model: string | null;
@@ -81,10 +79,10 @@ export interface ScriptResult {
   status: ScriptStatus;
   created: number;
   updated: number;
-  /** The time at which the commissioning, test or installation script ended, in milliseconds since the epoch, or null while it has not ended. */
+  /** When the commissioning, test or installation script ended, in milliseconds since the epoch, or null until the script ends. */
   ended: number | null;
   parameters: Record<string, unknown>;
-  /** What the script printed, if the region stored it. */
+  /** What the script printed, if the simulated region stored the output. */
   output?: string | undefined;
 }
 
@@ -135,7 +133,6 @@ export interface Machine {
   ownerData: Record<string, string>;
   cpuCount: number;
   cores: number[];
-  /** The machine's memory in MiB. */
   memory: number;
   swapSize: number | null;
   interfaces: NetworkInterface[];
@@ -143,20 +140,19 @@ export interface Machine {
   blockDevices: BlockDevice[];
   bootDiskId: number | null;
   volumeGroupIds: number[];
-  /** True if MAAS has copied the machine's filesystem layout for its present owner. */
+  /** True if MAAS has copied the filesystem layout for the machine's present owner. */
   ownedStorage: boolean;
   scriptSets: Record<ScriptSetKind, ScriptSet | null>;
   pastScriptSets: ScriptSet[];
   hardwareUuid: string | null;
   hardwareInfo: Record<string, string>;
   biosBootMethod: string | null;
-  /** The id of the machine's simulated server. `hardwareId` is null while no simulated server has the machine's power address. */
+  /** The id of the machine's simulated server, or null while no simulated server has the machine's power address. */
   hardwareId: string | null;
   skipNetworking: boolean;
   skipStorage: boolean;
   /** The time of the machine's last deploy, in milliseconds since the epoch. */
   deployedAt: number | null;
-  /** The text of the machine's newest event of level INFO or higher, or null if there was no such event. */
   statusMessage: string | null;
   statusAction: string | null;
 }
@@ -243,7 +239,7 @@ export interface HardwareNic {
   linkSpeed: number;
 }
 
-/** A simulated physical server in a rack. A simulated server exists whether or not MAAS has a record of the server. */
+/** A simulated server in a rack, which exists whether or not MAAS has a machine for it. */
 export interface Hardware {
   id: string;
   bmcAddress: string;
@@ -251,13 +247,12 @@ export interface Hardware {
   bmcPass: string;
   /** False when the BMC of the simulated server does not answer. */
   bmcReachable: boolean;
-  /** How many simulated seconds the BMC takes for a power action. If `bmcSeconds` is absent, a power action takes `timings.power`. */
+  /** How many simulated seconds the BMC takes for a power action, by default `timings.power`. */
   bmcSeconds?: number | undefined;
   /** True if the drives of the simulated server refuse a secure erase. */
   refusesSecureErase?: boolean | undefined;
   power: "on" | "off";
   cpuCount: number;
-  /** The number of processor cores in the server's first NUMA node. */
   cores: number;
   memoryMib: number;
   uuid: string | null;
@@ -292,7 +287,7 @@ export const JOB_KINDS = [
 ] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
 
-/** A job is a planned change of a simulated machine. The planned changes of simulated machines survive a restart of the simulator. */
+/** A planned change of a simulated machine, which survives a restart of the simulator. */
 export interface Job {
   id: number;
   /** The time at which the job runs, in milliseconds since the epoch. */
@@ -323,7 +318,6 @@ export interface HostRecord {
   root: string;
   /** True when the host has run or skipped every part of the user data. */
   firstBootDone: boolean;
-  /** The systemd units that start with the host. */
   enabledUnits: string[];
   knownUnits: string[];
   parts: { filename: string; contentType: string; run: boolean; exitStatus: number | null }[];
@@ -351,8 +345,8 @@ export interface State {
   requests: Record<string, number>;
   hosts: HostRecord[];
   /**
-   * The time at which each OAuth nonce was used, in milliseconds since the epoch. Each key of `nonces` consists of the OAuth consumer key, the token
-   * key and the nonce, separated by spaces.
+   * When the simulator saw each OAuth nonce, in milliseconds since the epoch. Each key consists of the OAuth consumer key, the token key and the
+   * nonce, separated by spaces.
    */
   nonces: Record<string, number>;
   rack: {

@@ -3,8 +3,8 @@ import { CONFIG_DEFAULTS } from "./config-settings.ts";
 import type { ApiToken, Counters, NetworkInterface, State } from "./model.ts";
 
 /**
- * The API key of the MAAS simulator's administrator, which is valid only for a MAAS simulator. Tests search logs for the parts of the simulator's API
- * key. No part of the simulator's API key consists only of zeros and ones, because PostgreSQL has file names such as 000000010000000000000001.
+ * The API key of the simulated region's administrator, which is valid only for the simulator. Tests search logs for the parts of this API key. No
+ * part of this API key has only zeros and ones, because PostgreSQL has file names such as 000000010000000000000001.
  */
 export const DEFAULT_API_KEY = "simConsumer0000001:simToken000000001:simTokenSecretKv7Qm2Zx9Lr4Tn8Wc3H";
 
@@ -31,7 +31,7 @@ function parseApiKey(apiKey: string): Omit<ApiToken, "name"> {
 }
 
 /**
- * Returns the API key with which a stored region was created: the first token of the region's administrator. Returns null if somebody has revoked the
+ * Returns the API key with which a region in a state file was created: the first token of its administrator. Returns null if somebody has revoked the
  * administrator's first token.
  */
 export function keptApiKey({ users }: State): string | null {

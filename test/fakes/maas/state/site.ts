@@ -14,12 +14,12 @@ export const ROCE_NICS = [
 ] as const;
 export const PXE_NIC = "eno8303";
 
-/** The BMC login of every simulated server. */
+/** The user name of every simulated server's BMC. */
 export const SITE_BMC_USER = "root";
 export const SITE_BMC_PASSWORD = "sim-bmc-password";
 
 const PXE_VID = 310;
-/** The rack's interface in the network from which hosts boot. */
+/** The rack controller's interface in the network from which hosts boot. */
 const RACK_NIC = "ens19";
 const FIRST_RAIL_VID = 2001;
 const BMC_NETWORK = "10.80.0";
@@ -48,7 +48,7 @@ function next(state: State, sequence: string): number {
 
 export interface SiteNetworks {
   pxeVlanId: number;
-  /** One VLAN for each RoCE rail, in the order of `ROCE_NICS`. */
+  /** The ids of the VLANs of the RoCE rails, in the order of `ROCE_NICS`. */
   railVlanIds: number[];
 }
 
@@ -138,7 +138,7 @@ function disks(serialBase: string): HardwareDisk[] {
   return [boot, ...data];
 }
 
-/** Returns the interfaces of a simulated server. The boot interface comes last, so that code which wrongly takes the first interface fails. */
+/** A simulated server's boot interface comes last, so that code which wrongly takes the first interface fails. */
 function nics(name: string, networks: SiteNetworks): HardwareNic[] {
   const pxe: HardwareNic = {
     name: PXE_NIC,
@@ -163,7 +163,6 @@ function nics(name: string, networks: SiteNetworks): HardwareNic[] {
   return [...roce, pxe];
 }
 
-/** Returns the n-th simulated server of the site, counted from 1. */
 function siteHardware(n: number, networks: SiteNetworks): Hardware {
   const id = `box-${String(n).padStart(2, "0")}`;
   const serial = `SIM${String(n).padStart(4, "0")}`;
@@ -195,10 +194,7 @@ function siteHardware(n: number, networks: SiteNetworks): Hardware {
   };
 }
 
-/**
- * Creates the site's networks, and puts `count` simulated servers into the racks. The simulated region has no machines for the servers that
- * `buildSite` adds.
- */
+/** Creates the site's networks, and puts `count` simulated servers into the racks, for which MAAS has no machines. */
 export function buildSite(state: State, count: number): SiteNetworks {
   const networks = layNetworks(state);
   state.rack.nic = { ...state.rack.nic, name: RACK_NIC, vlanId: networks.pxeVlanId };

@@ -1,6 +1,6 @@
 /**
- * The 23 machine statuses and the allowed changes from one status to another. The simulator checks every change of a machine's status with
- * `mayChange`, except the control API's force-status.
+ * MAAS's 23 machine statuses, and the changes from one status to another that MAAS allows. The simulator checks every change of a machine's status
+ * with `mayChange`, except the control API's force-status.
  */
 export const STATUS = {
   new: 0,
@@ -57,7 +57,6 @@ export const STATUS_LABEL: Readonly<Record<Status, string>> = {
   22: "Failed testing",
 };
 
-/** The statuses that may follow each status of a machine. */
 export const NODE_TRANSITIONS: Readonly<Record<Status, readonly Status[]>> = {
   0: [1, 21, 3, 4, 7, 8, 17],
   1: [2, 4, 7, 3, 0, 8, 21],
@@ -105,8 +104,7 @@ export function mayChange(from: Status, to: Status): boolean {
 const S = STATUS;
 
 /**
- * The machine statuses in which each operation is allowed. Each operation has an error text of its own for a machine in a status outside the
- * operation's list.
+ * For each operation, the machine statuses in which MAAS allows it. Each operation has an error text of its own for a machine with another status.
  */
 export const ALLOWED = {
   commission: [S.new, S.failed_commissioning, S.ready, S.broken],
@@ -167,7 +165,7 @@ export function allows(operation: keyof typeof ALLOWED, status: Status): boolean
   return accepted.includes(status);
 }
 
-/** Machine statuses in which MAAS shows the owner's copy of the storage layout instead of the machine's own layout. */
+/** Machine statuses in which MAAS shows the owner's copy of the storage layout instead of the machine's layout. */
 const OWNED_STORAGE: readonly Status[] = [
   S.deployed,
   S.deploying,

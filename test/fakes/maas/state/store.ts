@@ -5,8 +5,8 @@ import type { State } from "./model.ts";
 const DEBOUNCE_MS = 20;
 
 /**
- * Keeps the region's state in one JSON file. Each write renames a new file over the old file, so that a kill of the simulator leaves the old state or
- * the new state. Without a path for the file, `StateStore` stores nothing.
+ * Keeps the simulated region's state in one JSON file, or nowhere without a path. Each write renames a complete new file over the old file, so that a
+ * kill never leaves half a state.
  */
 export class StateStore {
   readonly #path: string | null;
@@ -34,14 +34,14 @@ export class StateStore {
     return state;
   }
 
-  /** Keeps the changed state of the region in memory, and writes the state to the file a few milliseconds later. */
+  /** Keeps the simulated region's changed state in memory, and writes it to the file a few milliseconds later. */
   changed(state: State): void {
     if (this.#path === null) return;
     this.#state = state;
     this.#timer ??= setTimeout(() => this.flush(), DEBOUNCE_MS);
   }
 
-  /** Writes the state file at once. The simulator calls `flush` before each answer, so that a kill loses no change that a client knows about. */
+  /** The simulator calls `flush` before each answer, so that a kill loses no change that a client knows of. */
   flush(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;

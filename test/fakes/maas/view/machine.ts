@@ -48,7 +48,9 @@ export const SCRIPT_STATUS_LABEL: Readonly<Record<number, string>> = {
   5: "Aborted",
 };
 
-/** Returns the fields `<prefix>_status` and `<prefix>_status_name` of a script set. If `set` is null, the field `<prefix>_status` is -1. */
+/**
+ * Returns the fields `<prefix>_status` and `<prefix>_status_name` of a script set. If `set` is null, the field `<prefix>_status` of the answer is -1.
+ */
 function statusPair(prefix: string, set: ScriptSet | null): Record<string, unknown> {
   const status = set?.status ?? -1;
   return { [`${prefix}_status`]: status, [`${prefix}_status_name`]: SCRIPT_STATUS_LABEL[status] };
@@ -120,8 +122,8 @@ function viewStorage(machine: Machine): Record<string, unknown> {
 function viewNetwork(region: Region, machine: Machine): Record<string, unknown> {
   const interfaces = machine.interfaces.map((nic) => viewInterface(region, machine.systemId, nic));
   const boot = machine.interfaces.findIndex((nic) => nic.id === machine.bootInterfaceId);
-  // `viewNetwork` sorts a machine's links to subnets by the creation of their interfaces, as MAAS does. The order of a machine's links to subnets
-  // does not show which interface is the boot interface.
+  // As in MAAS, a machine's links to subnets are in the order in which their interfaces were created. The order of the links does not show which
+  // interface is the boot interface.
   const links = machine.interfaces.toSorted((a, b) => a.id - b.id).flatMap((nic) => nic.links);
   const gateway = links
     .map((link) => region.state.subnets.find((subnet) => subnet.id === link.subnetId)?.gatewayIp ?? null)
@@ -150,7 +152,7 @@ function viewSync(machine: Machine): Record<string, unknown> {
   };
 }
 
-/** The facts about a machine that an operation reads before the operation changes the machine. */
+/** The facts about a machine before an operation changes the machine. */
 export interface Before {
   status: Status;
   installationId: number | null;
@@ -166,8 +168,8 @@ export function readBefore(region: Region, machine: Machine): Before {
 }
 
 /**
- * Returns the answer to an operation that changes a machine. The field `boot_disk` of the answer shows the machine as it was before the operation.
- * After a deploy or a release, the network fields of the answer also show the old state.
+ * Returns MAAS's answer to an operation that changes a machine. In the answer to an operation, `boot_disk` shows the machine as it was before the
+ * operation. In the answer to a deploy or release, the network fields also show the machine's old state.
  */
 export function viewMachineAfter(
   region: Region,

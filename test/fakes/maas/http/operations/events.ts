@@ -12,7 +12,7 @@ function isLevel(text: string): text is EventLevel {
   return Object.hasOwn(EVENT_LEVELS, text);
 }
 
-/** The region's time format, for example `Fri, 20 Nov. 2026 20:35:49`: no zone, whole seconds, a point after every month except May. */
+/** MAAS's time format, for example `Fri, 20 Nov. 2026 20:35:49`: no zone, whole seconds, a point after every month except May. */
 export function eventTime(ms: number): string {
   const [weekday, day, month, year, time] = new Date(ms).toUTCString().split(" ");
   return `${weekday} ${day} ${month}${month === "May" ? "" : "."} ${year} ${time}`;
@@ -36,7 +36,7 @@ function limitOf(call: Call): number {
   return limit;
 }
 
-/** Returns the events of one page, newest first. With `after`, the page has the oldest events after the id `after`, otherwise the newest events. */
+/** Returns one page of events, newest first. With `after`, a page has the oldest events after the id `after`, otherwise the newest events. */
 export function pageOf(
   events: readonly MaasEvent[],
   limit: number,
@@ -90,10 +90,7 @@ export function query(call: Call): Reply {
   return json({ count: shown.length, events: shown, ...uris(call, page, before, after) });
 }
 
-/**
- * Returns the URIs of the next and the previous page of events. Both URIs of the pages of events repeat the filters of the client's request. The URI
- * of the next page of events has a new value of `after`. The URI of the previous page of events has a new value of `before`.
- */
+/** Returns the URIs of the next and the previous page of events, with the filters of the client's request. */
 function uris(
   call: Call,
   page: readonly MaasEvent[],

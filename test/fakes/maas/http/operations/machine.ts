@@ -39,7 +39,7 @@ export function update(call: Call): Reply {
   return show(call, machine);
 }
 
-/** Deletes a machine in any status and leaves its power as it is. The simulated server of a deleted machine may enlist later under a new id. */
+/** Deletes a machine in any status and leaves the power of its server as it is. The server of a deleted machine may enlist later under a new id. */
 export function remove(call: Call): Reply {
   const machine = administered(call);
   const { region } = call;
@@ -91,7 +91,7 @@ export async function startDeploy(call: Call): Promise<Reply> {
   return json(viewMachineAfter(call.region, machine, before, "stale"));
 }
 
-/** Returns the machine of a deploy call. Every user may deploy a machine without an owner. */
+/** Returns the machine of a deploy call, which every user may make for a machine without an owner. */
 function editableOrFree(call: Call): Machine {
   const machine = viewable(call);
   return machine.owner === null && !machine.locked ? machine : editable(call);
@@ -119,8 +119,8 @@ export function broken(call: Call): Reply {
   const machine = editable(call);
   const before = readBefore(call.region, machine);
   markBroken(call.region, machine, call.user, call.form.get("comment"));
-  // For a machine that was Deployed, the answer to `mark_broken` shows the boot disk and network from before the machine was marked broken. In MAAS
-  // 3.7 the answer to `mark_broken` also shows the machine's old installation.
+  // For a machine that was Deployed, the answer to `mark_broken` still shows its old boot disk and network. In MAAS 3.7 the answer to `mark_broken`
+  // also shows the machine's old installation.
   if (before.status !== STATUS.deployed) return show(call, machine);
   const view = viewMachineAfter(call.region, machine, before, "stale");
   return json(
@@ -196,7 +196,7 @@ export function annotate(call: Call): Reply {
   return show(call, machine);
 }
 
-/** The operation `details` of a machine, which answers with two empty documents in BSON. A client must not parse the operation's answer as JSON. */
+/** Answers the operation `details` of a machine with two empty documents in BSON, which no client may parse as JSON. */
 export function details(call: Call): Reply {
   viewable(call);
   const entry = (name: string): Buffer =>

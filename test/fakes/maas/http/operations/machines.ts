@@ -12,7 +12,7 @@ import { machineByForm } from "./machine-form.ts";
 
 type Match = (machine: Machine, value: string) => boolean;
 
-/** The query filters of the list of machines. The region ignores a filter with an unknown name. */
+/** The query filters of MAAS's list of machines. MAAS ignores a filter with an unknown name. */
 const FILTERS: Readonly<Record<string, Match>> = {
   id: (machine, value) => machine.systemId === value,
   system_id: (machine, value) => machine.systemId === value,
@@ -51,10 +51,7 @@ function selected(call: Call): Machine[] {
     .toSorted((a, b) => a.id - b.id);
 }
 
-/**
- * The largest number of machines that an answer contains as one string. The simulator sends a list of more than `LONG_LIST` machines in pieces,
- * because one string cannot hold ten thousand machines.
- */
+/** The simulator sends a list of more machines than `LONG_LIST` in pieces, because one string cannot hold ten thousand machines. */
 const LONG_LIST = 500;
 
 export function list(call: Call): Reply {
@@ -91,7 +88,7 @@ export function isRegistered(call: Call): Reply {
   return json(call.region.state.machines.some((machine) => machine.interfaces.some((nic) => nic.macAddress === mac)));
 }
 
-/** Creates a machine. The region also commissions a machine that an administrator creates, unless the form sets `commission` to false. */
+/** As in MAAS, a machine that an administrator creates is also commissioned, unless the form sets `commission` to false. */
 export async function create(call: Call): Promise<Reply> {
   const machine = machineByForm(call.region, call.data);
   if (call.user.isSuperuser && call.data.flag("commission", true)) {
@@ -105,7 +102,7 @@ export async function create(call: Call): Promise<Reply> {
       await commission(call.region, machine, call.user, request);
     } catch (error) {
       // When a new machine's commissioning options are invalid, MAAS ignores the error and leaves the machine New. When the new machine's BMC fails,
-      // the call to create the machine fails.
+      // the API call that creates the machine fails.
       if (!(error instanceof Refusal) || error.status !== 400) throw error;
     }
   }
@@ -166,7 +163,7 @@ export function allocate(call: Call): Reply {
   return json({ ...viewMachine(call.region, chosen), constraints_by_type: {} });
 }
 
-/** Releases several machines. If the status of one of the machines does not allow a release, `releaseMany` releases no machine. */
+/** Releases all given machines, or no machine if the status of one machine does not allow a release. */
 export function releaseMany(call: Call): Reply {
   const machines = call.form.all("machines").map((id) => {
     const machine = call.region.findMachine(id);

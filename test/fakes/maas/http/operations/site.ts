@@ -25,7 +25,7 @@ export function versionDocument(version: string): Reply {
 function checkSetting(call: Call, name: string): void {
   const names = settingNames(call.region.version);
   if (names.includes(name)) return;
-  // When MAAS refuses the name of a setting, and only in this case, the content type of the error has no character set.
+  // Only the error that refuses the name of a setting has a content type without a character set.
   const refusal = badFields({
     [name]: [`${name} is not a valid config setting (valid settings are: ${names.join(", ")}).`],
   });
