@@ -103,7 +103,11 @@ export function judgeDisk(picture: DiskPicture, ordered: OrderedDisk): DiskVerdi
   const refuse = (reason: DiskRefusal, detail: string): DiskVerdict => ({ mayErase: false, reason, detail });
   const found = disksWithSerial(picture, ordered.serial);
   const [device] = found;
-  if (device === undefined) return refuse("not_found", "No disk of this host has the serial number.");
+  if (device === undefined) {
+    const own = picture.controllers.filter(({ serial }) => serial === ordered.serial);
+    if (own.length === 0) return refuse("not_found", "No disk of this host has the serial number.");
+    return refuse("not_found", `The NVMe controller ${namesOf(own)} has the serial number and shows no disk.`);
+  }
   // Several namespaces of one NVMe controller, and several paths to one SCSI disk, have the same serial number.
   if (found.length > 1) return refuse("ambiguous", `The devices ${namesOf(found)} have this serial number.`);
   const strangers = picture.controllers.filter(

@@ -88,7 +88,12 @@ describe.skipIf(!mayLoop)("the disks of a storage cleanup (SKIPPED without loop 
     for (const [file, text] of Object.entries({ serial: "S-2", subsysnqn: "nqn.y", transport: "pcie" }))
       host.write(`sys/class/nvme/nvme1/${file}`, `${text}\n`);
     expect(await clean({ disk_pool: ["S-2", "S-3"] })).toMatchObject([
-      { target: "S-2", outcome: "failed", evidence: { reason: "not_found", media_kind: "disk", serial: "S-2" } },
+      {
+        target: "S-2",
+        outcome: "failed",
+        message: "The NVMe controller nvme1 has the serial number and shows no disk.",
+        evidence: { reason: "not_found", media_kind: "disk", serial: "S-2" },
+      },
     ]);
   });
 

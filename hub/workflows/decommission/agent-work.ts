@@ -21,7 +21,7 @@ export interface AgentWork<T extends TaskType> {
    * operation's newest task is of the type `undoneBy`, the operation has no current task of the type `type`.
    */
   readonly undoneBy: TaskType | null;
-  input(context: DecommissionContext): TaskInput<T>;
+  input(context: DecommissionContext, tx: Tx): TaskInput<T> | Promise<TaskInput<T>>;
   /** How long the agent may take for the task once the agent is connected. The operator's `agent_wait_seconds` comes on top. */
   workSeconds(context: DecommissionContext): number;
   /**
@@ -195,7 +195,7 @@ export async function queueWork<T extends TaskType>(
     nodeId: context.node.id,
     workflowId: context.workflowId,
     type: work.type,
-    input: work.input(context),
+    input: await work.input(context, tx),
     idempotencyKey: `${work.type}/${context.workflowId}/${number}`,
     deadlineSeconds: taskSeconds(context, work),
   });

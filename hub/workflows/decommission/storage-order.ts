@@ -17,10 +17,24 @@ const PURGE_SECONDS = 25 * 3_600;
 /** The hub does not know how many of the profile's disks are in one host. Most hosts have fewer than this many data disks. */
 const MOST_DISKS = 16;
 
+/** An order names at most this many disks. The agent purges no more disks of one host. */
+const MOST_NAMED = 64;
+
+interface Disks {
+  readonly named: readonly string[];
+  readonly pool: readonly string[];
+}
+
 /** The disks that the request names and those that the profile lists, unless the request does not ask for a cleaning of the host's own storage. */
-function disksOf(asked: Asked, policy: Policy | null): { readonly named: string[]; readonly pool: string[] } {
+function disksOf(asked: Asked, policy: Policy | null): Disks {
   if (asked.storage_cleanup === "weka") return { named: [], pool: [] };
   return { named: asked.purge_disks, pool: policy?.purgeDisks ?? [] };
+}
+
+/** The disks of the order that the host must have: those of the request, and the listed disks that the hub knows as disks of the host. */
+export function expectedDisks(asked: Asked, policy: Policy | null, known: ReadonlySet<string>): string[] {
+  const { named, pool } = disksOf(asked, policy);
+  return [...new Set([...named, ...pool.filter((serial) => known.has(serial))])];
 }
 
 /** How long the agent may take. Each folder that the agent empties may be on a file system of its own; two of the folders are /tmp and /var/tmp. */
@@ -31,9 +45,19 @@ export function storageSeconds(asked: Asked, policy: Policy | null): number {
   return EMPTY_SECONDS + purge + (policy?.clearFreeSpace === true ? FILL_SECONDS * folders : 0);
 }
 
-/** The order that cleans the storage of a host (lifecycle 5.5). `seed` is a new random number for each order. */
-export function storageOrder(asked: Asked, policy: Policy | null, seed: string): TaskInput<"node.storage_cleanup"> {
-  const { named, pool } = disksOf(asked, policy);
+/**
+ * The order that cleans the storage of a host (lifecycle 5.5). `seed` is a new random number for each order. `known` has the serial numbers of the
+ * disks that the host has according to the hub. A listed disk that the hub knows is named in the order, so the step of a disk that the host does not
+ * show fails.
+ */
+export function storageOrder(
+  asked: Asked,
+  policy: Policy | null,
+  seed: string,
+  known: ReadonlySet<string>,
+): TaskInput<"node.storage_cleanup"> {
+  const named = expectedDisks(asked, policy, known).slice(0, MOST_NAMED);
+  const pool = disksOf(asked, policy).pool.filter((serial) => !named.includes(serial));
   return {
     scope: asked.storage_cleanup === "none" ? "all" : asked.storage_cleanup,
     temporary: true,

@@ -2,14 +2,16 @@ import { randomBytes } from "node:crypto";
 import { failure } from "../../../../shared/failures.ts";
 import type { AgentWork } from "../agent-work.ts";
 import { cleaningStage } from "../cleaning-stage.ts";
-import { failedSteps, tally } from "../cleaning-steps.ts";
+import { failedSteps, notCleaned, tally } from "../cleaning-steps.ts";
 import type { DecommissionStageOf } from "../decommission-context.ts";
-import { storageOrder, storageSeconds } from "../storage-order.ts";
+import { readKnownDisks } from "../known-disks.ts";
+import { expectedDisks, storageOrder, storageSeconds } from "../storage-order.ts";
 
 const CLEANUP: AgentWork<"node.storage_cleanup"> = {
   type: "node.storage_cleanup",
   undoneBy: null,
-  input: ({ input, profile }) => storageOrder(input, profile, randomBytes(32).toString("hex")),
+  input: async ({ input, profile, node }, tx) =>
+    storageOrder(input, profile, randomBytes(32).toString("hex"), (await readKnownDisks(tx, node)).serials),
   workSeconds: ({ input, profile }) => storageSeconds(input, profile),
   isAskedFor: () => true,
   failed: (context, task, evidence) =>
@@ -31,9 +33,16 @@ export const cleanupStorage: DecommissionStageOf<"cleanup_storage"> = cleaningSt
   title: "Have the agent clean the storage that tenants write to",
   work: CLEANUP,
   nothingToDo: ({ input }) => (input.storage_cleanup === "none" ? "The request asks for no storage cleanup" : null),
-  decide: (context, { steps }, task) => {
+  decide: async (context, { steps }, task) => {
     const failed = failedSteps(context, steps, task);
     if (failed !== null) return { kind: "failed", failure: failed };
+    const { input, profile, node, services } = context;
+    const known = await readKnownDisks(services.db, node);
+    const missing = expectedDisks(input, profile, known.serials).filter(
+      (serial) => !steps.some(({ step, target }) => step === "disk" && target === serial),
+    );
+    const reasons = missing.map((serial) => `disk ${serial}: not_found, the agent reports no step for this disk`);
+    if (reasons.length > 0) return { kind: "failed", failure: notCleaned(context, reasons, task) };
     return { kind: "done", message: `The storage is clean: ${tally(steps)}`, details: { task_id: task.id } };
   },
 });

@@ -1,0 +1,34 @@
+import { disksOf } from "../../../shared/residue/disk-names.ts";
+import { ResidueSnapshot } from "../../../shared/residue/snapshot.ts";
+import { readBaseline } from "../../db/queries/node-baselines.ts";
+import { readInventory } from "../../db/queries/node-inventories.ts";
+import type { Node } from "../../db/schema/index.ts";
+import type { Db, Tx } from "../../db/tx.ts";
+
+/** What the hub knows about the disks of a host, apart from what the host shows now. */
+export interface KnownDisks {
+  /** The serial numbers of the disks in the node's baseline and in the host's inventory. */
+  readonly serials: ReadonlySet<string>;
+  /** The sizes of the disks in the host's inventory, in bytes, by serial number. */
+  readonly bytes: ReadonlyMap<string, number>;
+}
+
+/**
+ * Reads which disks the host has according to the baseline and the inventory. The baseline is from before the first tenant, so a disk that a tenant
+ * hides stays known.
+ */
+export async function readKnownDisks(
+  db: Db | Tx,
+  { id, generation }: Pick<Node, "id" | "generation">,
+): Promise<KnownDisks> {
+  const baseline = ResidueSnapshot.safeParse((await readBaseline(db, id, generation))?.baseline.snapshot);
+  const listed = ((await readInventory(db, id))?.disks ?? []).map(({ serial, bytes }) => ({
+    serial: serial.trim(),
+    bytes,
+  }));
+  const named = listed.filter(({ serial }) => serial !== "");
+  return {
+    serials: new Set([...(disksOf(baseline.data ?? null) ?? []), ...named.map(({ serial }) => serial)]),
+    bytes: new Map(named.filter(({ bytes }) => bytes > 0).map(({ serial, bytes }) => [serial, bytes])),
+  };
+}
