@@ -33,7 +33,7 @@ export function deploy(http: Transport): Deploy {
           path: machinePath(systemId),
           op: "deploy",
           slow: true,
-          // MAAS does not remember `enable_hw_sync`, so each deploy call sends it (maas 9, trap 22).
+          // MAAS does not remember `enable_hw_sync`, so each deploy call sends it (maas 2.8).
           form: {
             distro_series: input.distroSeries,
             user_data: input.userDataBase64,

@@ -63,8 +63,7 @@ export function machines(http: Transport): Machines {
       };
     },
     listMachines: () => readWholeFleet(http),
-    // The hub compares the answer with the hostname, because MAAS ignores a filter that it does not know and answers with all machines (maas 9, trap
-    // 5).
+    // The hub compares the answer with the hostname, because MAAS ignores a filter that it does not know and answers with all machines (maas 2.1).
     findByHostname: async (hostname) => (await list({ hostname })).filter((machine) => machine.hostname === hostname),
     findByMac: async (mac) =>
       (await list({ mac_address: mac.toLowerCase() })).filter((machine) =>
