@@ -41,6 +41,8 @@ const allocation = {
   message: z.string(),
 };
 
+const batch = { batch_id: z.string(), kind: z.enum(["onboarding", "decommission"]), site_id: z.string() };
+
 const drift = { node_id: z.string(), hostname: z.string(), site_id: z.string(), rule: DriftRule };
 
 const OnboardingStarted = z.strictObject(onboarding);
@@ -227,6 +229,17 @@ export const EVENTS = {
     subject: "nodes/{node_id}",
     meaning: "A node has enrolled again after two hosts had used its identity.",
     data: z.strictObject({ node_id: z.string(), hostname: z.string(), evidence: z.enum(CLONE_EVIDENCE_CODES) }),
+  },
+  "batch.paused": {
+    subject: "{kind}-batches/{batch_id}",
+    meaning:
+      "No further operation of the batch begins until a person resumes the batch; `by` is null if the failures of the batch have paused it.",
+    data: z.strictObject({ ...batch, by: z.string().nullable(), reason: z.string() }),
+  },
+  "batch.resumed": {
+    subject: "{kind}-batches/{batch_id}",
+    meaning: "A person has resumed a paused batch, so its waiting operations begin again.",
+    data: z.strictObject({ ...batch, by: z.string(), reason: z.string() }),
   },
   "site.breaker.tripped": {
     subject: "maas-sites/{site_id}",

@@ -96,8 +96,12 @@ async function run(operation: Operation, argv: readonly string[], operations: re
   if (type.startsWith("text/html")) return void process.stdout.write(await response.text());
   const answer: unknown = await response.json();
   print(answer);
-  mustBeWhole(operation, answer);
+  if (!asksForPlan(invocation)) mustBeWhole(operation, answer);
 }
+
+/** True if the request asked only for a plan. A plan that was made is a success, also if it says that parts of the request would be refused. */
+const asksForPlan = ({ body }: Invocation): boolean =>
+  typeof body === "object" && body !== null && "plan" in body && body.plan === true;
 
 /** Throws if the hub's answer says that a part of the request failed, so that an operator's script does not continue after a partial success. */
 function mustBeWhole({ failureCounts }: Operation, answer: unknown): void {

@@ -10,7 +10,8 @@ const BATCHES = {
   },
 };
 /** Shows the state of a batch. The page shows a finished batch as completed only if none of its hosts waits for a person. */
-const batchTag = ({ done, failed }) => {
+const batchTag = ({ done, failed, paused }) => {
+  if (paused !== null) return tag("paused", "bad");
   if (!done) return tag("running");
   return failed === 0 ? tag("completed") : tag("needs a person", "bad");
 };
@@ -39,6 +40,37 @@ async function newestBatches() {
   return section("Newest batches", batchTable(newest.slice(0, NEWEST_BATCHES)), make("p", lists));
 }
 
+/** The buttons for the verbs of a batch, each only while the verb can have an effect. */
+function batchButtons(path, { failed, paused, counts, done }) {
+  const button = (title, verb, what, more) => actionButton(path, title, verb, what, more);
+  const count = failed === 1 ? "1 host" : `${failed} hosts`;
+  return [
+    ...(failed > 0
+      ? [
+          button("Recover each failed host with its recommended verb", "recover", `${count} of this batch`, {
+            first: true,
+          }),
+        ]
+      : []),
+    ...(paused === null ? [] : [button("Begin the waiting hosts again", "resume", "this batch")]),
+    ...(paused === null && counts.pending > 0
+      ? [button("Begin no further host until somebody resumes the batch", "pause", "this batch")]
+      : []),
+    ...(done
+      ? []
+      : [button("Stop what is under way, and undo where possible", "cancel", "what is under way of this batch")]),
+  ];
+}
+/** Says why a paused batch begins no further host, and what the operator does next. */
+const pauseOf = ({ paused }) => {
+  if (paused === null) return [];
+  const by = paused.by === null ? "" : ` by ${paused.by}`;
+  return [
+    make("p", `Paused since ${time(paused.since)}${by}: ${paused.reason}`, "why"),
+    make("p", `Next: ${paused.next_action}`, "why"),
+  ];
+};
+
 async function batch(name, id) {
   const { path: batches, kind } = BATCHES[name];
   const [{ failures, refusals, ...one }, hosts] = await Promise.all([
@@ -62,34 +94,9 @@ async function batch(name, id) {
       make("td", make("code", refusal.error_code)),
       make("td", refusal.message, "why"),
     ]);
-  const path = `${batches}/${id}`;
   const title = `Batch of ${time(one.requested_at)}`;
-  const count = (number) => (number === 1 ? "1 host" : `${number} hosts`);
-  const buttons = [
-    ...(one.failed > 0
-      ? [
-          actionButton(
-            path,
-            "Recover each failed host with its recommended verb",
-            "recover",
-            `${count(one.failed)} of this batch`,
-            { first: true },
-          ),
-        ]
-      : []),
-    ...(one.done
-      ? []
-      : [
-          actionButton(
-            path,
-            "Stop what is under way, and undo where possible",
-            "cancel",
-            "what is under way of this batch",
-          ),
-        ]),
-  ];
   return [
-    section(title, batchTable([one]), verbs(buttons)),
+    section(title, batchTable([one]), ...pauseOf(one), verbs(batchButtons(`${batches}/${id}`, one))),
     section("What failed", table(["Failure", "Hosts", "Next verb", "Next", "Which"], failures.map(failureRow))),
     ...(refusals.length === 0
       ? []

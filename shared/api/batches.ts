@@ -19,6 +19,18 @@ export type BatchKind = (typeof BATCH_KINDS)[number];
  */
 export const MOST_NODES = 200;
 
+/** The largest number of failures after which a batch stops, which is the largest number of hosts in a batch of any kind. */
+const MOST_FAILURES = 2000;
+/** The field of both kinds of batches by which failures stop a batch. */
+export const stopAfterFailures = z
+  .int()
+  .min(1)
+  .max(MOST_FAILURES)
+  .describe(
+    "After so many failed hosts no further host begins until a person resumes the batch; without it, failures stop nothing",
+  )
+  .optional();
+
 /** The first characters of hostnames, for example the name of a rack with whose name the names of its hosts begin. */
 export const HostnamePrefix = z
   .string()
@@ -58,6 +70,7 @@ export const DecommissionBatchCreate = z
       .max(MOST_NODES)
       .describe("How many nodes the filter matches; if it matches another number, nothing begins")
       .optional(),
+    stop_after_failures: stopAfterFailures,
     plan: z
       .boolean()
       .describe("Only say which nodes would be taken and which refused, and change nothing")
@@ -125,6 +138,18 @@ export const Batch = z.strictObject({
   refused: z.int(),
   counts: z.partialRecord(WorkflowStatus, z.int()),
   done: z.boolean(),
+  /** After how many failures no further operation of the batch begins; null if failures do not stop the batch. */
+  stop_after_failures: z.int().nullable(),
+  /** Why no further operation of the batch begins, and what the operator does next. `paused` is null while the batch is not paused. */
+  paused: z
+    .strictObject({
+      since: Timestamp,
+      /** The person who paused the batch; null if failures stopped the batch. */
+      by: z.string().nullable(),
+      reason: z.string(),
+      next_action: z.string(),
+    })
+    .nullable(),
 });
 export type Batch = z.output<typeof Batch>;
 

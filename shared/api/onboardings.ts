@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { BatchId, NodeId, ProfileId, SiteId, WorkflowId } from "../ids.ts";
 import { ONBOARDING_STAGES, WorkflowStatus } from "../workflow-status.ts";
+import { stopAfterFailures } from "./batches.ts";
 import { SkuId } from "./sites.ts";
 import { Hostname, IpAddress, MacAddress } from "./values.ts";
 import { idOfHostsWork, StageEvent, workflowProgress } from "./workflow-progress.ts";
@@ -29,7 +30,11 @@ export const OnboardingCreated = z.strictObject({ onboarding_id: WorkflowId, nod
 export type OnboardingCreated = z.output<typeof OnboardingCreated>;
 
 export const BatchCreate = z
-  .strictObject({ ...selectors, nodes: z.array(z.strictObject(host)).min(1).max(1000) })
+  .strictObject({
+    ...selectors,
+    nodes: z.array(z.strictObject(host)).min(1).max(1000),
+    stop_after_failures: stopAfterFailures,
+  })
   .superRefine((batch, ctx) => {
     for (const key of ["hostname", "ipmi_ip", "pxe_mac"] as const) {
       const seen = new Map<string, number>();

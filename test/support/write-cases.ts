@@ -87,9 +87,21 @@ const WORKFLOWS: Readonly<Record<string, Prepare>> = {
   ...verbsOf("Onboarding", (world) => world.failedOnboarding()),
   cancelOnboardingBatch: async (world) => ({ params: { id: (await world.batch()).batchId }, body: REASON }),
   recoverOnboardingBatch: async (world) => ({ params: { id: await world.failedBatch() }, body: REASON }),
+  pauseOnboardingBatch: async (world) => ({ params: { id: (await world.batch()).batchId }, body: REASON }),
+  resumeOnboardingBatch: async (world) => {
+    const { batchId: id } = await world.batch();
+    await world.make(`/onboarding-batches/${id}/pause`, REASON);
+    return { params: { id }, body: REASON };
+  },
   createDecommissionBatch: async (world) => ({ body: await world.drainBatchRequest() }),
   cancelDecommissionBatch: async (world) => ({ params: { id: (await world.drainBatch()).batchId }, body: REASON }),
   recoverDecommissionBatch: async (world) => ({ params: { id: await world.failedDrainBatch() }, body: REASON }),
+  pauseDecommissionBatch: async (world) => ({ params: { id: (await world.drainBatch()).batchId }, body: REASON }),
+  resumeDecommissionBatch: async (world) => {
+    const { batchId: id } = await world.drainBatch();
+    await world.make(`/decommission-batches/${id}/pause`, REASON);
+    return { params: { id }, body: REASON };
+  },
   drainNode: async (world) => ({ params: { id: await world.node() }, body: REASON }),
   removeNode: async (world) => ({ params: { id: await world.retiredNode() }, body: REASON }),
   releaseNode: async (world) => ({ params: { id: await world.onboardedRetiredNode() }, body: REASON }),

@@ -1,6 +1,7 @@
 import { type SQL, type SQLWrapper, sql } from "../orm.ts";
 import { maasSites, type Workflow, workflows } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
+import { stopFailedBatches } from "./batch-pauses.ts";
 import { profileOf } from "./decommissions.ts";
 import { admitWhere } from "./workflows.ts";
 
@@ -40,6 +41,7 @@ export async function admitDecommissions(tx: Tx, mode: string): Promise<Workflow
  * of its running and waiting operations. The hub admits a site's waiting operations in the order in which they were requested, whatever their
  * profile. An operation whose profile already runs its maximum keeps its place in the site's order and does not block later operations. A separate
  * SQL statement first locks the rows of the sites, so the count includes operations that another hub has just admitted.
+ * Before the count, `admitWithin` pauses the batches with too many failures, and a paused batch takes no place for an operation that has not begun.
  */
 export async function admitWithin(tx: Tx, kind: string, lane: Lane): Promise<Workflow[]> {
   const locked = await tx
@@ -50,7 +52,9 @@ export async function admitWithin(tx: Tx, kind: string, lane: Lane): Promise<Wor
     )
     .for("no key update", { skipLocked: true });
   if (locked.length === 0) return [];
-  const sites = sql.param(locked.map((site) => site.id));
+  const siteIds = locked.map((site) => site.id);
+  await stopFailedBatches(tx, siteIds);
+  const sites = sql.param(siteIds);
   return admitWhere(tx, sql`${workflows.id} in (${admissible(kind, lane, sites)})`);
 }
 
@@ -63,7 +67,9 @@ const admissible = (kind: string, lane: Lane, sites: SQLWrapper): SQL => sql`
     select w.id, w.kind, w.site_id, w.requested_at, w.status = 'pending' as waits, p.id as profile_id,
       coalesce(p.batch_max_parallel, 1) as most
     from ${lane}
-    where w.status in ('pending', 'running', 'compensating') and w.site_id = any(${sites}::uuid[])),
+    where w.status in ('pending', 'running', 'compensating') and w.site_id = any(${sites}::uuid[])
+      and not (w.status = 'pending' and w.started_at is null and exists (
+        select 1 from onboarding_batches b where b.id = w.batch_id and b.paused_at is not null))),
   of_profile as (
     select *, max(most) over (partition by site_id) as most_of_site,
       row_number() over (partition by site_id, profile_id order by waits, requested_at, id) as place

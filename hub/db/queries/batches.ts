@@ -7,7 +7,7 @@ import {
 } from "../../../shared/api/batches.ts";
 import type { BatchId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { WorkflowStatus } from "../../../shared/workflow-status.ts";
-import { and, asc, desc, eq, inArray, like, type SQL, sql } from "../orm.ts";
+import { and, asc, desc, eq, inArray, isNotNull, isNull, like, type SQL, sql } from "../orm.ts";
 import {
   type BatchRow,
   batches,
@@ -75,6 +75,23 @@ function toBatch(batch: BatchRow, { counts, startedAt, endedAt }: Tally): Batch 
     refused: batch.refusals.length,
     counts,
     done,
+    stop_after_failures: batch.stopAfterFailures,
+    paused: done ? null : pauseOf(batch),
+  };
+}
+
+/** Why no further operation of the batch begins, and what the operator does next; null if the batch is not paused. */
+function pauseOf({ kind, pausedAt, pausedBy, pausedReason }: BatchRow): Batch["paused"] {
+  if (pausedAt === null) return null;
+  const over = `resume the batch (resume-${kind}-batch), or cancel it`;
+  return {
+    since: pausedAt.toISOString(),
+    by: pausedBy,
+    reason: pausedReason ?? "",
+    next_action:
+      pausedBy === null
+        ? `Correct what the failures of the batch name, and recover the failed hosts (recover-${kind}-batch). Then ${over}.`
+        : `When the reason for the pause is over, ${over}.`,
   };
 }
 
@@ -88,6 +105,67 @@ export async function readBatchSite(tx: Tx, kind: BatchKind, id: BatchId): Promi
     .from(batches)
     .where(and(eq(batches.id, id), eq(batches.kind, kind)));
   return batch?.siteId ?? null;
+}
+
+/**
+ * Locks the batch, so that two pauses or resumes of the batch wait for each other. Returns null if there is no batch of the kind with the given id.
+ */
+export async function lockBatch(tx: Tx, kind: BatchKind, id: BatchId): Promise<BatchRow | null> {
+  const [batch] = await tx
+    .select()
+    .from(batches)
+    .where(and(eq(batches.id, id), eq(batches.kind, kind)))
+    .for("no key update");
+  return batch ?? null;
+}
+
+export interface Pause {
+  readonly by: string | null;
+  readonly reason: string;
+}
+
+export async function setPause(tx: Tx, id: BatchId, { by, reason }: Pause): Promise<void> {
+  await tx.update(batches).set({ pausedAt: sql`now()`, pausedBy: by, pausedReason: reason }).where(eq(batches.id, id));
+}
+
+export async function endPause(tx: Tx, id: BatchId): Promise<void> {
+  await tx
+    .update(batches)
+    .set({ pausedAt: null, pausedBy: null, pausedReason: null, resumedAt: sql`now()` })
+    .where(eq(batches.id, id));
+}
+
+/** A batch whose failures have reached the batch's own limit since a person last resumed the batch. */
+export interface FailedBatch {
+  readonly id: BatchId;
+  readonly kind: BatchKind;
+  readonly siteId: SiteId;
+  readonly failures: number;
+}
+
+/**
+ * Lists the batches of the given sites whose failures have reached `stop_after_failures`, and of which operations still wait to begin. A batch that
+ * is paused already is not listed.
+ */
+export async function listFailedBatches(tx: Tx, siteIds: readonly SiteId[]): Promise<FailedBatch[]> {
+  const waits = sql`exists (
+    select 1 from workflows w where w.batch_id = ${batches.id} and w.status = 'pending' and w.started_at is null)`;
+  const failures = sql<number>`count(*)::int`;
+  return tx
+    .select({ id: batches.id, kind: batches.kind, siteId: batches.siteId, failures })
+    .from(batches)
+    .innerJoin(workflows, and(eq(workflows.batchId, batches.id), like(workflows.status, "failed_%")))
+    .where(
+      and(
+        inArray(batches.siteId, [...siteIds]),
+        isNull(batches.pausedAt),
+        isNotNull(batches.stopAfterFailures),
+        sql`${workflows.completedAt} > coalesce(${batches.resumedAt}, '-infinity')`,
+        waits,
+      ),
+    )
+    .groupBy(batches.id)
+    .having(sql`count(*) >= ${batches.stopAfterFailures}`);
 }
 
 /** The hostname of an operation is in one of two tables, because a workflow is either an onboarding or a decommission. */

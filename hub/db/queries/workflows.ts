@@ -1,7 +1,7 @@
 import type { NEXT_VERBS } from "../../../shared/failure-rule.ts";
 import type { Failure } from "../../../shared/failures.ts";
 import { FAILURES, ruleOf } from "../../../shared/failures.ts";
-import type { SiteId, WorkflowId } from "../../../shared/ids.ts";
+import type { BatchId, SiteId, WorkflowId } from "../../../shared/ids.ts";
 import type { Leftover } from "../../../shared/leftover.ts";
 import type { StopVerb, WorkflowStatus } from "../../../shared/workflow-status.ts";
 import { TERMINAL_WORKFLOW_STATUSES } from "../../../shared/workflow-status.ts";
@@ -272,6 +272,19 @@ export const admitWhere = (tx: Tx, which: SQL): Promise<Workflow[]> =>
     })
     .where(and(eq(workflows.status, "pending"), which))
     .returning();
+
+/** The condition of workflows that wait for their first admission, and so have done nothing yet. */
+const neverBegan = and(eq(workflows.status, "pending"), sql`${workflows.startedAt} is null`);
+
+/** Says in each operation of the batch that has not begun why it waits, or takes the reason away. Returns the number of these operations. */
+export async function setBatchWait(tx: Tx, batchId: BatchId, waitReason: string | null): Promise<number> {
+  const waiting = await tx
+    .update(workflows)
+    .set({ waitReason })
+    .where(and(eq(workflows.batchId, batchId), neverBegan))
+    .returning({ id: workflows.id });
+  return waiting.length;
+}
 
 export const admitAll = (tx: Tx, kind: string): Promise<Workflow[]> => admitWhere(tx, eq(workflows.kind, kind));
 

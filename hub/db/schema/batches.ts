@@ -1,7 +1,7 @@
 import { BATCH_KINDS, type BatchOperation, type BatchRefusal, type NodeFilter } from "../../../shared/api/batches.ts";
 import type { BatchId, SiteId } from "../../../shared/ids.ts";
-import { check, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
-import { createdAt, oneOf } from "./columns.ts";
+import { check, integer, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
+import { at, createdAt, oneOf } from "./columns.ts";
 
 /**
  * The batches of onboardings and of decommissions (lifecycle 4.4, 5.10). The table `onboarding_batches` keeps its old name, because hubs of an older
@@ -19,6 +19,15 @@ export const batches = pgTable(
     filter: jsonb("filter").$type<NodeFilter>(),
     /** The nodes that the request selected and the hub refused. */
     refusals: jsonb("refusals").$type<BatchRefusal[]>().notNull().default([]),
+    /** The number of failed operations after which no further operation of the batch begins; null if failures do not stop the batch. */
+    stopAfterFailures: integer("stop_after_failures"),
+    /** Since when no further operation of the batch begins; null while the batch is not paused. */
+    pausedAt: at("paused_at"),
+    /** The person who paused the batch; null if the batch was paused because of its failures. */
+    pausedBy: text("paused_by"),
+    pausedReason: text("paused_reason"),
+    /** When a person last resumed the batch. Failures from before this time do not count for `stop_after_failures`. */
+    resumedAt: at("resumed_at"),
     requestedBy: text("requested_by"),
     requestedAt: createdAt(),
   },

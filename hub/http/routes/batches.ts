@@ -5,7 +5,9 @@ import { page } from "../../../shared/api/onboardings.ts";
 import { FAILURE_CLASSES } from "../../../shared/failures.ts";
 import { BatchId, SiteId } from "../../../shared/ids.ts";
 import { listBatches, readBatch } from "../../db/queries/batches.ts";
+import type { Db, Tx } from "../../db/tx.ts";
 import { cancelBatch, recoverBatch } from "../../workflows/engine/batch-verbs.ts";
+import { pauseBatch, resumeBatch } from "../../workflows/engine/pause-batch.ts";
 import { pageOf, pageQuery, readBefore } from "../page.ts";
 import { type Route, readRoute, writeRoute } from "../route.ts";
 
@@ -26,6 +28,12 @@ const auditOf = ({ kind }: Named, result: BatchVerbResult, body: { readonly reas
   reason: body.reason,
   details: { applied: result.applied, skipped: result.skipped },
 });
+
+async function mustRead(db: Db | Tx, { kind }: Pick<Named, "kind">, id: BatchId): Promise<BatchDetail> {
+  const batch = await readBatch(db, kind, id);
+  if (batch === null) throw new ApiError("not_found", `There is no ${kind} batch ${id}.`);
+  return batch;
+}
 
 const list = ({ kind, what, path, tag }: Named): Route =>
   readRoute({
@@ -65,11 +73,7 @@ const get = ({ kind, what, path, tag }: Named): Route =>
     params: BatchParams,
     status: 200,
     response: BatchDetail,
-    read: async ({ params, deps }) => {
-      const batch = await readBatch(deps.db, kind, params.id);
-      if (batch === null) throw new ApiError("not_found", `There is no ${kind} batch ${params.id}.`);
-      return batch;
-    },
+    read: ({ params, deps }) => mustRead(deps.db, { kind }, params.id),
   });
 
 const cancel = (named: Named): Route =>
@@ -116,10 +120,36 @@ const recover = (named: Named): Route =>
     write: async ({ body }, _tx, result) => ({ body: result, audit: auditOf(named, result, body) }),
   });
 
+const pausing = (named: Named, verb: "pause" | "resume"): Route =>
+  writeRoute({
+    operationId: `${verb}${named.what}Batch`,
+    method: "POST",
+    path: `${named.path}/{id}/${verb}`,
+    tag: named.tag,
+    summary:
+      verb === "pause"
+        ? `Begin no further ${named.tag} of a batch until it is resumed; those that have begun go on`
+        : `Begin the waiting ${named.tag} of a paused batch again, after a person or its failures paused it`,
+    permission: "write",
+    params: BatchParams,
+    body: z.strictObject({ reason }),
+    status: 200,
+    response: BatchDetail,
+    write: async ({ params, body, actor }, tx) => {
+      const about = { kind: named.kind, id: params.id };
+      const by = { actor: actor.name, reason: body.reason };
+      const prior = await mustRead(tx, named, params.id);
+      await (verb === "pause" ? pauseBatch : resumeBatch)(tx, about, by);
+      const now = await mustRead(tx, named, params.id);
+      const details = { prior: { paused: prior.paused }, expected: { paused: now.paused }, counts: now.counts };
+      return { body: now, audit: { target: `${named.kind}-batches/${params.id}`, reason: body.reason, details } };
+    },
+  });
+
 /** The routes that both kinds of batches have. Each kind has its own route that creates a batch. */
 const routesOf = (kind: BatchKind, what: string): Route[] => {
   const named = { kind, what, path: `/api/v1/admin/${kind}-batches`, tag: `${kind}s` };
-  return [list(named), get(named), cancel(named), recover(named)];
+  return [list(named), get(named), cancel(named), recover(named), pausing(named, "pause"), pausing(named, "resume")];
 };
 
 export const batchRoutes = [...routesOf("onboarding", "Onboarding"), ...routesOf("decommission", "Decommission")];

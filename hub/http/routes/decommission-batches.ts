@@ -20,7 +20,15 @@ const createDecommissionBatch = writeRoute({
       audit: {
         target: batchId === null ? `maas-sites/${body.site_id}` : `decommission-batches/${batchId}`,
         reason: body.operation.reason,
-        details: { mode, plan: body.plan, filter: body.filter ?? null, matched, accepted, refused },
+        details: {
+          mode,
+          plan: body.plan,
+          stop_after_failures: body.stop_after_failures ?? null,
+          filter: body.filter ?? null,
+          matched,
+          accepted,
+          refused,
+        },
       },
     };
   },

@@ -64,7 +64,12 @@ const createOnboardingBatch = writeRoute({
       body: created,
       audit: {
         target: `onboarding-batches/${created.batch_id}`,
-        details: { hosts: body.nodes.length, site_id: body.site_id, profile_id: body.profile_id },
+        details: {
+          hosts: body.nodes.length,
+          site_id: body.site_id,
+          profile_id: body.profile_id,
+          stop_after_failures: body.stop_after_failures ?? null,
+        },
       },
     };
   },

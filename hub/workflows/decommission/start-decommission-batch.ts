@@ -80,6 +80,7 @@ async function start(tx: Tx, request: DecommissionBatchCreate, by: By): Promise<
     operation,
     filter,
     refusals,
+    stopAfterFailures: request.stop_after_failures ?? null,
     requestedBy: by.actor,
   });
   return {

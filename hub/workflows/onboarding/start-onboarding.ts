@@ -41,7 +41,13 @@ export async function startOnboardingBatch(
   { request, requestedBy }: { request: BatchCreate; requestedBy: string },
 ): Promise<BatchCreated> {
   const batchId = BatchId.parse(randomUUID());
-  await insertBatch(tx, { id: batchId, kind: "onboarding", siteId: request.site_id, requestedBy });
+  await insertBatch(tx, {
+    id: batchId,
+    kind: "onboarding",
+    siteId: request.site_id,
+    stopAfterFailures: request.stop_after_failures ?? null,
+    requestedBy,
+  });
   const hosts = request.nodes.map((host, index) => ({ ...host, pointer: `/nodes/${index}` }));
   const created = await start(tx, request, hosts, { requestedBy, batchId });
   return {

@@ -1,6 +1,7 @@
 /** Tests which nodes a request for a batch of decommissions takes and refuses (lifecycle 5.10). */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { admitDecommissions } from "../../../hub/db/queries/admission.ts";
 import { allocations } from "../../../hub/db/schema/index.ts";
 import { MOST_NODES } from "../../../shared/api/batches.ts";
 import type { NodeId } from "../../../shared/ids.ts";
@@ -252,6 +253,53 @@ describe("the API of batches of decommissions", () => {
     const audits = await query("select target, details from audit_logs where action = 'cancelDecommissionBatch'");
     expect(audits).toEqual([{ target: `decommission-batches/${batch}`, details: { applied: 2, skipped: 0 } }]);
     expect(await create({ node_ids: ids })).toMatchObject({ status: 202, body: { accepted: 2 } });
+  });
+
+  it("is paused and resumed by a person with a reason, and says meanwhile who paused it and why", async () => {
+    const ids = await nodes(3);
+    const [begun] = ids;
+    const { batch_id: batch } = (await create({ node_ids: ids, stop_after_failures: 2 })).body;
+    expect((await api.ask("GET", `${BATCHES}/${batch}`)).body).toMatchObject({ paused: null, stop_after_failures: 2 });
+    expect((await post(`${BATCHES}/${batch}/resume`, { reason })).problem).toMatchObject({ code: "conflict" });
+    const paused = (await post(`${BATCHES}/${batch}/pause`, { reason: "lunch" })).body;
+    expect(paused.paused).toMatchObject({
+      by: "admin",
+      reason: "lunch",
+      next_action: expect.stringContaining("resume"),
+    });
+    const again = (await post(`${BATCHES}/${batch}/pause`, { reason })).problem;
+    expect(again).toMatchObject({ code: "conflict", detail: expect.stringContaining("lunch") });
+    await query(
+      `update workflows w set started_at = now() from node_decommissions d
+       where d.decommission_id = w.id and d.node_id = $1 and w.batch_id = $2`,
+      [begun, batch],
+    );
+    const admit = async () => {
+      const rows = await api.database.database.inTx((tx) => admitDecommissions(tx, "drain"));
+      return rows.filter((row) => row.batchId === batch).length;
+    };
+    await query("update workflows set status = 'cancelled' where batch_id <> $1", [batch]);
+    expect(await admit(), "an operation that a person continues after it had begun").toBe(1);
+    expect(await admit()).toBe(0);
+    const waits = async () => (await api.ask("GET", `${DECOMMISSIONS}?batch_id=${batch}&status=pending`)).body.items;
+    for (const one of await waits()) expect(one.waiting_for).toContain("paused by admin: lunch");
+    expect(await waits()).toHaveLength(2);
+    const resumed = (await post(`${BATCHES}/${batch}/resume`, { reason: "back" })).body;
+    expect(resumed).toMatchObject({ paused: null, counts: { pending: 2, running: 1 } });
+    for (const one of await waits()) expect(one.waiting_for).toBeNull();
+    await query("update workflows set status = 'cancelled' where batch_id = $1 and status = 'running'", [batch]);
+    const audits = await query("select details from audit_logs where action = 'pauseDecommissionBatch'");
+    expect(audits).toMatchObject([{ details: { prior: { paused: null }, expected: { paused: { by: "admin" } } } }]);
+    await post(`${BATCHES}/${batch}/pause`, { reason });
+    expect(await admit()).toBe(0);
+    await post(`${BATCHES}/${batch}/resume`, { reason });
+    expect(await admit()).toBe(2);
+    const late = (await post(`${BATCHES}/${batch}/pause`, { reason })).problem;
+    expect(late).toMatchObject({
+      code: "conflict",
+      detail: expect.stringContaining("No operation of the batch waits"),
+    });
+    expect((await post(`${BATCHES}/${randomUUID()}/pause`, { reason })).problem.code).toBe("not_found");
   });
 
   it("lists batches of decommissions page by page, newest first, apart from batches of onboardings", async () => {

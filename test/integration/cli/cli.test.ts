@@ -153,7 +153,11 @@ describe("the command line", () => {
     });
     const operation = JSON.stringify({ mode: "drain", reason: "the rack moves" });
     const create = ["create-decommission-batch", "--site-id", "dc1", "--operation", operation];
-    const created = await muster([...create, "--node-ids", "leaves-1", "--node-ids", "leaves-2"]);
+    const both = [...create, "--node-ids", "leaves-1", "--node-ids", "leaves-2"];
+    const planned = await muster([...both, "--plan", "true"]);
+    expect(planned, "a plan that was made is a success").toMatchObject({ exitCode: 0, stderr: "" });
+    expect(planned.stdout).toMatch(/^leaves-2 +\S+ +conflict +Node leaves-2 is retired/m);
+    const created = await muster(both);
     expect(created).toMatchObject({
       exitCode: 1,
       stderr: expect.stringMatching(/^Not everything was done \(refused: 1\)/),

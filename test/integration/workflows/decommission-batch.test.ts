@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { eq } from "../../../hub/db/orm.ts";
+import { and, asc, eq, like } from "../../../hub/db/orm.ts";
 import { readBatch } from "../../../hub/db/queries/batches.ts";
 import { domainEvents, nodes, workflows } from "../../../hub/db/schema/index.ts";
 import type { Watcher } from "../../../hub/watcher/watcher.ts";
 import { startDecommissionBatch } from "../../../hub/workflows/decommission/start-decommission-batch.ts";
 import { cancelBatch, recoverBatch } from "../../../hub/workflows/engine/batch-verbs.ts";
+import { resumeBatch } from "../../../hub/workflows/engine/pause-batch.ts";
 import type { WorkflowRunner } from "../../../hub/workflows/engine/runner.ts";
 import type { Workflow } from "../../../hub/workflows/engine/workflow.ts";
 import { workflowsOf } from "../../../hub/workflows/registry.ts";
@@ -30,7 +31,7 @@ describe("a batch of decommissions", () => {
   let boxes = 0;
   const hubs: WorkflowRunner[] = [];
   beforeAll(async () => {
-    rig = await startOnboardingRig({ machines: 13 });
+    rig = await startOnboardingRig({ machines: 18 });
     kinds = workflowsOf(rig.services);
     profileId = await rig.addProfile("narrow", { batch_max_parallel: AT_ONCE });
     watcher = startRigWatcher(rig);
@@ -51,8 +52,9 @@ describe("a batch of decommissions", () => {
     }
     return hosts;
   }
-  async function release(hosts: readonly DeployedHost[]): Promise<BatchId> {
+  async function release(hosts: readonly DeployedHost[], options: object = {}): Promise<BatchId> {
     const request = DecommissionBatchCreate.parse({
+      ...options,
       site_id: rig.siteId,
       operation: { mode: "release", reason: ann.reason },
       node_ids: hosts.map((host) => host.nodeId),
@@ -113,6 +115,50 @@ describe("a batch of decommissions", () => {
     const batchOf = told.map(({ data }) => (data as { batch_id: string | null }).batch_id);
     expect(batchOf.filter((id) => id === first)).toHaveLength(4);
     expect(await findHistoryFaults(rig.test.database.pool)).toEqual([]);
+  });
+
+  it("stops at its number of failures until a person resumes it, and then counts only new failures", async () => {
+    const hosts = await retiredHosts(5);
+    // The batch admits its hosts in the order of their operations' ids, so every host fails that is not recovered.
+    for (const { machine } of hosts) machine.locked = true;
+    const id = await release(hosts, { stop_after_failures: 1 });
+    const stopped = (failed: number) =>
+      until(`the batch to stop after ${failed} failures`, async () => {
+        const batch = await readBatch(db(), "decommission", id);
+        return batch?.paused !== null && batch?.failed === failed ? batch : undefined;
+      });
+    const first = await stopped(AT_ONCE);
+    expect(first).toMatchObject({ done: false, counts: { pending: 3 }, stop_after_failures: 1, paused: { by: null } });
+    expect(first.paused?.reason).toMatch(/^[12] hosts? of the batch ha(s|ve) failed, so no further host begins$/);
+    expect(first.paused?.next_action).toContain("recover-decommission-batch");
+    const waiting = () =>
+      db()
+        .select()
+        .from(workflows)
+        .where(and(eq(workflows.batchId, id), eq(workflows.status, "pending")));
+    for (const row of await waiting())
+      expect(row).toMatchObject({ startedAt: null, waitReason: expect.stringContaining("A person to resume") });
+
+    for (const { machine } of hosts) machine.locked = false;
+    const recovered = await recoverBatch(...verb(id), ann);
+    expect(recovered, "a person may continue failed hosts of a paused batch").toMatchObject({ applied: AT_ONCE });
+    const half = await until("the recovered hosts to be released", async () => {
+      const batch = await readBatch(db(), "decommission", id);
+      return batch?.succeeded === AT_ONCE ? batch : undefined;
+    });
+    expect(half, "a recovery does not resume the batch").toMatchObject({ counts: { pending: 3 }, failed: 0 });
+    expect(half.paused).toEqual(first.paused);
+    await rig.services.inTx((tx) => resumeBatch(tx, { kind: "decommission", id }, ann));
+    expect(await done(id)).toMatchObject({ succeeded: 5, failed: 0, paused: null });
+    const told = await db()
+      .select()
+      .from(domainEvents)
+      .where(like(domainEvents.type, "batch.%"))
+      .orderBy(asc(domainEvents.seq));
+    expect(told.map(({ type, subject, data }) => ({ type, subject, by: (data as { by: unknown }).by }))).toEqual([
+      { type: "batch.paused", subject: `decommission-batches/${id}`, by: null },
+      { type: "batch.resumed", subject: `decommission-batches/${id}`, by: "ann" },
+    ]);
   });
 
   it("is cancelled in the middle: no waiting node begins, and what MAAS has accepted is not undone", async () => {

@@ -1,0 +1,46 @@
+import type { BatchKind } from "../../../shared/api/batches.ts";
+import type { BatchId, SiteId } from "../../../shared/ids.ts";
+import type { Tx } from "../tx.ts";
+import { endPause, listFailedBatches, type Pause, setPause } from "./batches.ts";
+import { recordDomainEvent } from "./domain-events.ts";
+import { setBatchWait } from "./workflows.ts";
+
+/** A batch that is paused or resumed. */
+interface Paused {
+  readonly id: BatchId;
+  readonly kind: BatchKind;
+  readonly siteId: SiteId;
+}
+
+const eventOf = ({ id, kind, siteId }: Paused) => ({
+  subject: `${kind}-batches/${id}`,
+  data: { batch_id: id, kind, site_id: siteId },
+});
+
+/**
+ * Pauses the batch: none of its operations that have not begun is admitted, and each of them says why it waits. Returns the number of these
+ * operations.
+ */
+export async function pause(tx: Tx, batch: Paused, { by, reason }: Pause): Promise<number> {
+  await setPause(tx, batch.id, { by, reason });
+  const who = by === null ? "" : ` by ${by}`;
+  const waiting = await setBatchWait(tx, batch.id, `A person to resume the batch, which is paused${who}: ${reason}`);
+  const { subject, data } = eventOf(batch);
+  await recordDomainEvent(tx, { type: "batch.paused", subject, data: { ...data, by, reason } });
+  return waiting;
+}
+
+export async function resume(tx: Tx, batch: Paused, { by, reason }: { by: string; reason: string }): Promise<void> {
+  await endPause(tx, batch.id);
+  await setBatchWait(tx, batch.id, null);
+  const { subject, data } = eventOf(batch);
+  await recordDomainEvent(tx, { type: "batch.resumed", subject, data: { ...data, by, reason } });
+}
+
+/** Pauses each batch of the sites whose failures have reached the batch's own limit. The caller has locked the sites. */
+export async function stopFailedBatches(tx: Tx, siteIds: readonly SiteId[]): Promise<void> {
+  for (const { failures, ...batch } of await listFailedBatches(tx, siteIds)) {
+    const told = failures === 1 ? "1 host of the batch has failed" : `${failures} hosts of the batch have failed`;
+    await pause(tx, batch, { by: null, reason: `${told}, so no further host begins` });
+  }
+}

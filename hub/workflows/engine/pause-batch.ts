@@ -1,0 +1,49 @@
+import { ApiError } from "../../../shared/api/errors.ts";
+import { pause, resume } from "../../db/queries/batch-pauses.ts";
+import { lockBatch, readBatchSite } from "../../db/queries/batches.ts";
+import { lockSite } from "../../db/queries/maas-sites.ts";
+import { tellRunners } from "../../db/queries/workflow-stops.ts";
+import type { BatchRow } from "../../db/schema/index.ts";
+import type { Tx } from "../../db/tx.ts";
+import type { NamedBatch } from "./batch-verbs.ts";
+
+interface By {
+  readonly actor: string;
+  readonly reason: string;
+}
+
+/**
+ * Locks the batch, and first its site, whose lock admission also takes. After a pause has its locks, no admission that began before the pause admits
+ * an operation of the batch.
+ */
+async function mustLock(tx: Tx, { kind, id }: NamedBatch): Promise<BatchRow> {
+  const siteId = await readBatchSite(tx, kind, id);
+  if (siteId !== null) await lockSite(tx, siteId);
+  const batch = await lockBatch(tx, kind, id);
+  if (batch === null) throw new ApiError("not_found", `There is no ${kind} batch ${id}.`);
+  return batch;
+}
+
+/** Pauses a batch at a person's request: what has begun goes on, and nothing else of the batch begins until a person resumes the batch. */
+export async function pauseBatch(tx: Tx, named: NamedBatch, { actor, reason }: By): Promise<void> {
+  const batch = await mustLock(tx, named);
+  if (batch.pausedAt !== null)
+    throw new ApiError(
+      "conflict",
+      `The batch is paused already, by ${batch.pausedBy ?? "its failures"}: ${batch.pausedReason}. Resume it or cancel it.`,
+    );
+  if ((await pause(tx, batch, { by: actor, reason })) > 0) return;
+  throw new ApiError("conflict", "No operation of the batch waits to begin, so a pause would change nothing.");
+}
+
+/** Resumes a paused batch. From now on only new failures count for the batch's `stop_after_failures`. */
+export async function resumeBatch(tx: Tx, named: NamedBatch, { actor, reason }: By): Promise<void> {
+  const batch = await mustLock(tx, named);
+  if (batch.pausedAt === null)
+    throw new ApiError(
+      "conflict",
+      "The batch is not paused, so there is nothing to resume. To continue its failed hosts, recover the batch.",
+    );
+  await resume(tx, batch, { by: actor, reason });
+  await tellRunners(tx);
+}
