@@ -85,7 +85,10 @@ async function batch(name, id) {
       make("td", failure.next_action ?? "", "why"),
       make(
         "td",
-        failure.hosts.map((host) => link(`#/${kind}/${host[KINDS[kind].id]}`, `${host.hostname} `)),
+        failure.hosts.map((host) =>
+          make("p", [link(`#/${kind}/${host[KINDS[kind].id]}`, host.hostname), `: ${host.message ?? "no reason"}`]),
+        ),
+        "why",
       ),
     ]);
   const refusalRow = (refusal) =>
@@ -97,7 +100,10 @@ async function batch(name, id) {
   const title = `Batch of ${time(one.requested_at)}`;
   return [
     section(title, batchTable([one]), ...pauseOf(one), verbs(batchButtons(`${batches}/${id}`, one))),
-    section("What failed", table(["Failure", "Hosts", "Next verb", "Next", "Which"], failures.map(failureRow))),
+    section(
+      "What failed",
+      table(["Failure", "Hosts", "Next verb", "Next", "Which, and why"], failures.map(failureRow)),
+    ),
     ...(refusals.length === 0
       ? []
       : [section("Nodes that were refused", table(["Node", "Code", "Why"], refusals.map(refusalRow)))]),
