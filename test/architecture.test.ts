@@ -1,4 +1,4 @@
-/** Tests the structural rules of the repository, and proves that the tools report offences against the rules. */
+/** Tests the structural rules of the repository, and that the tools find planted offences against the rules. */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { builtinModules } from "node:module";
@@ -19,9 +19,9 @@ afterAll(async () => {
 });
 
 /**
- * For each table, only one file of `hub/db/queries` may write the table, so that all rules about the table's rows are in one place. The retention,
- * which deletes old rows of many tables, is exempt from the rule of one writing file per table. `MORE_WRITERS` lists the tables that several files
- * write, with the reason for each table. An engineer may remove tables from `MORE_WRITERS`, but not add any.
+ * Only one file of `hub/db/queries` may write a table, so that all rules about the table's rows are in one place. The retention, which deletes old
+ * rows of many tables, is exempt from the rule of one file per table. `MORE_WRITERS` lists the tables that several files write, with the reason for
+ * each table. An engineer may remove tables from `MORE_WRITERS`, but may not add tables.
  */
 const MORE_WRITERS: Readonly<Record<string, { readonly why: string; readonly files: readonly string[] }>> = {
   nodes: {
@@ -34,7 +34,7 @@ const MORE_WRITERS: Readonly<Record<string, { readonly why: string; readonly fil
   },
 };
 
-/** Returns the names of the tables that a source text writes through the query builder or through SQL. */
+/** Returns the tables that a source text writes through the query builder or through SQL. */
 const writtenNames = (text: string): Set<string> =>
   new Set(
     [...text.matchAll(/(?:[.](?:insert|update|delete)[(]|(?:insert into|update|delete from) (?:[$][{])?)(\w+)/g)].map(
@@ -42,7 +42,7 @@ const writtenNames = (text: string): Set<string> =>
     ),
   );
 
-/** Each entry of `ONE_PLACE` is a pattern of code that was once in several files, and the only file that may contain it now. */
+/** Patterns of code that was once in several files, each with the only file that may now contain it. */
 const ONE_PLACE = [
   { what: "a problem's body", shape: /urn:muster:problem:/, home: "shared/api/errors.ts" },
   { what: "a problem's content type", shape: /"application[/]problem[+]json"/, home: "shared/api/errors.ts" },
@@ -121,7 +121,7 @@ describe("every source file", async () => {
       const known = MORE_WRITERS[table]?.files;
       const whole = writers.length <= 1 && writers.every((file) => file.startsWith("hub/db/queries/"));
       if (known === undefined) return whole ? [] : writers.map((file) => `${table}: ${file}`);
-      // The test reports each file of `MORE_WRITERS` that no longer writes its table, so that somebody removes the file from `MORE_WRITERS`.
+      // The test also reports a file that `MORE_WRITERS` names although the file no longer writes the table.
       const differ = [...writers, ...known].filter((file) => writers.includes(file) !== known.includes(file));
       return differ.map((file) => `${table}: ${file}`);
     });
@@ -158,7 +158,7 @@ describe("every source file", async () => {
   });
 });
 
-/** Each entry of `PLANTED` is a file, a forbidden import in that file, and the import rule that must report it. */
+/** Forbidden imports, each with the import rule that must report it and the file in which the test plants it. */
 const PLANTED = [
   ["shared/clock.ts", 'import "node:fs";', "shared-is-pure"],
   ["shared/up.ts", 'import "../hub/db/tables.ts";', "shared-is-pure"],
@@ -295,7 +295,7 @@ describe("the import rules", async () => {
       [from.path, from.pathNot, to.path, to.pathNot]
         .flat()
         .flatMap(alternativesOf)
-        // In the `to` pattern of an import rule, `$1` stands for the text that the first group of the rule's `from` pattern matched.
+        // In an import rule's `to` pattern, `$1` stands for what the first group of the `from` pattern matched.
         .map((pattern) => pattern.replace("$1", "[^/]+"))
         .filter((pattern) => !there.some((path) => new RegExp(pattern).test(path)))
         .map((pattern) => `${name}: ${pattern}`),

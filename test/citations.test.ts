@@ -1,12 +1,9 @@
-/**
- * Tests that all citations and links in the repository lead to existing headings and files. Planted wrong citations prove that the check covers each
- * form of citation.
- */
+/** All citations and links in the repository must lead to existing headings and files. */
 import { describe, expect, it } from "vitest";
 import { citationOffences, decisionOffences, FORMS, linkOffences, type Text } from "./citations/citations.ts";
 import { repositoryOffences, repositoryTexts } from "./citations/repository.ts";
 
-/** The test assembles its citations from parts, so that the test file itself cites nothing. */
+/** The test assembles its citations from parts, so that it cites nothing itself. */
 const cite = (form: string, number: string): string => `${form} ${number}`;
 const DOCS = "docs";
 

@@ -1,6 +1,6 @@
 /**
- * Production code must write and read each column of the hub's database. The test searches the code for each column's name, so the test misses an
- * unused column whose name occurs elsewhere.
+ * Production code must write and read each column of the hub's database. The test misses an unused column whose name occurs elsewhere, because it
+ * searches the code for each column's name.
  */
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { getTableColumns, type PgTable } from "../hub/db/orm.ts";
 import * as schema from "../hub/db/schema/index.ts";
 
-/** Database columns that production code writes and never reads, and why they exist. */
+/** Database columns that production code writes and never reads, each with the reason. */
 const WRITTEN_ONLY: Readonly<Record<string, string>> = {
   "node_inventories.reported_at": "An engineer who looks into the database sees the age of an inventory.",
   "nodes.access_method": "It is a constant of lifecycle 8.1.",
@@ -17,7 +17,7 @@ const WRITTEN_ONLY: Readonly<Record<string, string>> = {
 };
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-/** The code of the hub without comments and type members, because a column's name in a comment or type member does not use the column. */
+/** The hub's code without comments and type members, in which a column's name does not use the column. */
 const CODE = globSync("hub/**/*.ts", { cwd: ROOT })
   .filter((path) => !/[.](test|fixture)[.]ts$|^hub\/db\/(schema|migrations)\//.test(path))
   .map((path) => readFileSync(`${ROOT}${path}`, "utf8"))
@@ -25,14 +25,11 @@ const CODE = globSync("hub/**/*.ts", { cwd: ROOT })
   .join("\n");
 
 interface Column {
-  /** The name of a database column in a TypeScript row, for example `leaseUntil`. */
   readonly property: string;
-  /** The name of a database column in SQL, for example `lease_until`. */
   readonly name: string;
   readonly hasDefault: boolean;
 }
 
-/** Searches TypeScript code for a column's property name, and SQL statements for the column's SQL name. */
 function usesIn(code: string): (column: Column) => { readonly written: boolean; readonly read: boolean } {
   const inserts = [...code.matchAll(/insert into[^(]*\(([^)]*)\)/g)].map(([, columns]) => columns).join(" ");
   const statements = [...code.matchAll(/(?:sql(?:<[^`]*?>)?|query\w*\()\s*`([^`]*)`/g)]

@@ -1,4 +1,4 @@
-/** Production code, not only tests, must use each failure code, MAAS call and profile setting, and each owner that may change a node's status. */
+/** Production code must use each failure code, MAAS call and profile setting, and each owner that may change a node's status. */
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";

@@ -11,7 +11,7 @@ import type { Figure } from "./figure.ts";
 import { type MemoryHub, startMemoryHub } from "./memory-hub.ts";
 import { cpuMs } from "./processor-time.ts";
 
-/** The time in which the agent sends its inventory and finishes its start, before the measurement begins. */
+/** How long the agent may take to send its inventory and finish its start, before the benchmark measures it. */
 const SETTLE_MS = 10_000;
 const IDLE_MS = 60_000;
 
@@ -21,10 +21,7 @@ interface Idle {
   readonly cpuMs: number;
 }
 
-/**
- * Measures an enrolled agent from its Debian package during an idle minute. In the same minute, the benchmark measures the package's own Node.js with
- * only one open WebSocket: the minimum for any agent on Node.js.
- */
+/** In the same minute, the benchmark measures Node.js with only one open WebSocket: the minimum for any agent on Node.js. */
 export async function measureAgentIdle(stateDir: string, port: number): Promise<Figure[]> {
   const unpacked = join(stateDir, "package");
   await unpackAgent(unpacked);
@@ -68,10 +65,7 @@ interface Running {
   stop(): void;
 }
 
-/**
- * Starts the agent with the start script of its Debian package. In the start script of the agent's package, the benchmark changes only the install
- * path, which becomes a path in the folder `unpacked`.
- */
+/** The benchmark changes only the install path in the start script of the agent's package. */
 async function startAgent(unpacked: string, hub: MemoryHub, host: HostFolder): Promise<Running> {
   const command = join(unpacked, "usr/bin/muster-agent");
   const text = readFileSync(command, "utf8");

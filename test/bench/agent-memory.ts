@@ -6,10 +6,7 @@ import { connectAgents, enrollAgents } from "./simulated-agents.ts";
 const AGENTS = 1_000;
 const SETTLE_MS = 5_000;
 
-/**
- * Measures the resident memory of a hub process without agents and with a thousand agents. Each of the thousand agents sends heartbeats over a
- * WebSocket with mutual TLS.
- */
+/** Measures the memory of a hub process without agents and with a thousand agents, which send heartbeats over mutual TLS. */
 export async function measureAgentMemory(stateDir: string, port: number): Promise<Figure[]> {
   const hub = await startMemoryHub(stateDir, port);
   try {

@@ -17,8 +17,8 @@ export interface Bench {
 }
 
 /**
- * Starts a PostgreSQL server with the setting fsync on, as a hub does. The hub processes of the benchmark write their counters to the table
- * `bench_hubs`.
+ * Starts a PostgreSQL server that waits for the disk at each commit, as a hub's server does. The benchmark's hub processes write their counters to
+ * the table `bench_hubs`.
  */
 export async function withDatabase<T>(stateDir: string, measure: (bench: Bench) => Promise<T>): Promise<T> {
   const postgres = await startEmbeddedPostgres({ stateDir: join(stateDir, "postgres-home"), log: quietLog });
@@ -51,7 +51,7 @@ export async function startEngineHub(bench: Bench, env: Readonly<Record<string, 
   return { id: String((await child.ready)["listening"]), child };
 }
 
-/** Inserts one workflow for each number in `delays`. Each workflow begins at `stage` and is due after its number of milliseconds. */
+/** Inserts one workflow at `stage` for each number in `delays`, due after that number of milliseconds. */
 export async function insertRows({ database }: Bench, stage: string, delays: readonly number[]): Promise<WorkflowId[]> {
   const rows = delays.map((delay) => ({
     id: randomUUID() as WorkflowId,

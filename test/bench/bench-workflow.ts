@@ -3,13 +3,13 @@ import type { Stage, StageRun } from "../../hub/workflows/engine/stage.ts";
 import { defineWorkflow, type Workflow } from "../../hub/workflows/engine/workflow.ts";
 import { failure } from "../../shared/failures.ts";
 
-/** The number of stages that a workflow of the benchmark runs after `HOLD`, including the stage `TIMED`. */
+/** The number of stages that a workflow of the benchmark runs after `HOLD`, with `TIMED` counted. */
 export const STAGES = 16;
-/** The name of a stage that does not end by itself, for workflows whose leases a hub only has to renew. */
+/** A stage that never ends, for workflows whose leases a hub only has to renew. */
 export const HOLD = "hold";
 /**
- * The name of the stage that measures how late the hub runs a workflow. `input.due` is the workflow's due time in milliseconds since 1970, by the
- * database's clock.
+ * The stage that measures how late the hub runs a workflow. `input.due` is the workflow's due time in milliseconds since 1970, by the database's
+ * clock.
  */
 export const TIMED = "timed";
 
@@ -29,7 +29,7 @@ const stage = (name: string, run: Stage<Run, State>["run"]): Stage<Run, State> =
   run,
 });
 
-/** Defines a workflow whose stages call no other system, so that the benchmark measures only the workflow engine's own cost. */
+/** A workflow whose stages call no other system, so that the benchmark measures only the workflow engine's own cost. */
 export function benchWorkflow(on: { ran(): void; hold(signal: AbortSignal): Promise<unknown> }): Workflow {
   return defineWorkflow<Run, z.output<typeof Input>, State>({
     kind: "bench",

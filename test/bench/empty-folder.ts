@@ -6,17 +6,17 @@ import type { Figure } from "./figure.ts";
 
 const FILES = 200_000;
 const FILES_IN_A_FOLDER = 100;
-/** The removal of a file frees its blocks without reading them, so emptying a folder of small files costs about as much as emptying 10 GB. */
+/** The removal of a file does not read the file's blocks, so small files cost about as much as 10 GB of large files. */
 const BYTES = 4_096;
 const PAIRS = 3;
 const PROGRAM = join(import.meta.dirname, "../support/empty-folder-process.ts");
-/** Shell commands that make an ext4 file system in memory, so that the figure depends on the processor and not on the disk of the machine. */
+/** Shell commands that make an ext4 file system in memory, so that the figure does not depend on the computer's disk. */
 const ON_EXT4_IN_MEMORY = `mount -t tmpfs -o size=4g none "$0"; truncate -s 3G "$0/image"; mkfs.ext4 -q -N 400000 "$0/image"
 mkdir "$0/disk"; mount -o loop "$0/image" "$0/disk"; exec "$1" "$2" "$0/disk"`;
 
 /**
- * Measures how long the agent's worker needs to empty a folder, compared with `rm -rf` of the same tree. Each figure about emptying a folder is the
- * median of several runs.
+ * Measures how long the agent's worker needs to empty a folder, compared with `rm -rf` of the same tree. Each measured duration of emptying a folder
+ * is the median of several runs.
  */
 export async function measureEmptyFolder(stateDir: string): Promise<Figure[]> {
   mkdirSync(stateDir, { recursive: true });
@@ -61,7 +61,6 @@ function secondsOf(work: () => void): number {
   return (performance.now() - began) / 1000;
 }
 
-/** Measures the agent's program for emptying a folder and `rm -rf` in turns, each on a new tree of files in the given folder. */
 function measurePairs(folder: string): void {
   const tree = join(folder, "tree");
   const remove = (command: string, args: readonly string[]): number => {

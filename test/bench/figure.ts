@@ -3,7 +3,7 @@ export interface Figure {
   readonly value: number;
   readonly unit: string;
   readonly note: string;
-  /** The upper bound of a measured figure. A figure without a promised bound has no `atMost`. */
+  /** The upper bound that docs/benchmarks.md promises for the figure, or absent without a promise. */
   readonly atMost?: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A simulated MAAS region with as many deployed machines as the environment variable FLEET_MACHINES says. To save memory, all simulated machines
- * share the interface and disk objects of one machine, because the benchmark changes no machine. The answers of the simulated region contain every
+ * A simulated MAAS region with as many deployed machines as the environment variable FLEET_MACHINES says. To save memory, all machines share the
+ * interfaces and disks of one machine, because the benchmark changes no machine. The answers of the simulated region nevertheless contain every
  * machine in full.
  */
 import { learnHardware } from "../fakes/maas/engine/inventory.ts";

@@ -13,9 +13,8 @@ const ROUNDS = 20;
 const MOST_CPU_MS = 1_000;
 
 /**
- * Measures how long a hub needs to check the answers of a host with eight GPUs of 139 GiB to a GPU memory challenge. For each answer, the hub
- * computes the bytes of the sample block and the expected answer. The first check of answers also starts the hub's thread, so the benchmark does not
- * measure the first check.
+ * Measures how long a hub needs to check the answers of eight GPUs of 139 GiB to a GPU memory challenge. The benchmark does not measure the first
+ * check, which also starts a thread of the hub.
  */
 export async function measureGpuAnswers(): Promise<Figure[]> {
   const host = answeringHost();

@@ -15,7 +15,7 @@ const GOOD = 200;
 const HOSTILE = 5;
 const QUIET_SECONDS = 20;
 const ATTACK_SECONDS = 60;
-/** Upper bounds for the hub's extra delay, memory and database rows during an attack. A measured value above its bound is a fault of the hub. */
+/** Upper bounds for the delay, memory and database rows that an attack may cost the hub. */
 const MOST_MORE_MS = 50;
 const MOST_MORE_MIB = 256;
 const { signals, ownConditions, hostEvents, certificates } = KEPT_OF_A_NODE;
@@ -28,7 +28,10 @@ interface Look {
   readonly max: number;
 }
 
-/** Measures how an attack on the hub affects good agents and `/healthz`. Outside clients and five enrolled hosts attack the hub for a minute. */
+/**
+ * Measures how an attack on the hub affects good agents and `/healthz`. For a minute, clients without an identity and five enrolled hosts attack the
+ * hub.
+ */
 export async function measureHostile(stateDir: string, port: number): Promise<Figure[]> {
   const hub = await startMemoryHub(stateDir, port);
   try {

@@ -10,11 +10,10 @@ const PARTS = ["drizzle-orm", "drizzle-orm/pg-core", "drizzle-orm/node-postgres"
 const AS_MODULES = PARTS.map((part) => `await import(${JSON.stringify(part)});`).join("");
 const AS_COMMON_JS = PARTS.map((part) => `require(${JSON.stringify(part)});`).join("");
 
-/** Measures a hub's start, and the time to load the library Drizzle as CommonJS (as `hub/db/orm.ts` does) and as an ES module. */
 export async function measureHubStart(stateDir: string): Promise<Figure[]> {
   const starts = await withDatabase(stateDir, async ({ url }) => {
     const measured: { wall: number; cpu: number }[] = [];
-    // A hub's first start also makes certificates and keys, so the benchmark does not count the first start.
+    // The benchmark ignores a hub's first start, which also makes certificates and keys.
     for (let start = 0; start <= STARTS; start += 1) measured.push(await startOnce(url, stateDir));
     return measured.slice(1);
   });
@@ -63,7 +62,7 @@ async function startOnce(url: string, stateDir: string): Promise<{ wall: number;
   return { wall, cpu };
 }
 
-/** Runs `script` in several Node.js processes, and returns the processor seconds that each process needs until it ends. */
+/** Runs `script` in several Node.js processes, and returns the processor time of each in seconds. */
 async function processorSeconds(flag: string, script: string): Promise<number[]> {
   const seconds: number[] = [];
   const told = `${script} const used = process.cpuUsage(); console.log((used.user + used.system) / 1e6);`;

@@ -6,7 +6,7 @@ import { until } from "../support/until.ts";
 import type { Figure } from "./figure.ts";
 
 const HOSTS = 8;
-/** The hub's watcher polls MAAS at the default interval, so that the measured number of requests holds for a real site. */
+/** The watcher polls MAAS at the hub's default interval, so that the measured number of requests holds for a real site. */
 const WATCH_INTERVAL_MS = 5_000;
 
 /** Counts the requests to MAAS of one complete onboarding. */

@@ -19,9 +19,8 @@ export interface MemoryHub {
   readonly port: number;
   readonly ca: string;
   readonly taskSigningPublicKey: string;
-  /** Creates a node and the one-time token with which the node's agent enrolls. */
   addNode(hostname: string): Promise<{ nodeId: NodeId; token: string }>;
-  /** Returns the number of rows in the database tables to which the requests of hosts can add rows. */
+  /** Returns the number of rows in all database tables to which a host's requests can add rows. */
   rows(): Promise<number>;
   stop(): Promise<void>;
 }

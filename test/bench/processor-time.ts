@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 const TICK_MS = 10;
 
 /**
- * Returns the processor time of a process in milliseconds, in user and system mode. In /proc/PID/stat the program's name may contain spaces, so the
- * function counts only the fields after the name.
+ * Returns the processor time of a process, in milliseconds. In /proc/PID/stat the program's name may contain spaces, so `cpuMs` counts only the
+ * fields after the name.
  */
 export function cpuMs(pid: number): number {
   const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");

@@ -11,7 +11,7 @@ export interface SimulatedAgent {
   readonly certificate: string;
 }
 
-/** The port on which a hub listens for agents, and the CA that the agents trust. */
+/** The port on which a hub listens for agents, and the CA that agents trust. */
 export interface HubAddress {
   readonly port: number;
   readonly ca: string;
@@ -77,8 +77,7 @@ export async function connectAgents(agents: readonly SimulatedAgent[], hub: HubA
 }
 
 /**
- * Connects a simulated agent to the hub. Resolves with the WebSocket when the hub has sent the frame `welcome`. After `welcome`, the simulated agent
- * sends a heartbeat every five seconds.
+ * Resolves with the agent's WebSocket when the hub has sent the frame `welcome`. The connected simulated agent sends a heartbeat every five seconds.
  */
 export function connectAgent(agent: SimulatedAgent, { port, ca }: HubAddress): Promise<WebSocket> {
   return new Promise((resolve, reject) => {

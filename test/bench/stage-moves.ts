@@ -18,7 +18,7 @@ interface Measured {
   readonly late: readonly number[];
 }
 
-/** Measures how fast hubs complete the stages of workflows whose stages call no other system, and how soon a hub starts a due workflow. */
+/** Measures how fast hubs complete stages that call no other system, and how soon a hub starts a due workflow. */
 export async function measureStageMoves(stateDir: string): Promise<Figure[]> {
   const measured: Measured[] = [];
   await withDatabase(stateDir, async (bench) => {

@@ -11,8 +11,8 @@ const Took = z.object({ seconds: z.number(), statements: z.number(), requests: z
 const Swept = z.object({ first: Took, again: Took, peakMiB: z.number(), grownMiB: z.number() });
 
 /**
- * Measures the cost of a sweep of all machines for hub and MAAS, by fleet size. The benchmark measures the first sweep, which finds only new
- * machines, and a sweep without changes.
+ * Measures what a sweep of all machines costs hub and MAAS, by the number of machines. The first measured sweep finds only new machines, and the
+ * second sweep finds no change.
  */
 export async function measureSweep(stateDir: string): Promise<Figure[]> {
   return withDatabase(stateDir, async (bench) => {

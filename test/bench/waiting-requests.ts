@@ -17,13 +17,13 @@ import { type FleetRegion, startFleetRegion } from "./fleet-regions.ts";
 
 const WAITING = [0, 50, 500] as const;
 const MACHINES = 500;
-/** The benchmark polls ten times as often as a hub does by default, so that six seconds contain as many polls as a real minute. */
+/** The benchmark's watcher polls ten times as often as usual, so that six seconds contain as many polls as a real minute. */
 const INTERVAL_MS = 500;
 const DEFAULT_INTERVAL_MS = 5_000;
 /** The number of a watcher's polls in eight minutes at the default interval. In eight minutes the hub reads the ids of all machines twice. */
 const POLLS = 96;
 
-/** Measures how many requests MAAS gets in a minute while workflows wait for their machines. One hub watches three sites at the same time. */
+/** Measures how many requests one hub with three sites sends to MAAS in a minute while workflows wait for their machines. */
 export async function measureWaitingRequests(stateDir: string): Promise<Figure[]> {
   return withDatabase(stateDir, async (bench) => {
     const regions = await Promise.all(WAITING.map(() => startFleetRegion(stateDir, MACHINES)));
@@ -83,10 +83,7 @@ async function addSite({ database }: Bench, region: FleetRegion, waiting: number
   return siteId;
 }
 
-/**
- * Returns the average number of requests to MAAS per poll of the watcher, over at least `POLLS` polls. The average leaves out the first 14 polls,
- * which contain the first sweep.
- */
+/** Returns the average number of requests to MAAS per poll of the watcher. The first 14 polls, with the first sweep, do not count. */
 async function requestsPerPoll({ control }: FleetRegion): Promise<number> {
   const polls = async (): Promise<{ polls: number; all: number }> => {
     const counters = await readCounters(control);

@@ -17,8 +17,8 @@ import type { Lane } from "./lane.ts";
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 
 /**
- * A hub process, a simulated MAAS region, and real hosts for the machines of the region. The hosts of the boot suite reach only the hub and the
- * simulated region over the network.
+ * A hub process, a simulated MAAS region, and real hosts for the region's machines. The hosts of the boot suite reach only the hub and the simulated
+ * region over the network.
  */
 export interface BootWorld<L extends Lane = ContainerHosts> {
   readonly api: HubApi;
@@ -27,16 +27,11 @@ export interface BootWorld<L extends Lane = ContainerHosts> {
   readonly site: SeededSite;
   readonly boxes: readonly DemoHost[];
   readonly agentPort: number;
-  /** The folder for the files of the present run of the boot suite. At its end, a run of the boot suite removes the folder with its files. */
+  /** The folder for the files of one run of the boot suite, which removes the folder at its end. */
   readonly folder: string;
-  /**
-   * Onboards the n-th host of the simulated region, counted from 1. If `profile` is given, the method creates a new profile with the settings of
-   * `profile` for the onboarding. Returns the onboarding's id and the hostname.
-   */
+  /** Onboards the n-th host of the simulated region, counted from 1, with the settings of `profile`. */
   onboard(n: number, profile?: Readonly<Record<string, unknown>>): Promise<{ id: string; hostname: string }>;
-  /** Applies a verb to the onboarding, as an operator does. */
   verb(id: string, verb: string): Promise<unknown>;
-  /** Waits until the onboarding has ended or needs an operator. */
   ended(id: string, timeoutMs?: number): ReturnType<HubApi["onboarding"]>;
   stop(): Promise<void>;
 }
@@ -106,7 +101,7 @@ function operations({
   };
 }
 
-/** Builds the agent's Debian package as a site gets the package, but with fast compression. */
+/** Builds the agent's Debian package with fast compression. */
 async function buildAgent(out: string): Promise<void> {
   const key = join(out, "..", "key.pem");
   const words = [

@@ -13,10 +13,7 @@ import type { ContainerHost } from "./container-host.ts";
 import { ContainerHosts, type Prepare } from "./container-hosts.ts";
 import { editUserData } from "./edit-user-data.ts";
 
-/**
- * Tests failures of a host's first boot. The hub reports a different error for each failure of the first boot, and the tests repair each failure
- * without a new deploy.
- */
+/** The hub reports a different error for each failure of a host's first boot, and the tests repair each failure without a new deploy. */
 let world: BootWorld;
 let files: Server;
 let filesUrl: string;
@@ -41,7 +38,7 @@ afterAll(async () => {
   await world?.stop();
 });
 
-/** Polls with a long deadline, because a busy machine needs minutes to boot a host. */
+/** Polls with a long deadline, because a busy computer needs minutes to boot a host. */
 const soon = <T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> =>
   until(what, look, { timeoutMs: 240_000, everyMs: 200, signal: world.hosts.failed });
 
@@ -55,10 +52,10 @@ interface Case {
   readonly environment?: Readonly<Record<string, string>>;
   readonly prepare?: (host: ContainerHost, machine: Machine) => Promise<void> | void;
 }
-/** Onboards the next host of the simulated region. The function `prepare` breaks something on the host before the host's first boot. */
+/** Onboards the next host of the simulated region, on which `prepare` breaks something before its first boot. */
 async function onboard({ profile = {}, environment = {}, prepare }: Case) {
   box += 1;
-  // The key of `prepares` is the hostname, so that a slow host of an earlier test does not get the `prepare` of a later test.
+  // The key is the hostname, so that a slow host of an earlier test does not get this test's `prepare`.
   prepares.set(world.boxes[box - 1]?.hostname ?? "", async (host, machine) => {
     await host.setEnvironment({ ...QUICK, ...environment });
     await prepare?.(host, machine);
@@ -82,10 +79,9 @@ const statusOf = async (host: ContainerHost, part: string) =>
     exit_code: number | null;
     message: string;
   } | null;
-/** Expects that the onboarding ended with an active node, after only one deploy. */
 async function expectActive(id: string): Promise<void> {
   const end = await world.ended(id);
-  // If a repaired host connects before an operator resumes its onboarding, the hub adopts the host automatically.
+  // If a repaired host connects before an operator resumes its onboarding, the hub adopts the host without the operator.
   expect(["completed", "reconciled"], `${end.error_message}`).toContain(end.status);
   expect(world.maas.sim.region.state.counters[end.maas_system_id ?? ""]).toMatchObject({ deploy: 1, boot: 1 });
   expect((await world.api.node(end.node_id ?? "")).status).toBe("active");
@@ -186,7 +182,7 @@ describe("an agent that cannot come up", () => {
 
   it("connects after its expired token was extended", async () => {
     const { id } = await onboard({
-      // Enrollment token and deploy each have 60 seconds: long enough for a boot on a busy machine, but shorter than the test's pause of 62 seconds.
+      // The enrollment token and the deploy have 60 seconds: enough for a boot on a busy computer, but less than the test's pause of 62 seconds.
       profile: { enrollment_token_ttl_seconds: 60, deploy_timeout_seconds: 60 },
       prepare: (one) => beforeFinal(one, "sleep 62"),
     });

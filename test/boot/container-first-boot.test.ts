@@ -7,7 +7,7 @@ import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import type { ContainerHost } from "./container-host.ts";
 import { ContainerHosts } from "./container-hosts.ts";
 
-/** Onboards one host up to `active`, on Debian's systemd and cloud-init, with the user-data that the hub rendered. */
+/** Onboards one host up to `active`, with Debian's systemd and cloud-init and with the user data that the hub rendered. */
 let world: BootWorld;
 let host: ContainerHost;
 let onboarding: Awaited<ReturnType<BootWorld["ended"]>>;
@@ -57,7 +57,7 @@ describe("the agent", () => {
     expect(await host.shell("systemctl is-active muster-agent; systemctl is-enabled muster-agent")).toBe(
       "active\nenabled",
     );
-    // The hosts' image contains no documentation of any Debian package.
+    // The image of the hosts contains no documentation of Debian packages.
     expect(await host.shell("dpkg --verify muster-agent | grep -v ' /usr/share/doc' || true")).toBe("");
   });
 
@@ -105,7 +105,7 @@ describe("the host's setup", () => {
     );
     expect(stdout).toBe(hash);
     expect(await host.shell("sudo -l -U hpcadmin")).toContain("(ALL : ALL) ALL");
-    // No file on the host contains the deploy user's password in clear text.
+    // No file on the host may contain the deploy user's password in clear text.
     const { stdout: found } = await host.run("grep", "-rlsF", "-e", DEPLOY_PASSWORD, "/etc", "/var", "/run", "/root");
     expect(found).toBe("");
   });
@@ -160,7 +160,7 @@ describe("a removal", () => {
     );
     expect(left).toBe("");
     expect(await host.shell("getent passwd hpcadmin")).toContain("hpcadmin");
-    // At a host's second boot, cloud-init runs once more and must not reinstall anything of Muster.
+    // At a host's second boot, cloud-init runs once more and must not install anything of Muster again.
     await host.reboot();
     await host.bootEnded();
     expect(await host.shell("systemctl list-units 'muster*' --all --no-legend")).toBe("");

@@ -6,7 +6,7 @@ import { BASE, type Lxd } from "./lxd.ts";
 export interface ContainerNic {
   readonly name: string;
   readonly mac: string;
-  /** True if the container's network interface is on the bridge to hub and MAAS. An interface whose `onBridge` is false is connected to nothing. */
+  /** True if the container's network interface is on the bridge to hub and MAAS, and false for an unconnected interface. */
   readonly onBridge: boolean;
 }
 export interface HostFile {
@@ -27,7 +27,6 @@ export class ContainerHost {
     this.name = name;
   }
 
-  /** Installs a new operating system on the host. */
   async install(nics: readonly ContainerNic[], files: readonly HostFile[]): Promise<void> {
     await this.remove();
     const config = ["security.privileged=true", "security.nesting=true"].flatMap((one) => ["-c", one]);
@@ -40,7 +39,6 @@ export class ContainerHost {
     for (const file of files) await this.put(file);
   }
 
-  /** Copies a file of the machine that runs the tests into the container, unchanged. */
   copy = (local: string, path: string): Promise<string> => this.#lxd.lxc("file", "push", local, `${this.name}/${path}`);
 
   async put({ path, mode, content }: HostFile): Promise<void> {
@@ -49,7 +47,7 @@ export class ContainerHost {
     await this.#lxd.lxc("file", "push", "-p", `--mode=0${mode.toString(8)}`, local, `${this.name}/${path}`);
   }
 
-  /** Sets environment variables for the parts of the first boot, in both systemd units that can run the parts. */
+  /** Sets environment variables for the parts of the first boot, in both systemd units that run the parts. */
   async setEnvironment(variables: Readonly<Record<string, string>>): Promise<void> {
     const lines = Object.entries(variables).map(([name, value]) => `Environment="${name}=${value}"\n`);
     for (const unit of ["cloud-final", "muster-bootstrap"])
@@ -60,14 +58,13 @@ export class ContainerHost {
       });
   }
 
-  /** Adds a block device of the machine that runs the tests to the container, with an unchanged path. */
+  /** Adds a block device of this computer to the container, with an unchanged path. */
   async addDisk(device: string): Promise<void> {
     const name = device.split("/").at(-1) ?? device;
     await this.#lxd.lxc("config", "device", "add", this.name, name, "unix-block", `source=${device}`, `path=${device}`);
   }
 
   start = (): Promise<string> => this.#lxd.lxc("start", this.name);
-  /** Stops the host without a shutdown, as a power cut does. */
   powerCut = (): Promise<string> => this.#lxd.lxc("stop", "--force", this.name);
   reboot = (): Promise<string> => this.#lxd.lxc("restart", this.name);
 
@@ -84,14 +81,13 @@ export class ContainerHost {
 
   run = (...command: string[]) => this.#lxd.run(this.name, command);
 
-  /** Runs a shell command in the container and returns the command's output. The method `shell` throws when the command fails. */
+  /** Runs a shell command in the container and returns the command's output. */
   async shell(line: string): Promise<string> {
     const { exitCode, stdout, stderr } = await this.run("bash", "-c", line);
     if (exitCode !== 0) throw new Error(`${this.name}: ${line}: status ${exitCode}: ${stderr}`);
     return stdout;
   }
 
-  /** Returns the text of a file in the container, or null if the file does not exist. */
   async read(path: string): Promise<string | null> {
     const { exitCode, stdout } = await this.run("cat", path);
     return exitCode === 0 ? stdout : null;
@@ -107,7 +103,7 @@ export class ContainerHost {
     return stdout;
   }
 
-  /** Waits until cloud-init reports the end of the container's boot, and returns cloud-init's status. */
+  /** Waits until cloud-init reports the end of the container's boot, and returns the status in that report. */
   bootEnded(): Promise<string> {
     return until(
       `cloud-init of ${this.name} to end`,

@@ -9,19 +9,17 @@ import { filesOfInstaller } from "./installer-files.ts";
 import type { Lane } from "./lane.ts";
 import { Lxd } from "./lxd.ts";
 
-/** Changes a container after its installation and before its operating system starts for the first time. */
+/** Changes a container after its installation and before its first boot. */
 export type Prepare = (host: ContainerHost, machine: Machine) => Promise<void>;
 
-/** Boots as containers the machines that a simulated MAAS region deploys, and carries out the region's power calls. */
+/** Boots the machines that a simulated MAAS region deploys as containers, and carries out the region's power calls. */
 export class ContainerHosts implements Lane {
   readonly #lxd: Lxd;
   readonly #scratch: string;
   readonly listen: string;
   readonly reach: string;
   readonly #hosts = new Map<string, ContainerHost>();
-  /**
-   * The newest operation on a container: an installation or a power call. Each operation on a container starts after the end of the operation before.
-   */
+  /** The newest operation on a container, for which the next operation waits. */
   #last: Promise<void> = Promise.resolve();
   readonly #failing = new AbortController();
   readonly failed = this.#failing.signal;
@@ -68,7 +66,7 @@ export class ContainerHosts implements Lane {
     };
   }
 
-  /** Gives the simulated region the network of the bridge, so that each container really has the address that the region shows for its machine. */
+  /** Gives the simulated region the network of the bridge, so that each container has the address that MAAS shows. */
   #layNetwork({ state }: Region): void {
     const subnet = state.subnets.find((one) => one.name === "pxe");
     const range = state.ipRanges.find((one) => one.subnetId === subnet?.id && one.type === "dynamic");
@@ -90,10 +88,7 @@ export class ContainerHosts implements Lane {
     return known;
   }
 
-  /**
-   * Makes a host without a MAAS region, for example for manual mode. The network of a host without a MAAS region works, and its cloud-init finds no
-   * datasource.
-   */
+  /** Makes a host without MAAS, for example for manual mode. A host without MAAS has a working network, and its cloud-init finds no datasource. */
   async bare(name: string): Promise<ContainerHost> {
     const host = this.of(name);
     const nic = { name: PXE_NIC, mac: "02:00:00:00:00:01", onBridge: true };

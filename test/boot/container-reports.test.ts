@@ -6,7 +6,7 @@ import { until } from "../support/until.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import { ContainerHosts } from "./container-hosts.ts";
 
-/** Tests a host that Muster does not provision and that has no agent: the host's cloud-init itself reports the boot to the hub. */
+/** Tests a host without an agent that Muster does not provision: its cloud-init itself reports the boot to the hub. */
 let world: BootWorld;
 beforeAll(async () => {
   world = await startBootWorld({ boxes: 1, lane: ContainerHosts.start });
@@ -21,7 +21,6 @@ it("phone_home and the reporting webhook of cloud-init become conditions of the 
     region_code: "demo-1",
   });
   const token = await world.api.call(ReportTokenIssued, "POST", `/api/v1/admin/nodes/${made.node_id}/report-token`);
-  // The bootstrap command contains the hub's CA for the host.
   const ca = Buffer.from(/<<<([A-Za-z0-9+/=]+)/.exec(made.bootstrap_command)?.[1] ?? "", "base64").toString("utf8");
   expect(ca).toContain("BEGIN CERTIFICATE");
   const cloudConfig = {
@@ -52,6 +51,6 @@ it("phone_home and the reporting webhook of cloud-init become conditions of the 
     "cloud_init.done": "True by cloud-init",
     "os.booted": "True by cloud-init",
   });
-  // The node is still not enrolled, because a report token is not an enrollment token.
+  // A report token is not an enrollment token, so the node is still not enrolled.
   expect((await world.api.node(made.node_id)).status).toBe("bootstrap_issued");
 });

@@ -1,9 +1,8 @@
 import type { Machine } from "../fakes/maas/state/model.ts";
 
 /**
- * Changes one part of the user-data that the hub rendered, as a fault on the way from hub to host would. The user-data is a MIME message with its
- * parts in base64. The function `editUserData` decodes a part, changes its text, and encodes the new text. The function `editUserData` throws when
- * the edit changes nothing.
+ * Changes one part of the user data that the hub rendered, as a fault on the way to the host would. User data is a MIME message with its parts in
+ * base64. `editUserData` throws when the edit changes nothing.
  */
 export function editUserData(machine: Machine, part: string, edit: (text: string) => string): void {
   const mime = Buffer.from(machine.userData ?? "", "base64").toString("utf8");

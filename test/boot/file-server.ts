@@ -1,16 +1,14 @@
 import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 
-/** A web server with the site's own files, which hosts fetch at first boot. */
 export interface FileServer {
   /** The paths that hosts have requested from the web server, in order. */
   readonly asked: string[];
-  /** Serves a text as a file, and returns the reference by which a profile names the file. */
   serve(name: string, text: string): string;
   stop(): Promise<void>;
 }
 
-/** Starts the web server with the site's files. The argument `reach` is the address by which hosts reach the address `listen`. */
+/** Starts a web server at the address `listen`, which hosts reach by the address `reach`. */
 export async function startFileServer(listen: string, reach: string): Promise<FileServer> {
   const served = new Map<string, string>();
   const asked: string[] = [];

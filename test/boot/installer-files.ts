@@ -3,7 +3,7 @@ import type { Machine } from "../fakes/maas/state/model.ts";
 import { PXE_NIC } from "../fakes/maas/state/site.ts";
 import type { HostFile } from "./container-host.ts";
 
-/** Returns the files that MAAS's installer leaves in a new system's root: the region's address and the network settings. */
+/** Returns the files that MAAS's installer leaves on a host: the region's address and the network settings. */
 export function filesOfInstaller(machine: Machine, maasUrl: string, network: object): HostFile[] {
   const datasource = datasourceFile(machine, maasUrl);
   if (datasource === null || machine.token === null) throw new Error(`${machine.hostname} has no token to boot with`);

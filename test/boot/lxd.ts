@@ -6,19 +6,14 @@ import { execa } from "execa";
 import { until } from "../support/until.ts";
 import type { BootImage } from "./image/boot-image.ts";
 
-/** The name of the hosts' image in the LXD daemon. */
+/** The name that the boot suite gives the hosts' image in LXD. */
 export const BASE = "base";
 
-/** The boot suite's own LXD daemon, with one network bridge that is connected only to the machine that runs the tests. */
 export class Lxd {
   readonly #folder: string;
-  /** The address on the bridge of the machine that runs the tests. */
   readonly gateway: string;
   readonly network: string;
-  /**
-   * The range of addresses that DHCP gives to containers. The simulated region may assign the addresses of the bridge's network that are outside the
-   * DHCP range.
-   */
+  /** The IP addresses that DHCP gives to containers. MAAS may assign all other addresses of the bridge's network. */
   readonly dhcp: { readonly first: string; readonly last: string };
   readonly bridge: string;
 
@@ -60,14 +55,13 @@ export class Lxd {
     return { LXD_DIR: this.#folder, LXD_CONF: join(this.#folder, "client") };
   }
 
-  /** Runs the program `lxc` and returns its output. If `lxc` fails, the method throws an error with the output of `lxc`. */
   async lxc(...words: string[]): Promise<string> {
     return (await execa("lxc", words, { env: this.#env(), timeout: 120_000, stdin: "ignore" })).stdout;
   }
 
   /**
-   * Runs a command in a container and returns the command's exit status. The returned exit status is 1 when the container does not run. The method
-   * starts the command by `nsenter`, because on a busy machine `lxc exec` sometimes loses the output of a short command.
+   * Runs a command in a container and returns the command's exit status, or 1 when the container does not run. `run` starts the command by `nsenter`,
+   * because `lxc exec` on a busy computer sometimes loses a short command's output.
    */
   async run(container: string, command: readonly string[], input = "") {
     const state = JSON.parse(await this.lxc("query", `/1.0/instances/${container}/state`)) as { pid: number };
@@ -97,8 +91,8 @@ export class Lxd {
 }
 
 /**
- * Returns the first three numbers of an IPv4 network in which this machine has no address. Concurrent runs of the boot suite begin the search for a
- * free network at different networks.
+ * Returns the first three numbers of an IPv4 network in which this computer has no address. Concurrent runs of the boot suite begin this search at
+ * different networks.
  */
 async function freeNetwork(): Promise<string> {
   const taken = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map((one) => one.address));

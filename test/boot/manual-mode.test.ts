@@ -24,14 +24,11 @@ const create = (hostname: string) =>
 it("the manual command brings a host into service, and explains each failure", async () => {
   const host = await world.hosts.bare("by-hand");
   const made = await create("by-hand");
-  // The manual bootstrap command refuses to run without root.
   const asNobody = await host.run("runuser", "-u", "nobody", "--", "bash", "-c", made.bootstrap_command);
   expect(asNobody.exitCode).not.toBe(0);
-  // The manual bootstrap command fails when the hub's address does not answer.
   const unreachable = made.bootstrap_command.replace(`:${world.agentPort}/`, ":9/");
   const cut = await host.run("bash", "-c", unreachable);
   expect([cut.exitCode === 0, cut.stderr]).toEqual([false, expect.stringContaining("Failed to connect")]);
-  // The manual bootstrap command refuses a server whose certificate is not from the CA that the command contains.
   const other = made.bootstrap_command.replace(/<<<[A-Za-z0-9+/=]+/, "<<<bm8K");
   expect((await host.run("bash", "-c", other)).exitCode).not.toBe(0);
   expect((await host.run("dpkg", "-s", "muster-agent")).exitCode).not.toBe(0);
@@ -52,11 +49,9 @@ it("the manual command brings a host into service, and explains each failure", a
   );
   expect(node).toMatchObject({ onboarding_mode: "manual", site_id: null, unschedulable_reasons: [] });
 
-  // A second run of the manual bootstrap command reports that the command's token has been used.
   const again = await host.run("bash", "-c", made.bootstrap_command);
   expect(again.exitCode).not.toBe(0);
   expect(again.stderr).toContain("token_used");
-  // On a host that already belongs to a node, the manual bootstrap command of another node refuses to run.
   const second = await create("by-hand-2");
   const taken = await host.run("bash", "-c", second.bootstrap_command);
   expect(taken.exitCode).not.toBe(0);

@@ -1,10 +1,7 @@
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/**
- * The programs that the boot suite needs on the machine that runs the tests, each with its Debian package. LXD needs the programs `ip`, `iptables`
- * and `dnsmasq`, but LXD's Debian package only recommends the packages of the three programs.
- */
+/** The programs that the boot suite needs, each with its Debian package. */
 export const TOOLS: Readonly<Record<string, string>> = {
   mmdebstrap: "mmdebstrap",
   zstd: "zstd",

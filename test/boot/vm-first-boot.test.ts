@@ -7,19 +7,15 @@ import { type FileServer, startFileServer } from "./file-server.ts";
 import { GUEST_GATEWAY, ROOT_MOUNT, type VmHost } from "./vm-host.ts";
 import { VmHosts } from "./vm-hosts.ts";
 
-/**
- * The inputs of the test contain text that a shell, YAML or a systemd unit could execute. If a host executed a text from the test's inputs, the file
- * `PWNED` would exist on the host.
- */
+/** The inputs of the test contain text that a shell, YAML or a systemd unit could execute, which would create the file `PWNED`. */
 const PWNED = "/run/pwned";
-/** A host name that YAML could read as a hexadecimal number. The test's host name has the maximum length of a DNS label. */
+/** A host name that YAML could read as a hexadecimal number, with the maximum length of a DNS label. */
 const HOSTNAME = `0x${"f".repeat(61)}`;
 const DEPLOY_USER = `_-0${"-_".repeat(14)}-`;
 const PASSWORD = ` '"$(touch ${PWNED})\`touch ${PWNED}\`$HOME\\ : # & ! | ; < > * ? [ ] { } % ~ ä€😀 - `;
 const BUNDLE = `it's;$(touch$\{IFS}${PWNED})\`touch$\{IFS}${PWNED}\`|&"<>*[]{}!~^,:%5c\\?x=$HOME&y='"\\`;
 
-/** Tests what a test in a container cannot: a host with its own kernel, discovered disks, a power cut and a wrong clock. */
-/** A long time-out for the boot of a virtual machine, for busy machines without hardware virtualisation. */
+/** Tests what a container cannot: a host with its own kernel, disks that the first boot finds, a power cut and a wrong clock. */
 const BOOT_MS = 3_600_000;
 let files: FileServer;
 let world: BootWorld<VmHosts>;
@@ -109,7 +105,7 @@ describe("a machine with disks of its own", () => {
     const given = (text: string) => `"$(printf %s ${Buffer.from(text).toString("base64")} | base64 -d)"`;
     expect(await host.shell("hostname")).toBe(HOSTNAME);
     expect((await node()).hostname).toBe(HOSTNAME);
-    // The test logs in to the host as a person does: through PAM, with su and sudo.
+    // The test logs in to the host through PAM, with su and sudo, as a person does.
     const asked = `printf '%s\\n' ${given(PASSWORD)}`;
     const user = given(DEPLOY_USER);
     expect(await host.shell(`${asked} | runuser -u nobody -- su -c 'id -un' -- ${user} 2>/dev/null`)).toBe(DEPLOY_USER);
@@ -136,8 +132,8 @@ describe("a machine with disks of its own", () => {
       const [rss, anonymous] = kib.split("\n").map((one) => (Number(one) / 1024).toFixed(1));
       return `${rss} MiB resident, ${anonymous} MiB of it its own, ${cpuMs} ms of processor time in 60 s`;
     };
-    // For comparison, the test measures the memory and processor time of the agent's Node.js with one WebSocket and without the agent's program. The
-    // WebSocket's server runs in another process.
+    // For comparison, the test also measures the agent's Node.js with one WebSocket and without the agent's program. The WebSocket's server is a
+    // separate process.
     const bare = (unit: string, program: string) =>
       host.shell(
         `systemd-run --quiet --unit=${unit} --working-directory=/usr/lib/muster/agent /usr/lib/muster/agent/runtime/node -e '${program}' && sleep 5`,

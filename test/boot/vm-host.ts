@@ -7,33 +7,29 @@ import type { HostFile } from "./container-host.ts";
 import type { BootImage } from "./image/boot-image.ts";
 import { shellIn } from "./vm-shell.ts";
 
-/** The address by which a guest in QEMU's user network reaches the loopback address of the machine that runs the tests. */
 export const GUEST_GATEWAY = "10.0.2.2";
-/** The size of the smallest disk that the first boot's disk discovery accepts. */
 const DATA_DISK_BYTES = 2 ** 30;
 const MIB = 2 ** 20;
-/** The system disk of a virtual machine has the partitions that an installer makes: a boot partition, then the root partition. */
+/** The system disk of a virtual machine has two partitions, as an installer makes them: boot, then root. */
 const BOOT_PARTITION = { start: MIB, size: 31 * MIB };
 const ROOT_START = 32 * MIB;
 const ROOT_PARTUUID = "6d757374-6572-4000-8000-000000000002";
 /** The line of /etc/fstab names the root file system by its partition UUID, because device names may change from boot to boot. */
 export const ROOT_MOUNT = `PARTUUID=${ROOT_PARTUUID} / ext4 defaults,noatime 0 0\n`;
 
-/** Returns the accelerator with which QEMU runs virtual machines. Some machines have a /dev/kvm on which a guest with a stock kernel hangs. */
+/** Returns QEMU's accelerator for virtual machines. On some computers, a guest with a stock kernel hangs with /dev/kvm. */
 function accelerator(): "kvm" | "tcg" {
   const cpu = readFileSync("/proc/cpuinfo", "utf8");
   return /\b(vmx|svm)\b/.test(cpu) && existsSync("/dev/kvm") && !existsSync("/sys/module/kvm_pvm") ? "kvm" : "tcg";
 }
 
-/** A host as a virtual machine with its own kernel, disks and clock. */
+/** A simulated region's host as a virtual machine with its own kernel, disks and clock. */
 export class VmHost {
   readonly #folder: string;
   readonly #image: BootImage;
   readonly name: string;
   readonly mac: string;
-  /**
-   * The serial numbers of the virtual machine's data disks. The content of a virtual machine's data disks survives the installation of a new system.
-   */
+  /** The serial numbers of the data disks, whose content survives the installation of a new system. */
   dataDisks: readonly string[] = ["data1", "data2"];
   #process: ChildProcess | null = null;
   /** The time when the virtual machine was last switched on. */
@@ -52,8 +48,8 @@ export class VmHost {
   diskFile = (serial: string): string => this.#file(`disk-${serial}.raw`);
 
   /**
-   * Installs a new operating system on the virtual machine's first disk and creates missing data disks. The method `install` writes files into the
-   * root file system without mounting it.
+   * Installs a new operating system on the virtual machine's first disk, and creates missing data disks. `install` writes files into the root file
+   * system without mounting it.
    */
   async install(files: readonly HostFile[]): Promise<void> {
     const root = await this.#partitionedRoot();
@@ -95,8 +91,8 @@ export class VmHost {
   }
 
   /**
-   * Copies the virtual machine's system disk, and returns a second virtual machine that uses only the copy. A test can later start the second virtual
-   * machine with the system that the first one has now.
+   * Copies the virtual machine's system disk, and returns a second virtual machine with this copy. A test can later boot the system of the present
+   * moment from the copy.
    */
   async keepSystem(): Promise<VmHost> {
     const kept = new VmHost(this.#file("kept"), this.#image, this.name, this.mac);
@@ -105,7 +101,6 @@ export class VmHost {
     return kept;
   }
 
-  /** Switches the virtual machine on, with a clock that is `clockOffSeconds` seconds ahead. */
   start({ clockOffSeconds = 0 }: { clockOffSeconds?: number } = {}): void {
     const log = openSync(this.#file("qemu.log"), "a");
     const base = new Date(Date.now() + clockOffSeconds * 1000).toISOString().slice(0, 19);
@@ -118,7 +113,7 @@ export class VmHost {
       ["-cpu", accelerator() === "kvm" ? "host" : "Nehalem", "-m", "1024", "-smp", "2"],
       ["-nographic", "-nodefaults", "-no-user-config", "-no-reboot"],
       ["-serial", `file:${this.#file("console.log")}`],
-      // The boot suite's root shell in the guest is on a serial port, and needs no network service in the guest.
+      // The boot suite's root shell is on a serial port, so the guest needs no network service.
       ["-chardev", `socket,id=shell,path=${this.#file("shell.sock")},server=on,wait=off`, "-serial", "chardev:shell"],
       ["-kernel", this.#image.kernel, "-append"],
       [`root=PARTUUID=${ROOT_PARTUUID} rw console=ttyS0 quiet mitigations=off systemd.show_status=0`],
@@ -138,30 +133,20 @@ export class VmHost {
     return this.#process !== null && this.#process.exitCode === null && this.#process.signalCode === null;
   }
 
-  /**
-   * Ends the virtual machine at once, as a power cut does. A power cut of a virtual machine loses the data that the guest system has not written to
-   * disk.
-   */
+  /** Ends the virtual machine at once, so that data that the guest has not written to disk is lost. */
   async powerCut(): Promise<void> {
     this.#process?.kill("SIGKILL");
     await this.#ended;
   }
 
-  /**
-   * Runs a shell command in the guest and returns the command's output. The method `shell` throws when the command fails or the guest does not answer
-   * in time.
-   */
+  /** Returns the output of a shell command in the guest, and throws when the command fails or the guest does not answer. */
   shell = (line: string, timeoutMs?: number): Promise<string> => shellIn(this.#file("shell.sock"), line, timeoutMs);
-  /** Returns the device paths of the guest's disks by their serial numbers. */
   async devices(): Promise<ReadonlyMap<string, string>> {
     const lines = (await this.shell("lsblk -dnro SERIAL,NAME")).split("\n").map((line) => line.split(" "));
     return new Map(lines.map(([serial = "", name = ""]) => [serial, `/dev/${name}`]));
   }
 
-  /**
-   * Waits until the guest's shell answers. The method `answers` sends its question repeatedly, because a question before the start of the shell is
-   * lost.
-   */
+  /** `answers` repeats its question, because a question before the start of the shell is lost. */
   answers = (): Promise<true> =>
     until(`a shell on ${this.name}`, async () => (await this.shell("echo up", 5_000)) === "up" || undefined, {
       timeoutMs: 300_000,

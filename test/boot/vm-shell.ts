@@ -3,10 +3,7 @@ import { connect, type Socket } from "node:net";
 import { until } from "../support/until.ts";
 import type { HostFile } from "./container-host.ts";
 
-/**
- * The systemd unit of the boot suite's root shell on the second serial port. The boot suite writes the unit of its root shell into the disk of each
- * virtual machine, so that the disk image needs no change.
- */
+/** The boot suite writes this systemd unit into the disk of each virtual machine, so that the disk image needs no change. */
 export const SHELL_UNIT: HostFile = {
   path: "etc/systemd/system/boot-suite-shell.service",
   mode: 0o644,
@@ -30,7 +27,6 @@ export const SHELL_WANTED: HostFile = {
   content: "[Unit]\nWants=boot-suite-shell.service\n",
 };
 
-/** Runs a command in the guest's root shell and returns the command's output. Throws an error when the command fails or the guest does not answer. */
 export async function shellIn(socketPath: string, line: string, timeoutMs = 60_000): Promise<string> {
   const marker = randomUUID();
   const socket = connect(socketPath);

@@ -1,10 +1,8 @@
 /**
- * Finds the citations in a text, and the headings to which citations must lead. The module `citations.ts` has only pure functions, and
- * `repository.ts` reads the texts.
+ * Finds the citations in a text, and the headings to which citations must lead. This module has only pure functions; `repository.ts` reads the texts.
  */
 
 export interface Text {
-  /** The path of a text file, relative to the root of the repository and with slashes. */
   readonly path: string;
   readonly text: string;
 }
@@ -15,7 +13,6 @@ export interface Offence {
   readonly what: string;
 }
 
-/** A form of citation by the number of a heading, with the pages that contain the numbered headings. */
 interface Form {
   readonly name: string;
   readonly words: string;
@@ -35,13 +32,13 @@ export const FORMS: readonly Form[] = [
   { name: "maas", words: "maas", pages: /^docs[/]maas[.]md$/ },
 ];
 
-/** Old forms of citation, which named documents outside the repository and are no longer allowed, with the form to use instead. */
+/** Old forms of citation, which are no longer allowed, each with the form to use instead. */
 const RETIRED: Readonly<Record<string, string>> = {
   contract: "cite `maas N.N` of docs/maas.md",
   "maas-observed": "cite `maas 12` of docs/maas.md",
 };
 
-/** Matches the gap between two words of a citation: a blank, or a line end with the marks that begin the next line of a comment. */
+/** Matches the gap between two words of a citation: a blank, or a line end with the next line's comment mark. */
 const GAP = String.raw`(?: |[ \t]*\r?\n[ \t]*(?:[*]|//|#|--|>)?[ \t]*)`;
 const NUMBER = String.raw`\d+(?:[.]\d+)*`;
 const ID = String.raw`[A-Z]\d+`;
@@ -54,7 +51,6 @@ const listed = (word: string, item: string): RegExp =>
 
 const lineOf = (text: string, index: number): number => text.slice(0, index).split("\n").length;
 
-/** Returns the text with every line of fenced code emptied, so that the number of lines stays the same. */
 function prose(text: string): string {
   let fence = "";
   return text
@@ -76,10 +72,7 @@ const headingsOf = (page: Text): readonly string[] =>
 const numbersOf = (pages: readonly Text[]): ReadonlySet<string> =>
   new Set(pages.flatMap(headingsOf).flatMap((heading) => /^(\d+(?:[.]\d+)*)[.]?(?= |$)/.exec(heading)?.[1] ?? []));
 
-/**
- * Returns the anchors that GitHub gives to the headings of a page. When several headings have the same words, GitHub appends `-1` to the anchor of
- * the second heading and `-2` to the third.
- */
+/** For headings with the same words, GitHub appends `-1` to the second anchor and `-2` to the third. */
 function anchorsOf(page: Text): ReadonlySet<string> {
   const seen = new Map<string, number>();
   return new Set(
@@ -108,10 +101,10 @@ function citedIn(source: Text, word: string, item: string): { readonly cited: st
   );
 }
 
-/** Matches an id of a decision without the word "decision". The id of a decision in quotes, in a link, in a path or in a heading is no citation. */
+/** Matches an id of a decision without the word "decision". A decision's id in quotes, in a link, in a path or in a heading is no citation. */
 const BARE = /(?<![\w./"'`[-]|# )[A-Z]\d{1,2}(?![\w"'`\]-])/g;
 
-/** Finds decisions that a text cites by their id alone: ids of existing decisions, and any id alone in brackets. */
+/** Finds existing decisions that a text cites by their id alone, and any id alone in brackets. */
 function bareIn(source: Text, decisions: ReadonlySet<string>): Offence[] {
   const letters = new Set([...decisions].map((id) => id[0]));
   const cited = [...source.text.matchAll(listed("[Dd]ecisions?", ID))].map(
@@ -125,7 +118,7 @@ function bareIn(source: Text, decisions: ReadonlySet<string>): Offence[] {
   });
 }
 
-/** Finds citations of missing headings, decisions that a text cites by their id alone, and citations in forms that are no longer allowed. */
+/** Finds citations of missing headings, of decisions by their id alone, and in forms that are no longer allowed. */
 export function citationOffences(texts: readonly Text[]): Offence[] {
   const decisions = decisionsOf(texts);
   const forms = FORMS.map((form) => ({
@@ -159,13 +152,13 @@ function resolved(from: string, to: string): string {
 }
 
 /**
- * Matches paths and path patterns of the repository's pages and sources. The pattern for paths ignores a path in quotes, which need not be a file of
- * the repository. The pattern for paths also ignores built files, which end in `.js`.
+ * Matches the paths, and the path patterns, of pages and sources of the repository. A path in quotes does not match, because it need not be a file of
+ * the repository. Paths that end in `.js` do not match, because they name built files.
  */
 const NAMED =
   /(?<![\w./"'{-])((?:docs|agent|hub|shared|cloud-init|packaging|test)[/][\w/.*-]+[.](?:md|json|ts|mjs|sh|service))(?![\w*])(?:#([\w-]+))?/g;
 
-/** Finds links of pages that lead to missing files or headings, and missing files that comments and docs name. */
+/** Finds links to missing files or headings, and missing files that comments and docs name. */
 export function linkOffences(texts: readonly Text[], exists: (path: string) => boolean): Offence[] {
   const anchors = new Map(
     texts.filter(({ path }) => path.endsWith(".md")).map((page) => [page.path, anchorsOf(page)] as const),
@@ -190,7 +183,7 @@ export function linkOffences(texts: readonly Text[], exists: (path: string) => b
 
 const PARTS = ["**Context.**", "**Decision.**", "**Cost.**"];
 
-/** Reports each page in `docs/decisions` that lacks its id and title as heading, its date, a required part, or its link in the README. */
+/** Reports each decision's page without its id and title as heading, its date, a required part, or a link in the README. */
 export function decisionOffences(texts: readonly Text[]): Offence[] {
   const list = texts.find(({ path }) => path === "docs/decisions/README.md");
   return texts.flatMap(({ path, text }) => {

@@ -1,4 +1,4 @@
-/** The program of `npm run check:citations`. `check:citations` prints each citation and link that leads nowhere, and fails if it finds any. */
+/** `npm run check:citations` prints each citation and link that leads nowhere, and fails if it finds any. */
 import { repositoryOffences, repositoryTexts } from "./repository.ts";
 
 const texts = repositoryTexts();

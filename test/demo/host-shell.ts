@@ -5,20 +5,19 @@ import { NODE_ON_HOST, REPOSITORY_ON_HOST } from "../fakes/maas/host/own-linux.t
 
 const COMMAND_TIMEOUT_MS = 120_000;
 
-/** Runs commands on a host with a Linux of its own, as a person would who is logged in to the host. */
+/** Runs commands on a host with a Linux of its own, as a person who is logged in there would. */
 export class HostShell {
   readonly #folder: string;
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** Runs a shell script as the user with the given uid, and returns the script's output. */
   sh(uid: number, script: string): string {
     const user = ["setpriv", "--reuid", String(uid), "--regid", String(uid), "--clear-groups", "--"];
     return this.#run([...(uid === 0 ? [] : user), "sh", "-euc", script]);
   }
 
-  /** Runs a program of this repository as the host's root, and returns the program's output. */
+  /** Runs a program of this repository as the host's root user, and returns the program's output. */
   program(path: string, ...args: readonly string[]): string {
     return this.#run([NODE_ON_HOST, `${REPOSITORY_ON_HOST}/${path}`, ...args]);
   }
@@ -39,7 +38,7 @@ export class HostShell {
     throw new Error(`A command on the host ended with ${status}: ${stderr}`, { cause: error });
   }
 
-  /** The pid of the host's first process, which is a grandchild of the unit `muster-agent.service` of the simulated host. */
+  /** The pid of the host's first process, a grandchild of the host's unit `muster-agent.service`. */
   #firstProcess(): number {
     const file = join(this.#folder, "run/units/muster-agent.service.pid");
     const unit = existsSync(file) ? Number(readFileSync(file, "utf8")) : 0;

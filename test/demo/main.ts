@@ -1,6 +1,6 @@
 /**
- * The demo onboards hosts with a hub process on the embedded database, a simulated MAAS region, and one real agent process for each host. The demo
- * then turns the first host over after a tenant. `npm run demo` keeps running until Ctrl-C. `npm run demo -- --exit` ends by itself.
+ * The demo onboards hosts with a hub process, a simulated MAAS region, and one real agent process for each host, and then turns the first host over.
+ * `npm run demo` keeps running until Ctrl-C. With `npm run demo -- --exit`, the demo ends by itself.
  */
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -68,9 +68,7 @@ function readArguments(): Arguments {
   };
 }
 
-/**
- * The SKU of the first host. The turnover cleans the first host with the programs and the kernel of this machine, which have no GPUs of the host.
- */
+/** The first host has a SKU without GPUs, because it runs on the kernel of this computer. */
 const SKU_WITHOUT_GPUS = {
   id: "cpu.256c",
   description: "256 CPUs without GPUs",
@@ -78,10 +76,7 @@ const SKU_WITHOUT_GPUS = {
   gpus_total: 0,
 } as const;
 
-/**
- * Onboards the first host of the demo alone and all other hosts as one batch. The demo does not onboard hosts that an earlier run has onboarded or
- * has begun to onboard.
- */
+/** Onboards the first host alone and all other hosts as one batch, but no host whose onboarding an earlier run of the demo began. */
 async function onboard(rig: DemoWorld, site: SeededSite, hosts: readonly DemoHost[]): Promise<void> {
   const known = new Set((await rig.api.onboardings()).map((onboarding) => onboarding.hostname));
   const selectors = { site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId };
@@ -97,8 +92,8 @@ async function onboard(rig: DemoWorld, site: SeededSite, hosts: readonly DemoHos
 const isOver = (onboarding: Onboarding): boolean => !["pending", "running", "compensating"].includes(onboarding.status);
 
 /**
- * Shows the progress of the demo's onboardings until every onboarding has ended or needs a person. While the demo shows the progress, the hub may
- * restart.
+ * Shows the demo's onboardings until every onboarding has ended or needs a person. The hub may restart while the demo shows the progress of
+ * onboardings.
  */
 async function watch(
   rig: DemoWorld,
@@ -140,7 +135,7 @@ async function startFolders(args: Arguments, ownLinux: readonly string[]): Promi
   return { ...rig, logs: args.stateDir };
 }
 
-/** Starts hosts as containers with a real first boot. The first start of containers builds their image, which takes minutes. */
+/** Starts hosts as containers with a real first boot. The first start builds their image, which takes minutes. */
 async function startContainers(hosts: number): Promise<DemoWorld> {
   const { api, maas, folder, stop } = await startBootWorld({ boxes: hosts, lane: ContainerHosts.start });
   const { url, apiKey, controlUrl: control } = maas;
@@ -196,8 +191,8 @@ async function main(): Promise<number> {
 }
 
 /**
- * Turns the first host over after a tenant, when all hosts are active. Returns false if the turnover failed. If this machine does not allow the
- * turnover, `showTurnover` prints the reason and returns true.
+ * Turns the first host over after a tenant. Returns false if the turnover failed. If this computer does not allow the turnover, `showTurnover` prints
+ * the reason and returns true.
  */
 async function showTurnover(
   rig: DemoWorld,
@@ -232,7 +227,7 @@ async function showTurnover(
   }
 }
 
-/** With `--exit`, the demo prints the reason for each host that is not active, before the summary. */
+/** With `--exit`, the demo prints for each host that is not active the reason, before the summary. */
 async function closing(
   rig: DemoWorld,
   hosts: readonly DemoHost[],
@@ -253,7 +248,7 @@ async function closing(
   return active === hosts.length ? 0 : 1;
 }
 
-/** The summary of the demo. The demo prints its summary after all processes have stopped, so that the summary is the last line of the output. */
+/** The demo prints its summary after all processes have stopped, so that the summary is the output's last line. */
 let finalLine: string | null = null;
 
 main()

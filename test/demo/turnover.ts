@@ -1,7 +1,4 @@
-/**
- * The part of the demo that turns one host over after a tenant: an allocation, a file and a process of the tenant, the end of the allocation, the
- * cleaning by the host's agent, and the verified sanitization record.
- */
+/** Turns one host over after a tenant: from the allocation and the tenant's file and process to the verified sanitization record. */
 import { generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
 import { z } from "zod";
@@ -23,8 +20,8 @@ const FILE = "/tmp/model.bin";
 const COMMAND = "sleep 3600";
 const ADMIN = "/api/v1/admin";
 /**
- * The pause between the two reads of a state that changes by itself. The pause is shorter than the agent's, because the demo reads the host only to
- * show what the tenant left.
+ * The pause, in milliseconds, between two reads of a state that changes by itself. The pause is shorter than the agent's own, because the demo reads
+ * the host only to show what the tenant left.
  */
 const PAUSE_MS = 300;
 
@@ -32,14 +29,14 @@ export interface Turnover {
   readonly api: HubApi;
   readonly hostname: string;
   readonly stateDir: string;
-  /** Prints one line about a step of the turnover. Lines about the same step have the step's name only in the first line. */
+  /** Prints one line about a step of the turnover. The step's name is only in its first line. */
   readonly tell: (step: string, text: string) => void;
   readonly signal: AbortSignal;
 }
 
 /**
- * Turns the host over. If this machine does not allow the turnover, `turnOver` tells why and does nothing more. Throws if the host did not come back
- * into service, or if its sanitization record is not in order.
+ * Turns the host over, or tells why this computer does not allow the turnover. Throws if the node is not active after the turnover, or if its
+ * sanitization record is not in order.
  */
 export async function turnOver(turnover: Turnover): Promise<void> {
   const { api, hostname, tell } = turnover;
@@ -64,11 +61,11 @@ export async function turnOver(turnover: Turnover): Promise<void> {
   await verifyRecord(turnover, node.id, allocation.id);
 }
 
-/** Waits while a process of the demo restarts. `waitFor` repeats `look` until it returns a value, also if `look` throws. */
+/** `look` may throw while a process of the demo restarts, so `waitFor` repeats it until it returns a value. */
 const waitFor = <T>({ signal }: Turnover, what: string, look: () => Promise<T | undefined>): Promise<T> =>
   until(what, look, { everyMs: 200, signal });
 
-/** The host's baseline. Returns null, and tells why, if the agent could not read a part of the host, because no turnover would find the host clean. */
+/** Returns the host's baseline, or null if the agent could not read a part of the host, because no turnover would then find it clean. */
 async function readBaseline(turnover: Turnover, node: NodeSummary): Promise<ResidueSnapshot | null> {
   const baseline = await waitFor(turnover, `the baseline of ${node.hostname}`, async () => {
     const now = await turnover.api.call(Baseline, "GET", `${ADMIN}/nodes/${node.id}/baseline`);
@@ -83,7 +80,7 @@ async function readBaseline(turnover: Turnover, node: NodeSummary): Promise<Resi
   return null;
 }
 
-/** Allocates the node, or continues the allocation that an earlier start of the demo began. */
+/** Allocates the node, or continues the allocation that an earlier run of the demo began. */
 async function allocate(turnover: Turnover, node: NodeSummary): Promise<Allocation> {
   const { api } = turnover;
   const request = { node_id: node.id, tenant: TENANT, login_user: LOGIN_USER, ssh_keys: [newSshKey()] };
@@ -97,7 +94,7 @@ async function allocate(turnover: Turnover, node: NodeSummary): Promise<Allocati
   return allocation;
 }
 
-/** A new SSH public key. Nobody keeps the private key, because the demo's tenant logs in without SSH. */
+/** Makes an SSH public key. Nobody keeps the private key, because the demo's tenant logs in without SSH. */
 function newSshKey(): string {
   const { x = "" } = generateKeyPairSync("ed25519").publicKey.export({ format: "jwk" });
   const parts = [Buffer.from("ssh-ed25519"), Buffer.from(x, "base64url")];
@@ -121,7 +118,7 @@ async function leaveTraces(turnover: Turnover, uid: number): Promise<void> {
   turnover.tell("left", `${LOGIN_USER} leaves the file ${FILE} and the process ${pid} (${COMMAND})`);
 }
 
-/** Reads the host as the agent's task `node.validate_clean` does, compares it with the baseline as the hub does, and shows the differences. */
+/** Reads the host as the agent's task `node.validate_clean` does, and shows the differences from the baseline as the hub sees them. */
 function showFindings(turnover: Turnover, baseline: ResidueSnapshot, uid: number): void {
   const tenant = { login_user: LOGIN_USER, uid };
   const order = { root: "/", tenant, items: RESIDUE_ITEM_NAMES, pauseMs: PAUSE_MS };
@@ -135,7 +132,7 @@ function showFindings(turnover: Turnover, baseline: ResidueSnapshot, uid: number
     else if (one.state === "unreadable") turnover.tell("findings", `${item}: unreadable, ${one.reason}`);
 }
 
-/** Waits until the turnover has ended the allocation, and shows how each stage of the turnover ended. */
+/** Waits until the turnover has ended the allocation, and shows how each of its stages ended. */
 async function showCleaning(turnover: Turnover, allocationId: string): Promise<void> {
   const { api, tell } = turnover;
   const shown = new Set<string>();

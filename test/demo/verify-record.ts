@@ -38,7 +38,6 @@ export async function verifyRecord(verification: Verification, nodeId: string, a
   tell("verify", `npm run -s muster -- ${words.join(" ")}`);
 }
 
-/** Writes each record to a file. Returns the path of each record's file by the record's id. */
 async function exportAll(
   { api, stateDir }: Verification,
   records: readonly SanitizationSummary[],

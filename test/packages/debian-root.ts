@@ -5,16 +5,16 @@ import { join } from "node:path";
 import { execa } from "execa";
 
 /**
- * The folders of the Debian root for package tests that have an overlay. In the folders `COVERED`, the Debian root shows this machine's own files and
- * stores changes in the overlay. All folders of the Debian root outside `COVERED` begin empty.
+ * The folders in which the Debian root shows this computer's own files and stores changes in an overlay. All other folders of the Debian root begin
+ * empty.
  */
 const COVERED = ["usr", "etc", "var/lib/dpkg"];
 const EMPTY = ["var/log", "tmp", "run", "dev", "proc", "root"];
 const TOOLS = ["/usr/bin/dpkg", "/usr/bin/deb-systemd-helper", "/usr/sbin/adduser", "/usr/bin/unshare"];
 
 /**
- * The Debian root is a folder with a Debian system in which tests really install packages. The Debian root is an overlay on this machine's programs
- * and dpkg database, so installations leave the machine unchanged and need no download. No systemd runs in the Debian root.
+ * The Debian root is a folder with a Debian system in which tests really install packages. The Debian root is an overlay on this computer's programs
+ * and dpkg database, so installations need no download and change only the overlay. No systemd runs in the Debian root, so services do not start.
  */
 export class DebianRoot {
   readonly #folder = mkdtempSync(join(tmpdir(), "muster-root-"));
@@ -28,11 +28,11 @@ export class DebianRoot {
     }
     for (const name of ["bin", "sbin", "lib", "lib64"].filter((one) => existsSync(`/${one}`)))
       symlinkSync(readlinkSync(`/${name}`), this.path(name));
-    // Muster's services run as their own users, which need access to the folder of the Debian root.
+    // Muster's services run as their own users, which must be able to enter the Debian root.
     chmodSync(this.path(""), 0o755);
   }
 
-  /** Returns the path on this machine of a file in the Debian root. Changes to the overlaid folders of the Debian root are below `changed`. */
+  /** Returns a file's path on this computer. Changes to the overlaid folders of the Debian root are below `changed`. */
   path(name: string): string {
     return join(this.#folder, "root", name);
   }
@@ -42,8 +42,8 @@ export class DebianRoot {
   }
 
   /**
-   * Runs a script as the user root in the Debian root. The overlay mounts of the Debian root exist only while `run` runs its script, but the files
-   * that the script wrote remain.
+   * Runs a script as the user root in the Debian root. The overlays are mounted only while `run` runs its script, but the files that the script wrote
+   * remain.
    */
   run(script: string) {
     const mounts = COVERED.map(
@@ -76,7 +76,7 @@ export class DebianRoot {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** Returns the reason why this machine cannot have a Debian root, or null if a Debian root is possible. */
+  /** Returns the reason why this computer cannot have a Debian root, or null. */
   static lacks(): string | null {
     if (process.getuid?.() !== 0) return "it needs root";
     const missing = TOOLS.filter((tool) => !existsSync(tool));

@@ -19,10 +19,7 @@ import { AGENT, HUB } from "../../packaging/packages.ts";
 import { stagePackagingFiles } from "../../packaging/stage-files.ts";
 import { DebianRoot } from "./debian-root.ts";
 
-/**
- * Tests what dpkg and the maintainer scripts of Muster's packages do. The tests use Muster's real packages without the programs inside, so that the
- * packages are small.
- */
+/** The tests install Muster's real packages without the programs inside, because small packages install fast. */
 const repository = new URL("../..", import.meta.url).pathname;
 const architecture = process.arch === "arm64" ? "arm64" : "amd64";
 const other = architecture === "amd64" ? "arm64" : "amd64";
@@ -30,9 +27,9 @@ const lacks = DebianRoot.lacks();
 const DAY_MS = 86_400_000;
 const TOLD = "var/lib/muster/hub/agent-packages";
 const agentFile = (version: string, kind: string = architecture) => `muster-agent_${version}_${kind}.deb`;
-/** The option `--no-triggers` keeps dpkg from running the triggers of this machine's other packages. */
+/** The option `--no-triggers` keeps dpkg from running the triggers of packages other than Muster's. */
 const DPKG = "dpkg --no-triggers --force-depends --force-unsafe-io";
-/** A Perl program that runs a command while another process holds dpkg's lock, which is a lock of fcntl and not of flock. */
+/** A Perl program that runs a command while another process holds dpkg's lock, a lock of fcntl. */
 const UNDER_THE_LOCK = [
   'use Fcntl; open(my $file, ">", "/var/lib/dpkg/lock-frontend") or die;',
   'my $lock = pack("ssx4qqlx4", F_WRLCK, 0, 0, 0, 0); fcntl($file, F_SETLK, $lock) or die;',
@@ -92,8 +89,8 @@ describe.skipIf(lacks !== null)(`the Debian packages, installed (SKIPPED where $
     expect(told()).toEqual(
       [agentFile("0.1.0"), agentFile("0.1.0", other), agentFile("0.2.0"), agentFile("0.9.0")].sort(),
     );
-    // At the first upgrade to 0.3.0, the agent's package 0.1.0 was replaced less than a month ago. Before the second upgrade, the test makes the file
-    // of the agent's package 0.1.0 31 days old.
+    // The agent's package 0.1.0 was replaced less than a month before the first upgrade to 0.3.0. Before the second upgrade, the test makes the file
+    // of this package 31 days old.
     await install("muster-hub", "0.3.0");
     expect(told()).toContain(agentFile("0.1.0"));
     put(`${TOLD}/${agentFile("0.1.0")}`, "", 31);
@@ -115,7 +112,7 @@ describe.skipIf(lacks !== null)(`the Debian packages, installed (SKIPPED where $
       stderr: expect.stringContaining("then run: dpkg --configure muster-hub"),
     });
     expect(await root.run(`stat -c %U /etc; ls /etc | grep -c '[.]deb$' || true`)).toMatchObject({ stdout: "root\n0" });
-    // The test follows the instruction in dpkg's error text, which repairs the installation.
+    // The test follows the instruction in dpkg's error text, which must repair the installation.
     rmSync(root.path(TOLD));
     expect(await root.run("dpkg --configure muster-hub")).toMatchObject({ exitCode: 0 });
     expect(told()).toEqual([agentFile("0.2.0")]);

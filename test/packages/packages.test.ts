@@ -12,10 +12,7 @@ import { startChild } from "../support/child.ts";
 import { newHubFolder } from "../support/hub-state.ts";
 import { until } from "../support/until.ts";
 
-/**
- * Builds Muster's Debian packages, unpacks them into an empty folder and runs their programs. install.test.ts and the boot suite install the
- * packages.
- */
+/** Builds Muster's Debian packages, unpacks them into an empty folder and runs their programs. */
 const REPOSITORY = new URL("../..", import.meta.url).pathname;
 const architecture = process.arch === "arm64" ? "arm64" : "amd64";
 const here = existsSync("/usr/bin/dpkg-deb");
@@ -255,9 +252,9 @@ describe.skipIf(!here)("the Debian packages (SKIPPED without dpkg-deb)", () => {
     if (!existsSync("/usr/bin/systemd-analyze")) return;
     const unit = unpacked(spec.name, `usr/lib/systemd/system/${spec.name}.service`);
     const root = unpacked(spec.name);
-    // The package's systemd unit names Node.js and the package's own program by their paths on an installed host.
+    // The package's systemd unit names Node.js and its program by their paths on an installed host.
     const verified = await execa("systemd-analyze", ["verify", "--man=no", "--root", root, unit], { reject: false });
-    // The unpacked package lacks programs that every Debian system has, so the test ignores systemd's complaints about missing programs.
+    // The unpacked package lacks programs that every Debian system has, so systemd's complaints about them do not count.
     const elsewhere = /not found|Command \/bin\/kill is not executable/;
     expect(verified.stderr.split("\n").filter((line) => line.includes(spec.name) && !elsewhere.test(line))).toEqual([]);
   });

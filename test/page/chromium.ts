@@ -2,13 +2,12 @@ import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { type Browser, chromium } from "playwright-core";
 
-/** The names of the browser Chromium in Linux distributions. */
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 /**
- * Features of Chromium that the tests switch off. Chromium reads only the last list of disabled features, so `WITHOUT` repeats the names in
- * playwright's list. Most of the disabled features would use the network. The features `WebUIOmniboxPopup` and `WebUIOmniboxAimPopup` are windows of
- * the address bar, for which Chromium would start a process at each visit.
+ * Features of Chromium that the tests switch off, mostly because they would use the network. Chromium reads only the last list of disabled features,
+ * so `WITHOUT` repeats those in playwright's list. Chromium would start a process at each visit for `WebUIOmniboxPopup` and `WebUIOmniboxAimPopup`,
+ * which are windows of the address bar.
  */
 const WITHOUT = [
   "WebUIOmniboxPopup",
@@ -37,7 +36,6 @@ const FLAGS = [
   `--disable-features=${WITHOUT.join(",")}`,
 ];
 
-/** Returns the path in `MUSTER_TEST_CHROMIUM`, or else the path of the first Chromium on the PATH. */
 function whereChromiumIs(): string {
   const named = process.env["MUSTER_TEST_CHROMIUM"] ?? "";
   if (named !== "") {

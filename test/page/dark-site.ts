@@ -7,19 +7,17 @@ import { insertSite } from "../support/site.ts";
 /** A text with a script that would run if the page treated the text as markup. */
 export const MARKUP = "<img src=x onerror=alert(1)>";
 
-/**
- * Hosts of the dark site, a site whose MAAS no hub can reach. The hub cannot poll the dark site, so the stored state of its hosts does not change.
- */
+/** Hosts of a site whose MAAS no hub can reach, so that the hosts' stored state does not change. */
 export const DARK = {
   site: "dark-dc2",
-  /** A host in quarantine whose fault has ended, so that its machine has the status Deployed. */
+  /** A quarantined host whose fault has ended, so that its machine has the status Deployed. */
   mended: "dark-mended",
-  /** A host in quarantine whose machine was deleted from MAAS. */
+  /** A quarantined host whose machine was deleted from MAAS. */
   gone: "dark-gone",
-  /** A host whose drift an operator has acknowledged. The operator's reason for acknowledging the drift contains markup. */
+  /** A host whose drift an operator has acknowledged, with markup in the operator's reason. */
   known: "dark-known",
   retired: "dark-retired",
-  /** A hostname with markup, which a hub refuses today. An older hub may have stored a hostname with markup. */
+  /** A hostname with markup, which only an older hub may have stored. */
   odd: `odd${MARKUP}`,
 } as const;
 

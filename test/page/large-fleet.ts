@@ -1,6 +1,6 @@
 import type { Pool } from "pg";
 
-/** Inserts `size` nodes of an unreachable site with SQL, each with a drift and a failed onboarding. Returns the name of the last inserted node. */
+/** Inserts `size` nodes of an unreachable site, each with a drift and a failed onboarding, and returns the last node's name. */
 export async function seedLargeFleet(pool: Pool, size: number): Promise<string> {
   const site = "select id as site from maas_sites where name = 'dark-dc2'";
   const number = "lpad(n::text, 5, '0')";

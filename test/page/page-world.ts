@@ -1,4 +1,4 @@
-/** The data for the tests of the operators' page: a hub on PostgreSQL, a simulated MAAS with a host in each state, and an unreachable site. */
+/** The data for the tests of the operators' page: a hub, a simulated MAAS with a host in each state, and an unreachable site. */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { until } from "../support/until.ts";
 import { viewerToken } from "../support/viewer-token.ts";
 import { MARKUP, seedDarkSite } from "./dark-site.ts";
 
-/** The hosts of the site whose simulated MAAS answers the hub. Each key of `LIVE` says what happens to the host during its onboarding. */
+/** Hosts of the site whose simulated MAAS answers; each key says what happens to the host's onboarding. */
 export const LIVE = { good: "c07u41", refused: "c07u42", waiting: "c07u43" } as const;
 
 export interface PageWorld {
@@ -19,7 +19,6 @@ export interface PageWorld {
   readonly maas: SimulatorControl;
   readonly database: TestDatabase;
   readonly tokens: { readonly admin: string; readonly viewer: string };
-  /** Waits until the host `good` is active and its agent is connected to the hub. */
   active(): Promise<void>;
   close(): Promise<void>;
 }
@@ -51,8 +50,8 @@ export async function startPageWorld(): Promise<PageWorld> {
 }
 
 /**
- * Onboards the three hosts of `LIVE`. MAAS refuses to commission the host `refused`, with markup in the error message. The commissioning of the host
- * `waiting` never ends, and the host `good` becomes active.
+ * Onboards the three hosts of `LIVE`, of which `good` becomes active. MAAS refuses to commission the host `refused`, with markup in its error text.
+ * The commissioning of the host `waiting` never ends.
  */
 async function furnish(rig: Rig): Promise<void> {
   const maas = new SimulatorControl(rig.maas.control);
@@ -72,8 +71,8 @@ async function furnish(rig: Rig): Promise<void> {
 }
 
 /**
- * Makes the commissioning of a simulated host hang. Before its onboarding, the simulated host appears in MAAS, because the simulator plans outcomes
- * only for machines that MAAS knows.
+ * Makes the commissioning of a simulated host hang, after the host has appeared in MAAS. The simulator plans outcomes only for machines that MAAS
+ * knows.
  */
 async function commissioningHangs(maas: SimulatorControl, bmcAddress: string): Promise<void> {
   const hardware = z.array(z.looseObject({ id: z.string(), bmcAddress: z.string() }));

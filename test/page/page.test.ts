@@ -1,4 +1,4 @@
-/** Tests the operators' page in a real Chromium with a real hub, by what a person can see, read and press. */
+/** Tests the operators' page in Chromium with a real hub, by what a person can see, read and press. */
 import { afterAll, afterEach, beforeAll, describe } from "vitest";
 import { actionCases } from "./action-cases.ts";
 import { lastingCases } from "./lasting-cases.ts";
@@ -19,8 +19,7 @@ describe("the operators' page", () => {
   afterEach(() => stage?.clear());
   afterAll(() => stage?.close());
 
-  // The order of the page suite's test cases matters. The first test cases change no data, later test cases change data, and the last test case adds
-  // the large fleet.
+  // The order of the page suite's cases matters: the last case adds the large fleet, and the first cases change no data.
   describe("logging in", () => loginCases(set));
   describe("what is shown", () => sectionCases(set));
   describe("for every reader", () => readerCases(set));

@@ -11,7 +11,6 @@ const Found = z.object({
   violations: z.array(z.object({ id: z.string(), nodes: z.array(z.object({ html: z.string() })) })),
 });
 
-/** Returns the accessibility problems that the checker axe finds on the page, such as missing names, landmarks, contrast or table headers. */
 async function barriers(page: Page, rules: string): Promise<string[]> {
   await page.evaluate(axe.source);
   const { violations } = Found.parse(await page.evaluate(`axe.run({ resultTypes: ["violations"], ...${rules} })`));

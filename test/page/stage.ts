@@ -38,9 +38,6 @@ export class Stage {
     return visit;
   }
 
-  /**
-   * Ends all visits of a test case, and fails when a browser has reported a problem. The page suite calls the method `clear` after each test case.
-   */
   async clear(): Promise<void> {
     const ended = [...this.#visits];
     this.#visits.clear();

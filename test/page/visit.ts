@@ -4,27 +4,23 @@ import { until } from "../support/until.ts";
 /** A long time-out for steps in the browser, which take a second or two unless the machine is busy. */
 const PATIENCE_MS = 150_000;
 
-/** Matches the browser's console message for a failed request. The operators' page also reports failed requests to its reader. */
+/** Matches the browser's console message for a failed request, which the operators' page also shows to its reader. */
 const NOTED_FAILURE = /^Failed to load resource: (?:.*status of (\d+)|(net::ERR_\w+))/;
 
 export interface VisitOptions extends BrowserContextOptions {
-  /**
-   * Matches the status or network error of requests that the test expects to fail. A failed request that the test does not expect makes the test
-   * fail.
-   */
+  /** Matches the status or network error of requests that the test expects to fail. Any other failed request fails the test. */
   readonly expects?: RegExp;
 }
 
-/** A `Visit` simulates one person at the operators' page, with a new browser profile. A `Visit` collects everything that the browser reports. */
+/** Simulates one person at the operators' page, with a new browser profile, and collects everything that the browser reports. */
 export class Visit {
   readonly page: Page;
   readonly url: string;
   /**
-   * What must not happen during a visit: errors, warnings and policy violations in the browser's console, dialogues of scripts, and requests to other
-   * servers.
+   * What may not happen during a visit: errors, warnings and policy violations in the console, dialogues of scripts, and requests to other servers.
    */
   readonly complaints: string[] = [];
-  /** The requests for changes that the operators' page has sent to the hub. */
+  /** The requests that change data and that the operators' page has sent to the hub. */
   readonly written: string[] = [];
   looks = 0;
 
@@ -81,19 +77,17 @@ export class Visit {
 
   button = (name: string): Locator => this.page.getByRole("button", { name, exact: true });
 
-  /** Returns the names of all buttons in the present view of the operators' page. */
   buttons = (): Promise<string[]> =>
     this.page
       .getByRole("main")
       .getByRole("button")
       .evaluateAll((all) => all.map((one) => one.ariaLabel ?? one.textContent));
 
-  /** Waits until the element contains all the given texts. */
   says = (place: Locator, ...texts: string[]): Promise<void> => this.saysAsNow(place, async () => texts);
 
   /**
-   * Waits until the element contains all expected texts. For texts that change with time, such as a count of seconds, `saysAsNow`
-   * calls `texts` before each comparison.
+   * Waits until the element contains all expected texts. `saysAsNow` calls `texts` before each comparison, because a text such as a count of seconds
+   * changes with time.
    */
   async saysAsNow(place: Locator, texts: () => Promise<readonly string[]>): Promise<void> {
     const plain = (text: string): string => text.replace(/\s+/g, " ");
@@ -110,7 +104,6 @@ export class Visit {
     );
   }
 
-  /** Presses a button of the operators' page and confirms the button's dialogue with a reason. */
   async act(button: string, reason: string): Promise<void> {
     const { page } = this;
     await this.button(button).click();

@@ -1,4 +1,4 @@
-/** Tests that admission picks the right hosts from mixed queues of several profiles and sites while several hubs admit at once (lifecycle 4.4). */
+/** Several hubs that admit at once must pick the right hosts from queues of several profiles and sites (lifecycle 4.4). */
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -13,13 +13,13 @@ import { MemorySecrets } from "../support/memory-secrets.ts";
 const STATUSES = ["pending", "pending", "pending", "running", "compensating", "failed_retryable", "completed"] as const;
 interface Host {
   readonly id: string;
-  /** The index of the profile that the host's onboarding names. Each profile belongs to one site. */
+  /** The index of the profile that the onboarding names. Each profile belongs to one site. */
   readonly profile: number;
   readonly status: (typeof STATUSES)[number];
   /** The minute in which the onboarding was requested. */
   readonly minute: number;
 }
-/** The modes of the decommissions of the test. Decommissions of all modes share the places of their lane. */
+/** The modes of decommissions in this test, which share the places of one lane. */
 const MODES = ["drain", "release"] as const;
 const LANES = ["onboardings", "decommissions of batches"] as const;
 type Lane = (typeof LANES)[number];
@@ -28,9 +28,9 @@ const isBusy = (host: Host): boolean => host.status === "running" || host.status
 const byTurn = (a: Host, b: Host): number => a.minute - b.minute || (a.id < b.id ? -1 : Number(a.id > b.id));
 
 /**
- * Applies the admission rule to one host at a time. By the admission rule, the onboarding of a host begins while its profile has fewer busy hosts
- * than the profile's limit. A busy host is a host whose onboarding runs or is compensated. At the host's site, the number of busy hosts must be below
- * the largest limit among profiles with busy or waiting hosts. The admission rule skips a host that may not begin yet.
+ * Applies the admission rule to one host at a time, and skips a host that may not begin yet. The onboarding of a host begins while its profile has
+ * fewer busy hosts than the profile's limit. A host is busy while its onboarding runs or is compensated. A site may have fewer busy hosts than the
+ * largest limit among its profiles with busy or waiting hosts.
  */
 function allowed(hosts: readonly Host[], limits: readonly number[]): Set<string> {
   const admitted = new Set<string>();
@@ -83,7 +83,9 @@ describe("admission", () => {
       await query("update maas_site_profiles set batch_max_parallel = $2 where id = $1", [profiles[index], limit]);
     await (lane === "decommissions of batches" ? arriveInBatch(hosts) : arrive(hosts));
   }
-  /** Adds decommissions of one batch. Profile 0 is the default profile of its site; an onboarding of the node that is over names each other profile. */
+  /**
+   * Adds decommissions of one batch to the queue. Profile 0 is its site's default profile; an ended onboarding of the node names any other profile.
+   */
   async function arriveInBatch(hosts: readonly Host[]): Promise<void> {
     await query("update maas_sites set default_profile_id = null");
     await query("update maas_sites set default_profile_id = $2 where id = $1", [sites[0], profiles[0]]);

@@ -15,8 +15,8 @@ import { expectExplained, nextVerbOf } from "./converge.ts";
 import { Driver, plainly } from "./drive.ts";
 
 /**
- * The task of a drain or a remove, which the agent carries out, can be lost, expire or fail. The tests show how the verb `resume` and a force
- * continue a drain or a remove whose task failed (state model 8).
+ * The agent's task of a drain or a remove can be lost, expire or fail. The verb `resume` or a force continues a drain or a remove whose task failed
+ * (state model 8).
  */
 let rig: OnboardingRig;
 let started = 0;
@@ -30,7 +30,7 @@ const ENDS = { drain: "retired", remove: "deleted" } as const;
 const STAGE = { drain: "drain_node", remove: "remove_gpuaas_node_record" } as const;
 
 const start = (mode: AgentMode) => decommission(rig, mode, `${mode}-${++started}`);
-/** The function `answers` decides whether the simulated agent carries out its queued tasks. */
+/** Makes a `Driver` whose simulated agent carries out its queued tasks as long as `answers` returns true. */
 const driver = (answers: () => boolean) =>
   new Driver(rig.test, workflowsOf(rig.services), async (id) => {
     if (answers()) await playDecommissionedAgent(rig, id);
@@ -42,11 +42,10 @@ const force = (id: WorkflowId) =>
     applyForce(tx, workflowsOf(rig.services), { workflowId: id, actor: "ann", role: "admin", reason: "gone for good" }),
   );
 
-/** Returns the SQL condition that the engine has already retried a stage of the workflow. */
+/** Returns an SQL condition: the engine has already retried a stage of the workflow. */
 const isRetrying = (id: WorkflowId) =>
   sql`exists (select 1 from workflow_events e where e.workflow_id = ${id} and e.status = 'retrying')`;
 
-/** Returns callbacks that run a workflow until its task is queued and its stage has run twice, and then call `change`. */
 async function untilQueued(mode: AgentMode, change: (id: WorkflowId, nodeId: NodeId) => Promise<void>) {
   const subject = await start(mode);
   let answers = false;
@@ -117,7 +116,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
           .set({ state, finishedAt: sql`clock_timestamp()`, errorCode: "x", errorMessage: "the host said no" })
           .where(eq(tasks.workflowId, id));
       });
-      // In the test, the new tasks that the engine's own retries create fail too.
+      // The new tasks that the engine's retries create must fail too.
       const failing = new Driver(rig.test, driven.kinds, async (id) => {
         await db().execute(sql`
           update tasks set state = ${state}, finished_at = clock_timestamp(), error_message = 'the host said no'
@@ -151,7 +150,7 @@ describe.each(["drain", "remove"] as const)("the agent's task of a %s", (mode) =
           .set({ state: "expired", attempts, finishedAt: sql`clock_timestamp()`, errorCode: "deadline_passed" })
           .where(eq(tasks.workflowId, id));
       });
-      // Each new task that the engine's retries create also expires, because no agent carries out the task.
+      // Each new task that the engine's retries create expires too, because no agent carries it out.
       const alone = new Driver(rig.test, driven.kinds, async (id) => {
         await db()
           .update(tasks)
@@ -222,7 +221,7 @@ it("a remove that a connected agent refuses is forced after its certificates are
   await force(subject.id);
   expect((await refusing.drive(subject.id)).failureCode, "its word still counts").toBe("uninstall_failed");
   await rig.test.database.inTx((tx) => revokeCertificates(tx, subject.nodeId, "all", "it cannot be uninstalled"));
-  // The test simulates that the gateway ends the agent's session when the node's certificates are revoked.
+  // The hub's gateway ends the agent's session when the node's certificates are revoked, which the test simulates.
   await setConnected(rig, subject.nodeId, false);
   await force(subject.id);
   expect((await refusing.drive(subject.id)).status).toBe("completed");
@@ -230,7 +229,6 @@ it("a remove that a connected agent refuses is forced after its certificates are
 });
 
 describe("a remove whose uninstall the hub has accepted", () => {
-  /** Drives a remove until the hub has accepted the uninstall's result but has not finished the workflow. */
   async function accepted() {
     const subject = await start("remove");
     const driven = driver(() => false);

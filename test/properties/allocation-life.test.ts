@@ -1,6 +1,6 @@
 /**
- * Tests the life of allocations under random requests, answers of agents and sweeps of two hubs, some of them at the same time. After a last sweep,
- * no allocation waits for an event that has already happened. The history of each allocation is a path in the table `ALLOCATION_MOVES`.
+ * Tests allocations under random requests, answers of agents and sweeps of two hubs, some of them at the same time. After a last sweep, no allocation
+ * may wait for an event that has already happened. The history of each allocation must be a path in the table `ALLOCATION_MOVES`.
  */
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -37,7 +37,7 @@ afterAll(async () => {
 interface Step {
   readonly what: (typeof STEPS)[number];
   readonly node: number;
-  /** True if the step and the following step happen at the same time. */
+  /** True if this step and the next step happen at the same time. */
   readonly withNext: boolean;
 }
 const STEPS = [
@@ -121,7 +121,7 @@ async function actOn(what: (typeof STEPS)[number], open: typeof allocations.$inf
   else await answer(open.grantTaskId, { state: "failed", result: null, errorCode: "account_exists" });
 }
 
-/** Checks the rows of allocations after a last sweep, which must leave no allocation that a further sweep would change. */
+/** Checks that a further sweep would change no allocation. */
 async function mustBeSettled(): Promise<void> {
   await sweep(0);
   expect(await sweep(1), "a second sweep has nothing to move").toBe(0);

@@ -1,6 +1,4 @@
-/**
- * Tests that allocation requests which arrive together at two hubs get different nodes, and that the hubs refuse a request only if no node is free.
- */
+/** Allocation requests that arrive at two hubs at once get different nodes, and fail only if no node is free. */
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
@@ -31,11 +29,11 @@ afterAll(async () => {
   await api?.close();
 });
 
-/** The state of a node: free, or the reason why the node is not free. */
+/** The state of a node: free, or the reason why an allocation may not take the node. */
 const Node = fc.constantFrom("free", "free", "cordoned", "unready");
 /**
  * An allocation request at one of the two hubs, for any free node or by name for the first node. If `givesUp` is true, the hub rolls the allocation
- * back just before the commit, as when the client's connection breaks.
+ * back just before the commit, as after a broken connection of the client.
  */
 const Request = fc.record({
   hub: fc.constantFrom(0, 1),

@@ -15,7 +15,7 @@ import { until } from "../support/until.ts";
 import { Driver, plainly } from "./drive.ts";
 import { machineOf } from "./scenarios.ts";
 
-/** Tests that a cancelled onboarding leaves no node without an owner, and no credential with which the agent could connect. */
+/** A cancelled onboarding leaves no node without an owner, and no credential with which the agent could connect. */
 let rig: OnboardingRig;
 let withAgent: Driver;
 let withoutAgent: Driver;
@@ -46,7 +46,7 @@ const waysIn = async (nodeId: NodeId) => ({
 });
 const NONE = { tokens: 0, certificates: 0, userData: false };
 
-/** Runs the function `act` once, when the workflow has reached the given stage. */
+/** Runs `act` once, when the workflow has reached the given stage. */
 const onceAt = (stage: OnboardingStage, act: () => Promise<unknown>): Parameters<Driver["drive"]>[1] => {
   let acted = false;
   return (row) => async (look) => {
@@ -67,7 +67,6 @@ async function cancelledAt(stage: OnboardingStage, n: number, driver: Driver) {
   if (machine === undefined) throw new Error("no machine was found");
   return { ...started, end, machine };
 }
-/** Expects that the cancelled workflow names the machine that stays deployed in MAAS, and says what to do about the machine. */
 function expectTold(
   { end, machine }: Pick<Awaited<ReturnType<typeof cancelledAt>>, "end" | "machine">,
   whose: string,
@@ -79,7 +78,7 @@ function expectTold(
   expect(end.failureMessage).toContain(`(${machine.systemId}) stays 'Deployed' in MAAS. ${whose}`);
   expect(end.nextAction).toMatch(/release/);
 }
-/** Renames the MAAS user, and with it the owner of all the user's machines, as MAAS does. */
+/** Renames the MAAS user and thereby the owner of the user's machines, as MAAS does. */
 function renameUser(to: string): void {
   const { users, machines } = rig.maas.sim.region.state;
   const [user] = users;
@@ -124,7 +123,7 @@ describe("an onboarding that is cancelled after the deploy", () => {
     expect(await nodeOf(nodeId)).toMatchObject({ status: "quarantined" });
     expect(await waysIn(nodeId)).toEqual(NONE);
     expect(machine.status).toBe(6);
-    // The test simulates that the hub's gateway ends the sessions of agents with revoked certificates.
+    // The hub's gateway ends the sessions of agents with revoked certificates, which the test simulates.
     await setConnected(rig, nodeId, false);
     await forcedThrough(nodeId, "drain");
     await forcedThrough(nodeId, "remove");
@@ -143,7 +142,7 @@ describe("an onboarding whose machine has another owner name in MAAS", () => {
   it("takes the whole deploy back when it is cancelled after our MAAS user was renamed", async () => {
     const { id } = await rig.start(7);
     let cancelled = false;
-    // The operator cancels the onboarding before a stage has seen the end of the deploy.
+    // The operator cancels the onboarding before any stage has seen the end of the deploy.
     const impatient = new Driver(rig.test, withAgent.kinds, async () => {
       if (cancelled || (await readWorkflow(db(), id))?.stage !== "wait_for_deployed") return;
       cancelled = true;
@@ -184,7 +183,7 @@ describe("an onboarding whose machine has another owner name in MAAS", () => {
 });
 
 describe("a node left in enrolling", () => {
-  /** Makes a state that an older hub could leave: the onboarding has ended, the node is still `enrolling`, and the node's agent may be connected. */
+  /** Makes a state that an older hub could leave: an ended onboarding whose node is still `enrolling`. */
   async function leftEnrolling(n: number) {
     const left = await cancelledAt("wait_for_hardware_sync_healthy", n, withAgent);
     await db().update(nodes).set({ status: "enrolling" }).where(eq(nodes.id, left.nodeId));

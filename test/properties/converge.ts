@@ -6,34 +6,30 @@ import { type Failure, type FailureClass, ruleOf } from "../../shared/failures.t
 import { type Driver, plainly } from "./drive.ts";
 import { countedOf, machineOf, type Scenario, type Stagecraft, type Subject, systemIdOf } from "./scenarios.ts";
 
-/** A fault that happens while a workflow is at one stage. */
+/** A fault that a test plants at one stage of a workflow. */
 export interface Trouble {
-  /**
-   * `runWithTrouble` calls `arm` once, before the first run of the stage. The method `arm` returns false if the fault cannot happen at the workflow's
-   * stage.
-   */
+  /** `runWithTrouble` calls `arm` once, before the first run of the stage. Returns false if the fault cannot happen there. */
   arm(craft: Stagecraft, row: WorkflowRow): boolean;
   /**
-   * `runWithTrouble` calls `lift` when the workflow has left the stage of the fault or ended. The method `lift` may end the fault, and returns true
-   * if the fault did happen.
+   * `runWithTrouble` calls `lift` when the workflow has left the stage of the fault or has ended. `lift` may end the fault, and returns true if the
+   * fault did happen.
    */
   lift(craft: Stagecraft, row: WorkflowRow): boolean;
-  /** The failure classes with which the disturbed workflow may end. If `endsIn` is empty, the workflow must complete by itself. */
+  /** The failure classes with which the disturbed workflow may end, or none if it must complete by itself. */
   readonly endsIn: readonly FailureClass[];
 }
 
 export interface Told {
   readonly subject: Subject;
   readonly driver: Driver;
-  /** True if the fault happened while the workflow ran. */
+  /** True if the planted fault happened while the workflow ran. */
   readonly met: boolean;
-  /** The workflow's row when the workflow first ended, or when the test abandoned the workflow because the fault did not happen. */
   readonly end: WorkflowRow;
 }
 
 /**
- * Starts a workflow, plants the fault at the given stage, and runs one stage after another until the workflow ends. If the given stage ends without
- * the fault, the function abandons the workflow, because another test covers undisturbed workflows.
+ * Runs a workflow stage by stage to its end, with a fault at the given stage. If the stage ends without its fault, the function abandons the
+ * workflow, because another test covers undisturbed workflows.
  */
 export async function runWithTrouble(
   craft: Stagecraft,
@@ -64,13 +60,13 @@ export async function runWithTrouble(
 }
 
 export interface ToldOfEach extends Told {
-  /** The stages of the workflow at which the planted fault happened. */
+  /** The stages of the workflow at which the planted fault did happen. */
   readonly metAt: readonly string[];
 }
 
 /**
- * Starts a workflow and lets the workflow end, with the fault once at each of the given stages. `runWithTroubleAtEach` suits only faults after which
- * every workflow continues by itself, because a failed workflow would not reach its later stages.
+ * Runs a workflow to its end, with a fault once at each of the given stages. `runWithTroubleAtEach` suits only faults without a failure, because a
+ * failed workflow would not reach its later stages.
  */
 export async function runWithTroubleAtEach(
   craft: Stagecraft,
@@ -100,7 +96,6 @@ export async function runWithTroubleAtEach(
   return { subject, driver, end, met: metAt.length > 0, metAt };
 }
 
-/** Marks the workflow as cancelled and frees its subjects, so that no hub runs the workflow and no other workflow waits for a subject. */
 async function leave(craft: Stagecraft, { id, status, failureMessage }: WorkflowRow): Promise<void> {
   expect(status, failureMessage ?? "").toMatch(/^(running|completed)$/);
   const { db } = craft.rig.test.database;
@@ -111,7 +106,7 @@ async function leave(craft: Stagecraft, { id, status, failureMessage }: Workflow
     .where(eq(workflows.id, id));
 }
 
-/** Expects that the row of a failed workflow says everything that an operator needs (lifecycle 4.12). */
+/** Expects that a failed workflow's row says everything that an operator needs (lifecycle 4.12). */
 export function expectExplained(craft: Stagecraft, row: WorkflowRow, endsIn: readonly FailureClass[]): void {
   expect(row.status).toMatch(/^failed_/);
   expect(endsIn, `${row.failureClass}/${row.failureCode}: ${row.failureMessage}`).toContain(row.failureClass);
@@ -128,7 +123,7 @@ export function expectExplained(craft: Stagecraft, row: WorkflowRow, endsIn: rea
 export const nextVerbOf = (row: WorkflowRow) =>
   ruleOf({ class: row.failureClass, code: row.failureCode, evidence: row.evidence } as Failure).nextVerb;
 
-/** Recovers a workflow as an operator would: first by the verb that the failure recommends, then by a clean restart if the verb did not help. */
+/** Recovers a workflow as an operator would: first by the recommended verb, then by a clean restart. */
 export async function recover(told: Told): Promise<WorkflowRow> {
   const { driver, subject } = told;
   let row = told.end;
@@ -139,10 +134,7 @@ export async function recover(told: Told): Promise<WorkflowRow> {
   return row;
 }
 
-/**
- * Expects that the workflow completed. The simulated MAAS must count no more commissions, and no more deploys without a release or abort, than in an
- * undisturbed workflow.
- */
+/** Expects that the workflow completed with no more commissions, and no more deploys that were not taken back, than an undisturbed workflow. */
 export async function expectConverged(
   craft: Stagecraft,
   scenario: Scenario,
@@ -154,14 +146,14 @@ export async function expectConverged(
   await scenario.expectEnd(craft.rig, subject);
   const { commission, deploy, release, abort } = countedOf(craft.rig, end);
   expect(commission, await driver.story(subject.id)).toBeLessThanOrEqual(scenario.outside.commission);
-  // The simulated MAAS counts the releases by the hub, but not a release by another user.
+  // The counters of the simulated MAAS contain the hub's releases, but not a release by another user.
   const kept = deploy - release - abort;
   const wanted = scenario.outside.deploy - scenario.outside.release - scenario.outside.abort;
   expect(kept, `deploys that were not taken back\n${await driver.story(subject.id)}`).toBeGreaterThanOrEqual(wanted);
   expect(kept, await driver.story(subject.id)).toBeLessThanOrEqual(released === "by us" ? wanted : wanted + 1);
 }
 
-/** Counts the cases of a test file and prints the totals at the end: the cases whose fault happened, and the cases whose fault did not. */
+/** Counts a test file's cases and prints at the end in how many cases the fault happened. */
 export class Tally {
   #met = 0;
   #notMet = 0;

@@ -18,7 +18,7 @@ import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboardi
 import { type DeployedHost, hostInService, retiredHost, startFull, startRelease } from "../support/release-world.ts";
 import { Driver, plainly } from "./drive.ts";
 
-/** Which secrets a full decommission removes, and which it keeps (architecture 14.8). */
+/** A full decommission removes some secrets of its node and keeps others (architecture 14.8). */
 let rig: OnboardingRig;
 let driver: Driver;
 let boxes = 0;
@@ -41,7 +41,7 @@ interface Login {
   readonly id: string;
   readonly path: string;
 }
-/** Writes a BMC login as the API does: the secret first, then the row. */
+/** Writes a BMC login in the API's order: the secret first, then the database row. */
 async function login(selectorType: "hostname" | "ipmi_ip" | "pxe_mac", selectorValue: string): Promise<Login> {
   const id = randomUUID();
   const path = SECRET_PATHS.powerOverride(rig.siteId, id);
@@ -50,7 +50,7 @@ async function login(selectorType: "hostname" | "ipmi_ip" | "pxe_mac", selectorV
   await rig.services.inTx((tx) => insertPowerOverride(tx, row));
   return { id, path };
 }
-/** Writes a login again, as the API does, and enables it. */
+/** Replaces the secret of a BMC login and enables the login, as the API does. */
 async function write({ id, path }: Login): Promise<void> {
   await rig.secrets.write(path, { user: "u", pass: "another" });
   await rig.services.inTx((tx) => changePowerOverride(tx, rig.siteId, id, { status: "active" }));
@@ -59,14 +59,13 @@ const until = (id: WorkflowId, stage: string) => driver.drive(id, (row) => (row.
 const drive = async (id: WorkflowId) => (await driver.drive(id)).status;
 const statusOf = async ({ id }: Login) =>
   (await db().select().from(maasPowerCredentialOverrides).where(eq(maasPowerCredentialOverrides.id, id)))[0]?.status;
-/** Whether the secret of a login is in the store, and the status of its row. */
+/** Whether the secret store has the BMC login, and the status of the login's row. */
 const standing = async (one: Login) => [rig.secrets.entries.has(one.path), await statusOf(one)];
 const REMOVED = [false, "disabled"];
 const STAYS = [true, "active"];
 const secretsOf = async (id: WorkflowId) =>
   (await db().select().from(nodeDecommissions).where(eq(nodeDecommissions.decommissionId, id)))[0]?.secrets ?? [];
 const outcomes = async (id: WorkflowId) => (await secretsOf(id)).map(({ outcome }) => outcome);
-/** What the stage that removes the secrets reported at its end. */
 const reportOf = async (id: WorkflowId): Promise<string> =>
   (await listStageEvents(db(), id)).findLast((event) => event.stage === "cleanup_secrets")?.message ?? "";
 
@@ -255,7 +254,7 @@ describe("a login that somebody writes", () => {
   });
 });
 
-/** Lets the next removal of a secret fail, before or after its effect, as when the hub is killed there. */
+/** Lets the next removal of a secret fail, before or after its effect, as when the hub is killed. */
 function cutRemoval(when: "before" | "after"): void {
   const remove = rig.secrets.remove.bind(rig.secrets);
   rig.secrets.remove = async (path) => {

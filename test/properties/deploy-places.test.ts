@@ -18,13 +18,11 @@ afterAll(() => rig?.close());
 const db = () => rig.test.database.db;
 const start = (profileId?: ProfileId) => rig.start(++boxes, profileId);
 
-/** Makes a `Driver`, which runs a workflow stage by stage and passes the workflow's current row to `play` before each run. */
 const driverWith = (play: (row: WorkflowRow) => Promise<unknown>): Driver =>
   new Driver(rig.test, workflowsOf(rig.services), async (id) => {
     const row = await readWorkflow(db(), id);
     if (row !== null) await play(row);
   });
-/** Moves the time when the compensation of the workflow's stage started into the past. */
 const ageUndoing = (id: WorkflowId, seconds: number) =>
   db()
     .update(workflows)
@@ -33,7 +31,6 @@ const ageUndoing = (id: WorkflowId, seconds: number) =>
         to_jsonb((${workflows.compensation} ->> 'startedAt')::timestamptz - make_interval(secs => ${seconds})))`,
     })
     .where(and(eq(workflows.id, id), sql`${workflows.compensation} ->> 'startedAt' is not null`));
-/** Moves the time when the workflow entered its stage, and the stage's deadline, into the past. */
 const age = (id: WorkflowId, seconds: number) =>
   db()
     .update(workflows)
@@ -93,7 +90,7 @@ describe("a place among the parallel deploys of a profile", () => {
     const { id } = await start(await onePlace("restarted"));
     const driver = driverWith(async (row) => {
       await rig.playAgent(row.id);
-      // If the answer to a deploy call is lost, MAAS shows the outcome of the call within half a minute.
+      // MAAS shows within half a minute what a deploy call did whose answer was lost.
       if (row.status === "compensating") await ageUndoing(row.id, 60);
     });
     let held = 0;

@@ -13,8 +13,8 @@ import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-ri
 import { Driver } from "./drive.ts";
 
 /**
- * Whether people can log in to a host depends on its node's state. A drain of a node closes the host for logins. A cancel of the drain opens the host
- * for logins. After a cancelled drain, the agent must have closed the host before it opens the host.
+ * A drain of a node closes its host for logins, and a cancel of the drain opens the host. After a cancelled drain, the agent must have closed the
+ * host before it opens it.
  */
 let rig: OnboardingRig;
 let started = 0;
@@ -44,7 +44,7 @@ async function drainAgain(nodeId: NodeId): Promise<WorkflowId> {
   return created.decommission_id;
 }
 
-/** Runs one stage of the workflow after another, until the drain's task is queued. */
+/** Runs stage after stage of the workflow, until the drain's task is queued. */
 async function untilTask(driven: Driver, id: WorkflowId): Promise<void> {
   for (let looks = 0; looks < 10; looks += 1) {
     const open = await db().select().from(tasks).where(eq(tasks.workflowId, id));
@@ -54,7 +54,6 @@ async function untilTask(driven: Driver, id: WorkflowId): Promise<void> {
   throw new Error(`no drain was queued\n${await driven.story(id)}`);
 }
 
-/** Returns the task that the hub offers the node's agent next. */
 async function offered(nodeId: NodeId): Promise<Task> {
   const [task] = await claimTasks(db(), [nodeId]);
   if (task === undefined) throw new Error("nothing is offered");
@@ -69,7 +68,6 @@ const UNMARK_FAILED = {
   errorMessage: "The file system is read-only",
   delaySeconds: 3_600,
 } as const;
-/** Ends the pause before the next retry of the node's tasks. */
 const noPauses = (nodeId: NodeId) => db().update(tasks).set({ notBefore: sql`now()` }).where(eq(tasks.nodeId, nodeId));
 
 async function start() {
@@ -79,7 +77,7 @@ async function start() {
   return { driven, ...subject };
 }
 
-/** Cancels a drain that the agent had begun, with an undrain task that has failed once and waits for its retry. */
+/** Cancels a drain that the agent had begun. The undrain task has failed once and waits for its retry. */
 async function withUndrainThatWaits() {
   const subject = await start();
   const { driven, id, nodeId } = subject;
@@ -141,7 +139,7 @@ describe("a forced drain", () => {
     await ends(patient, CANCELLED);
     const forced = await offered(nodeId);
     expect(forced).toMatchObject({ type: "node.drain", input: FORCED });
-    // Further runs of the drain's stage do not replace the forced drain task by another task.
+    // Further runs of the drain's stage do not replace the task of a forced drain.
     for (let looks = 0; looks < 3; looks += 1) await driven.step(id);
     await ends(forced, DRAINED);
     expect((await driven.drive(id)).status).toBe("completed");
@@ -155,8 +153,8 @@ describe("a forced drain", () => {
     await force(id);
     expect((await driven.drive(id)).status).toBe("completed");
     expect(await statusOf(nodeId)).toBe("retired");
-    // When the agent returns, the hub first tells the agent that its old drain is cancelled, and the agent opens the host. After the end of the old
-    // drain, the hub offers the forced drain to the agent.
+    // When the agent returns, the hub first cancels the agent's old drain task, and the agent opens the host. Only then does the hub offer the task
+    // of the forced drain to the agent.
     await ends(patient, CANCELLED);
     const forced = await offered(nodeId);
     expect(forced).toMatchObject({ type: "node.drain", input: FORCED });
@@ -174,7 +172,7 @@ it("the cancel of a drain restores the status from before a lost operation", asy
   );
   const first = await drainAgain(nodeId);
   await untilTask(driven, first);
-  // The test makes a state that no code of the hub leaves: the drain has ended, but its node still has the status `draining`.
+  // No code of the hub leaves this state: the drain has ended, but its node is still `draining`.
   await db().update(workflows).set({ status: "cancelled" }).where(eq(workflows.id, first));
   await db().delete(workflowSubjects).where(eq(workflowSubjects.workflowId, first));
   expect(await statusOf(nodeId)).toBe("draining");

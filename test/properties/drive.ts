@@ -14,14 +14,14 @@ import type { WorkflowId } from "../../shared/ids.ts";
 import type { TestDatabase } from "../support/database.ts";
 
 /**
- * A hub's claim of a workflow, with which the hub runs the workflow's present stage once. The method `commit` stores the result of `run`. If nobody
- * calls `commit`, the result of the stage is lost, as when the hub dies.
+ * A hub's claim of a workflow, with which it runs the workflow's present stage once. Without a call of `commit`, the stage's result is lost, as when
+ * the hub dies.
  */
 export interface Look {
   readonly row: ClaimedWorkflow;
   run(): Promise<{ commit(): Promise<boolean> }>;
 }
-/** An `Interrupt` carries out one run of a stage, for example so that the hub dies before the commit. */
+/** Carries out one run of a stage, for example in such a way that the hub dies before the commit. */
 export type Interrupt = (look: Look) => Promise<void>;
 
 export const plainly: Interrupt = async (look) => {
@@ -29,8 +29,8 @@ export const plainly: Interrupt = async (look) => {
 };
 
 /**
- * Simulates the wait of a workflow while MAAS or the secret store is away: the workflow's timestamps move into the past by the planned wait. After
- * twelve runs of the waiting stage, the workflow's timestamps move by ten times the planned wait, so that a long outage takes few runs.
+ * Moves the workflow's timestamps into the past by its planned wait, as if MAAS or the secret store were away. After twelve runs of a stage, they
+ * move by ten times the planned wait, so that a long outage takes few runs.
  */
 const passAbsence = (db: TestDatabase["database"]["db"], id: WorkflowId) =>
   db.execute(sql`
@@ -48,19 +48,16 @@ const passAbsence = (db: TestDatabase["database"]["db"], id: WorkflowId) =>
           ((compensation ->> 'startedAt')::timestamptz - waits.for) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end
     from waits where w.id = waits.id`);
 
-/** No workflow of the tests needs more than `MOST_RUNS` runs of its stages, even with faults. */
+/** No workflow of the tests needs this many runs of its stages, even with faults. */
 const MOST_RUNS = 2000;
 
-/**
- * Runs workflows through the engine's own steps, one run of a stage at a time. A `Driver` does not wait for real time: it makes each workflow's row
- * due at once.
- */
+/** Runs workflows through the engine's own steps, one run of a stage at a time and without real waiting. */
 export class Driver {
   readonly kinds: readonly Workflow[];
   readonly #test: TestDatabase;
   readonly #play: (id: WorkflowId) => Promise<void>;
 
-  /** The function `play` simulates what MAAS and the agent do between two runs of a stage. */
+  /** The argument `play` simulates what MAAS and the agent do between two runs of a stage. */
   constructor(test: TestDatabase, kinds: readonly Workflow[], play: (id: WorkflowId) => Promise<void>) {
     this.#test = test;
     this.kinds = kinds;
@@ -114,15 +111,14 @@ export class Driver {
     await plainly(await this.claim(id));
   }
 
-  /** Runs the workflow until it ends. The callback `at` decides how each run of a stage goes. When `at` returns null, the method `drive` stops. */
+  /** Runs the workflow until it ends, or until `at` returns null. The callback `at` decides how each run of a stage goes. */
   async drive(id: WorkflowId, at: (row: WorkflowRow) => Interrupt | null = () => plainly): Promise<WorkflowRow> {
     for (let runs = 0; runs < MOST_RUNS; runs += 1) {
       const row = await readWorkflow(this.#db, id);
       if (row === null) throw new Error("the row is gone");
       if (isEnded(row.status)) return row;
       if (row.status === "pending") {
-        // After the workflow's admission, `drive` reads the workflow's row once more, so that it calls `at` also for the first run of the first
-        // stage.
+        // `drive` reads the workflow's row once more after the admission, so that `at` also sees the first stage.
         await this.#admit(id);
         continue;
       }
@@ -131,8 +127,7 @@ export class Driver {
       if (interrupt === null) return row;
       await interrupt(await this.claim(id));
       await passAbsence(this.#db, id);
-      // The simulated MAAS region runs in the test's own process and works by timers. The pause after each run of a stage lets the region's timers
-      // fire.
+      // The simulated MAAS region works by timers in the test's own process. A pause after each run of a stage lets these timers fire.
       await new Promise((resolve) => setImmediate(resolve));
     }
     throw new Error(`the workflow never ended\n${await this.story(id)}`);

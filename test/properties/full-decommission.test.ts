@@ -31,7 +31,7 @@ import { type DeployedHost, hostInService, startFull } from "../support/release-
 import { certify } from "../support/signing-agent.ts";
 import { Driver, plainly } from "./drive.ts";
 
-/** What a full decommission does to tenants, secrets and machines, and where it stops (architecture 14.8). */
+/** A full decommission acts on tenants, secrets and machines, and stops where a person must decide (architecture 14.8). */
 let rig: OnboardingRig;
 let driver: Driver;
 let boxes = 0;
@@ -54,11 +54,10 @@ const drive = async (id: WorkflowId) => {
   return { status: end.status, stage: end.stage, code: end.failureCode };
 };
 const DONE = { status: "completed", stage: "remove_maas_record", code: null };
-/** Drives the operation until it enters the stage. */
 const until = (id: WorkflowId, stage: string) => driver.drive(id, (row) => (row.stage === stage ? null : plainly));
 const force = (workflowId: WorkflowId) =>
   inTx((tx) => applyForce(tx, driver.kinds, { workflowId, actor: "ann", role: "admin", reason: "it burnt down" }));
-/** Makes the machine free as another MAAS user would. With `comment`, the other user first erases the machine's disks. */
+/** Releases the machine as another MAAS user would. With `comment`, that MAAS user first erases the machine's disks. */
 function releaseByOther({ machine }: DeployedHost, comment?: string): void {
   const { region } = rig.maas.sim;
   if (comment !== undefined) {
@@ -199,7 +198,7 @@ describe("the erase", () => {
     region.event(host.machine, "ERROR", "Marking node failed", "Failed to erase disks.");
     releaseByOther(host);
     expect(await drive(id), await driver.story(id)).toMatchObject({ code: "erase_unproven" });
-    // Only in versions without an event for the end of an erase, the release that ends the erase is evidence.
+    // The release that ends an erase is evidence only in MAAS versions without an event for the erase's end.
     region.event(host.machine, "DEBUG", "User erasing disk", `(bob) - muster decommission ${id}`);
     region.event(host.machine, "DEBUG", "User releasing node", "");
     await driver.verb(id, "resume");
@@ -251,7 +250,7 @@ it("asks for evidence of the erase also after a force for an agent that is gone"
   releaseByOther(host);
   expect(await drive(id)).toMatchObject({ stage: "release_maas_node", code: "erase_unproven" });
   expect(await listHealthOverrides(db(), [host.nodeId])).toMatchObject([{ neededErase: "quick" }]);
-  // A person erases the disks as advised, and then sends the wrong verb.
+  // A person erases the disks as the hub advises, and then sends the wrong verb.
   releaseByOther(host, `muster decommission ${id}`);
   await force(id);
   expect(await drive(id), await driver.story(id)).toEqual(DONE);
@@ -311,7 +310,6 @@ describe("the secrets", () => {
 });
 
 describe("the end of an operation that has released the machine", () => {
-  /** Writes a BMC login for the host, and returns its id. */
   const loginOf = async ({ hostname }: DeployedHost): Promise<string> => {
     const id = randomUUID();
     const vaultPath = SECRET_PATHS.powerOverride(rig.siteId, id);

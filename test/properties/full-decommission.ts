@@ -1,4 +1,4 @@
-/** The scenario of a full decommission, as the generated tests of stages need it. */
+/** The scenario of a full decommission for the tests that exercise every stage. */
 import { expect } from "vitest";
 import { eq } from "../../hub/db/orm.ts";
 import { hasLiveCertificate } from "../../hub/db/queries/node-certificates.ts";
@@ -12,10 +12,10 @@ import { playDecommissionedAgent, type StartedDecommission } from "../support/de
 import type { OnboardingRig } from "../support/onboarding-rig.ts";
 import { hostInService, startFull } from "../support/release-world.ts";
 
-/** A full decommission of a node, and the system id of its machine. */
+/** A full decommission, and the system id of its node's machine. */
 type Subject = StartedDecommission & { readonly systemId?: string };
 
-/** Starts a full decommission of a node that still has a secret of its first boot. */
+/** Starts a full decommission of a node that still has a secret from its first boot. */
 async function startFullOf(rig: OnboardingRig, n: number): Promise<Subject> {
   const host = await hostInService(rig, n, `full-${n}`);
   await rig.services.secrets.write(SECRET_PATHS.userData(host.nodeId), { user_data: "left" });
@@ -29,7 +29,6 @@ const hasCertificate = async (rig: OnboardingRig, nodeId: NodeId): Promise<boole
   return rig.test.database.inTx((tx) => hasLiveCertificate(tx, nodeId, generation));
 };
 
-/** Expects that nothing of the node is left: no valid certificate, no secret, and no machine in MAAS. */
 async function expectNothingLeft(rig: OnboardingRig, { nodeId, systemId }: Subject): Promise<void> {
   expect(await nodeOf(rig, nodeId)).toMatchObject({ status: "deleted", operationId: null });
   expect(await hasCertificate(rig, nodeId)).toBe(false);
@@ -38,8 +37,8 @@ async function expectNothingLeft(rig: OnboardingRig, { nodeId, systemId }: Subje
 }
 
 /**
- * Expects that a cancel leaves the node in service, retired or deleted. A node in service is quarantined if its cleaning had begun. The node's
- * certificate is valid exactly as long as its machine is deployed.
+ * Expects that a cancel leaves the node active, retired or deleted. A cancelled full decommission quarantines an active node whose cleaning had
+ * begun. The node's certificate must be valid exactly as long as its machine is deployed.
  */
 async function expectLeftInOrder(rig: OnboardingRig, { id, nodeId, systemId }: Subject): Promise<void> {
   const node = await nodeOf(rig, nodeId);
@@ -53,12 +52,12 @@ async function expectLeftInOrder(rig: OnboardingRig, { id, nodeId, systemId }: S
 
 const STAGES: readonly string[] = STAGES_OF_MODE.full_decommission;
 /**
- * The stages at which the suites try the faults of MAAS. `choose_secrets` only reads the machine, which the next stage judges again, and
- * `decommission-secrets.test.ts` covers its answers from MAAS.
+ * The stages of a full decommission at which the suites try the faults of MAAS. `choose_secrets` only reads the machine;
+ * `decommission-secrets.test.ts` covers MAAS's answers to it.
  */
 const OWN: readonly string[] = ["cleanup_secrets", "remove_maas_record"];
 
-/** The scenario of a full decommission. Most of its stages have the same code as the stages of other modes. */
+/** Most stages of a full decommission have the same code as the stages of other modes. */
 export const decommissioning = {
   kind: "full_decommission",
   name: "a full decommission",

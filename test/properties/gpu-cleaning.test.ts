@@ -1,4 +1,4 @@
-/** Tests soft resets of a node with GPUs whose agent reports different results about the GPUs. */
+/** Tests soft resets of a node whose agent reports different results about the GPUs. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { gpuChallenge } from "../../agent/tasks/gpu-challenge.ts";
 import { gpuFill } from "../../agent/tasks/gpu-fill.ts";
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig?.close());
 
-/** Makes a `Driver`, which runs a soft reset to its end with a simulated agent that reports `resultOf` for each task. */
+/** Makes a `Driver` whose simulated agent reports `resultOf` for each task of a soft reset. */
 const agent = (resultOf: (task: Task) => unknown) =>
   new Driver(rig.test, workflowsOf(rig.services), (id) => playDecommissionedAgent(rig, id, resultOf));
 const start = (level: Parameters<typeof clean>[3] = null, knobs: Parameters<typeof clean>[4] = {}) =>
@@ -87,8 +87,8 @@ describe("the overwrite of GPU memory", () => {
     readonly answer?: (result: Challenged) => unknown;
   }
   /**
-   * Returns what a simulated agent reports for a task if each of its GPUs has `blocks` sample blocks. The functions `fill` and `answer` change the
-   * simulated agent's results of the tasks `node.gpu_fill` and `node.gpu_challenge`.
+   * Returns a simulated agent's results for a node whose GPUs have `blocks` sample blocks each. `fill` and `answer` change the results of the tasks
+   * `node.gpu_fill` and `node.gpu_challenge`.
    */
   const played =
     ({ blocks = 1, fill = (result) => result, answer = (result) => result }: Agent) =>
@@ -250,7 +250,7 @@ describe.skipIf(!hasCompiler)("the overwrite by the agent's own handlers (SKIPPE
             : step,
       ),
     };
-    /** Returns the agent's answer to a task. The agent's real handlers answer the tasks that overwrite and challenge the GPU memory. */
+    /** Returns the result of a task. The agent's real handlers fill and challenge the GPU memory. */
     const handled = async (task: Task): Promise<unknown> => {
       if (task.type === "node.gpu_scrub") return scrub;
       if (task.type !== "node.gpu_fill" && task.type !== "node.gpu_challenge") return resultOnCleanHost(task);

@@ -20,9 +20,7 @@ const freshHost = (): NvidiaHost => {
   return made;
 };
 
-/**
- * Runs the GPU cleaning in its own process, which a simulated tool may kill. Returns true if a simulated tool killed the process of the GPU cleaning.
- */
+/** Cleans the GPUs in a separate process, and returns true if a simulated tool killed that process. */
 function clean(killAt: string): boolean {
   host.state("kill-at", killAt);
   const { signal, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, host.root, newTaskId()], {
@@ -34,10 +32,7 @@ function clean(killAt: string): boolean {
 
 const count = (action: string): number => host.actions().filter((one) => one === action).length;
 
-/**
- * Expects that all services and kernel modules are as before the cleaning. Expects that each service was started as often as stopped, and each kernel
- * module loaded as often as unloaded.
- */
+/** Expects that all services and kernel modules are as before the cleaning, each started or loaded as often as stopped or unloaded. */
 function expectAllBack(at: string): void {
   expect(host.running(), at).toEqual(SERVICES);
   expect(host.modules(), at).toEqual(MODULES);

@@ -5,7 +5,8 @@ import { type Driver, plainly } from "./drive.ts";
 import { countedOf, type Scenario, STAGE_CASES, type Stagecraft, type Subject, setStage } from "./scenarios.ts";
 
 /**
- * During an upgrade of MAAS, workflows at every stage wait and then continue without an operator (lifecycle 4.6, as corrected by later decisions).
+ * The duration of an upgrade of MAAS, during which workflows at every stage wait and then continue without an operator (lifecycle 4.6, as corrected
+ * by later decisions).
  */
 const UPGRADE_SECONDS = 300;
 
@@ -22,7 +23,7 @@ const secondsAway = (row: WorkflowRow): number => {
   return since === undefined ? 0 : (Date.now() - Date.parse(since)) / 1000;
 };
 
-/** The test leaves out drains and removes, because drains and removes do not call MAAS. */
+/** Drains and removes do not call MAAS, so the test leaves them out. */
 const ASKING = STAGE_CASES.filter(({ scenario }) => [ONBOARD, "release"].includes(scenario.kind));
 
 interface Host {
@@ -51,12 +52,12 @@ describe("hosts at every stage of every operation that asks MAAS", () => {
       if (row.status !== "running") continue;
       waited.push(row.stage);
       expect(row.waitReason, told).toContain("MAAS to answer again (maas_unavailable): unavailable since");
-      // While MAAS is away, the engine runs a waiting stage less and less often, so that hubs do not overload a region that starts up.
+      // The engine runs a waiting stage less and less often, so that hubs do not overload a region that starts up.
       expect(absenceOf(row)?.looks ?? 0, told).toBeGreaterThanOrEqual(8);
       expect(absenceOf(row)?.looks ?? 0, told).toBeLessThanOrEqual(20);
       expect(row.attempt, told).toBe(1);
     }
-    // During the outage of MAAS, a stage without a request to MAAS completes, and its workflow waits at the next stage with a request to MAAS.
+    // A stage without a request to MAAS completes during the outage, and its workflow waits at the next stage with one.
     expect(new Set(waited).size).toBeGreaterThanOrEqual(15);
     rig.maas.sim.faults.clear();
     for (const { scenario, subject, driver, stage } of hosts) {

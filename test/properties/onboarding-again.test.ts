@@ -16,7 +16,7 @@ import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboardi
 import { until } from "../support/until.ts";
 import { Driver, plainly } from "./drive.ts";
 
-/** Tests the onboarding of hosts that were nodes before, and of machines that are nodes under another name. */
+/** Tests the onboarding of hosts that were nodes before, and of machines that belong to nodes under another name. */
 let rig: OnboardingRig;
 let arriving: Driver;
 let leaving: Driver;
@@ -72,7 +72,7 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
         .from(nodeConditions)
         .where(and(eq(nodeConditions.nodeId, nodeId), eq(nodeConditions.type, "network.roce")))
     )[0];
-  /** Returns the node's status, its condition `network.roce`, and whether the condition `network.roce` keeps new work off the node. */
+  /** Returns the node's status, its condition `network.roce`, and whether this condition keeps new work off the node. */
   const shown = async (id: NodeId) => {
     const [row] = await listNodeRows(db(), { id }, { limit: 1, after: null });
     if (row === undefined) throw new Error("no such node");
@@ -120,8 +120,8 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
   });
 
   /**
-   * Problems for which the onboarding cannot set the address of the first RoCE row in MAAS. The function `make` of a problem causes the problem for
-   * one host, and returns a function that removes the problem.
+   * Reasons why the onboarding cannot set the address of the first RoCE row in MAAS. `make` causes the problem for one host, and returns a function
+   * that removes the problem.
    */
   const TROUBLES = {
     "an interface that the machine lacks": {
@@ -133,7 +133,7 @@ describe("the RoCE addresses of a host that is onboarded again", () => {
         return () => db().update(maasRoceAssignments).set({ interface: first }).where(named);
       },
     },
-    // MAAS answers with 404 when the onboarding links an address that another machine has.
+    // MAAS answers 404 when the onboarding links an address that another machine has.
     "an address that another machine has": {
       says: new RegExp(`^1 of 2 RoCE addresses are set\\. Not set: ${first} 172\\.30\\S+: .*404.*already in use`),
       make: async (_hostname: string, n: number) => {
@@ -209,7 +209,7 @@ describe("a host that was removed", () => {
     const begun = await release(first.nodeId);
     for (let look = 0; look < 2; look += 1) await leaving.step(begun.decommission_id);
     expect(releases(first.systemId)).toBe(1);
-    // While the release of the node runs, a second onboarding cannot take the node's machine and does not change the machine.
+    // A second onboarding cannot take the node's machine while the release of the node runs.
     await arriving.verb(again.id, "rerun");
     const meanwhile = await arriving.drive(again.id);
     expect(meanwhile).toMatchObject({ failureCode: "conflicting_candidates" });
@@ -223,7 +223,7 @@ describe("a host that was removed", () => {
     expect(again.nodeId).not.toBe(first.nodeId);
     expect(await statusOf(again.nodeId)).toBe("active");
     expect(await bindingsOf(first.systemId)).toMatchObject([{ nodeId: again.nodeId }]);
-    // An operator cannot release the machine for the deleted node a second time, because the machine now belongs to a newer node.
+    // An operator cannot release the machine for the deleted node, because it now belongs to a newer node.
     await expect(release(first.nodeId)).rejects.toMatchObject({ code: "conflict", message: /was released/ });
   });
 
@@ -291,7 +291,7 @@ describe("a machine that is a node under another name", () => {
 
   it("is not touched when only MAAS shows that it is the same machine", async () => {
     const { nodeId, systemId } = await onboarded(4);
-    // The test stores another BMC address for the node's machine in the database, so that the hub accepts the onboarding request.
+    // The test stores another BMC address for the node's machine, so that the hub accepts the onboarding request.
     await db().update(nodeMaasState).set({ ipmiIp: "10.9.9.9" }).where(eq(nodeMaasState.nodeId, nodeId));
     await releasedInMaas(systemId);
     const request = named(4, "yet-another-name");

@@ -17,7 +17,6 @@ import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-ri
 import { Driver } from "./drive.ts";
 import { machineOf } from "./scenarios.ts";
 
-/** After an operator resumes a failed workflow, the engine no longer counts the retries from before the failure. */
 let rig: OnboardingRig;
 let boxes = 0;
 beforeAll(async () => {
@@ -27,7 +26,6 @@ afterAll(() => rig?.close());
 const db = () => rig.test.database.db;
 const start = (profileId?: ProfileId) => rig.start(++boxes, profileId);
 
-/** Makes a `Driver`, which runs a workflow stage by stage and passes the workflow's current row to `play` before each run. */
 const driverWith = (play: (row: WorkflowRow) => Promise<unknown>): Driver =>
   new Driver(rig.test, workflowsOf(rig.services), async (id) => {
     const row = await readWorkflow(db(), id);
@@ -36,7 +34,6 @@ const driverWith = (play: (row: WorkflowRow) => Promise<unknown>): Driver =>
 
 const tasksOf = (id: WorkflowId) => db().select().from(tasks).where(eq(tasks.workflowId, id));
 const isQueued = (id: WorkflowId) => and(eq(tasks.workflowId, id), inArray(tasks.state, ["queued", "offered"]));
-/** Moves the time when the workflow entered its stage, and the stage's deadline, into the past. */
 const age = (id: WorkflowId, seconds: number) =>
   db()
     .update(workflows)
@@ -168,7 +165,7 @@ describe("waiting for the first sync", () => {
       await playWithoutSync(row);
       if (row.stage !== HEALTH || row.status !== "running" || row.waitReason === null) return;
       looks += 1;
-      // The first two runs of the health stage each come late enough for another task that rewrites the files of hardware sync. The third run of the
+      // The first two runs of the health stage each come late enough for another task that rewrites hardware sync's files. The third run of the
       // health stage comes after the stage's deadline.
       await (looks <= 2 ? age(row.id, 310) : endTime(row.id));
     });

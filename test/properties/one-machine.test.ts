@@ -10,8 +10,8 @@ import { NodeId, SiteId, WorkflowId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 /**
- * Sites 0 and 1 have one MAAS region, but the hub does not know that the two sites share a region. Site 2 has another region, which uses the system
- * ids of the first region for other hosts.
+ * Sites 0 and 1 have one MAAS region, but the hub does not know that they share it. Site 2 has another MAAS region, which uses the same system ids
+ * for other hosts.
  */
 const REGION_OF = [0, 0, 1] as const;
 const SYSTEM_IDS = ["abc123", "def456"] as const;
@@ -19,16 +19,16 @@ const BMCS = [
   ["10.0.0.1", "10.0.0.2", "fd00::1"],
   ["10.9.0.1", "10.9.0.2", "fd09::1"],
 ] as const;
-/** Different spellings of one BMC address, as operators may enter it. */
+/** Spellings of one BMC address, as operators may enter it. */
 const SPELT = [(bmc: string) => bmc, (bmc: string) => bmc.toUpperCase(), (bmc: string) => ` ${bmc} `];
 
 interface Asked {
   readonly site: number;
   readonly systemId: (typeof SYSTEM_IDS)[number];
-  /** The index in `BMCS` of the BMC address that the onboarding request names, which may be the wrong BMC. */
+  /** The index in `BMCS` of the BMC address in the onboarding request, which may be wrong. */
   readonly bmc: number;
   readonly spelt: number;
-  /** What happens to an onboarding that got its machine, before the next wave of onboardings starts. */
+  /** What happens to an onboarding with a machine before the next wave of onboardings starts. */
   readonly end: "goes on" | "is a node" | "is cancelled" | "was a node";
 }
 
@@ -52,7 +52,7 @@ beforeAll(async () => {
 });
 afterAll(() => test?.drop());
 
-/** Stores the BMC address of each machine in MAAS. The BMC address of a machine may be empty until an onboarding has entered the address in MAAS. */
+/** The BMC address of each machine in MAAS, which may be empty until an onboarding has entered it. */
 class Regions {
   readonly #bmcs = new Map<string, string>();
   constructor(known: readonly boolean[]) {
@@ -97,10 +97,7 @@ class Onboarding {
     });
   }
 
-  /**
-   * Lets the onboarding take its machine, and returns true if the onboarding got the machine. The argument `bmc` is the machine's BMC address in
-   * MAAS.
-   */
+  /** Returns true if the onboarding got its machine, whose BMC address in MAAS is `bmc`. */
   async take(bmc: string): Promise<boolean> {
     const host = { nodeId: this.nodeId, hostname: this.hostname, ipmiIp: bmcOf(this.asked) };
     const taker = { workflowId: this.id, host, site: this.#site };
@@ -157,7 +154,7 @@ it("a machine belongs to at most one host, even if several sites ask at once and
       for (const wave of waves) {
         const asking = wave.map((one) => new Onboarding(one));
         for (const one of asking) await one.start();
-        // All onboardings of a wave read the BMC addresses in MAAS before any onboarding of the wave takes its machine.
+        // Each onboarding of a wave reads the BMC addresses in MAAS before any onboarding of the wave takes its machine.
         const seen = asking.map((one) => regions.bmcOf(machineOf(one.asked)));
         const got = await Promise.all(asking.map((one, n) => one.take(seen[n] ?? "")));
         for (const machine of new Set(wave.map(machineOf))) {

@@ -1,4 +1,4 @@
-/** Tests that the provisioning stages need no onboarding: a workflow of another kind, which has no onboarding row, runs all provisioning stages. */
+/** The provisioning stages need no onboarding: a workflow of another kind runs all of them. */
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
@@ -59,7 +59,7 @@ const provision = (): Workflow =>
     restartPoint: (verb, stage) => restart[verb][stage] ?? stage,
   });
 
-/** Prepares the machine of the n-th simulated host, so that the machine is Ready in MAAS and has no owner. */
+/** Makes the machine of the n-th simulated host Ready in MAAS and without an owner. */
 async function readyMachine(n: number, hostname: string): Promise<string> {
   const maas = await rig.services.maas(rig.siteId);
   const { region } = rig.maas.sim;

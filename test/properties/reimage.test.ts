@@ -35,7 +35,7 @@ import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboardi
 import { type DeployedHost, hostInService, playReimagedAgent, startReimage } from "../support/release-world.ts";
 import { Driver, plainly } from "./drive.ts";
 
-/** Tests what a reimage must not do to its host, and who owns a node's quarantine (decisions N2, N4). */
+/** Tests what a reimage may not do to its host, and who owns a node's quarantine (decisions N2, N4). */
 let rig: OnboardingRig;
 let boxes = 0;
 beforeAll(async () => {
@@ -55,7 +55,7 @@ const anotherHost = (): Promise<DeployedHost> => {
   boxes += 1;
   return hostInService(rig, boxes, `again-${boxes}`);
 };
-/** Makes a `Driver`, which runs a reimage stage by stage, with a simulated agent before the release and after the new deploy. */
+/** Makes a `Driver` for a reimage, with a simulated agent before the release and after the new deploy. */
 const driverOf = (
   { machine }: DeployedHost,
   agent: "comes" | "stays away" = "comes",
@@ -82,7 +82,6 @@ const factsOf = (row: WorkflowRow) => row.state as DecommissionState;
 const force = (workflowId: WorkflowId) =>
   inTx((tx) => applyForce(tx, kinds(), { workflowId, actor: "ann", role: "admin", reason: "its agent is gone" }));
 
-/** The sanitization records of the node, the oldest first. */
 const recordsOf = async (nodeId: NodeId): Promise<SanitizationRecord[]> => {
   const rows = await db()
     .select()
@@ -109,7 +108,7 @@ describe("a reimage", () => {
     await expect(onboard(host)).rejects.toMatchObject({ code: "onboarding_exists" });
     expect((await driver.drive(id)).status, await driver.story(id)).toBe("completed");
     expect(rig.maas.sim.region.state.counters[host.machine.systemId]).toMatchObject({ deploy: 2, release: 1 });
-    // The request asked for no erase, which only a person decides, so the record does not keep the node from service.
+    // Only a person chooses an erase; without one, the sanitization record does not keep the node from becoming active.
     expect((await recordsOf(host.nodeId)).map(verdictOf)).toEqual([["incomplete", "erase_not_asked"]]);
     expect(await nodeOf(host.nodeId)).toMatchObject({ status: "active", cordonReason: null });
   });
@@ -126,8 +125,7 @@ describe("a reimage", () => {
     expect(before).toBeGreaterThan(0);
     rig.maas.sim.faults.clear();
     await driver.verb(id, "cancel");
-    // The cancel of the reimage waits until no release call of the hub can still arrive at MAAS. The test moves the start of the cancel's wait into
-    // the past.
+    // The cancel of a reimage waits until no release call of the hub can still arrive at MAAS. The test moves the start of this wait into the past.
     const end = await driver.drive(id, () => async (look) => {
       await plainly(look);
       await db().execute(sql`

@@ -19,7 +19,7 @@ import { type DeployedHost, retiredHost, startRelease } from "../support/release
 import { nextVerbOf } from "./converge.ts";
 import { Driver } from "./drive.ts";
 
-/** Tests what can prevent the release of a retired node's machine (lifecycle 5.4, 6.4), and what happens to the node then. */
+/** Tests what can prevent the release of a retired node's machine, and what then happens to the node (lifecycle 5.4, 6.4). */
 let rig: OnboardingRig;
 let driver: Driver;
 let boxes = 0;
@@ -61,7 +61,7 @@ describe("the release of a retired node's machine", () => {
     const bindings = await db().select().from(nodeMaasState).where(eq(nodeMaasState.nodeId, host.nodeId));
     expect(bindings).toMatchObject([{ maasSystemId: host.machine.systemId }]);
     expect(await isGone(host.nodeId)).toBe(true);
-    // The remove of a node whose machine was released does not wait for the agent, because a released host has no agent.
+    // The remove of a node does not wait for the agent of a released host, because such a host has no agent.
     const removal = await rig.test.database.inTx((tx) =>
       startDecommission(tx, host.nodeId, { mode: "remove", reason: "gone", agent_wait_seconds: 900 }, "ann"),
     );

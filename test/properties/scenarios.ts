@@ -27,12 +27,11 @@ import { hostInService, playReimagedAgent, retiredHost, startReimage, startRelea
 import { Driver } from "./drive.ts";
 import { decommissioning } from "./full-decommission.ts";
 
-/** The workflow that a test drives, with its node and host. */
 export interface Subject {
   readonly id: WorkflowId;
   readonly nodeId: NodeId;
   readonly hostname: string;
-  /** The system id of the machine, if the machine existed before the workflow. */
+  /** The system id of the machine, unless the workflow itself creates the machine. */
   readonly systemId?: string;
 }
 
@@ -45,12 +44,12 @@ export interface Outside {
   readonly powerOff: number;
 }
 
-/** A scenario is one path through the stages of a workflow kind. The field `stages` has the stages that the tests exercise with the scenario. */
+/** One path through the stages of a workflow kind, with the stages that tests exercise on this path. */
 export interface Scenario {
   readonly kind: string;
   readonly name: string;
   readonly stages: readonly string[];
-  /** The requests that the simulated MAAS counts while the scenario's workflow runs undisturbed. */
+  /** The requests that the simulated MAAS counts while nothing disturbs the scenario's workflow. */
   readonly outside: Outside;
   start(rig: OnboardingRig, n: number): Promise<Subject>;
   /** Simulates what MAAS and the agent do between two runs of a stage. */
@@ -60,15 +59,13 @@ export interface Scenario {
   readonly cannotReplaceMachine?: true;
   /** True if the scenario's stages work only with the agent, and make no request to MAAS or to the secret store. */
   readonly agentAlone?: true;
-  /** The stages with the same code as the stages of another workflow kind, at which the suites of MAAS faults try nothing. */
   readonly sameCode?: readonly string[];
   expectCancelled(rig: OnboardingRig, subject: Subject, end: WorkflowRow): Promise<void>;
 }
 
-/** The system ids of machines that existed in MAAS before their workflow, by the workflow's id. */
+/** The system ids of machines that existed in MAAS before their workflow, by workflow id. */
 const GIVEN_MACHINES = new Map<WorkflowId, string>();
 
-/** Returns the system id of the machine that the workflow holds, or undefined while the workflow holds no machine. */
 export function systemIdOf(row: Pick<WorkflowRow, "id" | "state">): string | undefined {
   return (row.state as { maas_system_id?: string }).maas_system_id ?? GIVEN_MACHINES.get(row.id);
 }
@@ -98,7 +95,7 @@ async function expectActive(rig: OnboardingRig, { nodeId, hostname }: Subject): 
   expect(rig.secrets.entries.has(`kv/nodes/${nodeId}/user-data`), "the first boot's copy is removed").toBe(false);
 }
 
-/** Expects that no token or certificate of the host is valid, and that a remaining node is quarantined or still enrolling. */
+/** Expects that the host has no valid token or certificate, and that a remaining node is quarantined or still enrolling. */
 async function expectNoWayIn(rig: OnboardingRig, { nodeId }: Subject, end: WorkflowRow): Promise<void> {
   const { db } = rig.test.database;
   const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
@@ -118,7 +115,7 @@ async function expectNoWayIn(rig: OnboardingRig, { nodeId }: Subject, end: Workf
   expect(rig.secrets.entries.has(`kv/nodes/${nodeId}/user-data`)).toBe(false);
 }
 
-/** Reads a workflow's stages from the hub's registry of workflows, so that tests of a new stage need no further code. */
+/** Reads a workflow's stages from the hub's registry, so that tests cover a new stage without further code. */
 function stagesOf(kind: string, except: readonly string[] = []): readonly string[] {
   const known = workflowsOf({} as WorkflowServices).find((one) => one.kind === kind);
   if (known === undefined) throw new Error(`no workflow of kind ${kind} is registered`);
@@ -172,7 +169,7 @@ const draining: Scenario = {
   start: (rig, n) => decommission(rig, "drain", `drained-${n}`),
   play: playDecommissionedAgent,
   expectEnd: (rig, subject) => expectNode(rig, subject, "retired"),
-  // A cancelled drain makes the node active or offline, depending on whether the node's agent is connected.
+  // A cancelled drain makes the node active, or offline if its agent is not connected.
   expectCancelled: async (rig, { nodeId }) => {
     const [node] = await rig.test.database.db.select().from(nodes).where(eq(nodes.id, nodeId));
     expect(["active", "offline"]).toContain(node?.status);
@@ -197,7 +194,7 @@ const resetting: Scenario = {
   stages: stagesOf("soft_reset"),
   start: (rig, n) => clean(rig, "soft_reset", `reset-${n}`, "overwritten"),
   expectEnd: expectReturned,
-  // A soft reset that is cancelled after its cleaning has begun quarantines the node, because nobody knows whether the node is clean.
+  // A soft reset that is cancelled during its cleaning quarantines the node, because nobody knows whether the node is clean.
   expectCancelled: async (rig, { id, nodeId }) => {
     const { db } = rig.test.database;
     const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
@@ -215,7 +212,6 @@ const cleaningStorage: Scenario = {
   start: (rig, n) => clean(rig, "storage_cleanup", `storage-${n}`),
 };
 
-/** Expects that the node is in service after the cleaning, without a cordon, and that users can log in to the node's host. */
 async function expectReturned(rig: OnboardingRig, { nodeId }: Subject): Promise<void> {
   const { db } = rig.test.database;
   const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
@@ -241,7 +237,7 @@ const reimaging: Scenario = {
   kind: "reimage",
   name: "a reimage",
   stages: stagesOf("reimage", AFTER_A_FAILED_DEPLOY),
-  // The stages after the deploy make no request to MAAS; the node is in service then, and the reconciler judges its machine.
+  // After the deploy, no stage of a reimage sends a request to MAAS, and the reconciler judges the machine.
   sameCode: ["power_off_maas_node", ...PROVISIONING_STAGES, ...AFTER_A_DEPLOY],
   outside: { commission: 1, deploy: 2, release: 1, abort: 0, powerOff: 1 },
   start: (rig, n) => startReimageOf(rig, n, "overwritten"),
@@ -251,7 +247,7 @@ const reimaging: Scenario = {
   expectCancelled: async (rig, { nodeId, systemId }) => {
     const { db } = rig.test.database;
     const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
-    // After a cancelled reimage, a node may be in service only if its machine is deployed and its agent has a valid certificate.
+    // After a cancelled reimage, only a node with a deployed machine and a valid certificate may be active.
     const runs =
       rig.maas.sim.region.findMachine(systemId ?? "")?.status === 6 &&
       (await rig.test.database.inTx((tx) => hasLiveCertificate(tx, nodeId, node?.generation ?? -1)));
@@ -274,10 +270,7 @@ const reimagingAgain: Scenario = {
   },
 };
 
-/**
- * If `gone` is true, expects that the host's agent has no valid certificate and no queued task. If `gone` is false, expects that the host's agent has
- * one valid certificate and one queued task.
- */
+/** Expects that the host's agent has one valid certificate and one queued task, or none of both if `gone` is true. */
 async function expectHostGone(rig: OnboardingRig, nodeId: NodeId, gone: boolean): Promise<void> {
   const { db } = rig.test.database;
   const [node] = await db.select().from(nodes).where(eq(nodes.id, nodeId));
@@ -321,7 +314,7 @@ const releasing: Scenario = {
   },
 };
 
-/** The ids of workflows whose released machine the simulation has already switched on, as another person would. */
+/** The workflows whose released machine the simulation has already switched on, as another person would. */
 const SWITCHED_ON = new Set<WorkflowId>();
 const withPowerOn: Scenario = {
   ...releasing,
@@ -337,7 +330,7 @@ const withPowerOn: Scenario = {
   },
 };
 
-/** Each workflow kind has its scenarios in `SCENARIOS`. The suite `every-stage.test.ts` fails for a workflow kind or a stage without a scenario. */
+/** The scenarios of all workflow kinds. `every-stage.test.ts` fails for a workflow kind or a stage without a scenario. */
 export const SCENARIOS: readonly Scenario[] = [
   onboarding,
   withoutDatasource,
@@ -352,16 +345,15 @@ export const SCENARIOS: readonly Scenario[] = [
   decommissioning,
 ];
 
-/** Pairs every stage of every workflow kind with the scenario that exercises the stage. */
+/** Each stage of every workflow kind, with the scenario that exercises it. */
 export const STAGE_CASES = SCENARIOS.flatMap((scenario) => scenario.stages.map((stage) => ({ scenario, stage })));
 
-/** The scenarios whose stages make no request to MAAS or to the secret store, as `every-stage-changes.test.ts` proves. */
+/** The scenarios that send no request to MAAS or to the secret store, as `every-stage-changes.test.ts` proves. */
 export const OF_THE_AGENT_ALONE = SCENARIOS.filter((scenario) => scenario.agentAlone === true);
 
 /**
- * The scenarios with the stages at which the suites try each fault of MAAS. The provisioning stages of reimages and of onboardings have the same
- * code, and so have most stages of a full decommission and of other modes, so the suites of MAAS faults leave these stages out (`sameCode`). The
- * suite `every-stage.test.ts` kills, cancels and repeats the stages of all kinds.
+ * The scenarios with the stages at which the suites of MAAS faults try each fault. These suites leave out stages whose code other scenarios already
+ * exercise (`sameCode`). `every-stage.test.ts` kills, cancels and repeats the stages of all workflow kinds.
  */
 export const FAULT_SCENARIOS = SCENARIOS.filter((scenario) => !OF_THE_AGENT_ALONE.includes(scenario))
   .map((scenario) => ({
@@ -375,7 +367,7 @@ export const FAULT_CASES = FAULT_SCENARIOS.flatMap(({ scenario, stages }) =>
 );
 
 /**
- * Holds a database and a simulated region, and starts workflows of scenarios. The number of a workflow counts the started workflows of all scenarios.
+ * Holds a database and a simulated region, and starts workflows of scenarios. The number of a started workflow counts the workflows of all scenarios.
  */
 export interface Stagecraft {
   readonly rig: OnboardingRig;

@@ -12,20 +12,17 @@ import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-ri
 import { Driver, plainly } from "./drive.ts";
 import { countedOf, machineOf } from "./scenarios.ts";
 
-/**
- * Tests the table of lifecycle 4.6, as corrected by later decisions, row by row: the number of tries, the failure at the end, and the compensation.
- */
+/** Tests the rows of the table in lifecycle 4.6, as corrected by later decisions: tries, the failure at the end, and the compensation. */
 interface Row {
   readonly stage: OnboardingStage;
   readonly mode: string;
   readonly profile?: Partial<ProfileCreate>;
   readonly plan?: Plan;
-  /** The simulated fault of MAAS lasts from the workflow's entry into the stage until the workflow ends. */
   readonly fault?: Pick<Fault, "match" | "kind"> & Partial<Fault>;
   readonly before?: (machine: Machine | undefined, row: WorkflowRow) => unknown;
   readonly ends:
     | { readonly tries: number; readonly failure: string; readonly status: string; readonly machine: number | null }
-    /** If a case of the test has `goesOn`, its fault causes no failure, and the onboarding continues to the end. */
+    /** If a case has `goesOn`, its fault causes no failure, and the onboarding continues to the end. */
     | { readonly goesOn: true; readonly tries: number };
   readonly undone?: boolean;
   readonly agent?: boolean;
@@ -42,7 +39,7 @@ beforeAll(async () => {
 afterAll(() => rig?.close());
 const db = () => rig.services.db;
 
-/** The expected end of a workflow after an outage of MAAS; the engine does not count the outage as a try of the stage. */
+/** The expected end of a workflow after an outage of MAAS, which does not count as a try of the stage. */
 const transient = (machine: number | null) =>
   ({ tries: 1, failure: "upstream_transient/maas_unavailable", status: "failed_retryable", machine }) as const;
 const ROWS: readonly Row[] = [

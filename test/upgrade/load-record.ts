@@ -16,7 +16,7 @@ export function readRecord(version: string): UpgradeRecord {
   return JSON.parse(gunzipSync(readFileSync(file)).toString("utf8")) as UpgradeRecord;
 }
 
-/** Loads the record of an old version into the database, moves the record's times to now, and migrates the database as a starting hub does. */
+/** Loads the record of an old version, moves its times to now, and migrates the database as a starting hub does. */
 export async function loadRecord({ database, url }: TestDatabase, record: UpgradeRecord): Promise<void> {
   const { db } = database;
   await db.execute(sql`drop schema if exists drizzle cascade`);
@@ -36,12 +36,12 @@ export async function loadRecord({ database, url }: TestDatabase, record: Upgrad
 
 const ageOf = (record: UpgradeRecord): number => Date.now() - Date.parse(record.recordedAt);
 
-/** Moves the times inside the record's stored JSON values by the record's age. The function `bringToNow` moves the times in database columns. */
+/** Moves the times inside the record's JSON values by its age, while `bringToNow` moves the times in columns. */
 const factsMoved = (json: string, age: number): string =>
   json.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (time) => new Date(Date.parse(time) + age).toISOString());
 
 /**
- * Moves the times in the state of the simulated region by the age of the upgrade record. The simulated region's times are milliseconds since 1970.
+ * Moves the times in the simulated region's state by the age of the upgrade record. The simulated region stores times as milliseconds since 1970.
  * `regionMoved` changes only numbers that mean a time between the years 2023 and 2049.
  */
 const regionMoved = (region: unknown, age: number): string =>
@@ -49,7 +49,7 @@ const regionMoved = (region: unknown, age: number): string =>
     typeof value === "number" && value > 1.7e12 && value < 2.5e12 ? value + age : value,
   );
 
-/** Writes the simulated region's state, with its times moved to now, to a file that a simulator can load. */
+/** Writes the simulated region's state, with its times moved to now, to a file for a simulator. */
 export function regionFile(record: UpgradeRecord): { path: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), "muster-upgrade-"));
   const path = join(folder, "maas.json");
@@ -57,7 +57,7 @@ export function regionFile(record: UpgradeRecord): { path: string; remove(): voi
   return { path, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** Creates the database schema of the old version: applies only the migrations that the old version had. */
+/** Creates the old version's database schema by only the migrations that this version had. */
 async function migrateUpTo(url: string, tags: readonly string[]): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "muster-migrations-"));
   try {
@@ -73,7 +73,7 @@ async function migrateUpTo(url: string, tags: readonly string[]): Promise<void> 
   }
 }
 
-/** Returns the tables in an order in which each foreign key finds its target. */
+/** Returns the tables in an order in which each foreign key already finds its target. */
 async function parentsFirst(db: Db, tables: readonly string[]): Promise<string[]> {
   const { rows } = await db.execute<{ child: string; parent: string }>(sql`
     select conrelid::regclass::text as child, confrelid::regclass::text as parent from pg_constraint where contype = 'f'`);
@@ -98,7 +98,7 @@ async function restoreSequences(db: Db): Promise<void> {
   }
 }
 
-/** Moves all times in the database by the record's age, so that deadlines which were in the future at the recording are in the future now. */
+/** Moves all times in the database by the record's age, so that future deadlines of the recording are in the future now. */
 async function bringToNow(db: Db, record: UpgradeRecord): Promise<void> {
   const { rows } = await db.execute<{ table: string; column: string }>(sql`
     select table_name as table, column_name as column from information_schema.columns

@@ -1,7 +1,7 @@
 /**
- * Records the state that a hub of this version leaves when it dies during its work: its database and its simulated region. An engineer runs `npm run
- * upgrade:record` once for each release, before Muster's version changes. The test `test/integration/hub/upgrade.test.ts` continues from the recorded
- * state with later versions of Muster (decision W3).
+ * Records what a hub of this version leaves when it dies at work: its database and its simulated region. An engineer runs `npm run upgrade:record`
+ * once for each release, before Muster's version changes. `test/integration/hub/upgrade.test.ts` continues from this record with later versions of
+ * Muster (decision W3).
  */
 import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -25,7 +25,6 @@ import type { UpgradeRecord } from "./upgrade-record.ts";
 
 const HERE = new URL(".", import.meta.url).pathname;
 const JOURNAL = join(HERE, "../../hub/db/migrations/meta/_journal.json");
-/** The id of the hub that dies while the record is made, and whose leases stay in the database. */
 const DEAD_HUB = randomUUID();
 
 type At = (row: ClaimedWorkflow) => boolean;
@@ -68,8 +67,8 @@ class Recorder {
   }
 
   /**
-   * Runs stage after stage until the hub has claimed a workflow row that `stop` accepts, or the workflow ends. The dying hub keeps its claim of the
-   * last workflow row.
+   * Runs stage after stage, until the hub has claimed a workflow row that `stop` accepts or the workflow ends. The dying hub keeps its claim of this
+   * row.
    */
   async #drive(id: WorkflowId, stop: At, agent = true): Promise<ClaimedWorkflow | null> {
     for (let looks = 0; looks < 3000; looks += 1) {
@@ -89,7 +88,7 @@ class Recorder {
     await this.#rig.services.inTx((tx) => commitStep(tx, step.workflow, row, step));
   }
 
-  /** Leaves an onboarding at the given stage, claimed by a hub that died before the stage acted, or between the stage's action and commit. */
+  /** Leaves an onboarding claimed at the given stage by a hub that died before the stage acted or before its commit. */
   async diesAt(stage: string, acted: boolean): Promise<void> {
     const row = await this.#drive(await this.#start(), (claimed) => claimed.stage === stage);
     if (acted && row !== null) await this.#step(row);
@@ -99,7 +98,7 @@ class Recorder {
     await this.#drive(await this.#start(), () => false);
   }
 
-  /** Runs an onboarding until it fails or compensates, because the simulated region fails the onboarding's machine as `plan` says. */
+  /** Runs an onboarding until it fails or compensates, because its machine fails in MAAS as `plan` says. */
   async suffers(plan: Partial<Plan>): Promise<void> {
     const id = await this.#start();
     const row = await this.#drive(id, (claimed) => claimed.stage === "commission_node");
@@ -109,7 +108,7 @@ class Recorder {
     await this.#drive(id, (claimed) => claimed.status === "compensating");
   }
 
-  /** Leaves an onboarding whose agent never comes: the stage that waits for the agent has reached its deadline. */
+  /** Leaves an onboarding whose agent never comes, at the deadline of the stage that waits for the agent. */
   async losesItsAgent(): Promise<void> {
     const id = await this.#start();
     await this.#drive(id, (claimed) => claimed.stage === "ensure_hardware_sync_configured", false);
@@ -144,7 +143,7 @@ const FIRST_BOOT = Buffer.from(
   "#!/bin/sh\n# What a host was given at first boot; a record keeps none of the real ones.\n",
 ).toString("base64");
 
-/** Replaces the stored user-data of all hosts by a text without secrets, because the user-data contains enrollment tokens. */
+/** Replaces the stored user data of all hosts by a text without secrets, because user data contains enrollment tokens. */
 async function withoutFirstBoots(rig: OnboardingRig): Promise<void> {
   const sha256 = createHash("sha256").update(FIRST_BOOT).digest("hex");
   for (const [path, secret] of rig.secrets.entries) {

@@ -1,21 +1,19 @@
 /**
- * The state that a dead hub left in its database, its secret store and its simulated region. The program `record.ts` writes the upgrade record, and
- * `upgrade.test.ts` loads the record.
+ * What a dead hub left in its database, its secret store and its simulated region. `record.ts` writes such an upgrade record, and `upgrade.test.ts`
+ * loads it.
  */
 export interface UpgradeRecord {
   /** The version of the hub that wrote the record. */
   readonly version: string;
-  /**
-   * The time in ISO 8601 at which `record.ts` wrote the upgrade record, after the hub had died. Everything in the upgrade record happened before
-   * `recordedAt`.
-   */
+  /** When `record.ts` wrote the upgrade record after the hub's death, in ISO 8601. */
   readonly recordedAt: string;
   /** The names of the database migrations that the recorded hub had applied, in order. */
   readonly migrations: readonly string[];
-  /** The rows of each database table, in PostgreSQL's JSON. The upgrade record leaves out empty tables. */
+  /** The rows of each database table that is not empty, in PostgreSQL's JSON. */
   readonly tables: Readonly<Record<string, readonly unknown[]>>;
   /**
-   * The user-data for the hosts' first boots, by its path in the secret store. The test that loads the record creates the site's credentials anew.
+   * The user data for the hosts' first boots, by its path in the secret store. The test that loads the upgrade record creates the site's credentials
+   * anew.
    */
   readonly secrets: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** The content of the state file of the simulated MAAS region. */
