@@ -1,11 +1,11 @@
 /**
  * The calls by which a worker process reads and writes the memory of one GPU. Each call of `GpuDevice` returns when the GPU has done the work, and
- * throws `CudaError` if NVIDIA's driver refuses the call.
+ * throws `DriverError` if the GPU's driver refuses the call.
  */
 export interface GpuDevice {
   /** The most GPU memory, in bytes, that one call of `GpuDevice` may work on, so that each call ends within a second. */
   readonly sliceBytes: number;
-  /** Reserves GPU memory, and returns null if NVIDIA's driver has no free piece of `bytes` bytes. */
+  /** Reserves GPU memory, and returns null if the GPU's driver has no free piece of `bytes` bytes. */
   allocate(bytes: number): bigint | null;
   free(address: bigint): void;
   /** Writes the ChaCha20 stream of `nonce` into GPU memory, from the stream's block `counter` on. The argument `bytes` must be a multiple of 64. */
@@ -19,7 +19,7 @@ export interface GpuDevice {
   read(address: bigint, bytes: number): Buffer;
 }
 
-/** The facts that NVIDIA's driver tells about the opened GPU. */
+/** The facts that the GPU's driver tells about the opened GPU. */
 export interface GpuFacts {
   readonly uuid: string;
   readonly pciAddress: string;
@@ -33,8 +33,8 @@ export interface OpenedGpu {
   readonly device: GpuDevice;
   readonly facts: GpuFacts;
   /**
-   * Why NVIDIA's driver did not compile the GPU kernels, so that the host's processor computes in place of the GPU. `kernelsError` is null if
-   * NVIDIA's driver compiled the GPU kernels.
+   * Why the GPU's driver did not compile the GPU kernels, so that the host's processor computes in place of the GPU. `kernelsError` is null if the
+   * GPU's driver compiled the GPU kernels.
    */
   readonly kernelsError: string | null;
 }

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { GPU_FAULT_CODES, GPU_FAULTS } from "../../shared/gpu-faults.ts";
+import { faultOfCuda } from "./cuda-results.ts";
 import { driverVariables, foreignVariables } from "./environment.ts";
-import { asGpuFault, CudaError, faultOfResult, GpuFaultError } from "./faults.ts";
+import { asGpuFault, DriverError, GpuFaultError } from "./faults.ts";
 
-describe("faultOfResult", () => {
+describe("faultOfCuda", () => {
   it("names a fault of the closed set for every error number of the driver", () => {
-    for (let result = 1; result < 1_000; result += 1) expect(GPU_FAULT_CODES).toContain(faultOfResult(result));
+    for (let result = 1; result < 1_000; result += 1) expect(GPU_FAULT_CODES).toContain(faultOfCuda(result));
   });
 
   it.each([
@@ -18,13 +19,13 @@ describe("faultOfResult", () => {
     ["driver_mismatch", [803]],
     ["driver_refused", [1, 201, 304, 800, 916, 999]],
   ] as const)("is %s for %j", (fault, results) => {
-    expect([...new Set(results.map(faultOfResult))]).toEqual([fault]);
+    expect([...new Set(results.map(faultOfCuda))]).toEqual([fault]);
   });
 });
 
 describe("asGpuFault", () => {
   it("says which GPU, which call and what to do next", () => {
-    const fault = asGpuFault(new CudaError("cuInit", 802), "GPU-1");
+    const fault = asGpuFault(new DriverError("cuInit", 802, "fabric_down"), "GPU-1");
     expect(fault).toBeInstanceOf(GpuFaultError);
     expect(String(fault)).toBe(`GpuFaultError: GPU GPU-1: cuInit returned 802. ${GPU_FAULTS.fabric_down}`);
   });

@@ -13,57 +13,23 @@ export class GpuFaultError extends Error {
   }
 }
 
-/** Thrown when a call of NVIDIA's driver returned an error number. */
-export class CudaError extends Error {
-  override readonly name = "CudaError";
+/** Thrown when a call of a GPU's driver returned an error number. `fault` says what the error number means. */
+export class DriverError extends Error {
+  override readonly name = "DriverError";
   readonly call: string;
   readonly result: number;
-  constructor(call: string, result: number, detail = "") {
+  readonly fault: GpuFault;
+  constructor(call: string, result: number, fault: GpuFault, detail = "") {
     super(`${call} returned ${result}${detail === "" ? "" : ` (${detail})`}.`);
     this.call = call;
     this.result = result;
+    this.fault = fault;
   }
 }
 
-export const OUT_OF_MEMORY = 2;
-
 /**
- * For each error number of CUDA's driver interface (`CUresult`) that tells what is wrong, the code of the GPU fault. An error number of CUDA that
- * `FAULT_OF_RESULT` does not contain stands for the fault `driver_refused`.
+ * Turns a `DriverError` of a GPU into a `GpuFaultError` with a code from the closed set `GpuFault`. `asGpuFault` returns every error that is no
+ * `DriverError` unchanged.
  */
-const FAULT_OF_RESULT: Readonly<Record<number, GpuFault>> = {
-  [OUT_OF_MEMORY]: "gpu_busy",
-  34: "driver_missing", // The CUDA library is a stub without a driver.
-  46: "gpu_busy", // The GPU is in exclusive compute mode, or another process holds the GPU.
-  100: "gpu_missing",
-  101: "gpu_missing",
-  200: "kernels_refused",
-  209: "kernels_refused",
-  214: "memory_fault", // The GPU reports an ECC error that cannot be corrected.
-  218: "kernels_refused",
-  221: "kernels_refused",
-  222: "kernels_refused",
-  223: "kernels_refused",
-  226: "memory_fault", // The GPU reports a memory error that the GPU itself has contained.
-  700: "memory_fault",
-  719: "memory_fault",
-  802: "fabric_down",
-  803: "driver_mismatch",
-  805: "gpu_busy", // The error numbers 805 to 810 come from MPS, through which another process uses the GPU.
-  806: "gpu_busy",
-  807: "gpu_busy",
-  808: "gpu_busy",
-  809: "gpu_busy",
-  810: "gpu_busy",
-};
-
-export const faultOfResult = (result: number): GpuFault => FAULT_OF_RESULT[result] ?? "driver_refused";
-
-/**
- * Turns a `CudaError` of a GPU into a `GpuFaultError` with a code from the closed set `GpuFault`. `asGpuFault` returns every error that is no
- * `CudaError` unchanged.
- */
-export function asGpuFault(error: unknown, uuid: string): unknown {
-  if (!(error instanceof CudaError)) return error;
-  return new GpuFaultError(faultOfResult(error.result), `GPU ${uuid}: ${error.message}`);
-}
+export const asGpuFault = (error: unknown, uuid: string): unknown =>
+  error instanceof DriverError ? new GpuFaultError(error.fault, `GPU ${uuid}: ${error.message}`) : error;

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { runKernel } from "../../test/fakes/gpu/ptx-interpreter.ts";
+import { kernelsPtx } from "./cuda-kernels.ts";
 import { countUnits, differingBlocks, streamFrom } from "./host-compare.ts";
-import { KERNEL_NAMES, kernelsPtx } from "./kernels.ts";
+import { KERNEL_NAMES } from "./kernel-calls.ts";
 
 const BLOCKS = 64;
 const BYTES = BLOCKS * 64;

@@ -114,9 +114,12 @@ export default {
       comment:
         "The agent's own process must not load the foreign function interface. A worker loads it when it needs it.",
       severity: "error",
-      from: { path: "^agent/", pathNot: [TESTS, "^agent/system/gpu-memory/cuda-device[.]ts$"] },
+      from: {
+        path: "^agent/",
+        pathNot: [TESTS, "^agent/system/gpu-memory/(cuda-(device|library)|driver-library)[.]ts$"],
+      },
       to: {
-        path: "^agent/system/gpu-memory/cuda-(device|library)[.]ts$",
+        path: "^agent/system/gpu-memory/(cuda-(device|library)|driver-library)[.]ts$",
         dependencyTypesNot: ["type-only", "dynamic-import"],
       },
     },

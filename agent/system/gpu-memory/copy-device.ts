@@ -1,18 +1,18 @@
 import { STREAM_BLOCK_BYTES } from "../../../shared/gpu-memory.ts";
 import type { GpuDevice } from "../../gpu-memory/device.ts";
 import { countUnits, differingBlocks, streamFrom } from "../../gpu-memory/host-compare.ts";
-import type { Cuda } from "./cuda-library.ts";
-import { CudaMemory } from "./cuda-memory.ts";
+import { DeviceMemory } from "./device-memory.ts";
+import type { DriverPort } from "./driver-port.ts";
 
 const PIECE_BYTES = 16 * 2 ** 20;
 const ZEROS = Buffer.alloc(PIECE_BYTES);
 
 /** A GPU whose memory the host's processor fills and compares, by copies to the GPU and back. */
-export class CopyDevice extends CudaMemory implements GpuDevice {
+export class CopyDevice extends DeviceMemory implements GpuDevice {
   readonly sliceBytes = 64 * 2 ** 20;
   readonly #key: Buffer;
-  constructor(cuda: Cuda, seed: string) {
-    super(cuda);
+  constructor(port: DriverPort, seed: string) {
+    super(port);
     this.#key = Buffer.from(seed, "hex");
   }
 

@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { GpuHost, hasCompiler } from "../../../test/fakes/gpu/gpu-host.ts";
 import { runKernel } from "../../../test/fakes/gpu/ptx-interpreter.ts";
-import { KERNEL_NAMES, kernelsPtx } from "../../gpu-memory/kernels.ts";
+import { kernelsPtx } from "../../gpu-memory/cuda-kernels.ts";
+import { KERNEL_NAMES } from "../../gpu-memory/kernel-calls.ts";
 import { type Cuda, openCuda } from "./cuda-library.ts";
 
 const BLOCKS = 96;

@@ -1,33 +1,27 @@
 import { ALLOCATION_STEP_BYTES, STREAM_BLOCK_BYTES } from "../../../shared/gpu-memory.ts";
 import type { GpuDevice } from "../../gpu-memory/device.ts";
-import { CudaError } from "../../gpu-memory/faults.ts";
-import { KERNEL_NAMES, kernelsPtx, THREADS_PER_GROUP } from "../../gpu-memory/kernels.ts";
-import type { Cuda } from "./cuda-library.ts";
-import { CudaMemory, ON_DEFAULT_STREAM } from "./cuda-memory.ts";
+import { type KernelKind, THREADS_PER_GROUP } from "../../gpu-memory/kernel-calls.ts";
+import { DeviceMemory } from "./device-memory.ts";
+import type { DriverPort, LaunchKernel } from "./driver-port.ts";
 
-/** The numbers of two options of the driver call cuModuleLoadDataEx: the buffer for the compiler's errors, and the buffer's size. */
-const [ERROR_LOG_BUFFER, ERROR_LOG_BYTES] = [5, 6];
-const LOG_BYTES = 1_024;
 const NO_BLOCK = 2n ** 64n - 1n;
 
-/** A GPU that fills and compares its own memory, with kernels that NVIDIA's driver compiles. */
-export class KernelDevice extends CudaMemory implements GpuDevice {
+/** A GPU that fills and compares its own memory, with kernels that the vendor's compiler compiled. */
+export class KernelDevice extends DeviceMemory implements GpuDevice {
   readonly sliceBytes = 256 * 2 ** 20;
   readonly #key: readonly Buffer[];
-  readonly #kernels: Readonly<Record<keyof typeof KERNEL_NAMES, bigint>>;
+  readonly #kernel: LaunchKernel;
   /**
    * The address of the GPU memory in which the kernels `check` and `scan` store their two results. The worker process allocates the memory for the
    * results before it allocates the GPU memory that it overwrites.
    */
   readonly #found: bigint;
 
-  constructor(cuda: Cuda, seed: string) {
-    super(cuda);
+  constructor(port: DriverPort, seed: string) {
+    super(port);
     this.#key = wordsOf(Buffer.from(seed, "hex"));
-    const module = loadKernels(cuda);
-    const kernel = (kind: keyof typeof KERNEL_NAMES) => cuda.get("cuModuleGetFunction", module, KERNEL_NAMES[kind]);
-    this.#kernels = { fill: kernel("fill"), check: kernel("check"), scan: kernel("scan") };
-    this.#found = cuda.get("cuMemAlloc_v2", ALLOCATION_STEP_BYTES);
+    this.#kernel = port.loadKernels();
+    this.#found = port.take(ALLOCATION_STEP_BYTES);
   }
 
   fill(address: bigint, bytes: number, nonce: Uint8Array, counter: number): void {
@@ -60,30 +54,10 @@ export class KernelDevice extends CudaMemory implements GpuDevice {
     return [out.readBigUInt64LE(0), out.readBigUInt64LE(8)];
   }
 
-  /** Runs a GPU kernel with one thread for each 64 bytes of GPU memory, and waits until the kernel has ended. */
-  #launch(kind: keyof typeof KERNEL_NAMES, bytes: number, parameters: readonly Buffer[]): void {
-    const groups = Math.ceil(bytes / STREAM_BLOCK_BYTES / THREADS_PER_GROUP);
-    const size = [groups, 1, 1, THREADS_PER_GROUP, 1, 1] as const;
-    this.cuda.call("cuLaunchKernel", [this.#kernels[kind], ...size, 0, ON_DEFAULT_STREAM, parameters, null]);
-    this.cuda.call("cuCtxSynchronize", []);
+  /** Runs a GPU kernel with one thread for each 64 bytes of GPU memory. */
+  #launch(kind: KernelKind, bytes: number, parameters: readonly Buffer[]): void {
+    this.#kernel(kind, Math.ceil(bytes / STREAM_BLOCK_BYTES / THREADS_PER_GROUP), parameters);
   }
-}
-
-/**
- * Loads the GPU kernels, whose PTX text NVIDIA's driver compiles for the GPU. If the driver refuses the PTX text, the error contains the message of
- * the driver's compiler.
- */
-function loadKernels(cuda: Cuda): bigint {
-  const log = Buffer.alloc(LOG_BYTES);
-  const options = Buffer.concat([word(ERROR_LOG_BUFFER), word(ERROR_LOG_BYTES)]);
-  const module = Buffer.alloc(8);
-  try {
-    cuda.call("cuModuleLoadDataEx", [module, kernelsPtx(), 2, options, [log, BigInt(log.length)]]);
-  } catch (error) {
-    if (!(error instanceof CudaError)) throw error;
-    throw new CudaError(error.call, error.result, log.toString("latin1").split("\0", 1)[0]?.trim().slice(0, 200));
-  }
-  return module.readBigUInt64LE();
 }
 
 function word(value: number): Buffer {

@@ -5,12 +5,12 @@ import type { OverwriteOrder, OverwriteResult } from "../../gpu-memory/exchange.
 import { asGpuFault, GpuFaultError } from "../../gpu-memory/faults.ts";
 import { mark, type OverwriteRun, overwrite } from "../../gpu-memory/overwrite.ts";
 import { isPresent } from "../files.ts";
-import type { DriverPaths } from "./cuda-device.ts";
+import type { CudaPaths } from "./cuda-device.ts";
 import { exchangeIn } from "./exchange-files.ts";
 
 const NVML_LIBRARY = "libnvidia-ml.so.1";
 
-async function driverPaths(root: string): Promise<DriverPaths> {
+async function cudaPaths(root: string): Promise<CudaPaths> {
   for (const folder of LIBRARY_FOLDERS) {
     const cuda = join(root, folder, CUDA_LIBRARY);
     if (await isPresent(cuda)) return { cuda, nvml: join(root, folder, NVML_LIBRARY) };
@@ -31,12 +31,12 @@ export async function performOverwrite(
   const exchange = exchangeIn(order.folder);
   await exchange.begin();
   try {
-    const paths = await driverPaths(run.root);
+    const paths = await cudaPaths(run.root);
     run.progress({ step: "open", done: 0, bytes: 0 });
     const began = performance.now();
     // Only a worker process loads the foreign function interface `koffi`; the agent's own process never loads it.
-    const { openGpu } = await import("./cuda-device.ts");
-    const opened = openGpu(order, paths);
+    const { openCudaGpu } = await import("./cuda-device.ts");
+    const opened = openCudaGpu(order, paths);
     const openMs = Math.round(performance.now() - began);
     if (order.pass === "mark") return await mark(order, opened, run);
     return await overwrite(order, { ...opened, openMs }, exchange, run);

@@ -1,42 +1,6 @@
 import { SCAN_UNIT_BYTES, STREAM_BLOCK_BYTES } from "../../shared/gpu-memory.ts";
+import { CONSTANTS, DOUBLE_ROUNDS, KERNEL_NAMES, KERNEL_PARAMETERS, QUARTERS, words } from "./kernel-calls.ts";
 
-/**
- * This file writes the text of three GPU kernels in PTX, the assembly language that NVIDIA's driver compiles. NVIDIA's driver compiles the PTX text
- * for the GPU of the host. The PTX version 6.3 and the target `sm_70` make the PTX text valid for each driver since 2018 and each GPU since Volta.
- */
-export const KERNEL_NAMES = { fill: "muster_fill", check: "muster_check", scan: "muster_scan" } as const;
-export const THREADS_PER_GROUP = 256;
-
-/** The columns and diagonals of ChaCha20's state, which is a square of 16 words (RFC 8439, 2.3). */
-const QUARTERS = [
-  [0, 4, 8, 12],
-  [1, 5, 9, 13],
-  [2, 6, 10, 14],
-  [3, 7, 11, 15],
-  [0, 5, 10, 15],
-  [1, 6, 11, 12],
-  [2, 7, 8, 13],
-  [3, 4, 9, 14],
-] as const;
-const DOUBLE_ROUNDS = 10;
-/** The text "expand 32-byte k", with which each state of ChaCha20 begins. */
-const CONSTANTS = [0x61707865, 0x3320646e, 0x79622d32, 0x6b206574] as const;
-
-const STREAM_PARAMETERS = [
-  "u64 at",
-  "u32 count",
-  "u32 counter",
-  ...[0, 1, 2, 3, 4, 5, 6, 7].map((word) => `u32 key${word}`),
-  ...[0, 1, 2].map((word) => `u32 nonce${word}`),
-];
-/** The type and name of each parameter of the GPU kernels, in the order in which NVIDIA's driver takes the parameters. */
-const KERNEL_PARAMETERS = {
-  fill: STREAM_PARAMETERS,
-  check: [...STREAM_PARAMETERS, "u64 first", "u64 found"],
-  scan: ["u64 at", "u32 count", "u32 marker", "u64 found"],
-} as const;
-
-const words = (count: number): number[] => Array.from({ length: count }, (_, word) => word);
 const load = (register: string, parameter: string, type: "u32" | "u64"): string =>
   `ld.param.${type} %${register}, [${parameter}];`;
 
@@ -200,5 +164,8 @@ const scan = (): string =>
     "red.global.add.u64 [%found+8], %add;",
   ]);
 
+/**
+ * Returns the text of three GPU kernels in PTX, NVIDIA's assembly language. NVIDIA's driver compiles the PTX text for the GPU of the host. The PTX version 6.3 and the target `sm_70` make the PTX text valid for each driver since 2018 and each GPU since Volta.
+ */
 export const kernelsPtx = (): string =>
   [".version 6.3", ".target sm_70", ".address_size 64", "", fill(), check(), scan()].join("\n");

@@ -7,7 +7,8 @@ import { describe, expect, it } from "vitest";
 import { chunkNonce } from "../../shared/gpu-memory.ts";
 import { runKernel } from "../../test/fakes/gpu/ptx-interpreter.ts";
 import { ptxasOfHost } from "../../test/support/ptxas.ts";
-import { KERNEL_NAMES, kernelsPtx } from "./kernels.ts";
+import { kernelsPtx } from "./cuda-kernels.ts";
+import { KERNEL_NAMES } from "./kernel-calls.ts";
 
 const PTX = kernelsPtx();
 const AT = 0x7f00_0000_0000n;

@@ -1,0 +1,25 @@
+import type { KernelKind } from "../../gpu-memory/kernel-calls.ts";
+
+/**
+ * The few operations in which the GPU drivers of the vendors differ. Everything else of the overwrite is the same for each vendor. Each call of
+ * `DriverPort` returns when the GPU has done the work, and throws `DriverError` if the GPU's driver refuses the call.
+ */
+export interface DriverPort {
+  /** Reserves GPU memory, and returns null if the GPU's driver has no free piece of `bytes` bytes. */
+  allocate(bytes: number): bigint | null;
+  /** Reserves GPU memory that the worker process cannot do without, and throws `DriverError` if the GPU's driver has no free piece. */
+  take(bytes: number): bigint;
+  free(address: bigint): void;
+  /** Fills `bytes` bytes of GPU memory at `address` with the word `word`. */
+  set(address: bigint, bytes: number, word: number): void;
+  read(address: bigint, bytes: number): Buffer;
+  write(address: bigint, from: Buffer): void;
+  /**
+   * Has the vendor's compiler compile the GPU kernels, and loads them. If the compiler refuses the kernels, the fault of the `DriverError` is
+   * `kernels_refused`.
+   */
+  loadKernels(): LaunchKernel;
+}
+
+/** Runs a GPU kernel with `groups` groups of `THREADS_PER_GROUP` threads, and waits until the kernel has ended. */
+export type LaunchKernel = (kind: KernelKind, groups: number, parameters: readonly Buffer[]) => void;

@@ -1,0 +1,24 @@
+import type { GpuDevice } from "../../gpu-memory/device.ts";
+import { DriverError } from "../../gpu-memory/faults.ts";
+import { CopyDevice } from "./copy-device.ts";
+import type { DriverPort } from "./driver-port.ts";
+import { KernelDevice } from "./kernel-device.ts";
+
+const MOST_TEXT = 256;
+
+/**
+ * The GPU's driver compiles GPU kernels with a separate library, which a host may lack. If the driver refuses the kernels, the host's processor
+ * computes the ChaCha20 stream and copies the stream to the GPU and back. Copies between the host's memory and the GPU take longer than GPU kernels,
+ * but prove equally that the GPU's memory contains the stream.
+ */
+export function openDevice(
+  port: DriverPort,
+  seed: string,
+): { readonly device: GpuDevice; readonly kernelsError: string | null } {
+  try {
+    return { device: new KernelDevice(port, seed), kernelsError: null };
+  } catch (error) {
+    if (!(error instanceof DriverError) || error.fault !== "kernels_refused") throw error;
+    return { device: new CopyDevice(port, seed), kernelsError: error.message.slice(0, MOST_TEXT) };
+  }
+}
