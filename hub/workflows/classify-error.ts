@@ -11,7 +11,7 @@ const SETTLE_SECONDS = 10;
 
 type Target = { readonly [C in FailureClass]: readonly [C, FailureCode<C>] }[FailureClass];
 
-/** The failure class and code for each MAAS error. A stage that needs another failure class for a MAAS error catches this error itself. */
+/** The failure class and code for each MAAS error. A stage that needs another failure class for a MAAS error catches the error itself. */
 const MAAS: Readonly<Record<MaasErrorCode, Target>> = {
   unreachable: ["upstream_transient", "maas_unreachable"],
   timeout: ["upstream_transient", "maas_timeout"],
@@ -30,8 +30,8 @@ const MAAS: Readonly<Record<MaasErrorCode, Target>> = {
 };
 
 /**
- * The failure class and code for each error of the secret store. The engine waits for an unavailable secret store. If the secret store refuses a
- * request, a person must act.
+ * The failure class and code for each error of the secret store. The engine waits for an unavailable secret store, but a person must act if the
+ * secret store refuses a request.
  */
 const SECRETS: Readonly<Record<SecretErrorCode, Target>> = {
   secret_missing: ["site_capability_missing", "secret_missing"],
@@ -46,7 +46,7 @@ const SECRETS: Readonly<Record<SecretErrorCode, Target>> = {
   secret_store_misconfigured: ["site_capability_missing", "secret_store_misconfigured"],
 };
 
-/** The failure code for each error of the hub's own BMC commands. The engine does not retry a refused login, because BMCs lock accounts. */
+/** The failure code for each error of the hub's own BMC commands. The engine does not retry a refused BMC login, because BMCs lock accounts. */
 const BMC: Readonly<Record<BmcErrorCode, FailureCode<"bmc_power_failure">>> = {
   no_answer: "bmc_no_answer",
   login_refused: "bmc_login_refused",
@@ -56,8 +56,8 @@ const BMC: Readonly<Record<BmcErrorCode, FailureCode<"bmc_power_failure">>> = {
 };
 
 /**
- * Maps an error that a stage threw to a failure with its class. Only `classifyError` decides the failure class of such an error. Returns null for a
- * fault of the hub's own database, because such a fault says nothing about the stage.
+ * Maps an error that a stage threw to a failure with its class. Only `classifyError` decides the failure class of an error that a stage threw. For a
+ * fault of the hub's own database `classifyError` returns null, because a database fault says nothing about the stage.
  */
 export const classifyError: ClassifyError = (error) => {
   if (isDatabaseAway(error)) return null;
@@ -75,16 +75,16 @@ const retryOf = (error: unknown) => {
   return met === null ? null : ruleOf(met.failure).retry;
 };
 /**
- * True if the error means only that a service such as MAAS is unavailable. If `isAway` is true for an error, no stage concludes from the error
- * anything about its machine or host.
+ * True if the error means only that a service such as MAAS is unavailable. If `isAway` is true, a stage concludes nothing from the error about its
+ * machine or host.
  */
 export const isAway = (error: unknown): boolean => retryOf(error) === "until_deadline";
 /** True if the call that threw the error would fail in the same way again. */
 export const isFinal = (error: unknown): boolean => retryOf(error) === "never";
 
 /**
- * MAAS may still carry out a call that MAAS did not answer in time. After a call to MAAS without an answer, the stage runs again only after a pause,
- * and observes before it repeats the call (decision M13).
+ * MAAS may still carry out a call that MAAS did not answer in time. After an unanswered call to MAAS, the stage runs again only after a pause, and
+ * observes before it repeats the call (decision M13).
  */
 function pauseAfter(error: MaasError): number | null {
   const unanswered = error.outcomeUnknown && (error.code === "timeout" || error.code === "unreachable");

@@ -4,7 +4,6 @@ import { onboardWorkflow } from "./onboarding/onboard.ts";
 import { reimageWorkflow } from "./reimage/reimage.ts";
 import type { WorkflowServices } from "./services.ts";
 
-/** Every workflow kind that this hub runs. */
 export const workflowsOf = (services: WorkflowServices): readonly Workflow[] => [
   onboardWorkflow(services),
   ...decommissionWorkflows(services),

@@ -1,8 +1,8 @@
 import type { Failure } from "../../shared/failures.ts";
 
 /**
- * An error that carries a stage's failure out of a nested function or out of the stage's `commit`. `classifyError` returns the failure inside a
- * `StageFailure` unchanged.
+ * An error that carries a stage's failure out of a nested function or out of a `commit`. `classifyError` returns the failure inside a `StageFailure`
+ * unchanged.
  */
 export class StageFailure extends Error {
   readonly failure: Failure;

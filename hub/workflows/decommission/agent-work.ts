@@ -11,31 +11,29 @@ import { inFencedTx } from "../services.ts";
 import type { DecommissionContext, DecommissionState } from "./decommission-context.ts";
 
 /**
- * An agent task on which a decommission stage depends. The stage queues the task, waits for its end, and queues another one if the task was lost
- * (state model 8).
+ * An agent task on which a decommission stage depends. A decommission stage queues its task, waits for the task's end, and queues a new task if the
+ * task was lost (state model 8).
  */
 export interface AgentWork<T extends TaskType> {
   readonly type: T;
   /**
-   * The type of the task that reverses a task of the type `type`, as `node.undrain` reverses `node.drain`; null if no task does. While the
+   * The type of the task that reverses a task of the type `type`, as `node.undrain` reverses `node.drain`; null if no such type exists. While the
    * operation's newest task is of the type `undoneBy`, the operation has no current task of the type `type`.
    */
   readonly undoneBy: TaskType | null;
   input(context: DecommissionContext, tx: Tx): TaskInput<T> | Promise<TaskInput<T>>;
-  /** How long the agent may take for the task once the agent is connected. The operator's `agent_wait_seconds` comes on top. */
+  /** The seconds that a connected agent may take for the task. A task's deadline adds the operator's `agent_wait_seconds` to `workSeconds`. */
   workSeconds(context: DecommissionContext): number;
   /**
-   * False if the task does not fit the operator's present request, e.g. because the operator gave the verb `force` after the hub queued the task. The
-   * stage replaces a task that does not fit the operator's present request.
+   * False if the task does not fit the operator's present request, e.g. after the operator gave the verb `force`; the stage then replaces the task.
    */
   isAskedFor(context: DecommissionContext, task: Task): boolean;
   /** The failure of the stage if the task ended without success. */
   failed(context: DecommissionContext, task: Task, evidence: Evidence): Failure;
-  /** The stage's wait reason while the agent runs the task, such as `The agent to end its sessions`. */
   waitsFor(context: DecommissionContext, task: Task): string;
 }
 
-/** An agent task of a stage that makes the task's input only when the stage queues the task. */
+/** Like `AgentWork`, but the stage makes the task's input only when it queues the task. */
 export type WatchedWork<T extends TaskType> = Omit<AgentWork<T>, "input">;
 
 const LOOK_AGAIN_SECONDS = 15;
@@ -47,7 +45,6 @@ export const operationOf = ({ node, workflowId }: Pick<DecommissionContext, "nod
   workflowId,
 });
 
-/** Returns the operation's newest task of a type, or null if a newer task has reversed this task, as `node.undrain` reverses `node.drain`. */
 export async function currentTask(
   db: Db | Tx,
   operation: NodeOperation,
@@ -57,10 +54,7 @@ export async function currentTask(
   return task?.type === type ? task : null;
 }
 
-/**
- * Returns the operation's current task. If the lease of the task's delivery has expired, `settledTask` first queues the task again or ends it, by the
- * rules of the task's type.
- */
+/** If the lease of a delivery has expired, `settledTask` first queues the task again or ends it, by the rules of its type. */
 export async function settledTask<T extends TaskType>(
   context: DecommissionContext,
   work: WatchedWork<T>,
@@ -75,7 +69,7 @@ export async function settledTask<T extends TaskType>(
 
 /**
  * True for an agent's task that ended before the workflow entered the present stage, or whose failure the stage has already reported. The stage
- * ignores a task for which `isHistory` returns true, and queues a new task for the agent.
+ * ignores a task for which `isHistory` is true, and queues a new task for the agent.
  */
 export const isHistory = (context: DecommissionContext, task: Task): boolean =>
   task.id === context.state.failed_task_id || (task.finishedAt !== null && task.finishedAt < context.enteredAt);
@@ -144,25 +138,19 @@ const evidenceOf = (context: DecommissionContext, task: Task): Evidence => ({
   task_attempts: task.attempts,
 });
 
-/**
- * The seconds from the queueing of a task to its deadline. A task that waits for an absent agent does not expire before the operator's patience ends.
- */
+/** The deadline of a task that waits for an absent agent is not before the end of the operator's patience. */
 export const taskSeconds = <T extends TaskType>(context: DecommissionContext, work: WatchedWork<T>): number =>
   context.input.agent_wait_seconds + work.workSeconds(context);
 
-/**
- * A stage waits this many seconds longer than the deadline of its task, so that the stage reports the expired task with its evidence, and not only
- * that time has passed.
- */
+/** A stage waits longer than its task's deadline by `AFTER_DEADLINE_SECONDS`, so that it reports the expired task with evidence. */
 const AFTER_DEADLINE_SECONDS = 60;
 
-/** The timeout of a stage that has the agent carry out the tasks `works`, one after the other. */
 export const stageSeconds = (context: DecommissionContext, ...works: readonly WatchedWork<TaskType>[]): number =>
   works.reduce((sum, work) => sum + taskSeconds(context, work), AFTER_DEADLINE_SECONDS);
 
 /**
- * Queues the operation's next task for the agent, in one transaction with the writes of `before`. The fence keeps two hubs from both queueing the
- * operation's next task.
+ * Queues the operation's next task for the agent in one transaction with the writes of `before`. The fence prevents two hubs from both queueing the
+ * next task of an operation.
  */
 export async function startWork<T extends TaskType>(
   context: DecommissionContext,
@@ -177,8 +165,8 @@ export async function startWork<T extends TaskType>(
 }
 
 /**
- * Returns the operation's open task, or queues a new task. `queueWork` first cancels an open task that does not fit the operator's present request,
- * because an agent gets one task at a time.
+ * Returns the operation's open task, or queues a new task. `queueWork` first cancels an open task that does not fit the operator's request, because
+ * an agent gets one task at a time.
  */
 export async function queueWork<T extends TaskType>(
   tx: Tx,
@@ -202,7 +190,7 @@ export async function queueWork<T extends TaskType>(
   return task;
 }
 
-/** Cancels the operation's current task if the task is still open. Returns the task with its state after the cancel. */
+/** Cancels the operation's current task if it is open, and returns the task with its state after the cancel. */
 export async function cancelWork<T extends TaskType>(
   tx: Tx,
   operation: NodeOperation,

@@ -16,8 +16,8 @@ interface Wanted {
 }
 
 /**
- * Refuses an operation on a node that a tenant uses (lifecycle 5.9). If the request for a drain says so, the drain takes the node from the tenant,
- * and the allocation becomes `ending`. An operation may begin on a node whose allocation is `ending` already.
+ * Refuses an operation on a node that a tenant uses (lifecycle 5.9). A request for a drain may say that the drain takes the node from its tenant; the
+ * node's allocation then becomes `ending`. An operation may begin on a node whose allocation is `ending` already.
  */
 export async function mustNotTakeFromTenant(
   tx: Tx,
@@ -43,10 +43,7 @@ export async function mustNotTakeFromTenant(
   );
 }
 
-/**
- * If the node's allocation is `ending`, refuses an operation that does not remove all traces of the tenant (decision C4). A storage cleanup never
- * removes all traces of a tenant, and a soft reset may leave traces of a tenant with root.
- */
+/** While the node's allocation is `ending`, an operation must remove all traces of the tenant (decision C4). */
 async function mustCleanEnough(tx: Tx, node: Node, mode: DecommissionMode, allocation: AllocationRow): Promise<void> {
   if (mode === "storage_cleanup")
     throw new ApiError(
@@ -65,7 +62,7 @@ async function mustCleanEnough(tx: Tx, node: Node, mode: DecommissionMode, alloc
   );
 }
 
-/** If the node's allocation is `ending`, makes the operation the turnover of this allocation, in place of a turnover that was cancelled. */
+/** If the node's allocation is `ending`, makes the operation its turnover, in place of a cancelled turnover. */
 export async function adoptEnding(tx: Tx, node: Node, id: WorkflowId): Promise<void> {
   const allocation = await lockOpenAllocation(tx, node.id);
   if (allocation?.status !== "ending") return;

@@ -9,7 +9,7 @@ import { maasOf, machineOf } from "./release-machine.ts";
 
 type Services = Pick<DecommissionContext, "services">;
 
-/** Returns the version of the secret at the path; `absent` if the store has none there, and `unreadable` if the secret is damaged. */
+/** Returns the version of the secret at the path: `absent` if the store has no secret there, and `unreadable` if the secret is damaged. */
 export async function versionAt({ services }: Services, path: string): Promise<string> {
   try {
     return (await services.secrets.readVersion(path)).version;
@@ -47,8 +47,8 @@ async function chosenLogin(context: DecommissionContext, host: KnownHost, row: S
 }
 
 /**
- * Chooses the secrets that a full decommission removes, each at its present version: the user-data of the host's first boot, and the BMC logins that
- * operators wrote for this host alone. A login that only looks like the host's is in the list with the reason why the operation keeps it.
+ * Chooses the secrets that a full decommission removes: the user-data of the host's first boot, and BMC logins for this host alone. The list also
+ * contains each BMC login that only looks like the host's, with the reason why the operation keeps the login.
  */
 export async function choose(context: DecommissionContext, machine: MaasMachine | null): Promise<ChosenSecret[]> {
   const { siteId } = machineOf(context);
@@ -62,6 +62,5 @@ export async function choose(context: DecommissionContext, machine: MaasMachine 
   return chosen;
 }
 
-/** The name of a secret in messages for operators. */
 export const nameOf = ({ login }: ChosenSecret): string =>
   login === null ? "the user-data of the first boot" : `the BMC login ${login.id} (${login.selector})`;

@@ -26,20 +26,19 @@ import { mayClean } from "./keeps-status.ts";
 
 type Verdict = Extract<Outcome<DecommissionState>, { readonly kind: "done" | "failed" }>;
 
-/** A stage that has the agent carry out one task of a turnover, and decides from the task's result. */
 interface CleaningStage<Name extends DecommissionStage, T extends TaskType> {
   readonly name: Name;
   readonly title: string;
   readonly work: AgentWork<T>;
   /** Why the stage has nothing to do, or null if the stage has work. */
   readonly nothingToDo: (context: DecommissionContext) => string | null;
-  /** Returns the stage's verdict on the result of the finished task. The verdict on a result with a failed step must not be `done`. */
+  /** If a step of the task's result failed, `decide` must not return the verdict `done`. */
   readonly decide: (context: DecommissionContext, result: TaskResult<T>, task: Task) => Verdict | Promise<Verdict>;
 }
 
 /**
- * Makes a stage that has the agent clean a part of the host. A task that finished before the stage was entered proves nothing about the host's
- * present state. If an operator runs a cleaning stage again, the stage queues a new task.
+ * A task that finished before the workflow entered the stage proves nothing about the host's present state. When an operator runs a cleaning stage
+ * once more, the stage queues a new task.
  */
 export function cleaningStage<Name extends DecommissionStage, T extends TaskType>(
   spec: CleaningStage<Name, T>,
@@ -70,19 +69,19 @@ export function cleaningStage<Name extends DecommissionStage, T extends TaskType
   };
 }
 
-/** True if a full decommission finds that the system of its host was released before, or that the node was removed. */
+/** True if a full decommission finds that MAAS released the host's system before, or that the node was removed. */
 export async function isSystemGone({ decommission, node, services }: DecommissionContext): Promise<boolean> {
   if (decommission.mode !== "full_decommission") return false;
   if (node.status === "removing" || node.status === "deleted") return true;
   return isHostReleased(services.db, node);
 }
 
-/** An agent that is away for a shorter time than `GRACE_SECONDS` reconnects, for example after a restart of the hub. */
+/** An agent that is away for less than `GRACE_SECONDS` reconnects, for example after a restart of the hub. */
 const GRACE_SECONDS = 300;
 
 /**
- * True if the stage continues without its agent. Only a full decommission does, because the host takes no tenant any more. The `force` of an operator
- * holds for an agent that is gone, and not for an agent that reconnects or still holds the lease of the stage's task.
+ * Only a full decommission continues without its agent, because its host takes no tenant any more. An operator's `force` holds for an agent that is
+ * gone, but not for an agent that reconnects or still works on the stage's task.
  */
 export async function isForcedPast(context: DecommissionContext, task: Task | null): Promise<boolean> {
   const { decommission, node, services, now } = context;

@@ -3,11 +3,11 @@ import type { CleaningStep } from "../../../shared/tasks/cleaning-step.ts";
 import type { Task } from "../../db/schema/index.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
-/** A failure's message names at most this many reasons. The task's result contains all reasons why the host is not clean. */
+/** A failure's message names at most `NAMED` reasons, and the task's result contains all reasons why the host is not clean. */
 const NAMED = 5;
 const MOST_TOLD = 20;
 
-/** The failure of a stage whose task has ended and did not clean the host. `reasons` are texts that tell an operator why the host is not clean. */
+/** The failure of a stage whose task has ended and did not clean the host. */
 export function notCleaned(
   { node }: Pick<DecommissionContext, "node">,
   reasons: readonly string[],
@@ -31,8 +31,8 @@ export function notCleaned(
 }
 
 /**
- * Returns the failure of a task with a step that did not end well, or null if all steps ended well (decision C1). A step that the host cannot do
- * (`unsupported`) does not count as done. A step is `skipped` only if the step had nothing to do.
+ * Returns the failure of a task in which a step did not end well, or null if all steps ended well (decision C1). A step with the outcome
+ * `unsupported`, which the host cannot do, does not count as done.
  */
 export function failedSteps(
   context: Pick<DecommissionContext, "node">,
@@ -45,7 +45,7 @@ export function failedSteps(
   return notCleaned(context, reasons, task);
 }
 
-/** Returns a text for a stage's message, which says how many cleaning steps were done and how many had nothing to do. */
+/** Says for a stage's message how many cleaning steps were done and how many had nothing to do. */
 export function tally(steps: readonly CleaningStep[]): string {
   const ok = steps.filter(({ outcome }) => outcome === "ok").length;
   return `${ok} steps done, ${steps.length - ok} with nothing to do`;

@@ -1,9 +1,6 @@
 import type { TaskType } from "../../../shared/tasks/index.ts";
 
-/**
- * The types of a turnover's tasks that change the host. Once the hub has queued a task of a type in `CLEANING_TASKS`, only a finished turnover shows
- * that the host is clean.
- */
+/** After the hub has queued a task of a type in `CLEANING_TASKS`, only a finished turnover shows that the host is clean. */
 export const CLEANING_TASKS: readonly TaskType[] = [
   "allocation.revoke_user",
   "node.storage_cleanup",

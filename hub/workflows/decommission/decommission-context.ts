@@ -10,23 +10,19 @@ import type { Stage, StageRun, StagesOf } from "../engine/stage.ts";
 import type { WorkflowServices } from "../services.ts";
 import { StageFailure } from "../stage-failure.ts";
 
-/** The services that the stages of a decommission use. */
 export type DecommissionServices = Pick<
   WorkflowServices,
   "db" | "inTx" | "log" | "maas" | "secrets" | "countersign" | "checkAnswers"
 >;
 
-/**
- * The options of a request for a decommission. The decommission's own database row holds the node and the reason. Options have defaults, because not
- * every mode sets them and rows of older versions may lack them (decision W3).
- */
+/** Options of a decommission have defaults, because not every mode sets them and rows of older versions may lack them (decision W3). */
 export const DecommissionInput = z.object({
   node_id: NodeId,
   deadline_seconds: z.number().default(0),
   agent_wait_seconds: z.number().default(0),
   force: z.boolean().default(false),
   storage_cleanup: z.enum(["none", "local", "weka", "all"]).default("none"),
-  /** Serial numbers of the data disks of the host that the request asks to purge, besides those that the profile lists. */
+  /** Serial numbers of data disks that the request asks to purge, besides the disks that the profile lists. */
   purge_disks: z.array(z.string()).default([]),
   erase: z.enum(["none", "quick", "secure"]).default("none"),
   remove_maas_record: z.boolean().default(false),
@@ -35,65 +31,46 @@ export const DecommissionInput = z.object({
 export type DecommissionInput = z.output<typeof DecommissionInput>;
 
 /**
- * What the hub has concluded from the host's answers about GPU memory, for the sanitization record. The rows of the agent's tasks contain the
- * evidence about GPU memory that is not in `GpuMemoryCheck`.
+ * What the hub has concluded from the host's answers about GPU memory, for the sanitization record. The rest of the evidence about GPU memory is in
+ * the rows of the agent's tasks.
  */
 const GpuMemoryCheck = z.object({
   fill_task_id: TaskId,
   challenge_task_id: TaskId,
   checked: z.array(z.object({ uuid: z.string(), asked: z.number(), correct: z.number() })),
-  /**
-   * The version of the agent when the hub checked the host's answers about GPU memory. `boot_id` is the host's boot id when the hub checked the
-   * host's answers about GPU memory.
-   */
+  /** The version of the agent when the hub checked the answers about GPU memory. */
   agent_version: z.string(),
   boot_id: z.string(),
 });
 export type GpuMemoryCheck = z.output<typeof GpuMemoryCheck>;
 
 export const DecommissionState = z.object({
-  /**
-   * The agent's task whose failure a stage of the decommission reported last. After a reported failure of a task, the stage's next attempt queues
-   * another task.
-   */
+  /** The agent's task whose failure a stage reported last; the stage's next attempt queues another task. */
   failed_task_id: TaskId.nullable().optional(),
   /**
-   * Tasks without a result in the agent's journal. The turnover's next sanitization record lists these tasks as unconfirmed, because the agent's
-   * journal does not confirm their results.
+   * Tasks of the operation whose results are missing in the agent's journal. The turnover's next sanitization record lists a task whose result is
+   * missing in the agent's journal as unconfirmed.
    */
   unconfirmed_tasks: z.array(TaskId).nullable().optional(),
-  /** What the hub concluded from the agent's answers about the memory of the host's GPUs. */
   gpu_memory: GpuMemoryCheck.nullable().optional(),
-  /** How many times the hub wrote the turnover's sanitization record again since a person last continued the operation. */
+  /** How often the hub rewrote the turnover's sanitization record since a person last continued the operation. */
   records_written: z.number().nullable().optional(),
-  /** The time at which a reimage saw its new system deployed. Tasks from before this time ran on another system. */
+  /** The time when a reimage saw its new system deployed; tasks that are older ran on another system. */
   deployed_at: z.string().nullable().optional(),
-  /**
-   * The node's generation for which `release_maas_node` may have asked MAAS for a release. The stage `release_maas_node` stores `release_intent`
-   * before it asks MAAS for the release.
-   */
+  /** The node's generation for which `release_maas_node` may have asked MAAS for a release. */
   release_intent: z.number().nullable().optional(),
-  /**
-   * True after the stage has reported that MAAS failed to release the machine. After a reported failure of the release, the stage's next attempt asks
-   * MAAS for the release again.
-   */
+  /** True after the stage has reported that MAAS failed to release the machine; the stage's next attempt then asks for another release. */
   release_failure_told: z.boolean().nullable().optional(),
-  /** The generation whose machine was seen free after its release, with evidence of the erase that the operation asks for. */
+  /** The generation whose machine the hub saw free after the release, with evidence of the requested erase. */
   machine_free: z.number().nullable().optional(),
-  /** The generation for which MAAS's events showed the end of the erase that the operation asked for. */
+  /** The generation for which MAAS's events showed the end of the requested erase. */
   erase_reported: z.number().nullable().optional(),
-  /**
-   * The generation for which a person decided, after the failure `erase_unproven`, that the operation continues without evidence of an erase, and the
-   * name of this person.
-   */
+  /** The generation for which a person decided, after the failure `erase_unproven`, to continue without evidence of an erase. */
   erase_waived: z.number().nullable().optional(),
   erase_waived_by: z.string().nullable().optional(),
-  /**
-   * True after MAAS has accepted the command to power the machine off. The stage does not repeat a power-off command that MAAS has accepted, and
-   * waits until the machine is off.
-   */
+  /** True after MAAS has accepted the command to power the machine off, so that the stage does not repeat the command. */
   power_off_asked: z.boolean().nullable().optional(),
-  /** The generation after whose release the BMC reported that the machine was off. */
+  /** The generation after whose release the BMC reported the machine's power as off. */
   seen_off: z.number().nullable().optional(),
   /** The last power state of the released machine that its BMC reported. */
   power_state: z.string().nullable().optional(),
@@ -102,9 +79,8 @@ export type DecommissionState = z.output<typeof DecommissionState>;
 
 export interface DecommissionContext extends StageRun<DecommissionInput, DecommissionState>, DecommissionRows {
   readonly services: DecommissionServices;
-  /** The tenant's use of the node that this operation ends, or null if the node had no tenant. */
+  /** The tenant's use of the node that the operation ends; null if the node had no tenant. */
   readonly tenancy: Tenancy | null;
-  /** The open session of the node's agent, of the node's present generation. */
   readonly session: AgentSession | null;
 }
 export type DecommissionStageOf<Name extends DecommissionStage = DecommissionStage> = Stage<
@@ -132,13 +108,10 @@ export async function buildDecommissionContext(
   return { ...run, ...rows, session, tenancy, services };
 }
 
-/** Retry policy for stages that write only the node's record and touch nothing outside the hub: three attempts (lifecycle 5.8). */
+/** Stages that write only the hub's database get three attempts (lifecycle 5.8). */
 export const RECORD_RETRY = { maxAttempts: 3, baseSeconds: 1, maxSeconds: 10 } as const;
 
-/**
- * The timeout of a stage that only writes the node's record. A stage that writes only the node's record exceeds its timeout only if the hub cannot
- * write to its database at all.
- */
+/** A stage that writes only the node's record exceeds its timeout only if the hub cannot write to its database at all. */
 export const recordTimeout = (what: string): DecommissionStageOf["timeout"] => ({
   seconds: () => 300,
   failure: (context) =>
@@ -153,7 +126,6 @@ export const recordTimeout = (what: string): DecommissionStageOf["timeout"] => (
     ),
 });
 
-/** The failure if the node's status does not allow the operation to continue. */
 export const stateConflict = (context: DecommissionContext, actual: string | null, wanted: string) =>
   failure(
     "state_ambiguity",

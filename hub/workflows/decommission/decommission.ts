@@ -60,8 +60,8 @@ import { validateCleanNode } from "./stages/validate-clean-node.ts";
 import { UNINSTALL } from "./uninstall-work.ts";
 
 /**
- * Each mode of a decommission is a separate workflow kind, with the stages of state model 5.2. The workflow kind `reimage` also deploys the host, so
- * its code has a folder of its own.
+ * Each mode of a decommission is a workflow kind of its own, with the stages of state model 5.2. The workflow kind `reimage` has a folder of its own,
+ * because it also deploys the host.
  */
 const MODES: {
   readonly [Mode in Exclude<DecommissionMode, "reimage">]: DecommissionStages<(typeof STAGES_OF_MODE)[Mode]>;
@@ -117,7 +117,7 @@ const decommissionWorkflow = (services: DecommissionServices, mode: keyof typeof
     admit: (tx) => admitDecommissions(tx, mode),
   });
 
-/** The evidence of a failure: the operation's machine as MAAS showed it last, and what a full decommission would leave if it ended now. */
+/** The evidence of a failure shows the machine as MAAS showed it last, and what a full decommission would leave if it ended now. */
 async function evidenceOf(context: DecommissionContext): Promise<Evidence> {
   const machine = await observedMachine(context);
   if (context.decommission.mode !== "full_decommission") return machine;
@@ -126,9 +126,7 @@ async function evidenceOf(context: DecommissionContext): Promise<Evidence> {
   return { ...machine, left: left.map(({ what, todo }) => `${what} ${todo}`.trim().slice(0, 512)) };
 }
 
-/**
- * The hooks that record the events of a decommission, and that set the node's status after its end. Every mode of a decommission has the same hooks.
- */
+/** The hooks of every mode record the events of a decommission and set the node's status after its end. */
 export const decommissionHooks = (mode: DecommissionMode) =>
   ({
     onStarted: async (tx, row) =>
@@ -144,10 +142,10 @@ export const decommissionHooks = (mode: DecommissionMode) =>
   }) satisfies WorkflowHooks;
 
 /**
- * Gives the node, at the end of an operation that did not complete, a status for which somebody is responsible (decision N3). After a failed drain
- * the node stays `draining`, and an operator can resume or cancel the drain. After a failed remove the node is `retired` again (lifecycle 5.8). If
- * the hub had already accepted the agent's result of the uninstall, a failed remove can only be resumed. A cancelled operation restores the node's
- * status, even if it was cancelled before any stage could compensate.
+ * After an operation that did not complete, gives the node a status for which somebody is responsible (decision N3). After a failed drain the node
+ * stays `draining`, and an operator can resume or cancel the drain. After a failed remove the node is `retired` again (lifecycle 5.8). If the hub has
+ * accepted the agent's result of the uninstall, an operator can only resume the failed remove. A cancelled operation restores the node's status, even
+ * if it was cancelled before any stage could compensate.
  */
 async function settleNode(
   tx: Tx,
@@ -185,8 +183,8 @@ async function settleNode(
 }
 
 /**
- * True if nobody knows whether the host is clean after the cancelled operation. A new system alone does not clean the GPUs, so a reimage has begun to
- * clean the host when it has released the machine.
+ * True if nobody knows whether the host is clean after the cancelled operation. A reimage has begun to clean the host when MAAS has released the
+ * machine, because a new system alone does not clean the GPUs.
  */
 async function isCleaningBegun(
   tx: Tx,
@@ -198,8 +196,8 @@ async function isCleaningBegun(
 }
 
 /**
- * Ends a full decommission that was cancelled. If the agent had begun to clean the host before the cancel, the hub quarantines a node that is in
- * service again. The hub clears the node of its tenant by a turnover, because the tenant's use is over.
+ * If the agent began to clean the host before a full decommission was cancelled, the hub quarantines a node that is in service. After the cancel, a
+ * sweep begins a turnover of the node, because the tenant's use of the node is over.
  */
 async function leaveFull(tx: Tx, { id, kind }: WorkflowRow, nodeId: NodeId): Promise<void> {
   if (await hasTaskOf(tx, { nodeId, workflowId: id }, CLEANING_TASKS))

@@ -10,7 +10,7 @@ import { type AgentWork, cancelWork } from "./agent-work.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 import { KEEPS_STATUS } from "./keeps-status.ts";
 
-/** A drain task's deadline is this many seconds after the deadline for user sessions, because deliveries of the task may be lost and repeated. */
+/** A drain task's deadline is `DRAIN_MARGIN_SECONDS` after the deadline for user sessions, because the hub may have to repeat a lost delivery. */
 const DRAIN_MARGIN_SECONDS = 1_800;
 
 type Drained = Pick<NodeDecommission, "nodeId" | "mode">;
@@ -19,7 +19,7 @@ const isForced = (context: DecommissionContext): boolean => context.decommission
 
 const drainWorkSeconds = ({ input }: DecommissionContext): number => input.deadline_seconds + DRAIN_MARGIN_SECONDS;
 
-/** The timeout of the stage that drains the host. A forced drain does not make the timeout longer, because no stage waits for a forced drain. */
+/** A forced drain does not make the timeout longer, because no stage waits for a forced drain. */
 export const drainSeconds = (context: DecommissionContext): number =>
   context.input.agent_wait_seconds + drainWorkSeconds(context);
 
@@ -31,7 +31,7 @@ export const DRAIN: AgentWork<"node.drain"> = {
     deadline_seconds: isForced(context) ? 0 : context.input.deadline_seconds,
     force: context.input.force || isForced(context),
   }),
-  // No stage waits for a forced drain. An absent agent carries out the task of a forced drain when the agent connects again.
+  // No stage waits for a forced drain: an absent agent carries out its task when the agent connects again.
   workSeconds: (context) => (isForced(context) ? AGENT_MAY_RETURN_SECONDS : drainWorkSeconds(context)),
   isAskedFor: (context, task) => {
     const input = TASKS["node.drain"].input.safeParse(task.input);
@@ -41,8 +41,7 @@ export const DRAIN: AgentWork<"node.drain"> = {
     const told = { ...evidence, remaining_users: remainingUsers(task) };
     const why = task.errorMessage ?? `the task is ${task.state}`;
     const message = `Host ${context.node.hostname} was not drained: ${why}`;
-    // If a task is `failed` with the code `deadline_passed`, the agent reported this code. The hub itself gives the code `deadline_passed` only to
-    // tasks that have expired.
+    // The agent itself reports the code `deadline_passed` of a `failed` task, because the hub gives this code only to expired tasks.
     const byPeople =
       task.state === "cancelled" ||
       (task.state === "failed" && ["deadline_passed", "session_survived"].includes(task.errorCode ?? ""));
@@ -62,8 +61,8 @@ function remainingUsers(task: Task): readonly string[] {
 }
 
 /**
- * Reverses a drain: cancels the drain's open task, and queues an undrain if the host may be closed to users. In a mode that makes its node
- * `draining`, `undoDrain` queues an undrain only while the operation owns this status.
+ * Cancels the open task of a drain, and queues an undrain if the host may be closed to users. In a mode that makes its node `draining`, `undoDrain`
+ * queues an undrain only while the operation owns the node's status.
  */
 export async function undoDrain(tx: Tx, workflowId: WorkflowId, drained: Drained, reason: string): Promise<void> {
   const { nodeId, mode } = drained;

@@ -4,10 +4,7 @@ import { lockAllocationOfOperation } from "../../db/queries/tenancies.ts";
 import type { Tx } from "../../db/tx.ts";
 import { moveAllocation } from "../../node/allocation-moves.ts";
 
-/**
- * Ends the allocation whose turnover is complete. After a failed or cancelled turnover the allocation stays `ending`, so that no other tenant gets the
- * node.
- */
+/** After a failed or cancelled turnover, the allocation stays `ending`, so that no other tenant gets the node. */
 export async function endTenancy(tx: Tx, nodeId: NodeId, operation: WorkflowId, mode: string): Promise<void> {
   const row = await lockAllocationOfOperation(tx, nodeId, operation);
   if (row?.status !== "ending") return;
@@ -15,7 +12,7 @@ export async function endTenancy(tx: Tx, nodeId: NodeId, operation: WorkflowId, 
   await moveAllocation(tx, row, { from: "ending", to: "ended" }, { owner: "muster", message });
 }
 
-/** Lets the sweep begin a turnover after the allocation, whose operation was cancelled, as soon as the node is free and in service. */
+/** After a cancelled operation, lets the sweep begin another turnover of the allocation as soon as the node is free and in service. */
 export async function leaveTenancy(tx: Tx, nodeId: NodeId, operation: WorkflowId): Promise<void> {
   const row = await lockAllocationOfOperation(tx, nodeId, operation);
   if (row?.status === "ending") await setTurnover(tx, row.id, { decommissionId: null, endForced: row.endForced });

@@ -8,13 +8,15 @@ import { type ErasedDisk, nameDisks } from "./erased-disks.ts";
 
 type Asked = Pick<DecommissionContext, "input" | "state" | "node" | "workflowId">;
 
-/** To find the end of an erase, the hub reads this many of a machine's newest events. One boot of a machine writes up to some hundred DEBUG events. */
+/**
+ * The hub searches the newest `ERASE_EVENTS` events of a machine for the end of an erase. One boot of a machine writes up to some hundred DEBUG
+ * events.
+ */
 export const ERASE_EVENTS = 1000;
 
-/** The comment of the operation's release calls, by which MAAS's events show which erase the operation asked for. */
+/** By the comment in a release call, MAAS's events show whether the operation asked for the erase. */
 export const releaseComment = (workflowId: WorkflowId): string => `muster decommission ${workflowId}`;
 
-/** The meaning of the types of MAAS's events for an erase. */
 const MEANING = {
   "User erasing disk": "erase_asked",
   "User releasing node": "release_asked",
@@ -32,13 +34,13 @@ type Meaning = (typeof MEANING)[keyof typeof MEANING];
 const MEANINGS: ReadonlyMap<string, Meaning> = new Map(Object.entries(MEANING));
 
 /**
- * What ended well in a release that the operation asked for: `disks` is an erase, and `scripts` are release scripts of which MAAS's events do not show
- * whether the script that erases disks was among them.
+ * The end of a release that the operation asked for. `disks` stands for an erase, and `scripts` for release scripts that may or may not have included
+ * the script that erases disks.
  */
 export type EraseEnd = "disks" | "scripts";
 /**
- * What a machine's events up to one event say. `by` names who asked for the release that has not ended, `asked` names what this release runs, and
- * `deploy` names who asked for the last deploy.
+ * What a machine's events say, from the oldest up to one event. The field `by` names who asked for the release that has not ended, and `deploy` who
+ * asked for the last deploy.
  */
 interface Story {
   readonly ended: EraseEnd | null;
@@ -53,7 +55,7 @@ function after(story: Story, { type, description }: Told, of: Erase): Story {
   switch (meaning) {
     case "erase_asked":
     case "release_asked": {
-      // MAAS itself ends each erase by a release, whose event has no description.
+      // After each erase MAAS itself releases the machine, by an event without a description.
       if (description === "")
         return of.end === "release" && meaning === "release_asked" ? endOf(story, story.asked) : story;
       const by = description.endsWith(` - ${releaseComment(of.workflowId)}`) ? "operation" : "other";
@@ -78,7 +80,7 @@ function after(story: Story, { type, description }: Told, of: Erase): Story {
   }
 }
 
-/** The story after the end of a release's scripts. An erase that ended before stays the stronger evidence. */
+/** The end of an erase is stronger evidence than the end of a release's scripts, and so stays. */
 const endOf = (story: Story, what: EraseEnd): Story => ({
   ...story,
   ended: story.by === "operation" && story.ended !== "disks" ? what : story.ended,
@@ -93,21 +95,20 @@ interface Erase {
 type Told = Pick<MaasEvent, "id" | "type" | "description">;
 
 /**
- * What MAAS's events show of the end of an erase that the operation asked for, if nothing was deployed since; null if they show no end. The status Disk
- * erasing only shows that an erase began. An erase that somebody else asked for counts only with the operation's own comment, because MAAS's events do
- * not show the kind of an erase. A failed deploy of the operation itself wrote nothing of a tenant, so it leaves the erase in force.
+ * What MAAS's events show of the end of an erase that the operation asked for; null if they show no end, or a later deploy. MAAS's event for the
+ * status Disk erasing shows only that an erase began. An erase that somebody else requested counts only with the operation's comment, because MAAS's
+ * events do not show the kind of erase. A failed deploy by the operation itself wrote nothing of a tenant, so the earlier erase still counts.
  */
 export const reportedEnd = (events: readonly Told[], of: Erase): EraseEnd | null =>
   events.toSorted((a, b) => a.id - b.id).reduce((story, event) => after(story, event, of), BEFORE).ended;
 
 /**
- * True if the operation asks for an erase, and no person has decided to continue without evidence of the erase. A `force` that replaced an agent says
+ * True if the operation asks for an erase, and no person has decided to continue without evidence. A `force` that replaced an absent agent decides
  * nothing about an erase.
  */
 export const needsEvidence = ({ input, state, node }: Asked): boolean =>
   input.erase !== "none" && state.erase_waived !== node.generation;
 
-/** What a person does to erase the disks of a free machine so that the erase counts for the operation, and what a `force` means. */
 function adviceOf({ input, workflowId }: Asked): string {
   const how = input.erase === "none" ? "" : ` and ${FIELD[input.erase]}=true`;
   return [
@@ -124,7 +125,6 @@ const FIELD = { quick: "quick_erase", secure: "secure_erase" } as const;
 const nameOf = ({ node }: Asked, { hostname, systemId, statusName }: JudgedMachine): string =>
   `Machine ${hostname} (${systemId}) of node ${node.hostname} is '${statusName}' in MAAS`;
 
-/** The reasons for which nothing proves an erase. */
 const LACKS = {
   no_end: "MAAS's events do not show that the erase of this operation ended well",
   no_words:
@@ -133,14 +133,14 @@ const LACKS = {
 } as const;
 export type EraseLack = keyof typeof LACKS;
 
-/** The failure of a release whose machine is free without evidence that the erase ended well. */
+/** The failure of a release that made the machine free without evidence that the erase ended well. */
 export function eraseUnproven(asked: Asked, machine: JudgedMachine, lack: EraseLack): Failure {
   const { erase } = asked.input;
   const message = `${nameOf(asked, machine)}, but no evidence shows its erase (${erase}): ${LACKS[lack]}. ${adviceOf(asked)}`;
   return failure("state_ambiguity", "erase_unproven", message, { ...machineEvidence(machine), erase, lack });
 }
 
-/** The failure of a release whose machine is free after MAAS erased disks by a weaker method than the operation asked for. */
+/** The failure of a release in which MAAS erased disks by a weaker method than the operation asked for. */
 export function eraseFellBack(asked: Asked, machine: JudgedMachine, weaker: readonly ErasedDisk[]): Failure {
   const { erase } = asked.input;
   const message = `${nameOf(asked, machine)}, but MAAS's release script did not erase all disks as asked (${erase}): ${nameDisks(weaker)}. ${adviceOf(asked)}`;

@@ -1,22 +1,26 @@
-/** The signs by which the API of a version of MAAS shows the end of an erase (maas 2.9). */
+/** The signs by which a version of MAAS shows the end of an erase (maas 2.9). */
 export interface EraseSigns {
   /**
-   * `event`: MAAS writes an event when the erase ended well. `release`: MAAS writes no such event, and releases the machine by itself only after its
-   * erasing script has reported success. A version of the kind `event` also releases the machine after a script that reported nothing.
+   * The sign `event`: MAAS writes an event when an erase has ended well. The sign `release`: MAAS writes no event, and releases the machine by itself
+   * only after its erasing script has reported success. A MAAS version with the sign `event` also releases a machine whose erasing script reported
+   * nothing.
    */
   readonly end: "event" | "release";
-  /** True if the version erases disks by a release script, whose output the API may return. */
+  /** True if the MAAS version erases disks by a release script, whose output the API may return. */
   readonly hasReleaseScripts: boolean;
 }
 
-/** For each minor version of MAAS 3 that got the events at a later patch, the first patch with the events. The versions 3.2 and 3.3 never got them. */
+/**
+ * The first patch with erase events of each minor version of MAAS 3 that got the events in a patch. The MAAS versions 3.2 and 3.3 never got erase
+ * events.
+ */
 const FIRST_WITH_EVENTS: ReadonlyMap<number, number> = new Map([
   [2, Number.POSITIVE_INFINITY],
   [3, Number.POSITIVE_INFINITY],
   [4, 6],
   [5, 3],
 ]);
-/** The signs of present versions. A version that the hub cannot read, or that nobody examined, must show the signs of present versions. */
+/** The hub expects the signs of present MAAS versions from a version that it cannot read or that nobody examined. */
 const PRESENT: EraseSigns = { end: "event", hasReleaseScripts: true };
 
 export function eraseSigns(version: string): EraseSigns {

@@ -1,7 +1,10 @@
 import type { MaasBlockDevice, WipedDisk, WipeMethod } from "../../maas/port.ts";
 import type { DecommissionInput } from "./decommission-context.ts";
 
-/** One disk of the machine after an erase. The method `not_listed` means that MAAS's release script left the disk out, e.g. a write-protected disk. */
+/**
+ * One disk of the machine after an erase. The method `not_listed` means that MAAS's release script left the disk out, e.g. because the disk is
+ * write-protected.
+ */
 export interface ErasedDisk {
   readonly name: string;
   readonly serial: string;
@@ -10,15 +13,15 @@ export interface ErasedDisk {
 
 type Erase = Exclude<DecommissionInput["erase"], "none">;
 /**
- * The methods that are at least as strong as the erase that the operation asked for. The command behind `write_zeroes` gets a wrong number of blocks from
- * MAAS, so it is weaker than a quick erase.
+ * The methods that are at least as strong as the requested kind of erase. MAAS gives the command behind `write_zeroes` a wrong number of blocks, so
+ * `write_zeroes` is weaker than a quick erase.
  */
 const ENOUGH: Readonly<Record<Erase, readonly ErasedDisk["method"][]>> = {
   quick: ["quick", "zero", "secure"],
   secure: ["secure"],
 };
 
-/** All disks that MAAS knows of the machine or that the release script lists, with the method of their erase. */
+/** All disks of the machine that MAAS knows or that the release script lists, each with the method of its erase. */
 export function erasedDisks(
   wiped: readonly WipedDisk[],
   known: readonly Pick<MaasBlockDevice, "name" | "serial" | "type">[],
@@ -30,11 +33,9 @@ export function erasedDisks(
     .map((name) => ({ name, serial: serials.get(name) ?? "", method: methods.get(name) ?? "not_listed" }));
 }
 
-/** The disks whose erase was weaker than the erase that the operation asked for. */
 export const weakerDisks = (asked: Erase, disks: readonly ErasedDisk[]): readonly ErasedDisk[] =>
   disks.filter(({ method }) => !ENOUGH[asked].includes(method));
 
-/** Names disks with their methods in words for operators, at most `most` of them. */
 export function nameDisks(disks: readonly ErasedDisk[], most = 16): string {
   const named = disks.slice(0, most).map(({ name, serial, method }) => {
     const of = serial === "" ? "" : ` (${serial.slice(0, 64)})`;

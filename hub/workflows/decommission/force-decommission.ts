@@ -10,10 +10,11 @@ import { DecommissionInput } from "./decommission-context.ts";
 import { lackOf, mayWaive } from "./unerased.ts";
 
 /**
- * `force` is the command by which an operator overrides the wait of a decommission for the agent (lifecycle 5.8). If no agent is connected, `force`
- * continues the operation without the agent. If an agent is connected, `force` replaces the present drain by a forced drain, which ends the remaining
- * user sessions. `force` also resumes a failed operation. `force` is refused while a connected agent is working, because the operator has nothing to
- * override. After the failures `erase_unproven` and `erase_fell_back`, `force` also decides that the operation continues without evidence of an erase, and a health override then keeps new work off the node (decision M9). The decommission keeps the operator, time and reason of its first `force`. Throws the ApiError `verb_not_allowed` if `force` is refused.
+ * By the command `force`, an operator overrides a decommission's wait for the agent (lifecycle 5.8). If no agent is connected, `force` continues the
+ * operation without the agent. If an agent is connected, `force` replaces the present drain by a forced drain, which ends the remaining user
+ * sessions. `force` also resumes a failed operation. The hub refuses `force` while a connected agent works on a task, because the operator then has
+ * nothing to override. After `erase_unproven` and `erase_fell_back`, `force` continues the operation without evidence of an erase. A health override
+ * keeps new work off the node (decision M9).
  */
 export async function applyForce(
   tx: Tx,

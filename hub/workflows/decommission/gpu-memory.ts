@@ -6,13 +6,12 @@ import { type HostMemory, judgeHostMemory } from "../../gpu-memory/host-memory.t
 import type { GpuRequirement } from "../../gpu-memory/verdict.ts";
 import type { DecommissionContext, GpuMemoryCheck } from "./decommission-context.ts";
 
-/** What the node's profile requires about the cleaning of GPU memory. On a node without a profile, the agent need not overwrite GPU memory. */
+/** On a node without a profile, the agent need not overwrite GPU memory. */
 export const requiredOf = ({ profile }: Pick<DecommissionContext, "profile">): GpuRequirement => ({
   level: profile?.gpuClaimLevel ?? "reset_only",
   share: (profile?.gpuClaimPercent ?? 0) / 100,
 });
 
-/** True if the node has GPUs whose memory must be overwritten. */
 export const needsOverwrite = (context: Pick<DecommissionContext, "profile" | "node">): boolean =>
   context.node.gpusTotal > 0 && requiredOf(context).level !== "reset_only";
 
@@ -39,8 +38,8 @@ export function challengedOf(task: Ended | null | undefined): Challenged | null 
 }
 
 /**
- * What the hub concludes about the host's GPU memory from the newest tasks of the operation. The hub uses the checked answers about GPU memory only
- * if `check` names the tasks `fill` and `challenge`. The result is null if no task has reset the GPUs with a result that the hub can read.
+ * Concludes from the operation's newest tasks what Muster may claim about the host's GPU memory. The hub uses checked answers about GPU memory only
+ * if `check` names the same tasks as `fill` and `challenge`.
  */
 export function hostMemoryOf(
   context: Pick<DecommissionContext, "profile">,

@@ -1,10 +1,7 @@
 import type { NodeStatus } from "../../../shared/node-status.ts";
 import type { DecommissionMode } from "../../../shared/workflow-status.ts";
 
-/**
- * True for the modes after which the node is in service again. A mode that returns its node to service only cordons the node, because no transition
- * leads back from `draining` to `active` (decision N1).
- */
+/** A mode that returns its node to service only cordons the node, because no transition leads from `draining` back to `active` (decision N1). */
 export const KEEPS_STATUS: Readonly<Record<DecommissionMode, boolean>> = {
   drain: false,
   release: false,
@@ -19,12 +16,11 @@ export const KEEPS_STATUS: Readonly<Record<DecommissionMode, boolean>> = {
 const CLEANABLE: readonly NodeStatus[] = ["active", "offline", "quarantined"];
 export const isCleanable = (status: NodeStatus): boolean => CLEANABLE.includes(status);
 
-/** The statuses that a node has while a full decommission cleans its host. */
+/** The statuses of a node while a full decommission cleans the node's host. */
 const CLEANED_OUT: readonly NodeStatus[] = ["draining", "retired"];
-/** True if a stage of the mode may clean the host of a node with this status. */
 export const mayClean = (mode: DecommissionMode, status: NodeStatus): boolean =>
   mode === "full_decommission" ? CLEANED_OUT.includes(status) : isCleanable(status);
 
-/** True if a node with this status has lost the system that the mode would drain: a reimage makes its node `enrolling` before the release. */
+/** True if the system that the mode would drain is gone: a reimage makes its node `enrolling` before the release. */
 export const hasLostSystem = (mode: DecommissionMode, status: NodeStatus): boolean =>
   mode === "reimage" && status === "enrolling";

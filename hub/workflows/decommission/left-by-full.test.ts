@@ -28,7 +28,6 @@ const ERASES: FullFacts["unprovenErase"][] = [
   { kind: "secure", waivedBy: "ann" },
   null,
 ];
-/** Every combination of facts. */
 const ALL: FullFacts[] = NODE_STATUSES.flatMap((node) =>
   [true, false].flatMap((released) =>
     MACHINES.flatMap((machine) =>

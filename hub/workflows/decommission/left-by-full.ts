@@ -8,7 +8,7 @@ import type { Db } from "../../db/tx.ts";
 import { nameOf } from "./chosen-secrets.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
-/** One thing that a full decommission leaves, and what the operator does about it. `todo` is empty if there is nothing to do. */
+/** One thing that a full decommission leaves, with the operator's next action; `todo` is empty if no action is needed. */
 export interface LeftThing {
   readonly what: string;
   readonly todo: string;
@@ -20,31 +20,28 @@ export interface SeenMachine {
   readonly statusName: string;
 }
 
-/** An erase that nothing proves, and the person who decided to continue without evidence of the erase; null if no person decided so. */
+/** A requested erase without evidence, and the person who decided to continue without it; null if nobody decided. */
 interface UnprovenErase {
   readonly kind: string;
   readonly waivedBy: string | null;
 }
 
-/** The facts that decide what a full decommission that has not completed leaves behind. */
 export interface FullFacts {
   readonly hostname: string;
   readonly node: NodeStatus;
   /** True if MAAS has accepted the release of the node's machine. */
   readonly released: boolean;
   readonly systemId: string;
-  /** The node's machine in MAAS; null if it is not in MAAS, and `unknown` if nobody has seen it yet. */
+  /** The node's machine: null if it is not in MAAS, and `unknown` if nobody has seen it in MAAS yet. */
   readonly machine: SeenMachine | null | "unknown";
   readonly removeMaasRecord: boolean;
-  /** The erase that the operation asked for and that nothing proves; null if the operation asked for none, or if its end is proven. */
+  /** The requested erase without evidence; null if the operation asked for no erase, or if evidence shows its end. */
   readonly unprovenErase: UnprovenErase | null;
-  /** The last power state that the BMC reported to the operation after the release; null if the operation has not asked. */
+  /** The last power state that the BMC reported after the release; null if nobody has asked the BMC. */
   readonly power: string | null;
-  /** The chosen secrets; null if the operation chose none. */
   readonly secrets: readonly ChosenSecret[] | null;
 }
 
-/** What is left of the chosen secrets. */
 export function leftSecrets(secrets: readonly ChosenSecret[]): LeftThing[] {
   return secrets
     .filter(({ outcome }) => outcome !== "removed")
@@ -103,7 +100,6 @@ function leftPower({ node, power }: FullFacts): LeftThing {
   return { what: `Nothing proves that the host is off: ${why}.`, todo: "See in MAAS that the machine is off." };
 }
 
-/** The disks whose erase nothing proves. */
 export function leftErase(erase: UnprovenErase | null): LeftThing[] {
   if (erase === null) return [];
   const decided = erase.waivedBy === null ? "" : `, and ${erase.waivedBy} decided to continue without evidence`;
@@ -115,7 +111,7 @@ export function leftErase(erase: UnprovenErase | null): LeftThing[] {
   ];
 }
 
-/** Everything that a full decommission leaves after the retirement of its node, in the order of its stages. */
+/** Everything that a full decommission leaves after its node's retirement, in the order of its stages. */
 export function leftBy(facts: FullFacts): LeftThing[] {
   if (facts.node !== "deleted" && facts.node !== "retired" && facts.node !== "removing") return [];
   if (facts.node !== "deleted" && !facts.released) return [leftNode(facts)];
@@ -130,7 +126,6 @@ export function leftBy(facts: FullFacts): LeftThing[] {
 }
 
 const LONGEST = 4_000;
-/** The leftover of a workflow that leaves these things; null if it leaves nothing. */
 export function leftoverOf(things: readonly LeftThing[], evidence: Evidence): Leftover | null {
   if (things.length === 0) return null;
   const todos = [...new Set(things.map(({ todo }) => todo))].filter((todo) => todo !== "");
@@ -144,7 +139,6 @@ export function leftoverOf(things: readonly LeftThing[], evidence: Evidence): Le
   };
 }
 
-/** The operation's machine as the watcher of the site has seen it last, without a request to MAAS. */
 export async function lastSeen(
   db: Db,
   { siteId, maasSystemId }: DecommissionContext["decommission"],
@@ -154,10 +148,7 @@ export async function lastSeen(
   return row === null ? "unknown" : row.absent ? null : row;
 }
 
-/**
- * The erase of the operation that nothing proves. An operation of an older version of Muster saw evidence of the erase before it recorded its machine
- * as free, unless a person waived the evidence.
- */
+/** An older version of Muster recorded a machine as free only after evidence of the erase, or after a person waived the evidence. */
 export function unprovenErase({
   node,
   input,
@@ -170,13 +161,13 @@ export function unprovenErase({
   return isFree ? null : { kind: input.erase, waivedBy: null };
 }
 
-/** The facts about the full decommission of a context. `machine` is the node's machine as the caller has seen it. */
 export function fullFacts(context: DecommissionContext, machine: FullFacts["machine"]): FullFacts {
   const { decommission, node, input, state } = context;
   return {
     hostname: decommission.hostname,
     node: node.status,
-    // The record of a release may be part of the same commit as the failure that shows these facts.
+    // The record of a release may be part of the same commit as the failure that shows the facts. A machine that MAAS has taken back therefore counts
+    // as released.
     released: decommission.releasedGeneration === node.generation || isTakenBack(machine),
     systemId: decommission.maasSystemId ?? "of the node",
     machine,

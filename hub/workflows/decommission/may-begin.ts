@@ -14,10 +14,9 @@ const CLEANED_IN_SERVICE: Readonly<Record<NodeStatus, true | string>> = {
 };
 
 /**
- * The table that says in which node status each mode of a decommission may begin. If a mode may not begin in a node status, a text in `MAY_BEGIN`
- * says why, and what the operator does next. A new operation may take over a node that an earlier operation left `draining` or `removing`, if no
- * operation holds the node. A drain may also take over an `enrolling` node without an onboarding (`leaveEnrolling`). A `remove` of a node whose host
- * never enrolled is complete at once.
+ * `MAY_BEGIN` says in which statuses of a node each mode of a decommission may begin. If a mode may not begin in a status, a text in `MAY_BEGIN` says
+ * why, and what the operator does next. A new operation may take over a `draining` or `removing` node if no other operation holds the node. A drain
+ * may also take over an `enrolling` node without an onboarding (`leaveEnrolling`). A `remove` is complete at once if the node's host never enrolled.
  */
 export const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeStatus, true | string>>>> = {
   drain: {
@@ -52,7 +51,7 @@ export const MAY_BEGIN: Readonly<Record<DecommissionMode, Readonly<Record<NodeSt
     draining: "Only the machine of a retired node is released: wait until it is drained.",
     retired: true,
     removing: "It is being removed.",
-    // The machine of a deleted node may be released, so that the host can be onboarded again.
+    // An operator may release the machine of a deleted node, so that the host can be onboarded again.
     deleted: true,
   },
   soft_reset: CLEANED_IN_SERVICE,

@@ -5,7 +5,6 @@ import { StageFailure } from "../stage-failure.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 import { maasOf, machineOf } from "./release-machine.ts";
 
-/** Another node that had a BMC address at its onboarding. */
 interface OtherNode {
   readonly id: string;
   readonly hostname: string;
@@ -13,8 +12,8 @@ interface OtherNode {
 }
 
 /**
- * What a person does about another node whose onboarding named the BMC address of this machine, or null if MAAS shows another address at the other
- * node's machine. `now` is the address at the other machine in MAAS: empty if MAAS knows none, and undefined if the other machine is not in MAAS.
+ * Tells a person what to do about another node that was onboarded with the BMC address of this machine. The argument `now` is the BMC address that
+ * MAAS has for the other node's machine: empty if MAAS knows none, and undefined if MAAS lacks the machine.
  */
 function remedyOf(other: OtherNode, now: string | undefined, address: string): string | null {
   const { hostname, systemId } = other;
@@ -22,13 +21,13 @@ function remedyOf(other: OtherNode, now: string | undefined, address: string): s
     return `Machine ${systemId} of node ${hostname} is not in MAAS any more. If that host no longer has this BMC address, drain and remove node ${hostname}, then rerun. If it still has the address, correct the power parameters of this machine in MAAS, then rerun`;
   if (now === "")
     return `MAAS knows no BMC address of machine ${systemId} of node ${hostname}. Give both machines their own power parameters in MAAS, then rerun`;
-  // Two hosts whose addresses were swapped have different addresses in MAAS, although Muster's record of the other node is older.
+  // If two hosts swapped their BMC addresses, MAAS shows different addresses, although Muster's record of the other node is older.
   return sameAddress(now, address) ? "Correct the machine's power parameters in MAAS, then rerun" : null;
 }
 
 /**
- * Throws if MAAS has the BMC of another node's host at the operation's machine, e.g. because somebody mistyped an address in MAAS. MAAS would power
- * the other host off when it releases the machine or powers the machine off, and would read the power of the other host.
+ * Throws if the operation's machine in MAAS has the BMC of another node's host, e.g. because somebody mistyped an address. With a wrong BMC address,
+ * MAAS would read the power of the other host, and power that host off at a release.
  */
 export async function mustHaveOwnBmc(context: DecommissionContext): Promise<void> {
   const { node, decommission, services } = context;

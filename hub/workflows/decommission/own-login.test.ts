@@ -65,6 +65,5 @@ it("compares addresses in any spelling", () => {
 it("keeps the logins of both addresses after two hosts have swapped the addresses of their BMCs", () => {
   const swapped = machine({ bmcAddress: "10.0.0.2" });
   expect(judgeLogin(login("ipmi_ip", "10.0.0.1"), swapped, ["node c02"])).toMatchObject({ kind: "kept" });
-  // The other node's record still has the address of its onboarding.
   expect(judgeLogin(login("ipmi_ip", "10.0.0.2"), swapped, ["node c02"])).toMatchObject({ kind: "kept" });
 });

@@ -1,16 +1,15 @@
 import type { SiteLogin } from "../../db/queries/decommission-secrets.ts";
 import { sameAddress } from "../../maas/power-address.ts";
 
-/** What Muster and MAAS know about the host of a decommission. */
 export interface KnownHost {
   readonly hostname: string;
-  /** The address of the BMC and the MAC address that the host's last onboarding named. */
+  /** The BMC address and the MAC address that the request for the host's last onboarding named. */
   readonly onboarded: { readonly ipmiIp: string; readonly pxeMac: string | null } | null;
-  /** The node's machine as MAAS shows it now, found by its system id; null if the machine is not in MAAS. */
+  /** The node's machine as MAAS shows it now; null if MAAS has no machine with the system id. */
   readonly machine: {
     readonly systemId: string;
     readonly hostname: string;
-    /** The address of the machine's BMC. The address is empty if MAAS does not know it. */
+    /** The address of the machine's BMC; empty if MAAS does not know the address. */
     readonly bmcAddress: string;
     readonly macAddresses: readonly string[];
   } | null;
@@ -18,13 +17,16 @@ export interface KnownHost {
 
 export type JudgedLogin = Pick<SiteLogin, "selectorType" | "selectorValue" | "isNewer">;
 
-/** `other` means that nothing connects the login with the host. `kept` means that the login looks like the host's, and gives the reason to keep it. */
+/**
+ * The verdict `other` means that nothing connects the BMC login with the host. The verdict `kept` means that the BMC login looks like the host's, and
+ * gives the reason to keep the login.
+ */
 export type LoginVerdict =
   | { readonly kind: "other" }
   | { readonly kind: "own" }
   | { readonly kind: "kept"; readonly reason: string };
 
-/** True if Muster or MAAS knows the host by the login's selector. Such a login may still belong to another host. */
+/** True if the login's selector names the host as Muster or MAAS knows it, although the login may belong to another host. */
 export function looksLike({ selectorType, selectorValue }: JudgedLogin, host: KnownHost): boolean {
   const { hostname, onboarded, machine } = host;
   const names = {
@@ -36,8 +38,9 @@ export function looksLike({ selectorType, selectorValue }: JudgedLogin, host: Kn
 }
 
 /**
- * Decides whether a BMC login belongs to the host of a decommission alone. An address alone proves nothing, because hosts may have swapped addresses
- * since their onboardings. MAAS must show the selector at the machine with the node's system id, and no other host may have the same selector.
+ * Decides whether a BMC login belongs to the host of a decommission alone. A BMC address alone proves nothing, because hosts may have swapped
+ * addresses since their onboardings. A login belongs to the host if MAAS shows the login's selector at the node's machine and no other host has that
+ * selector.
  */
 export function judgeLogin(login: JudgedLogin, host: KnownHost, otherHosts: readonly string[]): LoginVerdict {
   if (!looksLike(login, host)) return { kind: "other" };
@@ -52,7 +55,6 @@ export function judgeLogin(login: JudgedLogin, host: KnownHost, otherHosts: read
   return { kind: "own" };
 }
 
-/** What MAAS shows at the machine in place of the login's selector, in words, or null if MAAS shows the selector. */
 function doubtOf(
   { selectorType, selectorValue }: JudgedLogin,
   machine: NonNullable<KnownHost["machine"]>,

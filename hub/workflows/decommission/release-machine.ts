@@ -25,8 +25,8 @@ import { type DecommissionContext, type DecommissionState, stateConflict } from 
 import { asksWhoOwns, judgeRelease, type ReleaseJudgement, type ReleaseStage } from "./release-verdicts.ts";
 
 /**
- * For each mode, the statuses that a node may have while Muster releases its machine. The mode `release` accepts a deleted node, because its machine
- * may still be deployed in MAAS.
+ * For each mode, the statuses that a node may have while Muster releases its machine. The mode `release` accepts a deleted node, because the node's
+ * machine may still be deployed in MAAS.
  */
 const RELEASED_WHILE: Readonly<Record<DecommissionMode, readonly NodeStatus[]>> = {
   drain: [],
@@ -56,7 +56,7 @@ export function profileOf({ profile, decommission }: DecommissionContext): MaasS
   throw new StageFailure(failure("input_config_error", "profile_unknown", message));
 }
 
-/** True if a full decommission has removed its node already, which it does only after the release and the power-off. */
+/** True if a full decommission has already removed its node, as it does only after the release and the power-off. */
 export const wasRemoved = ({ decommission, node }: DecommissionContext): boolean =>
   decommission.mode === "full_decommission" && node.status === "deleted";
 export const RELEASED_BEFORE = {
@@ -64,7 +64,7 @@ export const RELEASED_BEFORE = {
   message: "The machine was released and off before the node was removed",
 } as const;
 
-/** Throws `node_state_conflict` if the node's status does not allow a release, or if the node is bound to another machine than at the request. */
+/** Throws `node_state_conflict` if the node's status allows no release, or if the node has another machine than at the request. */
 export function mustStandForRelease(
   context: DecommissionContext,
   node: Pick<Node, "status" | "generation"> | null,
@@ -80,8 +80,8 @@ export function mustStandForRelease(
 }
 
 /**
- * Throws `node_state_conflict` if the machine of a removed node has another name in MAAS now. Somebody may use a renamed machine for another purpose,
- * which a release would end. Muster's own records cannot show another use of a machine that no node and no onboarding of Muster has.
+ * If somebody has renamed the machine of a removed node in MAAS, the machine may serve another purpose, which a release would end. Muster's own
+ * records cannot show the new use of a machine that no node of Muster has.
  */
 export function mustStillBeTheHost(context: DecommissionContext, machine: Pick<MaasMachine, "systemId" | "hostname">) {
   const { node, decommission } = context;
@@ -91,10 +91,7 @@ export function mustStillBeTheHost(context: DecommissionContext, machine: Pick<M
   throw new StageFailure(failure("state_ambiguity", "node_state_conflict", message, evidence));
 }
 
-/**
- * Checks the node and the fence for the last time before a call to MAAS that cannot be undone. `mustStillStand` locks the node's row while it checks
- * the node and the fence.
- */
+/** Checks the node and the fence a last time before a call to MAAS that cannot be undone. */
 export const mustStillStand = (context: DecommissionContext): Promise<void> =>
   inFencedTx(context, async (tx) => {
     const node = await lockNode(tx, context.node.id);
@@ -120,19 +117,14 @@ const watchOf = (context: DecommissionContext): MachineWatch => ({
 
 export const freshMachine = (context: DecommissionContext): Promise<MaasMachine> => readAndObserve(watchOf(context));
 
-/**
- * Reads the machine from MAAS if `watchMachine` finds a reason to read it. Returns null while the watcher sees that MAAS has not finished the release.
- */
+/** `watchedMachine` returns null while the watcher sees that MAAS has not finished the release. */
 export const watchedMachine = (context: DecommissionContext, at: ReleaseStage): Promise<MaasMachine | null> =>
   watchMachine(
     watchOf(context),
     (row: MaasMachineRow) => judgeRelease(at, row, { ours: false, told: false }).kind !== "wait",
   );
 
-/**
- * Returns the verdict of the stage `at` on the machine. If the verdict depends on the machine's owner, `judged` first asks MAAS for the present name
- * of Muster's MAAS user.
- */
+/** If a verdict depends on the machine's owner, `judged` first asks MAAS for the present name of Muster's MAAS user. */
 export async function judged(
   at: ReleaseStage,
   context: DecommissionContext,
@@ -151,9 +143,7 @@ export function waitForMachine(context: DecommissionContext, reason: string): Wa
 }
 
 /**
- * Returns a function for the commit of a run that has seen that MAAS no longer runs the host's installed system. The function revokes the node's
- * certificates and tokens, cancels the tasks for the node's agent, and records the release. If the release of the node's present generation is
- * already recorded, the function writes nothing.
+ * After MAAS has stopped the host's installed system, the commit revokes certificates and tokens, cancels the agent's tasks, and records the release.
  */
 export const hostIsGone =
   (context: DecommissionContext) =>

@@ -2,15 +2,13 @@ import { type Failure, failure } from "../../../shared/failures.ts";
 import { type MaasStatus, MAAS_STATUS as S } from "../../../shared/maas-status.ts";
 import { type JudgedMachine, machineEvidence } from "../machine/verdict-table.ts";
 
-/** The stages of a release that judge the status of a machine in MAAS. */
 export const RELEASE_STAGES = ["release_maas_node", "power_off_maas_node"] as const;
 export type ReleaseStage = (typeof RELEASE_STAGES)[number];
 
 /**
- * The action of a stage for a machine's status in MAAS. By the verdict `release`, a stage of a decommission asks MAAS to release the machine. By the
- * verdicts `release_failed` and `erase_failed`, a stage first reports a failure, and asks MAAS for another release at its next attempt. A stage asks
- * for a release only if Muster's MAAS user owns the machine and the machine is not locked. `ambiguous` means that nothing that Muster does to a node
- * explains the status (decision M2).
+ * By the verdict `release`, the stage asks MAAS to release the machine. By the verdicts `release_failed` and `erase_failed`, the stage reports a
+ * failure, and asks MAAS for another release at its next attempt. A stage asks for a release only if Muster's MAAS user owns the machine and nobody
+ * has locked the machine. The verdict `ambiguous` means that nothing that Muster does explains the machine's status (decision M2).
  */
 export type ReleaseVerdict = "released" | "wait" | "release" | "release_failed" | "erase_failed" | "ambiguous";
 
@@ -22,11 +20,11 @@ const row = (release_maas_node: ReleaseVerdict, power_off_maas_node: ReleaseVerd
 const A = "ambiguous";
 
 /**
- * For each of MAAS's 23 status codes (maas 3), the verdict of each stage. After a release, a machine that was never commissioned successfully has the
- * status New (maas 2.9).
+ * The verdict of each stage for each of MAAS's 23 status codes (maas 3). MAAS gives a released machine the status New if the machine was never
+ * commissioned successfully (maas 2.9).
  */
 export const RELEASE_VERDICTS = {
-  // Each row holds the verdict of the stage `release_maas_node`, followed by the verdict of the stage `power_off_maas_node`.
+  // Each row of the table holds the verdict of `release_maas_node`, followed by the verdict of `power_off_maas_node`.
   [S.new]: row("released", "released"),
   [S.commissioning]: row(A, A),
   [S.failed_commissioning]: row(A, A),
@@ -55,20 +53,19 @@ export const RELEASE_VERDICTS = {
 const TABLE: Readonly<Record<number, Row>> = RELEASE_VERDICTS;
 
 /**
- * The kind `released` means that MAAS has taken the machine back. `accepted` means that MAAS began the release before the release failed, so the
- * installed system is gone.
+ * The judgement `released` means that MAAS has taken the machine back. The field `accepted` means that MAAS began the release before the release
+ * failed, so the installed system is gone.
  */
 export type ReleaseJudgement =
   | { readonly kind: "released" | "wait" | "release" }
   | { readonly kind: "failed"; readonly failure: Failure; readonly accepted: boolean };
 
-/** True if the verdict on a machine with the status `status` depends on the machine's owner. */
 export const asksWhoOwns = (at: ReleaseStage, status: number): boolean =>
   ["release", "release_failed", "erase_failed"].includes(TABLE[status]?.[at] ?? "ambiguous");
 
 /**
- * `ours` means that Muster's MAAS user owns the machine. `told` means that the stage has already failed once because of the failed
- * release, so a new run of the stage asks MAAS for the release again.
+ * The argument `ours` is true if Muster's MAAS user owns the machine. The argument `told` is true if the stage has already reported the failed
+ * release, so the stage asks for another release.
  */
 export function judgeRelease(
   at: ReleaseStage,
@@ -108,13 +105,13 @@ export function judgeRelease(
   }
 }
 
-/** Returns a failure if MAAS cannot power off a released machine; null if MAAS can power it off. */
+/** Returns a failure if MAAS cannot power off the released machine, and null otherwise. */
 export const cannotPowerOff = (machine: JudgedMachine): Failure | null =>
   machine.locked ? ambiguity("power_off_maas_node", machine, "machine_locked") : null;
 
 /** The statuses in which nobody uses a machine, so that Muster may delete it in MAAS. */
 const FREE: readonly number[] = [S.new, S.ready];
-/** Returns a failure if Muster must not delete the released machine in MAAS; null if it may. */
+/** Returns a failure if Muster must not delete the released machine in MAAS, and null otherwise. */
 export function cannotDelete(machine: JudgedMachine): Failure | null {
   const at = "remove_maas_record";
   if (machine.locked) return ambiguity(at, machine, "machine_locked");

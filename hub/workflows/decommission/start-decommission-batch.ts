@@ -21,8 +21,8 @@ type By = Pick<AuditEntry, "actor" | "role" | "requestId">;
 type Accepted = { readonly node: Node; readonly created: DecommissionCreated };
 
 /**
- * Accepts a request for a batch of decommissions (lifecycle 5.10). A node for which no decommission can begin is refused alone, with the error of a
- * request for the node alone, and the batch takes the other nodes. With `plan`, the hub does the same work and undoes all of it.
+ * The hub refuses a node of a batch alone, with the error of a request for that node, and accepts the other nodes (lifecycle 5.10). With `plan`, the
+ * hub does all the work of the request and undoes it.
  */
 export async function startDecommissionBatch(
   tx: Tx,
@@ -101,8 +101,8 @@ async function start(tx: Tx, request: DecommissionBatchCreate, by: By): Promise<
 }
 
 /**
- * Locks the nodes that the request selects, in one order for all batches, so that two batches cannot deadlock. The hub counts the nodes of a filter
- * before it locks them, because it must not lock a fleet for a request that it refuses.
+ * Locks the selected nodes in one order for all batches, so that two batches cannot deadlock. The hub counts the nodes of a filter before it locks
+ * them, because a refused request must not lock a whole fleet.
  */
 async function selectNodes(
   tx: Tx,
@@ -131,7 +131,7 @@ function mustBeExpected(matched: number, expected: number | undefined): void {
     );
 }
 
-/** Starts the decommission of one node, in a savepoint. If the hub refuses the decommission, the savepoint undoes only this node's writes. */
+/** If the hub refuses the decommission of one node, a savepoint undoes only the writes for that node. */
 async function startOne(
   tx: Tx,
   node: Node,

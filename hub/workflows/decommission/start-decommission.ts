@@ -40,14 +40,13 @@ export type DecommissionRequest =
   | ({ readonly mode: "storage_cleanup" } & StorageCleanupCreate)
   | DecommissionCreate;
 
-/** Locks the node's row and returns the node. Throws `not_found` if the node does not exist. */
 export async function mustLockNode(tx: Tx, nodeId: NodeId): Promise<Node> {
   const node = await lockNode(tx, nodeId);
   if (node === null) throw new ApiError("not_found", `There is no node ${nodeId}.`);
   return node;
 }
 
-/** Accepts an operation on a node (lifecycle 5.7). If `startDecommission` refuses the request, it throws ApiError and writes nothing. */
+/** If `startDecommission` refuses the request, it throws an ApiError and writes nothing. */
 export async function startDecommission(
   tx: Tx,
   nodeId: NodeId,
@@ -96,8 +95,8 @@ type Releasing = (typeof RELEASING)[number];
 const isReleasing = (mode: DecommissionMode): mode is Releasing => (RELEASING as readonly string[]).includes(mode);
 
 /**
- * Throws ApiError if the node has no machine in MAAS that can be released. A node whose host was installed by hand (manual mode) has no machine in
- * MAAS; another node may have lost its binding to a machine.
+ * Throws an ApiError if the node has no machine in MAAS that can be released. A node in manual mode has no machine in MAAS; another node may have
+ * lost its binding to a machine.
  */
 async function mustHaveMachine(tx: Tx, node: Node, maasSystemId: string | null, mode: Releasing): Promise<void> {
   const todo = mode === "reimage" ? "deployed again" : "released";
@@ -124,8 +123,8 @@ async function mustHaveBaseline(tx: Tx, node: Node): Promise<void> {
 }
 
 /**
- * Returns the status that the node has without the operation; a cancel restores this status. If an earlier drain left the node `draining`, the result
- * is the status before the earlier drain, for example `quarantined`.
+ * Returns the status that a cancel of the operation restores. If an earlier drain left the node `draining`, the prior status is the status before
+ * that drain, for example `quarantined`.
  */
 async function priorStatusOf(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
   if (node.status === "enrolling") return leaveEnrolling(tx, node, reason);
@@ -135,8 +134,8 @@ async function priorStatusOf(tx: Tx, node: Node, reason: string): Promise<NodeSt
 }
 
 /**
- * Refuses a drain while an onboarding owns the node. A failed onboarding owns its node until an operator cancels the onboarding. If no onboarding
- * owns the `enrolling` node, the node becomes `quarantined`, from which a drain can begin.
+ * A failed onboarding owns its node until an operator cancels the onboarding, so `leaveEnrolling` refuses the drain. An `enrolling` node without an
+ * onboarding becomes `quarantined`, from which a drain can begin.
  */
 async function leaveEnrolling(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
   const onboarding = node.siteId === null ? null : await onboardingOfHost(tx, node.siteId, node.hostname);
@@ -151,7 +150,7 @@ async function leaveEnrolling(tx: Tx, node: Node, reason: string): Promise<NodeS
   return "quarantined";
 }
 
-/** Retires a node whose host never enrolled. The bootstrap command of a retired node becomes invalid. */
+/** Retires a node whose host never enrolled, and makes its bootstrap command invalid. */
 async function giveUpWaiting(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
   await revokeEnrollmentTokens(tx, node.id);
   await moveNode(tx, node.id, { from: "bootstrap_issued", to: "retired", owner: "operator" }, reason);
@@ -162,7 +161,7 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
   node_id: nodeId,
   ...(request.mode === "release" ? {} : { agent_wait_seconds: request.agent_wait_seconds }),
   ...(request.mode === "drain" ? { deadline_seconds: request.deadline_seconds, force: request.force } : {}),
-  // A full decommission or a mode in KEEPS_STATUS ends all user sessions at once, because no tenant has a right to the node any more.
+  // A full decommission or a mode in `KEEPS_STATUS` ends all user sessions at once, because no tenant has a right to the node any more.
   ...(KEEPS_STATUS[request.mode] || request.mode === "full_decommission" ? { force: true } : {}),
   ...(request.mode === "soft_reset" ? { storage_cleanup: request.storage_cleanup } : {}),
   ...(request.mode === "storage_cleanup"
@@ -179,10 +178,7 @@ const inputOf = (nodeId: NodeId, request: DecommissionRequest) => ({
     : {}),
 });
 
-/**
- * The subjects that an operation holds. A reimage and a full decommission also hold the host's name and BMC, as an onboarding of the host does. While
- * a reimage or a full decommission runs, no onboarding can begin on the host.
- */
+/** A reimage or full decommission also holds the host's name and BMC, so that no onboarding begins on the host. */
 async function subjectsOf(tx: Tx, node: Node, mode: DecommissionMode): Promise<string[]> {
   const own = [subjectOf.node(node.id)];
   const bmc = mode === "reimage" || mode === "full_decommission" ? await readBmcAddress(tx, node.id) : null;
@@ -190,10 +186,7 @@ async function subjectsOf(tx: Tx, node: Node, mode: DecommissionMode): Promise<s
   return [...own, subjectOf.host(node.siteId, node.hostname), subjectOf.bmc(node.siteId, bmc)];
 }
 
-/**
- * Holds the node for the operation, because a node has at most one operation. A failed operation still holds its node, because an operator can resume
- * the operation.
- */
+/** A failed operation still holds its node, because an operator can resume the operation. */
 async function holdNode(tx: Tx, node: Node, id: WorkflowId, mode: DecommissionMode): Promise<void> {
   const holder = await holdSubjects(tx, id, await subjectsOf(tx, node, mode));
   if (holder !== null) throw heldError(node, holder, `no ${mode} can begin`);

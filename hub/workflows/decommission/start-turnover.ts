@@ -10,8 +10,8 @@ import { startDecommission } from "./start-decommission.ts";
 const AGENT_WAIT_SECONDS = 900;
 
 /**
- * Begins the operation that cleans a node after the tenant whose allocation ends (architecture 14.2). The node's profile and the tenant's rights decide
- * between a soft reset and a reimage. A forced turnover does not wait for an agent that is not connected: it fails at once, and a person decides.
+ * Begins the operation that cleans a node after its tenant (architecture 14.2). The node's profile and the tenant's rights decide whether a turnover
+ * is a soft reset or a reimage. A forced turnover fails at once if the agent is not connected, so that a person decides.
  */
 export async function startTurnover(
   tx: Tx,

@@ -9,8 +9,8 @@ import type { Tx } from "../../db/tx.ts";
 import { normalAddress } from "../../maas/power-address.ts";
 
 /**
- * Reserves the last machine of a removed node for a release of this machine. Until the release ends, the release holds the machine, so that no
- * onboarding uses the machine. Throws ApiError if the machine was already released, now belongs to another node, or is held by another workflow.
+ * Reserves the last machine of a removed node for a release of the machine. Until the release ends, the operation holds the machine, so that no
+ * onboarding uses it. Throws an ApiError if MAAS has already released the machine, or if another node or workflow has it.
  */
 export async function takeLeftMachine(tx: Tx, node: Node, id: WorkflowId): Promise<string> {
   const refuse = (why: string, context: Record<string, string> = {}) =>
@@ -32,10 +32,7 @@ export async function takeLeftMachine(tx: Tx, node: Node, id: WorkflowId): Promi
   return systemId;
 }
 
-/**
- * Takes hold of the node's machine until the end of the operation, because the node's binding to the machine ends before the operation does. Throws
- * ApiError if another workflow holds the machine.
- */
+/** Holds the node's machine until the end of the operation, because the node's binding ends before the operation does. */
 export async function holdOwnMachine(tx: Tx, node: Node, id: WorkflowId, systemId: string): Promise<void> {
   const bmc = await readBmcAddress(tx, node.id);
   const { siteId } = node;

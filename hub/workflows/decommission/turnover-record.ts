@@ -16,7 +16,6 @@ import type { DecommissionContext } from "./decommission-context.ts";
 import { hostMemoryOf, needsOverwrite } from "./gpu-memory.ts";
 import { tenantOf } from "./tenant.ts";
 
-/** The types of tasks whose results a turnover's sanitization record lists. */
 const RECORDED = [
   "node.drain",
   "allocation.revoke_user",
@@ -28,8 +27,7 @@ const RECORDED = [
 ] as const;
 
 /**
- * The steps that must have succeeded for a clean host: those of the mode's stages that had something to clean. A requirement with `step` null means
- * that a clean host needs all steps of the task to have succeeded.
+ * The steps of tasks that must have succeeded for a clean host. A requirement whose `step` is null demands that all steps of the task have succeeded.
  */
 function requirementsOf(context: DecommissionContext): Requirement[] {
   const { tenancy, input, node, decommission } = context;
@@ -47,7 +45,7 @@ function requirementsOf(context: DecommissionContext): Requirement[] {
   ];
 }
 
-/** The release of the earlier system, or undefined for a host that has kept its system. */
+/** The release of the host's earlier system; undefined if the host has kept its system. */
 function releaseOf({ decommission, state, input }: DecommissionContext): RecordRelease | undefined {
   const { mode, releasedGeneration: generation, maasSystemId } = decommission;
   if (mode !== "reimage" || generation === null || maasSystemId === null) return undefined;
@@ -62,17 +60,16 @@ function releaseOf({ decommission, state, input }: DecommissionContext): RecordR
   };
 }
 
-/** The system on which the cleaning ran. A reimage without a report of the BMC that the machine was off claims no cold start. */
+/** A reimage claims no cold start if the BMC did not report that the machine was off. */
 const trustOf = ({ decommission: { mode, releasedGeneration }, state }: DecommissionContext): Turnover["trust"] => {
   if (mode !== "reimage") return "in_place";
   return releasedGeneration !== null && state.seen_off === releasedGeneration ? "reimaged_cold" : "reimaged";
 };
 
-/** True if the task ran on the system that the host has now. An agent of an earlier system is gone, and cannot confirm the task's result. */
+/** The agent of an earlier system is gone, and cannot confirm the result of a task that ran there. */
 const ranOnThisSystem = ({ state }: DecommissionContext, { createdAt }: Task): boolean =>
   state.deployed_at === null || state.deployed_at === undefined || createdAt >= new Date(state.deployed_at);
 
-/** The comparison of the host's newest snapshot with the node's baseline, or null if no task took a snapshot of the host. */
 async function residueOf(tx: Tx, context: DecommissionContext, tasks: readonly Task[]): Promise<Turnover["residue"]> {
   const task = tasks.find(({ type, state }) => type === "node.validate_clean" && state === "succeeded");
   const result = TASKS["node.validate_clean"].result.safeParse(task?.result);
@@ -83,7 +80,6 @@ async function residueOf(tx: Tx, context: DecommissionContext, tasks: readonly T
   return recordResidue(judgement, known.success);
 }
 
-/** What the sanitization record says about the memory of each GPU, or null for a node without GPUs. */
 function memoryOf(context: DecommissionContext, tasks: readonly Task[]): HostMemory | null {
   if (context.node.gpusTotal === 0) return null;
   const newest = (type: Task["type"]): Task | null => tasks.find((task) => task.type === type) ?? null;
@@ -95,14 +91,11 @@ function memoryOf(context: DecommissionContext, tasks: readonly Task[]): HostMem
   );
 }
 
-/**
- * The facts of a turnover for its sanitization record (architecture 14.5). Of each type of task, the record contains only the newest task, because
- * the newest task repeats the work of earlier tasks.
- */
+/** Of each type of task, a sanitization record contains only the newest task, which repeats the work of earlier ones. */
 export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<Turnover> {
   const { node, decommission, tenancy, workflowId, state } = context;
   const newest = await newestOfEachType(tx, { nodeId: node.id, workflowId }, RECORDED);
-  // An order that no agent got did nothing on the host, and no agent can confirm it.
+  // A task that the hub never delivered did nothing on the host, and no agent can confirm it.
   const tasks = newest.filter((task) => task.epoch > 0 && ranOnThisSystem(context, task));
   const memory = memoryOf(context, tasks);
   const requestedBy = (await readWorkflow(tx, workflowId))?.requestedBy ?? "unknown";

@@ -5,22 +5,22 @@ import { needsEvidence } from "./erase-evidence.ts";
 import { hostIsGone } from "./release-machine.ts";
 
 const UNPROVEN = "MAAS did not show that the disks were erased";
-/** The failures of a release after which the disks may not be erased as asked, each in words for the node's health override. */
+/** The failures of a release that may leave disks without the requested erase, each in words for the node's health override. */
 const LACKS: ReadonlyMap<string, string> = new Map([
   ["erase_unproven", UNPROVEN],
   ["erase_fell_back", "MAAS erased disks by a weaker method than asked"],
   ["erase_failed", "MAAS failed to erase the disks"],
 ]);
 
-/** True if a person may decide after this failure that the operation continues without evidence of an erase. */
+/** True if a person may decide after the failure to continue the operation without evidence of an erase. */
 export const mayWaive = (code: string | null): boolean => code === "erase_unproven" || code === "erase_fell_back";
 
-/** Says why a node's disks count as not erased after a failure with this code, or after a cancel (null). */
+/** Says why a node's disks count as not erased after a failure with the code `code`, or after a cancel (null). */
 export const lackOf = (code: string | null): string => LACKS.get(code ?? "") ?? UNPROVEN;
 
 /**
- * The writes of `hostIsGone`, and the node's bar against new work if the operation asked for an erase that nothing proves (decision M9). The bar
- * outlives a cancelled operation, so a later operation without an erase does not return the node with the disks of its earlier tenant.
+ * Adds to the writes of `hostIsGone` a bar against new work on the node if the requested erase has no evidence (decision M9). The bar outlives a
+ * cancelled operation, so no later operation without an erase returns the node with a tenant's disks to service.
  */
 export const goneUnerased = (context: DecommissionContext, code: string | null) => async (tx: Tx) => {
   await hostIsGone(context)(tx);
@@ -35,7 +35,7 @@ export const goneUnerased = (context: DecommissionContext, code: string | null) 
   });
 };
 
-/** The writes of `hostIsGone`, and the end of the node's bar if the operation's erase is at least as strong as the erase that the bar needs. */
+/** Adds to the writes of `hostIsGone` the end of the node's bar, if the operation's erase is as strong as the bar needs. */
 export const erasedAndGone = (context: DecommissionContext) => async (tx: Tx) => {
   await hostIsGone(context)(tx);
   const { input, node, decommission, workflowId } = context;

@@ -7,19 +7,13 @@ import type { Db, Tx } from "../../db/tx.ts";
 import type { AgentWork } from "./agent-work.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
-/**
- * An uninstall task's deadline is this many seconds after the end of the wait for an absent agent. The agent needs only seconds to check that the
- * uninstall is possible. If a delivery of the uninstall task is lost, the hub repeats the delivery.
- */
+/** An uninstall task's deadline is `UNINSTALL_MARGIN_SECONDS` after the wait for an absent agent, so that the hub can repeat a lost delivery. */
 const UNINSTALL_MARGIN_SECONDS = 900;
 
 export const uninstallSeconds = ({ input }: DecommissionContext): number =>
   input.agent_wait_seconds + UNINSTALL_MARGIN_SECONDS;
 
-/**
- * A warning about the machine that a remove leaves deployed in MAAS, because only a release gives the machine back. `staysDeployed` returns null if
- * the machine is no longer deployed or is not in MAAS.
- */
+/** Warns that a remove leaves the machine deployed in MAAS, because only a release gives the machine back. */
 export async function staysDeployed(
   db: Db | Tx,
   node: Pick<Node, "id" | "hostname" | "generation" | "siteId">,
@@ -41,7 +35,7 @@ export const UNINSTALL: AgentWork<"node.uninstall"> = {
   input: (context) => ({ reason: context.decommission.reason }),
   workSeconds: () => UNINSTALL_MARGIN_SECONDS,
   isAskedFor: () => true,
-  // The agent removes nothing from the host before the hub has accepted the agent's result, so the hub may deliver a lost uninstall task again.
+  // Until the hub has accepted the agent's result, the agent removes nothing, so the hub may deliver a lost uninstall task again.
   failed: (context, task, evidence): Failure =>
     failure(
       "upstream_transient",

@@ -2,17 +2,16 @@ import type { Failure } from "../../../shared/failures.ts";
 import { deadlineAfter } from "./timeout.ts";
 
 /**
- * Records that MAAS, its rack controllers or the secret store is unavailable. The engine keeps the record of an unavailable service from the stage's
- * first run without an answer until the first run with an answer. While a service is unavailable, the stage waits, at most until its own deadline.
- * When the service answers again, the stage's deadline is extended by the time for which the service was unavailable. The engine does not extend the
- * deadline of a compensation for an unavailable service. If a service is still unavailable at the deadline of a compensation, a person must act.
+ * Records that MAAS, its rack controllers or the secret store is unavailable. The record lasts from a stage's first run without an answer of the
+ * service until the first run with an answer. When the service answers again, the engine extends the stage's deadline by the time of the absence. The
+ * engine does not extend the deadline of a compensation: if the service is unavailable at that deadline, a person must act.
  */
 export interface Absence {
   /** The error code of the last run without an answer of the service. */
   readonly code: string;
   /** The time since which the service is unavailable, in ISO 8601. */
   readonly since: string;
-  /** The number of consecutive runs of the stage in which the needed service, for example MAAS, did not answer. */
+  /** The number of consecutive runs of the stage in which the service did not answer. */
   readonly looks: number;
 }
 
@@ -25,7 +24,6 @@ export const oneMoreLook = (absence: Absence | undefined, { code }: Pick<Failure
 const secondsAway = (absence: Absence, now: Date): number =>
   Math.max(0, (now.getTime() - Date.parse(absence.since)) / 1000);
 
-/** Returns the deadline that the stage gets if the unavailable service answers now. */
 export const deadlineIfBack = (deadline: Date, absence: Absence | undefined, now: Date): Date =>
   absence === undefined ? deadline : deadlineAfter(deadline, secondsAway(absence, now));
 
@@ -36,14 +34,10 @@ const whatOf = ({ code }: Failure): string => {
 
 const inWords = (at: Date): string => `${at.toISOString().slice(0, 19).replace("T", " ")} UTC`;
 
-/** The wait reason that operators see while a service is unavailable. */
 export const absenceReason = (failure: Failure, absence: Absence, nextTry: Date): string =>
   `${whatOf(failure)} to answer again (${failure.code}): unavailable since ${inWords(new Date(absence.since))}, next try at ${inWords(nextTry)}`;
 
-/**
- * The failure of a stage that needed a service which stayed unavailable until the stage's deadline. The stage's failure names the unavailable
- * service, and not the event for which the stage waited.
- */
+/** The failure of a stage that needed a service which stayed unavailable until the stage's deadline. */
 export function outlasted(failure: Failure, absence: Absence, now: Date): Failure {
   const seconds = Math.round(secondsAway(absence, now));
   const message = `${whatOf(failure)} did not answer from ${inWords(new Date(absence.since))} until the stage's deadline (${seconds} s): ${failure.message}`;

@@ -166,7 +166,6 @@ describe("fail", () => {
   });
 });
 
-/** Returns the workflow's row `row` with the new values `next`, as a hub would read the row `seconds` later. */
 const asLeft = (row: ClaimedWorkflow, next: WorkflowTransition, seconds: number): ClaimedWorkflow => ({
   ...row,
   state: next.state,

@@ -9,10 +9,7 @@ import type { Compensation, Outcome, RetryPolicy, StageOverrides } from "./stage
 import { isPast, wakeAfterWait } from "./timeout.ts";
 import { engineFacts, type Facts, stateOf, withAbsence } from "./workflow.ts";
 
-/**
- * The inputs of a decision about a workflow's row, besides the row itself. The inputs of a decision are plain data, so that a test can cover every
- * case.
- */
+/** All inputs of a decision about a workflow's row are plain data, so that a test can cover every case. */
 export interface Rules {
   readonly stageNames: readonly string[];
   readonly compensable: readonly string[];
@@ -27,8 +24,8 @@ export interface Rules {
 }
 
 /**
- * A failure as the engine receives it. `retryAfterSeconds` comes from the answer of the service that failed. For a timeout the engine sets `final`,
- * because a stage is not retried after its timeout.
+ * `retryAfterSeconds` comes from the answer of the service that failed. `final` is true after a timeout, because the engine does not retry a stage
+ * after its timeout.
  */
 export interface FailureMet {
   readonly failure: Failure;
@@ -38,8 +35,8 @@ export interface FailureMet {
 }
 
 /**
- * Returns new values for a workflow's row that keep its attempt and deadline, and that record neither a wait nor an unavailable service. Each
- * decision of the engine starts from the values that `unchanged` returns, and overrides some of them.
+ * Returns values for a workflow's row that keep its attempt and deadline, and record neither a wait nor an unavailable service. Each decision of the
+ * engine starts from the values of `unchanged`, and overrides some of them.
  */
 function unchanged(row: ClaimedWorkflow, stage: string, patch: Facts | undefined): WorkflowTransition {
   return {
@@ -58,16 +55,13 @@ function unchanged(row: ClaimedWorkflow, stage: string, patch: Facts | undefined
   };
 }
 
-/**
- * The deadline of the row's stage for the present run. After an absence of a service, the deadline is later by the time of the absence, because the
- * stage could not use that time.
- */
+/** After the absence of a service, the deadline of a stage is later by the time of the absence, which the stage could not use. */
 export const deadlineForLook = (row: ClaimedWorkflow): Date | null =>
   row.stageDeadline === null ? null : deadlineIfBack(row.stageDeadline, engineFacts(row.state).absence, row.now);
 
 /**
- * Makes the row wait for an unavailable service. The wait reason names the unavailable service and the time since when it is unavailable. A wait for
- * an unavailable service does not change the row's stored deadline. The engine records one event for each new error code, and not one for each run.
+ * The wait reason names the unavailable service and says since when the service is unavailable. A wait for an unavailable service does not change the
+ * stored deadline of the stage. The engine records one event for each new error code of the service, and not one for each run.
  */
 function waitUntilBack(
   row: ClaimedWorkflow,
@@ -88,7 +82,6 @@ function waitUntilBack(
   };
 }
 
-/** Returns the new values of the workflow's row (status, stage, wait, failure and others) that follow from a stage's verdict. */
 export function advance(row: ClaimedWorkflow, outcome: Outcome<Facts>, rules: Rules): WorkflowTransition {
   const stage = rules.stage.name;
   const base = { ...unchanged(row, stage, outcome.patch), deadline: rules.stage.deadline };
@@ -145,7 +138,7 @@ function leave(
   return { ...base, ...(leaves === undefined ? {} : { leaves }), status, wakeInSeconds: null, events: [left] };
 }
 
-/** Decides what follows from a stage's failure: a retry, a wait for an unavailable service, compensation, or the end (lifecycle 4.7). */
+/** Decides between a retry, a wait for an unavailable service, compensation, and the end (lifecycle 4.7). */
 export function fail(row: ClaimedWorkflow, met: FailureMet, rules: Rules): WorkflowTransition {
   const { failure } = met;
   const stage = rules.stage.name;
@@ -194,9 +187,8 @@ const detailsOf = (failure: Failure): Facts => ({
 });
 
 /**
- * All stages that have a compensation, last stage first. The list of compensations does not depend on the row's present stage. After a rerun, the
- * workflow may be at an earlier stage than the stages that the workflow carried out before the rerun. The compensation of each stage checks itself
- * whether there is anything to undo.
+ * The list of stages to compensate does not depend on the workflow's present stage. After a rerun, the workflow may be at an earlier stage than the
+ * stages that it carried out before. Each stage's compensation checks itself whether there is anything to undo.
  */
 export const stagesToUndo = (rules: Pick<Rules, "compensable">): string[] => [...rules.compensable].reverse();
 
@@ -206,17 +198,14 @@ export const planOf = (
   endsAs: WorkflowStatus,
 ): CompensationPlan => ({ cause, stages, endsAs, attempt: 1, startedAt: null });
 
-/** Returns the new values of a workflow's row after a run that carries out no stage: the workflow keeps its stage, failure and compensation. */
+/** Returns new values for the row after a run that carried out no stage: stage, failure and compensation stay. */
 export const atRest = (row: ClaimedWorkflow, stage: string): WorkflowTransition => ({
   ...unchanged(row, stage, undefined),
   failure: failureOf(row),
   compensation: row.compensation as CompensationPlan | null,
 });
 
-/**
- * Returns the new values of a workflow's row after the compensation of the first stage in the compensation plan. `verdict` is null if this stage has
- * no compensation.
- */
+/** The argument `verdict` is null if the first stage in the compensation plan has no compensation. */
 export function compensate(
   row: ClaimedWorkflow,
   plan: CompensationPlan,
@@ -267,10 +256,7 @@ export function compensate(
 
 type StageEventOf = (status: StageEventWrite["status"], message: string) => StageEventWrite;
 
-/**
- * Decides what follows from a failed compensation: the engine retries the compensation, or waits for an unavailable service, until the compensation's
- * own deadline.
- */
+/** After a failed compensation, the engine retries it, or waits for an unavailable service, until the compensation's own deadline. */
 function undoAgain(
   row: ClaimedWorkflow,
   base: WorkflowTransition,
@@ -325,10 +311,7 @@ function concluded(
   return { ...base, ...left, status: plan.endsAs, failure, compensation: null, wakeInSeconds: null, events };
 }
 
-/**
- * Returns the new values of a workflow's row after a compensation that failed for good. A workflow whose compensation failed for good ends as
- * `failed_manual_intervention`, whatever end the compensation plan named.
- */
+/** A workflow whose compensation failed for good ends as `failed_manual_intervention`, whatever its compensation plan says. */
 function stuck(
   base: WorkflowTransition,
   plan: CompensationPlan,

@@ -37,10 +37,9 @@ export interface VerbRequest {
 }
 
 /**
- * Carries out an operator's verb and writes it to the audit log, in the caller's transaction (lifecycle 4.12). If a hub is running the row,
- * `applyVerb` only records a verb such as `cancel`, which stops the workflow. A recorded verb takes effect when the run commits. The hub keeps the
- * result of the run, and no compensation starts while a call of the run may still take effect. A verb that cannot be applied throws the ApiError
- * `not_found` or `verb_not_allowed`.
+ * Carries out an operator's verb and writes it to the audit log (lifecycle 4.12). If a hub is running the workflow, `applyVerb` only records a verb
+ * that stops the workflow, such as `cancel`. A recorded verb takes effect when the hub commits its run. The hub keeps the run's result, and starts no
+ * compensation while a call of the run may still take effect. A verb that cannot be applied throws the ApiError `not_found` or `verb_not_allowed`.
  */
 export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: VerbRequest): Promise<WorkflowRow> {
   const row = await lockWorkflow(tx, request.workflowId);
@@ -62,8 +61,8 @@ export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: Ver
   const because = `${request.verb} by ${request.actor}: ${request.reason}`;
   if (effect === "at_commit") await requestStop(tx, row.id, { verb: request.verb as StopRequest["verb"], because });
   else if (effect !== "already") await carryOut(tx, workflow, row, stage, effect, because);
-  // If the row is `running` already, a verb such as `retry` only makes the row due at once. An operator gives `retry` to a running workflow, for
-  // example, after the task was lost for which the workflow waits (state model 8).
+  // For a `running` workflow, a verb such as `retry` only makes its row due at once. An operator retries a running workflow, for example, after the
+  // task was lost for which the workflow waits (state model 8).
   else if (row.status === "running") await makeDue(tx, row.id);
   const after = (await readWorkflow(tx, row.id)) ?? row;
   await recordAudit(tx, {
@@ -95,9 +94,8 @@ const verbTarget = (row: WorkflowRow): VerbTarget => ({
 });
 
 /**
- * Carries out a verb such as `cancel`, which stops the workflow and which an operator gave during a run. `carryOutStop` writes in the transaction in
- * which its caller stores the result of the run. `row` is the workflow's row after the run. Returns the values that `carryOutStop` wrote to the
- * workflow's row, or null if there is nothing left to stop.
+ * Carries out a verb that stops the workflow, such as `cancel`, and that an operator gave during a run. `carryOutStop` writes in the transaction in
+ * which its caller stores the result of the run.
  */
 export async function carryOutStop(
   tx: Tx,
@@ -133,7 +131,7 @@ async function carryOut(
 
 interface Target {
   readonly transition: WorkflowTransition;
-  /** True if the stage may have acted outside the hub in an earlier run, so that its next run counts as a re-entry. */
+  /** True if an earlier run of the stage may have acted outside the hub, so that the stage's next run observes before it acts. */
   readonly mayHaveActed: boolean;
 }
 
@@ -200,7 +198,6 @@ function decideMove(workflow: Workflow, row: ClaimedWorkflow, stage: string, eff
   }
 }
 
-/** Returns the facts of a workflow's row without the mark that only an operator may continue the workflow. */
 function thawed(row: ClaimedWorkflow): Facts {
   const { [ENGINE_FACTS]: _engine, ...facts } = stateOf(row);
   return engineFacts(row.state).adopting === true ? { ...facts, [ENGINE_FACTS]: { adopting: true } } : facts;

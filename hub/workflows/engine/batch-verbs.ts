@@ -16,19 +16,18 @@ type Result = BatchVerbResult["results"][number];
 const FAILED = ["failed_retryable", "failed_manual_intervention"] as const satisfies readonly WorkflowStatus[];
 const UNDER_WAY = ["pending", "running", "compensating"] as const satisfies readonly WorkflowStatus[];
 
-/** A batch as its routes name it. */
 export interface NamedBatch {
   readonly kind: BatchKind;
   readonly id: BatchId;
 }
 
 /**
- * One transaction handles at most this many hosts of a batch. Until a transaction that cancels or continues hosts of a batch ends, clients see no
- * newer events, and the site admits no pending operation. A transaction for a few hosts is short, even if the batch is large.
+ * One transaction handles at most `HOSTS_AT_ONCE` hosts of a batch. Until a transaction that cancels or continues hosts of a batch ends, clients see
+ * no newer events and the site admits no operation.
  */
 export const HOSTS_AT_ONCE = 50;
 
-/** Cancels the batch's operations that are under way. With `failed`, `cancelBatch` also cancels the batch's failed operations (lifecycle 4.4). */
+/** With `failed`, `cancelBatch` cancels not only the batch's operations under way but also its failed operations (lifecycle 4.4). */
 export const cancelBatch = (
   inTx: InTx,
   kinds: readonly Workflow[],
@@ -40,10 +39,7 @@ export const cancelBatch = (
   return applyToEach(inTx, kinds, batch, { statuses, by, verbFor: () => "cancel" });
 };
 
-/**
- * Continues each failed operation by the verb that its own failure recommends. With `failureClass`, `recoverBatch` continues only operations with
- * that failure class.
- */
+/** Continues each failed operation of a batch by the verb that the operation's failure recommends. */
 export const recoverBatch = (
   inTx: InTx,
   kinds: readonly Workflow[],
@@ -57,19 +53,17 @@ export const recoverBatch = (
 };
 
 interface Order {
-  /**
-   * The statuses of operations to which the verb applies. The batch verb does not change an operation that has another status when its turn comes.
-   */
+  /** A batch verb does not change an operation that has a status outside `statuses` when its turn comes. */
   readonly statuses: readonly WorkflowStatus[];
-  /** The failure class of the operations to which the verb applies; undefined for all failure classes. */
+  /** The failure class of the operations to which the verb applies; undefined for every failure class. */
   readonly failureClass?: string | undefined;
   readonly by: Request;
   verbFor(row: WorkflowRow): Verb | null;
 }
 
 /**
- * Applies a verb to a few hosts of a batch in each transaction, with one audit entry for each host. If the hub stops during the call, only a part of
- * the hosts is done. A second call handles the remaining hosts, because the verb no longer applies to the hosts that are done.
+ * Applies a verb to the hosts of a batch, a few in each transaction, with one audit entry for each host. If the hub stops during the call, a second
+ * call handles the remaining hosts, because the verb no longer applies to the others.
  */
 async function applyToEach(
   inTx: InTx,
@@ -88,8 +82,8 @@ async function applyToEach(
 }
 
 /**
- * Lists the operations of a batch to which a verb applies, pending operations first. A pending operation that was cancelled last could take a
- * place that the batch frees, and start shortly before its own cancel.
+ * Lists the operations of a batch to which a verb applies, pending operations first. A pending operation that is cancelled last could take a place
+ * that the batch frees, and start shortly before its own cancel.
  */
 async function listMeant(
   tx: Tx,
@@ -102,9 +96,9 @@ async function listMeant(
 }
 
 /**
- * Applies the verb to some hosts of a batch, under the site lock that admission also takes. The transaction locks the rows of all its hosts before
- * its first write. The locks on the hosts' rows prevent a deadlock between two batch calls, and the admission of a host during its cancel. All waits
- * for locks come before the first write, so these waits delay no events. The verb for each host depends on the host's locked row.
+ * Applies the verb to some hosts of a batch, under the lock on the site that admission also takes. The locks on the hosts' rows prevent a deadlock
+ * between two calls for batches, and the admission of a host during its cancel. The transaction takes all locks before its first write, so the waits
+ * for locks delay no events.
  */
 async function applyToSome(
   tx: Tx,
@@ -126,10 +120,7 @@ async function applyToSome(
   return results;
 }
 
-/**
- * Applies the verb to one host of a batch, in a savepoint. If the host's operation refuses the verb, the savepoint undoes only this host's writes,
- * and the hub continues with the other hosts.
- */
+/** If a host's operation refuses the verb, a savepoint undoes only the writes for that host, and the hub continues with the next host. */
 async function applyToOne(
   tx: Tx,
   kinds: readonly Workflow[],

@@ -1,7 +1,6 @@
 import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import type { WorkflowEnd } from "./workflow.ts";
 
-/** The data that the end event of every workflow kind contains. */
 export const ending = (row: WorkflowRow, { status, failure, leaves }: WorkflowEnd) => ({
   status,
   stage: row.stage,

@@ -12,23 +12,21 @@ import { isPast } from "./timeout.ts";
 import type { BoundStage, Facts, Workflow } from "./workflow.ts";
 
 /**
- * Maps any error that a stage threw to a failure with a class. Returns null if the error says nothing about the stage, for example because the hub's
- * own database was unavailable. A run with an error that says nothing about the stage does not count as an attempt, and the engine runs the row
- * again.
+ * `ClassifyError` returns null if the error says nothing about the stage, for example because the hub's own database was unavailable. A run whose
+ * error `ClassifyError` maps to null does not count as an attempt, and the engine repeats the run.
  */
 export type ClassifyError = (
   error: unknown,
 ) => { readonly failure: Failure; readonly retryAfterSeconds: number | null } | null;
 
-/** The result of one run of a workflow's stage, which the engine commits. */
 export interface Step {
   readonly transition: WorkflowTransition;
   readonly commit?: ((tx: Tx) => Promise<void>) | undefined;
-  /** Returns the new values of the row if the stage's `commit` throws an error, or null if the error is no failure of the stage. */
+  /** Returns the row's new values after an error in the stage's `commit`, or null if the error is no failure of the stage. */
   commitFailed?(error: unknown): WorkflowTransition | null;
 }
 
-/** A compensation gets more attempts than a stage, because a person must finish a compensation that fails. */
+/** A compensation gets more attempts than a stage, because a person must finish a compensation that fails for good. */
 const UNDO_RETRY: RetryPolicy = { maxAttempts: 20, baseSeconds: 2, maxSeconds: 60 };
 
 interface Run {
@@ -39,15 +37,15 @@ interface Run {
 }
 
 /**
- * Runs the present stage of one claimed workflow row once: observes, acts at most once, and returns the result to commit. Returns null for a run that
- * does not count as an attempt, e.g. because the hub's database was unavailable. No database transaction is open during the run.
+ * Runs the present stage of a claimed workflow once: observes, acts at most once, and returns the result to commit. `execute` returns null for a run
+ * that does not count as an attempt, e.g. because the hub's database was unavailable. No database transaction is open during the run.
  */
 export async function execute(run: Run): Promise<Step | null> {
   const { workflow, row } = run;
   const stage = workflow.nameToday(row.stage);
   if (stage === null) throw new Error(`claimed a row at the unknown stage ${row.stage}`);
-  // If an earlier hub recorded a verb such as `cancel`, and did not carry the verb out, this run executes no stage. The commit of this run carries
-  // out the recorded verb.
+  // If an earlier hub recorded a verb such as `cancel` and did not carry it out, the run executes no stage. The commit of the run carries out the
+  // recorded verb.
   if (stopRequestOf(row) !== null) return { transition: atRest(row, stage) };
   if (row.status === "compensating") return undo(run);
   return forward(run, stage);
@@ -87,12 +85,12 @@ async function forward(run: Run, stageName: string): Promise<Step | null> {
   }
 }
 
-/** Returns the stage's failure with the last observation added to the stage's own evidence (lifecycle 4.12). */
+/** Adds the last observation to the stage's own evidence of the failure (lifecycle 4.12). */
 async function witnessed(stage: BoundStage, failure: Failure): Promise<Failure> {
   return { ...failure, evidence: { ...(await stage.observedEvidence()), ...failure.evidence } } as Failure;
 }
 
-/** After its deadline a stage still observes, so that the engine accepts a late success, but the stage does not act. */
+/** After its deadline, a stage still observes so that the engine accepts a late success, but the stage does not act. */
 async function look(stage: BoundStage, late: boolean): Promise<Outcome<Facts>> {
   if (stage.observe !== null) {
     const seen = await stage.observe();
@@ -102,7 +100,7 @@ async function look(stage: BoundStage, late: boolean): Promise<Outcome<Facts>> {
   return stage.run();
 }
 
-/** True if the verdict ends the stage. After the stage's deadline, a verdict that does not end the stage becomes a timeout. */
+/** After a stage's deadline, the engine turns a verdict that does not end the stage into a timeout. */
 const isResult = ({ kind }: Outcome<Facts>): boolean => kind === "done" || kind === "skipped" || kind === "failed";
 
 const rulesOf = (workflow: Workflow, stage: Rules["stage"]): Rules => ({
@@ -113,8 +111,8 @@ const rulesOf = (workflow: Workflow, stage: Rules["stage"]): Rules => ({
 });
 
 /**
- * The retry policy and deadline of a stage for which the hub could not read the workflow's data. If the hub cannot read a workflow's data, the
- * workflow's stage gets five attempts. The stage's deadline is the one in the workflow's row, or one hour from now if the row has no deadline.
+ * If the hub cannot read a workflow's data, the workflow's stage gets five attempts. Without a deadline in the workflow's row, a stage whose data the
+ * hub cannot read gets one hour.
  */
 const unbound = (name: string, row: ClaimedWorkflow): Rules["stage"] => ({
   name,

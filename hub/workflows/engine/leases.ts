@@ -7,21 +7,20 @@ import { within } from "../../timing/pause.ts";
 interface Held {
   readonly fence: number;
   /**
-   * The end of the lease on a workflow's row, as a value of `performance.now()`. No other hub takes over the row before `until`, because the database
-   * counts the lease from a later moment.
+   * The end of the lease on the workflow's row, as a value of `performance.now()`. No other hub takes over the row before `until`, because the
+   * database counts the lease from a later moment.
    */
   until: number;
   readonly abort: AbortController;
   readonly ended: Promise<void>;
 }
 
-/** During the length of a lease, the hub checks this many times for leases that are about to expire. */
+/** In each lease period, the hub checks `CHECKS_PER_LEASE` times for leases that are about to expire. */
 const CHECKS_PER_LEASE = 12;
 
 /**
- * The workflow rows that this hub runs now, and their leases. One SQL statement renews all leases of the hub, three times in each lease period. If a
- * renewal fails, e.g. because the database is unavailable, this hub aborts the run before another hub may take over the row. Only a paused hub
- * process can still run a row that another hub has taken over. The fence rejects the result of a paused hub's run.
+ * One SQL statement renews all leases of the hub, three times in each lease period. If a renewal of leases fails, the hub aborts each run before
+ * another hub may take over the row. Only a paused hub process can still run a row that another hub has taken over, and the fence rejects its result.
  */
 export class Leases {
   readonly #held = new Map<WorkflowId, Held>();
@@ -42,21 +41,20 @@ export class Leases {
   }
 
   /**
-   * Renews the lease on a row while `run` lasts. The run's signal is aborted when the lease is lost or the hub stops. `claimSentAt` is the value of
+   * Renews the lease on a row while `run` lasts. The run's signal is aborted when the hub loses the lease or stops. `claimSentAt` is the value of
    * `performance.now()` before the hub sent the claim of the row to the database.
    */
   hold(row: { id: WorkflowId; fence: number }, claimSentAt: number, run: (signal: AbortSignal) => Promise<void>): void {
     const until = claimSentAt + this.#options.leaseSeconds * 1000;
     const abort = new AbortController();
     const ended = run(abort.signal).finally(() => {
-      // When the run of a workflow row has ended, the hub may already hold a new lease on the row, with another fence. The end of the older run must
-      // not delete the newer lease.
+      // When the run of a workflow ends, the hub may already hold a newer lease on the workflow's row, with another fence. The end of an older run
+      // must not delete a newer lease.
       if (this.#held.get(row.id)?.fence === row.fence) this.#held.delete(row.id);
     });
     this.#held.set(row.id, { fence: row.fence, until, abort, ended });
   }
 
-  /** Waits up to `drainMs` for the hub's runs to end, aborts the remaining runs, and releases every lease. */
   async close(drainMs: number): Promise<void> {
     await this.#endedWithin(drainMs);
     this.#abortAll("the hub stops");

@@ -1,6 +1,5 @@
 import { STOP_VERBS, type StopVerb, WORKFLOW_STATUSES, type WorkflowStatus } from "../../../shared/workflow-status.ts";
 
-/** The verbs of an operator for a workflow (lifecycle 4.9, decision W1). */
 export const VERBS = [
   "retry",
   "resume",
@@ -13,40 +12,32 @@ export const VERBS = [
 export type Verb = (typeof VERBS)[number];
 
 /**
- * The effect of a verb on a workflow's row in a certain status. `already` means that the row is already in the state that the verb asks for. A
- * repeated request for a verb changes nothing and gets the same answer as the first request. `refused` means that the API answers 409.
+ * The effect `already` means that the row is already in the state that the verb asks for, so a repeated request changes nothing. The effect `refused`
+ * means that the API answers 409.
  */
 export type Effect =
   | "already"
   | "refused"
-  /** By the effect `retry_stage`, the workflow runs its current stage again, with new attempts and a new deadline. */
+  /** By the effect `retry_stage`, the workflow runs its current stage with new attempts and a new deadline. */
   | "retry_stage"
   /** By the effect `resume_from_checkpoint`, the workflow continues from the stage that its workflow kind names for `resume`. */
   | "resume_from_checkpoint"
-  /** By the effect `rerun_from_top`, the workflow runs again from its first stage, and its stages adopt effects that already exist. */
+  /** By the effect `rerun_from_top`, the workflow runs from its first stage, and its stages adopt effects that already exist. */
   | "rerun_from_top"
-  /** By the effect `undo_and_restart`, the workflow undoes all its effects, forgets its facts and begins again at its first stage. */
+  /** By the effect `undo_and_restart`, the workflow undoes all its effects, forgets its facts and begins at its first stage. */
   | "undo_and_restart"
   | "cancel_now"
-  /**
-   * A hub is running a stage of the workflow, so the verb takes effect when the run ends. Until the end of the run, the stage may still act outside
-   * the hub, for example in MAAS.
-   */
+  /** The effect `at_commit` waits for the end of a run, because until then the stage may act outside the hub, for example in MAAS. */
   | "at_commit"
   | "undo_and_cancel"
-  /** If an operator cancels a workflow during its compensation, the compensation continues, and the workflow's row ends as `cancelled`. */
+  /** If an operator cancels a workflow during its compensation, the compensation continues, and the workflow ends as `cancelled`. */
   | "end_as_cancelled"
-  /** By the verb `adopt`, the current stage observes again and adopts the effects that it finds; the workflow later ends as `reconciled`. */
+  /** By the verb `adopt`, the current stage observes and adopts the effects that it finds; the workflow later ends as `reconciled`. */
   | "adopt_observed"
-  /**
-   * By the verb `mark_manual_intervention`, the workflow stops until an operator continues it with another verb. A row that an operator has already
-   * stopped by `mark_manual_intervention` does not change.
-   */
+  /** By the effect `freeze`, the workflow stops until an operator continues it with another verb. */
   | "freeze";
 
-/**
- * The statuses that the table of verbs distinguishes. `pending_again` is a pending row that has run before, and so may have acted outside the hub.
- */
+/** The standing `pending_again` is a pending workflow that has run before, and so may have acted outside the hub. */
 export const STANDINGS = [...WORKFLOW_STATUSES, "pending_again"] as const;
 export type Standing = (typeof STANDINGS)[number];
 
@@ -94,7 +85,7 @@ export const RECOVERY = {
   mark_manual_intervention: live({ running: "freeze", compensating: "freeze", failed: "freeze" }),
 } as const satisfies Record<Verb, Row>;
 
-/** The status that the workflow should reach after each verb. The audit log calls the status after the verb the expected target (lifecycle 4.12). */
+/** The audit log calls the status that a workflow should reach after a verb the expected target (lifecycle 4.12). */
 export const ENDS_AS = {
   retry: "completed",
   resume: "completed",
@@ -105,27 +96,25 @@ export const ENDS_AS = {
   mark_manual_intervention: "failed_manual_intervention",
 } as const satisfies Record<Verb, WorkflowStatus>;
 
-/** The facts about a row that decide the effect of a verb, including whether a verb repeats an earlier verb. */
 export interface VerbTarget {
   readonly status: WorkflowStatus;
-  /** True if the workflow was run at least once, so that it may have left effects outside the hub. */
+  /** True if a hub has run the workflow at least once, so that the workflow may have left effects outside the hub. */
   readonly ran: boolean;
-  /** True if an earlier `adopt` on the row is in progress. */
+  /** True if an earlier verb `adopt` for the workflow is in progress. */
   readonly adopting: boolean;
-  /** True if an operator has stopped the row by `mark_manual_intervention`, so that only an operator's verb continues it. */
+  /** True if an operator has stopped the workflow by `mark_manual_intervention`, so that only a verb continues it. */
   readonly frozen: boolean;
-  /** The cause of the row's compensation; null if the row is not compensating. */
+  /** The cause of the workflow's compensation; null if the workflow does not compensate. */
   readonly undoing: "failure" | "cancel" | "restart" | null;
-  /** True if a hub is running the row at this moment. */
+  /** True if a hub is running the workflow at the moment. */
   readonly leased: boolean;
-  /** The recorded `cancel`, `restart_clean` or `mark_manual_intervention` that waits for the present run to end; null if there is none. */
+  /** The recorded verb that stops the workflow and waits for the present run to end; null if there is none. */
   readonly requested: StopVerb | null;
 }
 
 const standingOf = (row: Pick<VerbTarget, "status" | "ran">): Standing =>
   row.status === "pending" && row.ran ? "pending_again" : row.status;
 
-/** For each verb that stops a workflow, the facts that the verb changes in the workflow's row. */
 const AFTER_STOP = {
   cancel: { status: "compensating", undoing: "cancel" },
   restart_clean: { status: "compensating", undoing: "restart" },
@@ -135,9 +124,8 @@ const AFTER_STOP = {
 const isStop = (verb: Verb): verb is StopVerb => (STOP_VERBS as readonly Verb[]).includes(verb);
 
 /**
- * Returns the effect of a verb on a workflow's row. The effect of a verb is also `already` while the row is carrying out the same verb. A row with a
- * recorded verb such as `cancel`, which stops the workflow, counts as stopped. A second verb that stops the workflow replaces the first such verb if
- * the table of verbs allows this.
+ * The effect of a verb is also `already` while the workflow is carrying the verb out. A workflow with a recorded verb such as `cancel` counts as
+ * stopped. A second verb that stops the workflow replaces the first if the table of verbs allows the replacement.
  */
 export function effectOf(verb: Verb, row: VerbTarget): Effect {
   const effect = ofTable(verb, row.requested === null ? row : { ...row, ...AFTER_STOP[row.requested] });
@@ -147,12 +135,12 @@ export function effectOf(verb: Verb, row: VerbTarget): Effect {
 }
 
 /**
- * Returns the effect of a verb such as `cancel`, which stops the workflow, at the end of the run for which the verb waited. `already` means that the
- * verb came too late, or that the workflow is already carrying the verb out.
+ * Returns the effect, at the end of a run, of a verb that stops the workflow and that waited for that end. The effect `already` means that the verb
+ * came too late, or that the workflow is already carrying it out.
  */
 export function effectAtCommit(verb: StopVerb, left: VerbTarget): Effect {
-  // If the run failed and the row began a compensation, `restart_clean` still applies, because the hub accepted the verb before the compensation
-  // began.
+  // If the run failed and the workflow began a compensation, `restart_clean` still applies, because the hub accepted the verb before the
+  // compensation.
   if (verb === "restart_clean" && left.undoing === "failure") return "undo_and_restart";
   const effect = ofTable(verb, left);
   return effect === "refused" ? "already" : effect;

@@ -1,22 +1,18 @@
 import { type Failure, ruleOf } from "../../../shared/failures.ts";
 import type { RetryPolicy, StageOverrides } from "./stage.ts";
 
-/** What the engine does after a failure: retry the stage after a pause, wait for an unavailable service, or give up. */
 export type RetryDecision =
   | { readonly retry: "attempt"; readonly inSeconds: number }
   | { readonly retry: "when_back"; readonly inSeconds: number }
   | { readonly retry: "no" };
 
-/**
- * The pauses between attempts to reach an unavailable service. All workflows of a site call the same service, so the pauses must grow beyond two
- * seconds.
- */
+/** All workflows of a site call the same service, so the pauses between their calls must grow beyond two seconds. */
 const AWAY_RETRY: Omit<RetryPolicy, "maxAttempts"> = { baseSeconds: 2, maxSeconds: 60 };
 
 /**
- * Exponential backoff with equal jitter: each pause is at least half of the largest pause for its attempt. The jitter keeps the workflows of a site
+ * Exponential backoff with equal jitter makes each pause at least half of the largest pause for the attempt. The jitter keeps the workflows of a site
  * from retrying at the same moment after a fault of the whole site. The pause is never shorter than the time that MAAS's answer names in
- * `Retry-After`. `random` is a random number in [0, 1) that makes the jitter.
+ * `Retry-After`. The argument `random` is a number in [0, 1) that gives the jitter.
  */
 export function backoffSeconds(
   policy: Omit<RetryPolicy, "maxAttempts">,
@@ -28,16 +24,13 @@ export function backoffSeconds(
   return Math.max(step / 2 + (step / 2) * random, retryAfterSeconds ?? 0);
 }
 
-/**
- * The number of a stage's failures, including the present failure. `attempt` counts refused requests, and `looks` counts consecutive runs in which a
- * service did not answer.
- */
+/** The field `attempt` counts refused requests, and `looks` counts consecutive runs in which a service did not answer. */
 export interface Tries {
   readonly attempt: number;
   readonly looks: number;
 }
 
-/** A stage may restrict the retries of a failure class, but cannot permit them if the class forbids retries. */
+/** A stage may restrict the retries of a failure class, but cannot permit retries that the class forbids. */
 export function decideRetry(
   stage: { readonly retry: RetryPolicy; readonly overrides?: StageOverrides | undefined },
   failed: Failure,
@@ -55,7 +48,7 @@ export function decideRetry(
   return { retry: "attempt", inSeconds: backoffSeconds(stage.retry, tries.attempt, random, retryAfterSeconds) };
 }
 
-/** True if a final failure of this stage starts the workflow's compensation (decision W2). */
+/** True if a final failure of the stage starts the workflow's compensation (decision W2). */
 export function compensates(stage: { readonly overrides?: StageOverrides | undefined }, failed: Failure): boolean {
   return stage.overrides?.[failed.class]?.compensate ?? ruleOf(failed).compensate;
 }

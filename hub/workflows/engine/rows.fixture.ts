@@ -5,7 +5,7 @@ import type { Rules } from "./advance.ts";
 export const NOW = new Date("2026-01-02T03:04:05.000Z");
 export const later = (seconds: number): Date => new Date(NOW.getTime() + seconds * 1000);
 
-/** Returns the row of a running workflow at stage `b` of its stages `a`, `b` and `c`. A hub has claimed the row at `NOW`. */
+/** Returns the row of a running workflow at stage `b` of its stages `a`, `b` and `c`, which a hub has claimed at `NOW`. */
 export const claimed = (fields: Partial<ClaimedWorkflow> = {}): ClaimedWorkflow => ({
   id: WorkflowId.parse("018f0000-0000-7000-8000-000000000001"),
   kind: "test",

@@ -20,41 +20,31 @@ import type { Workflow } from "./workflow.ts";
 export interface RunnerOptions {
   readonly db: Db;
   readonly inTx: InTx;
-  /** The id of this hub, unique for each process start. The hub's id names the owner of its leases. */
+  /** The id of this hub, which names the owner of its leases and is new at each start of the process. */
   readonly hubId: string;
   readonly workflows: readonly Workflow[];
   readonly classifyError: ClassifyError;
   readonly log: Log;
-  /**
-   * If `databaseUrl` is given, the runner listens to the database's notifications about due workflows; otherwise only polling and `poke` find due
-   * workflows.
-   */
+  /** Without `databaseUrl`, only polling and `poke` find due workflows, because the runner gets no notifications of the database. */
   readonly databaseUrl?: string;
-  /** The largest number of workflows that this hub runs at once. */
   readonly concurrency?: number;
   readonly pollMs?: number;
-  /**
-   * The length of a lease on a workflow, in seconds. If a hub does not renew its lease on a workflow for so long, another hub takes over the
-   * workflow.
-   */
+  /** The length of a lease on a workflow, in seconds. Another hub takes over a workflow whose lease was not renewed for `leaseSeconds`. */
   readonly leaseSeconds?: number;
-  /** The time in milliseconds for which `close` waits for runs under way to end by themselves. */
+  /** The milliseconds for which `close` waits for runs under way to end by themselves. */
   readonly drainMs?: number;
 }
 
 export interface WorkflowRunner {
   /** Searches the database for due workflows now. */
   poke(): void;
-  /** Closes the runner: waits for the runs under way or aborts them, and releases every lease. A second call of `close` has no further effect. */
+  /** `close` waits for the runs under way or aborts them, and releases every lease. */
   close(): Promise<void>;
 }
 
-/** After a run that did not count as an attempt, for example because the database was unavailable, the workflow waits this many seconds. */
+/** After a run that did not count as an attempt, the workflow waits `UNCOUNTED_PAUSE_SECONDS`. */
 const UNCOUNTED_PAUSE_SECONDS = 1;
-/**
- * Even without a notification, the runner calls admission once in this many milliseconds. A workflow of another hub may have ended and made room for
- * a pending workflow.
- */
+/** Even without a notification, the runner calls admission every `ADMIT_EVERY_MS`, because a workflow of another hub may have made room. */
 const ADMIT_EVERY_MS = 500;
 
 export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
@@ -144,10 +134,7 @@ interface OneRun extends RunnerOptions {
   readonly signal: AbortSignal;
 }
 
-/**
- * Runs the present stage of one workflow and commits the result. Returns true if the workflow ended, because admission may then let a pending
- * workflow start. The promise of `runOnce` never rejects.
- */
+/** Returns true if the workflow ended, because admission may then start a pending workflow. The promise of `runOnce` never rejects. */
 async function runOnce(run: OneRun): Promise<boolean> {
   const { workflow, row, log } = run;
   const about = { workflow_id: row.id, stage: row.stage, fence: row.fence };
@@ -166,8 +153,7 @@ async function runOnce(run: OneRun): Promise<boolean> {
     if (moved === null) log.warn("stage result dropped", { ...about, reason: "the fence was lost" });
     return moved !== null && isEnded(moved.status);
   } catch (error) {
-    // If the engine cannot commit the result of a run, the engine runs the workflow again after a pause. If the hub does not know whether the result
-    // was committed, the next run starts from the stored row.
+    // If the hub does not know whether the database committed a run's result, the next run starts from the stored row.
     const level = error instanceof CommitOutcomeUnknownError ? "info" : "warn";
     log[level]("stage result was not committed", { ...about, error });
     await releaseLease(run.db, row.id, row.fence, UNCOUNTED_PAUSE_SECONDS).catch(() => undefined);
@@ -176,8 +162,8 @@ async function runOnce(run: OneRun): Promise<boolean> {
 }
 
 /**
- * Commits the result of a run. Returns the values written to the workflow's row, or null if another hub has taken over the row. An error in the
- * stage's own `commit` becomes a failure of the stage.
+ * Returns the values written to the workflow's row, or null if another hub has taken over the row. An error in the stage's own `commit` becomes a
+ * failure of the stage.
  */
 async function commitOrFail(
   inTx: InTx,
@@ -195,9 +181,8 @@ async function commitOrFail(
 }
 
 /**
- * Commits the workflow's state, the stage events and the stage's own writes in one transaction (architecture 1). The transaction of `commitStep` also
- * carries out a recorded verb such as `cancel`, and calls the hooks for the workflow's end. Returns the values written to the workflow's row, or null
- * if another hub has taken over the row.
+ * Commits the workflow's state, the stage events and the stage's own writes in one transaction (architecture 1). The transaction also carries out a
+ * recorded verb such as `cancel`, and calls the hooks for the workflow's end.
  */
 export async function commitStep(
   tx: Tx,

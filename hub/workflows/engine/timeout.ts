@@ -1,8 +1,8 @@
-/** A waiting workflow becomes due at the latest this many seconds after its stage's deadline, so that a timeout takes effect at once. */
+/** A waiting workflow becomes due at most `PAST_DEADLINE_SECONDS` after its stage's deadline, so that a timeout takes effect at once. */
 const PAST_DEADLINE_SECONDS = 0.01;
 /**
- * A stage that begins to wait for notifications of a key runs again after this many seconds. The workflow gets no notification of a change between
- * the stage's observation and its commit.
+ * The engine repeats a stage that has begun to wait for a key after `FIRST_LOOK_SECONDS`. The repeated run finds a change between the stage's
+ * observation and its commit, of which the workflow got no notification.
  */
 const FIRST_LOOK_SECONDS = 1;
 
@@ -10,10 +10,7 @@ export const isPast = (deadline: Date, now: Date): boolean => now.getTime() >= d
 
 export const deadlineAfter = (enteredAt: Date, seconds: number): Date => new Date(enteredAt.getTime() + seconds * 1000);
 
-/**
- * Returns the seconds until a waiting row is due again. The wait that the stage asked for ends early at the stage's deadline, or soon after the stage
- * began to wait on a new key.
- */
+/** A wait ends early at the stage's deadline, or soon after the stage began to wait on a new key. */
 export function wakeAfterWait(
   wait: { readonly seconds: number; readonly on?: string | undefined },
   row: { readonly waitOn: string | null; readonly now: Date; readonly deadline: Date },

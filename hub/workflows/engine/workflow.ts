@@ -18,10 +18,9 @@ import { deadlineAfter } from "./timeout.ts";
 
 export type Facts = Readonly<Record<string, unknown>>;
 
-/** The facts about a workflow's end that events and hooks need. */
 export type WorkflowEnd = Pick<WorkflowTransition, "status" | "failure" | "leaves">;
 
-/** The engine calls each hook in the transaction that records the workflow's start or end. */
+/** The engine calls each hook in the transaction that records the start or end of a workflow. */
 export interface WorkflowHooks {
   /** The engine calls `onStarted` when a workflow is admitted for the first time. */
   onStarted?(tx: Tx, row: WorkflowRow): Promise<void>;
@@ -33,41 +32,34 @@ export interface WorkflowDefinition<Context extends StageRun<Input, State>, Inpu
   readonly kind: string;
   readonly stages: readonly Stage<Context, State>[];
   readonly input: z.ZodType<Input>;
-  /**
-   * The schema of the workflow's state, which the row stores as JSON. All facts of a workflow's state are optional. A row with a fact that a newer
-   * version dropped must still parse (decision W3).
-   */
+  /** All facts of a workflow's state are optional, because a row may lack a fact of a newer version (decision W3). */
   readonly state: z.ZodType<Partial<State>>;
-  /** Maps a stage's old name to the stage that replaced it (decision W3). */
+  /** Maps the old name of a stage to the stage that replaced it (decision W3). */
   readonly renamed: Readonly<Record<string, string>>;
-  /**
-   * Reads the data that the stages need; the engine calls `buildContext` for each run. The plain object that `buildContext` returns also contains the
-   * fields of `run`.
-   */
+  /** Reads the data that the stages need, once for each run. The object that `buildContext` returns also contains the fields of `run`. */
   buildContext(run: StageRun<Input, State>): Promise<Context>;
   readonly hooks: WorkflowHooks;
   /**
-   * Returns the workflow's last observation as evidence of a failure (lifecycle 4.12). If the failed stage's own evidence and the last observation
-   * have the same key, the engine keeps the stage's value.
+   * Returns the workflow's last observation as evidence of a failure (lifecycle 4.12). If the last observation and the stage's own evidence have a
+   * key in common, the engine keeps the stage's value.
    */
   observedEvidence?(context: Context): Promise<Evidence>;
-  /** Returns the stage at which `retry` and `resume` begin again. By default, `retry` and `resume` begin at the failed stage. */
+  /** Returns the stage at which `retry` and `resume` continue, by default the failed stage. */
   restartPoint?(verb: "retry" | "resume", stage: string): string;
   /**
-   * The facts that count how often the workflow has tried to recover by itself. When an operator continues the workflow, the engine deletes the facts
-   * in `forgottenOnRecovery`, because the operator has corrected the failure's cause.
+   * Facts that count how often the workflow has tried to recover by itself. When an operator continues the workflow, the engine deletes the facts in
+   * `forgottenOnRecovery`, because the operator has corrected the failure's cause.
    */
   readonly forgottenOnRecovery?: readonly (keyof State & string)[];
   /** Facts of the workflow's state that the verb `rerun` deletes, in addition to `forgottenOnRecovery`. */
   readonly forgottenOnRerun?: readonly (keyof State & string)[];
   /**
-   * Starts pending workflows as far as the limits allow, and returns the rows of the started workflows as they were before the start (lifecycle 4.4).
-   * A workflow kind without `admit` starts all its pending workflows.
+   * Starts pending workflows as far as the limits allow, and returns their rows as they were before the start (lifecycle 4.4). A workflow kind
+   * without `admit` starts all its pending workflows.
    */
   admit?(tx: Tx): Promise<WorkflowRow[]>;
 }
 
-/** A stage together with its context, ready for the engine to run. */
 export interface BoundStage {
   readonly name: string;
   readonly retry: RetryPolicy;
@@ -75,32 +67,30 @@ export interface BoundStage {
   readonly deadline: Date;
   timeoutFailure(): Failure | Promise<Failure>;
   observedEvidence(): Promise<Evidence>;
-  /** The stage's function `observe`, or null if the engine may run the stage again without an observation (`from_top`). */
   readonly observe: (() => Promise<Observation<Facts>>) | null;
   run(): Promise<Outcome<Facts>>;
   readonly compensate: ((cause: CompensationCause) => Promise<Compensation<Facts>>) | null;
 }
 
-/** A workflow kind as the engine uses it, without the types of its input, state and context. */
+/** A workflow kind without the types of its input, state and context, as the engine uses it. */
 export interface Workflow {
   readonly kind: string;
   readonly stageNames: readonly string[];
   readonly titles: Readonly<Record<string, string>>;
-  /** Names of the stages that have a compensation, in stage order. */
   readonly compensable: readonly string[];
   readonly hooks: WorkflowHooks;
   readonly forgottenOnRecovery: readonly string[];
   readonly forgottenOnRerun: readonly string[];
   admit(tx: Tx): Promise<WorkflowRow[]>;
-  /** All stage names that a workflow's row of this kind may hold, including old names of renamed stages. */
+  /** All stage names that rows of this workflow kind may hold, including the old names of renamed stages. */
   readonly knownNames: readonly string[];
-  /** The present name of a stage; null for a name that this version does not know. */
+  /** Returns a stage's present name; null for a name that this version does not know. */
   nameToday(stored: string): string | null;
   restartPoint(verb: "retry" | "resume", stage: string): string;
   bind(row: ClaimedWorkflow, stageName: string, entry: StageEntry, signal: AbortSignal): Promise<BoundStage>;
 }
 
-/** The row's present stage: the time when the engine entered the stage or its compensation, the stored deadline if there is one, and the attempt. */
+/** The row's present stage: when the engine entered the stage or its compensation, the stored deadline, and the attempt. */
 export interface StageEntry {
   readonly enteredAt: Date;
   readonly deadline: Date | null;
@@ -108,14 +98,14 @@ export interface StageEntry {
   readonly reentered: boolean;
 }
 
-/** The key of the engine's own facts in a workflow's state, which stages do not see. */
+/** Under the key `$engine`, a workflow's state holds the engine's own facts, which stages do not see. */
 export const ENGINE_FACTS = "$engine";
 export interface EngineFacts {
-  /** True after the verb `adopt`: a workflow that succeeds afterwards ends as `reconciled`, not `completed`. */
+  /** True after the verb `adopt`: if the workflow then succeeds, it ends as `reconciled` and not as `completed`. */
   readonly adopting?: boolean;
-  /** True after the verb `mark_manual_intervention`: only an operator's verb continues the workflow. */
+  /** True after the verb `mark_manual_intervention`, so that only an operator's verb continues the workflow. */
   readonly frozen?: boolean;
-  /** The unavailable service for which the stage waits, and since when; undefined if the stage waits for no unavailable service. */
+  /** The unavailable service for which the stage waits; undefined if the stage waits for no unavailable service. */
   readonly absence?: Absence;
 }
 
@@ -139,7 +129,6 @@ export function engineFacts(state: unknown): EngineFacts {
   };
 }
 
-/** Returns the workflow's state with the given record of an unavailable service, or with no record. */
 export function withAbsence(state: Facts, absence: Absence | undefined): Facts {
   const { [ENGINE_FACTS]: _engine, ...facts } = state;
   const { absence: _past, ...kept } = engineFacts(state);

@@ -34,7 +34,7 @@ export const disk = (fields: Partial<MaasBlockDevice> = {}): MaasBlockDevice => 
   ...fields,
 });
 
-/** A test names the types of MAAS's events oldest first. The events that the fixture returns are newest first, as in MAAS's answers. */
+/** A test names MAAS's events oldest first, but the fixture returns them newest first, as MAAS does. */
 export const events = (...types: string[]): MaasEvent[] =>
   types
     .map((type, index) => ({

@@ -4,10 +4,9 @@ import type { OnboardingStage } from "../../../shared/workflow-status.ts";
 import type { MaasMachine } from "../../maas/port.ts";
 
 /**
- * The points of a workflow at which a stage judges a machine's status. At the point `configure`, a stage changes the machine's storage, or the
- * connections of its interfaces to subnets. At the point `recover`, a recovery or a compensation releases the machine back to Ready. At the point
- * `seeding`, the hub asks MAAS for the deployed machine's token, so a locked machine is a failure. At the point `serving`, a stage waits for the
- * deployed host's hardware sync or agent.
+ * At the point `configure`, a stage changes the machine's storage, or the connections of its interfaces to subnets. At the point `recover`, a
+ * recovery or a compensation releases the machine back to Ready. At the point `seeding`, the hub asks MAAS for the deployed machine's token, so a
+ * locked machine is a failure. At the point `serving`, a stage waits for the deployed host's hardware sync or agent.
  */
 export const JUDGED_AT = [
   "commission",
@@ -22,14 +21,14 @@ export const JUDGED_AT = [
 export type JudgedAt = (typeof JUDGED_AT)[number];
 
 /**
- * The point of a workflow at which each stage judges the machine's status. `untouched` means that the stage changes no machine, so no status stops
- * the stage.
+ * The point of a workflow at which each stage judges its machine's status. The point `untouched` means that the stage changes no machine, so no
+ * status stops the stage.
  */
 export const PLACE_OF = {
   load_site_config: "untouched",
   resolve_power_credentials: "untouched",
-  // The stage `commission_node` judges the machine that `create_or_find_in_maas` found. `create_or_find_in_maas` itself only checks for a machine
-  // that a removed node left deployed.
+  // The stage `commission_node` judges the machine that `create_or_find_in_maas` found. The stage `create_or_find_in_maas` itself only refuses a
+  // machine that a removed node left deployed.
   create_or_find_in_maas: "untouched",
   commission_node: "commission",
   wait_for_ready: "ready",
@@ -39,8 +38,7 @@ export const PLACE_OF = {
   render_cloud_init: "deploy",
   deploy_via_maas: "deploy",
   wait_for_deployed: "deployed",
-  // The stage `classify_deploy_failure` reads only MAAS's events of a deploy that has ended. The stage after `classify_deploy_failure` reads the
-  // machine from MAAS.
+  // The stage `classify_deploy_failure` reads only MAAS's events, and a later stage reads the machine.
   classify_deploy_failure: "untouched",
   recover_for_datasource_retry: "recover",
   ensure_hardware_sync_configured: "seeding",
@@ -48,15 +46,14 @@ export const PLACE_OF = {
   wait_for_agent_enrollment: "serving",
 } as const satisfies Record<OnboardingStage, JudgedAt | "untouched">;
 
-/** A stage that judges a machine's status, or the compensation of a deploy, which also judges the machine's status. */
+/** A stage that judges a machine's status; the compensation of a deploy judges the status too. */
 export type Judging =
   | { [S in OnboardingStage]: (typeof PLACE_OF)[S] extends "untouched" ? never : S }[OnboardingStage]
   | "compensation";
 
 /**
- * The action of a stage for a machine's status in MAAS. A verdict that ends in `_if_ours` holds only if this workflow requested the deploy and
- * Muster's MAAS user owns the machine. If a verdict that ends in `_if_ours` does not hold, nothing explains the machine's status, and the failure is
- * `state_ambiguity` (decision M2).
+ * A verdict that ends in `_if_ours` holds only if the workflow requested the deploy and Muster's MAAS user owns the machine. If a verdict that ends
+ * in `_if_ours` does not hold, the failure is `state_ambiguity` (decision M2).
  */
 export type TableVerdict =
   | "go_on"
@@ -95,7 +92,7 @@ const BACK = "release_if_ours";
 
 /** The verdict for each of MAAS's 23 status codes at each point of a workflow (maas 3). */
 export const VERDICTS = {
-  // Each row holds the verdicts at `commission`, `ready`, `configure`, `deploy`, `deployed`, `recover`, `seeding` and `serving`, in this order.
+  // Each row of the table holds the verdicts at `commission`, `ready`, `configure`, `deploy`, `deployed`, `recover`, `seeding` and `serving`.
   [S.new]: row("act", A, A, A, A, A, A, A),
   [S.commissioning]: row("go_on", W, W, A, A, A, A, A),
   [S.failed_commissioning]: row("act", "commissioning_failed", A, A, A, A, A, A),
@@ -123,15 +120,15 @@ export const VERDICTS = {
 
 const TABLE: Readonly<Record<number, Row>> = VERDICTS;
 
-/** The result `adopt` means that this workflow has already deployed the machine, or is deploying it, so the stage has nothing left to do. */
+/** The judgement `adopt` means that the workflow has already requested the machine's deploy, so the stage has nothing left to do. */
 export type Judgement =
   | { readonly kind: "go_on" | "act" | "adopt" | "wait" | "abort" | "release" | "deploy_failed" }
   | { readonly kind: "failed"; readonly failure: Failure };
 
-/** A machine as a direct read of MAAS or the watcher's last observation shows the machine. */
+/** A machine as a direct read of MAAS or the watcher's last observation shows it. */
 export type JudgedMachine = Seen & Pick<MaasMachine, "hostname">;
 
-/** `ours` means that this workflow requested the deploy of the machine, and that Muster's MAAS user owns the machine. */
+/** The argument `ours` is true if the workflow requested the machine's deploy and Muster's MAAS user owns the machine. */
 export function judge(stage: Judging, machine: JudgedMachine, ours: boolean): Judgement {
   const known = TABLE[machine.status];
   if (known === undefined) return ambiguous(stage, machine, "unknown_maas_status");
@@ -226,7 +223,7 @@ type Seen = Pick<
   | "locked"
 >;
 
-/** The facts about a machine that each failure shows to the operator (lifecycle 4.12). `machineEvidence` cuts long texts and lists. */
+/** The facts about a machine that each failure shows to the operator (lifecycle 4.12). */
 export function machineEvidence(machine: Seen): Record<string, string | number | boolean | null | string[]> {
   return {
     maas_system_id: machine.systemId,

@@ -10,17 +10,12 @@ import { observeMachine } from "../../watcher/observe.ts";
 import type { Wait } from "../engine/stage.ts";
 import { machineEvidence } from "./verdict-table.ts";
 
-/** After this many seconds without a poll of MAAS, the watcher counts as unavailable, and a waiting stage reads its machine itself. */
+/** If the watcher has not polled MAAS for `SILENT_SECONDS`, a waiting stage reads its machine itself. */
 const SILENT_SECONDS = 90;
-/**
- * True if MAAS refused the watcher's last request because of the site's token. If MAAS refused the watcher, each waiting stage asks MAAS itself and
- * reports the error as its own.
- */
+/** If MAAS refused the watcher because of the site's token, each waiting stage asks MAAS itself and reports the error as its own. */
 const isRefused = (code: string | null): boolean => code === "unauthorized" || code === "forbidden";
-/** The seconds that a stage waits for the watcher before it runs again. */
 const LOOK_AGAIN_SECONDS = 15;
 
-/** The machine that a stage waits for, in any workflow. */
 export interface MachineWatch {
   readonly db: Db;
   readonly inTx: InTx;
@@ -28,14 +23,13 @@ export interface MachineWatch {
   readonly systemId: string;
   readonly now: Date;
   readonly deadline: Date;
-  /** Reads the machine from MAAS. If MAAS no longer has the machine, the read throws. */
+  /** Reads the machine from MAAS, and throws if MAAS no longer has the machine. */
   fresh(): Promise<MaasMachine>;
 }
 
 /**
- * Reads the machine from MAAS only if the watcher's stored observation of the machine is not enough. A stage reads its machine if the watcher's
- * observation would end the wait (`concludes`), or if no observation exists. A stage also reads its machine if the watcher is silent or refused, or
- * if the stage's deadline has passed. Returns null without a reason to read the machine. A waiting stage sends no regular requests to MAAS, and its
+ * A stage reads its machine from MAAS if the watcher's observation would end the wait (`concludes`), or if no observation exists. A stage also reads
+ * its machine if the watcher is silent or refused, or if the stage's deadline has passed. A waiting stage sends no regular requests to MAAS, and its
  * verdict never relies on an old observation.
  */
 export async function watchMachine(
@@ -52,14 +46,14 @@ export async function watchMachine(
   return readAndObserve(watch);
 }
 
-/** Reads the machine and stores the observation for all other stages, so that they need not read the machine again. */
+/** Reads the machine from MAAS and stores the observation, so that other stages need not read the machine. */
 export async function readAndObserve(watch: MachineWatch): Promise<MaasMachine> {
   const machine = await watch.fresh();
   await observeMachine(watch.inTx, watch.siteId, machine);
   return machine;
 }
 
-/** The watcher's last observation of the machine, which every failure shows to the operator (lifecycle 4.12). */
+/** The watcher's last observation of the machine is evidence of every failure (lifecycle 4.12). */
 export async function seenEvidence(db: Db, siteId: SiteId, systemId: string): Promise<Evidence> {
   const row = await readObservedMachine(db, siteId, systemId);
   if (row === null) return { maas_system_id: systemId };

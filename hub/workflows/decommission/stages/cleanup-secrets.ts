@@ -12,7 +12,7 @@ import { choose, nameOf, versionAt } from "../chosen-secrets.ts";
 import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
 import { maasOf, machineOf } from "../release-machine.ts";
 
-/** How long the stage waits for an unavailable secret store before a person has to look at it. */
+/** The stage waits `SECONDS` for an unavailable secret store before a person has to look at the store. */
 const SECONDS = 3_600;
 
 const isOpen = ({ outcome }: ChosenSecret): boolean => outcome === "chosen" || outcome === "removing";
@@ -21,7 +21,7 @@ const kept = (secret: ChosenSecret, reason: string): ChosenSecret => ({ ...secre
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
   const { secrets, decommissionId } = context.decommission;
   if (secrets === null) {
-    // The operation comes from an older version of Muster, which chose no secrets before the release.
+    // An operation of an older version of Muster chose no secrets before the release.
     const machine = await (await maasOf(context)).readMachine(machineOf(context).systemId);
     const chosen = await choose(context, machine);
     const commit = (tx: Tx) => writeSecrets(tx, decommissionId, chosen);
@@ -65,8 +65,8 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
 type WriteDown = (now: ChosenSecret, tx: Tx) => Promise<void>;
 
 /**
- * Removes one secret if it still has the version that was chosen. The row of the login is disabled, and its removal is written down, before its secret
- * is removed. From then on the API refuses to write the login. After a kill of the hub, the removal therefore meets no newer login.
+ * Removes one chosen secret if its version has not changed. Before the removal of a BMC login's secret, the hub disables the login and records the
+ * removal. The API refuses to write a login whose removal is recorded, so a removal that resumes after a crash deletes no newer login.
  */
 async function removeOne(context: DecommissionContext, secret: ChosenSecret, write: WriteDown): Promise<void> {
   const version = await versionAt(context, secret.path);
@@ -84,7 +84,7 @@ async function removeOne(context: DecommissionContext, secret: ChosenSecret, wri
   await inFencedTx(context, (tx) => write({ ...now, outcome: "removed" }, tx));
 }
 
-/** Disables the login, unless it has changed or another host has come to need it. */
+/** Disables the BMC login, unless somebody has changed it or another host has come to need it. */
 async function begin(
   tx: Tx,
   context: DecommissionContext,
@@ -95,7 +95,7 @@ async function begin(
   const removing: ChosenSecret = { ...secret, outcome: "removing" };
   if (login === null || secret.outcome === "removing") return removing;
   const row = await lockLogin(tx, login.id);
-  // An operator may have deleted the login meanwhile, which disables its row and removes its secret.
+  // An operator may meanwhile have deleted the BMC login, which disables its row and removes its secret.
   if (row?.status === "disabled" && version === "absent") return { ...secret, outcome: "removed" };
   if (row?.changedAt !== login.changedAt) return kept(secret, "somebody changed it after the operation had chosen it");
   const { siteId } = machineOf(context);
@@ -130,8 +130,8 @@ async function auditDisabled(
 }
 
 /**
- * Removes the secrets that `choose_secrets` has chosen (lifecycle 5.4), each only at the version that was chosen. The site's secrets, the secrets of
- * other hosts and every login that somebody wrote meanwhile stay. The result names each secret that stays with the reason.
+ * Removes the secrets that the stage `choose_secrets` has chosen (lifecycle 5.4). The site's secrets, the secrets of other hosts, and logins that
+ * somebody wrote after the choice stay.
  */
 export const cleanupSecrets: DecommissionStageOf<"cleanup_secrets"> = {
   name: "cleanup_secrets",

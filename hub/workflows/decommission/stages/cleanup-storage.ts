@@ -25,8 +25,8 @@ const CLEANUP: AgentWork<"node.storage_cleanup"> = {
 };
 
 /**
- * Empties the folders that tenants write to, unmounts tenants' Weka file systems, and purges the data disks that the profile lists (lifecycle 5.5). For
- * a reimage, MAAS erases the disks.
+ * Has the agent empty tenants' folders, unmount tenants' Weka file systems, and purge the data disks that the profile lists (lifecycle 5.5). In a
+ * reimage, MAAS erases the disks.
  */
 export const cleanupStorage: DecommissionStageOf<"cleanup_storage"> = cleaningStage({
   name: "cleanup_storage",

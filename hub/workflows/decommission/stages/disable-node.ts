@@ -13,10 +13,7 @@ import {
 } from "../decommission-context.ts";
 import { hasLostSystem, isCleanable, KEEPS_STATUS } from "../keeps-status.ts";
 
-/**
- * Cordons a node that keeps its status during the operation. Throws if the node has left service, because such a node cannot be cleaned for the next
- * tenant.
- */
+/** `cordon` throws if the node has left service, because the operation cannot clean such a node for the next tenant. */
 async function cordon(tx: Tx, context: DecommissionContext): Promise<void> {
   const { workflowId, decommission } = context;
   const node = await lockNode(tx, context.node.id);
@@ -39,8 +36,8 @@ function told({ node, decommission }: DecommissionContext): string {
 }
 
 /**
- * Keeps new work off the node (lifecycle 5.2). A drain cordons the node and gives it the status `draining`, which this operation owns. A mode that
- * cleans the node only cordons it (decision N1).
+ * Keeps new work off the node (lifecycle 5.2). A drain cordons the node and gives it the status `draining`, which the drain owns. A mode that cleans
+ * the node only cordons it (decision N1).
  */
 export const disableNode: DecommissionStageOf<"disable_node"> = {
   name: "disable_node",
@@ -54,8 +51,7 @@ export const disableNode: DecommissionStageOf<"disable_node"> = {
     commit: async (tx) => {
       const { node, decommission } = context;
       await (KEEPS_STATUS[decommission.mode] ? cordon(tx, context) : drain(tx, context));
-      // An `undrain` task of an earlier operation may still be queued, e.g. for a retry. An old `undrain` task would reopen the host during this
-      // drain.
+      // An `undrain` task of an earlier operation may still be queued, and would reopen the host during this drain.
       await cancelTasksOf(tx, node.id, "node.undrain");
     },
   }),
@@ -65,8 +61,7 @@ export const disableNode: DecommissionStageOf<"disable_node"> = {
       ? "The end of the operation decides about the cordon"
       : "The node is no longer draining; it becomes active again when its agent reports",
     commit: async (tx) => {
-      // A drain that an operator restarts needs the status `draining` again, so its compensation keeps the node `draining`. With another status than
-      // `draining`, the node could get new work.
+      // The compensation of a restarted drain keeps the node `draining`, because with another status the node could get new work.
       if (cause !== "cancel") return;
       const { node, workflowId, decommission } = context;
       await leaveDraining(tx, node.id, workflowId, decommission.priorStatus, "The drain was given up");

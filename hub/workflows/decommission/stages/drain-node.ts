@@ -22,25 +22,21 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   if (keeps ? !isCleanable(node.status) : node.status !== "draining")
     return { kind: "failed", failure: stateConflict(context, node.status, "drained") };
   const task = await settledTask(context, DRAIN);
-  // The host of a node that stays in service may have been opened to users since an earlier drain of the same operation.
+  // On a node that stays in service, somebody may have opened the host to users since an earlier drain of the operation.
   if (task?.state === "succeeded" && !(keeps && isHistory(context, task)))
     return { kind: "done", message: "The agent has drained the host", details: { task_id: task.id } };
   if (decommission.forcedAt !== null && session === null) {
     return {
       kind: "skipped",
       message: `Continued without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}`,
-      // The stage does not cancel the drain task, because an agent that had begun the drain would reopen the host after a cancel. When an absent
-      // agent connects again, it closes the host to users and ends the remaining sessions.
+      // The stage does not cancel the drain task, because after a cancel the agent would reopen a host that it had begun to drain.
       commit: async (tx) => void (await queueWork(tx, context, DRAIN)),
     };
   }
   return judgeTask(context, DRAIN, task) ?? { kind: "not_started" };
 }
 
-/**
- * The agent closes the host to new user sessions and ends the open sessions (lifecycle 5.2). The stage `drain_node` waits for the agent's result of
- * the drain.
- */
+/** Has the agent close the host to new user sessions and end the open sessions (lifecycle 5.2). */
 export const drainNode: DecommissionStageOf<"drain_node"> = {
   name: "drain_node",
   title: "Have the agent drain the host: no new sessions, the open ones end",
@@ -60,11 +56,10 @@ export const drainNode: DecommissionStageOf<"drain_node"> = {
       ),
   },
   retry: { maxAttempts: 3, baseSeconds: 5, maxSeconds: 60 },
-  // The engine does not retry `drain_node` for an unreachable agent, because the stage has already waited for the agent (lifecycle 5.8). If the agent
-  // does not connect, a person must find the cause.
+  // The engine does not retry `drain_node` for an unreachable agent, because the stage has already waited for the agent (lifecycle 5.8).
   overrides: { post_deploy_connectivity_failure: { retry: "never" } },
   run: (context) => startWork(context, DRAIN),
-  // After the deploy of a reimage failed, the compensation has no drain to undo, because the drained system is gone.
+  // After a failed deploy, a reimage has no drain to undo, because the drained system is gone.
   compensate: async (context, cause) =>
     cause === "failure"
       ? GONE

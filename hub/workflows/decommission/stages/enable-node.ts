@@ -30,7 +30,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
 
 async function enable(tx: Tx, context: DecommissionContext): Promise<void> {
   const { decommission, node } = context;
-  // A storage cleanup cleans only a part of the host, so it does not prove that the cause of an earlier quarantine is gone.
+  // A storage cleanup cleans only a part of the host, so its success does not prove that the cause of an earlier quarantine is gone.
   const before = decommission.mode === "storage_cleanup" && decommission.priorStatus === "quarantined";
   const step = await returnCleanNode(tx, node.id, decommission.reason, { endsQuarantine: !before });
   if (step.kind === "refused") throw new StageFailure(stateConflict(context, step.actual, "enabled"));
@@ -41,8 +41,8 @@ async function enable(tx: Tx, context: DecommissionContext): Promise<void> {
 const seconds = (context: DecommissionContext): number => stageSeconds(context, UNDRAIN);
 
 /**
- * Lets users log in to the host again and lifts the operation's cordon (lifecycle 5.2). A node that a cleanup quarantined becomes `active`, because
- * the host has been found clean (decision N4). The stage `enable_node` does not lift a person's cordon or quarantine.
+ * Lets users log in to the host again, and lifts the operation's cordon (lifecycle 5.2). A node that a cleanup quarantined becomes `active`, because
+ * the present operation has found the host clean (decision N4). The stage `enable_node` does not lift a person's cordon or quarantine.
  */
 export const enableNode: DecommissionStageOf<"enable_node"> = {
   name: "enable_node",

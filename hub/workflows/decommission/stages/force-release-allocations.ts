@@ -31,8 +31,8 @@ async function takeFromTenant(tx: Tx, context: DecommissionContext): Promise<voi
 }
 
 /**
- * Ends the open allocation of the node if the request says so (lifecycle 5.4), and takes over an allocation that is `ending` already. The
- * decommission becomes the turnover of the ended allocation, so that the later stages of the decommission know the tenant's account.
+ * If the request says so, ends the node's open allocation (lifecycle 5.4); takes over an allocation that is already `ending`. The decommission
+ * becomes the turnover of the ended allocation, so that its later stages know the tenant's account.
  */
 export const forceReleaseAllocations: DecommissionStageOf<"force_release_allocations"> = {
   name: "force_release_allocations",

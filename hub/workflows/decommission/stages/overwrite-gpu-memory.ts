@@ -33,22 +33,15 @@ import {
 import { challengedOf, filledOf, hostMemoryOf, needsOverwrite, requiredOf, scrubbedOf } from "../gpu-memory.ts";
 import { isCleanable } from "../keeps-status.ts";
 
-/**
- * A worker, the agent's process that overwrites the memory of one GPU, has this many seconds to overwrite the memory. The workers of all GPUs of a
- * host run at the same time.
- */
+/** A worker is the agent's process that overwrites the memory of one GPU, and has `WORKER_SECONDS` for the overwrite. */
 const WORKER_SECONDS = 600;
-/**
- * A worker holds the GPU's overwritten memory for this many seconds, until the hub asks about random blocks. The hub asks the worker about random
- * blocks of the GPU's memory as soon as the hub has read the result of the overwrite.
- */
+/** After the overwrite, a worker holds the GPU memory for `HOLD_SECONDS`, until the hub asks about random blocks of it. */
 const HOLD_SECONDS = 900;
-/** A worker has this many seconds to answer the hub's questions, and to zero and free the GPU's memory. */
+/** A worker has `ANSWER_SECONDS` to answer the hub's questions, and to zero and free the GPU's memory. */
 const ANSWER_SECONDS = 300;
-/** The agent has this many seconds for the task that overwrites GPU memory, without the time for which the task waits for an absent agent. */
+/** The agent has `FILL_SECONDS` for the task that overwrites GPU memory; the wait for an absent agent does not count. */
 const FILL_SECONDS = 1_800;
 const CHALLENGE_SECONDS = 900;
-/** If the hub cannot check the answers about GPU memory now, the stage tries again after this many seconds. */
 const CHECK_AGAIN_SECONDS = 15;
 
 const failedTask =
@@ -84,10 +77,7 @@ interface Known {
   readonly order: Order;
 }
 
-/**
- * Returns the GPUs whose memory the agent must overwrite, as the operation's newest reset named them, or the failure if the agent cannot overwrite
- * them.
- */
+/** Returns the GPUs that the operation's newest reset named, or the failure if the agent cannot overwrite their memory. */
 async function orderOf(context: DecommissionContext): Promise<Known | Failed<DecommissionState>> {
   const { node, gpuVendor, services } = context;
   const { level } = requiredOf(context);
@@ -102,7 +92,7 @@ async function orderOf(context: DecommissionContext): Promise<Known | Failed<Dec
     return { kind: "failed", failure: failure("input_config_error", "gpu_claim_impossible", told, evidence) };
   }
   const named = new Set(expected.map(({ uuid }) => uuid)).size;
-  // Two GPUs with one UUID are one GPU that the host named twice.
+  // A host with two GPUs of one UUID has named one GPU twice.
   if (scrub !== null && unnamed.length === 0 && named === order.length && named >= node.gpusTotal)
     return { scrub, order };
   const message = `The reset named ${named} of ${node.gpusTotal} GPUs of ${node.hostname} by their UUIDs, so not all can be overwritten. Rerun, so that the GPUs are reset again.`;
@@ -113,10 +103,7 @@ async function orderOf(context: DecommissionContext): Promise<Known | Failed<Dec
 }
 const NO_GPUS: ReturnType<typeof gpusOfScrub> = { order: [], expected: [], unnamed: [] };
 
-/**
- * The tasks of the present attempt to overwrite GPU memory. A challenge asks about the memory of one fill, and a worker answers only once, so after a
- * failure both tasks must be repeated.
- */
+/** A challenge asks about the memory of one fill and a worker answers only once, so after a failure the stage repeats both tasks. */
 interface Attempt {
   readonly fill: Task | null;
   readonly challenge: Task | null;
@@ -176,10 +163,7 @@ interface Answered {
   readonly challenged: Challenged | null;
 }
 
-/**
- * Returns the stage's verdict on the agent's fill of the GPU memory and on the host's checked answers to the hub's challenge. The stage fails if a
- * step did not end well, or if the GPU memory does not meet the profile's requirement.
- */
+/** The stage fails if a step did not end well, or if the GPU memory does not meet the profile's requirement. */
 async function verdict(
   context: DecommissionContext,
   { scrub }: Known,
@@ -224,7 +208,7 @@ async function verdict(
   return { kind: "done", message: done, details: { task_id: challenge.id }, patch: { gpu_memory: check } };
 }
 
-/** Queues the next task: the fill, which overwrites GPU memory, or after a fill the challenge, which asks about random blocks of this memory. */
+/** Queues the fill, which overwrites GPU memory, or after a fill the challenge, which asks about random blocks of the memory. */
 async function run(context: DecommissionContext): Promise<Outcome<DecommissionState>> {
   const known = await orderOf(context);
   if ("kind" in known) return known;
@@ -255,8 +239,8 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
 const seconds = (context: DecommissionContext): number => stageSeconds(context, FILL, CHALLENGE);
 
 /**
- * Has the agent overwrite GPU memory and answer questions about random blocks, and decides what Muster claims about the memory (architecture 14.7,
- * decision C2). If the profile requires an overwrite and the agent did not prove one, the stage fails.
+ * Has the agent overwrite GPU memory and answer questions about random blocks of it (architecture 14.7, decision C2). If the profile requires an
+ * overwrite and the agent did not prove one, the stage fails.
  */
 export const overwriteGpuMemory: DecommissionStageOf<"overwrite_gpu_memory"> = {
   name: "overwrite_gpu_memory",

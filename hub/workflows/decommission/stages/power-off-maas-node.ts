@@ -18,17 +18,14 @@ import {
 } from "../release-machine.ts";
 import { cannotPowerOff } from "../release-verdicts.ts";
 
-/**
- * The stage queries the power state of the machine every 30 seconds. A power query occupies one of MAAS's few slots for slow calls, for up to a
- * minute.
- */
+/** The stage asks only every `LOOK_AGAIN_SECONDS`, because a power query occupies one of MAAS's few slots for slow calls. */
 const LOOK_AGAIN_SECONDS = 30;
 
 /**
  * Makes sure that the release has powered the machine off (lifecycle 6.4). The stage asks the BMC through MAAS, because MAAS's own record of the
- * power may be minutes old. The machine counts as off only if the BMC answers `off`. If the power state stays unknown until the timeout, the stage
- * fails (lifecycle 5.8). A reimage continues then, and its sanitization record does not claim that the machine was off. If MAAS has the BMC of
- * another node's host at the machine, the stage fails in every mode, because the answer would be about the other host.
+ * power may be minutes old. The stage fails if the BMC does not answer `off` before the timeout (lifecycle 5.8). A reimage continues after an unknown
+ * power state, and its sanitization record does not claim that the machine was off. If the machine in MAAS has the BMC of another node's host, the
+ * stage fails in every mode, because the BMC would answer for the other host.
  */
 export const powerOffMaasNode: DecommissionStageOf<"power_off_maas_node"> = {
   name: "power_off_maas_node",
@@ -43,7 +40,6 @@ export const powerOffMaasNode: DecommissionStageOf<"power_off_maas_node"> = {
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
   if (wasRemoved(context)) return RELEASED_BEFORE;
   const { mode, releasedGeneration } = context.decommission;
-  // A machine that a reimage has deployed again stays on.
   if (mode === "reimage" && releasedGeneration !== context.node.generation)
     return { kind: "skipped", message: "The machine was released before, and is deployed again" };
   mustStandForRelease(context, context.node, context.boundSystemId);

@@ -30,15 +30,12 @@ import {
 import { mayClean } from "../keeps-status.ts";
 import { turnoverOf } from "../turnover-record.ts";
 
-/** The agent has this many seconds to sign a sanitization record. The agent's signature itself takes milliseconds. */
+/** The agent needs only milliseconds to sign a sanitization record. */
 const SIGN_SECONDS = 900;
-/**
- * The hub writes a turnover's sanitization record at most this many times, if the node's chain of records or the agent's certificate changes
- * meanwhile.
- */
+/** The hub rewrites a sanitization record at most `MOST_RECORDS` times if the node's chain or the agent's certificate changes meanwhile. */
 const MOST_RECORDS = 5;
 
-/** The stage `record_sanitization` queues the task `node.sign_record` itself, because the hub writes the task's input in the same transaction. */
+/** The stage queues the task `node.sign_record` itself, because the hub writes the task's input in the same transaction. */
 const SIGN: WatchedWork<"node.sign_record"> = {
   type: "node.sign_record",
   undoneBy: null,
@@ -84,7 +81,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   }
 }
 
-/** Has the stage write another sanitization record, at most `MOST_RECORDS` times until an operator continues the operation. */
+/** Has the stage write another sanitization record, up to `MOST_RECORDS` until an operator continues the operation. */
 function again(context: DecommissionContext, task: Task, why: string, patch: Partial<DecommissionState> = {}): Verdict {
   const written = (context.state.records_written ?? 0) + 1;
   const told = { ...patch, failed_task_id: task.id, records_written: written };
@@ -112,8 +109,8 @@ async function store(
 }
 
 /**
- * Stores a record that no agent signed, because a person decided that a full decommission continues without the agent. The record claims nothing, and
- * is never `clean`.
+ * Stores a sanitization record that no agent signed, after a person decided that a full decommission continues without the agent. An unsigned
+ * sanitization record claims nothing, and is never `clean`.
  */
 function storeUnsigned(context: DecommissionContext): Done<DecommissionState> {
   const { decommission, services } = context;
@@ -131,10 +128,13 @@ function storeUnsigned(context: DecommissionContext): Done<DecommissionState> {
   };
 }
 
-/** The reasons of a verdict that a person's own decision leaves: a request without an erase, or a `force` past the missing evidence of an erase. */
+/** The reasons of a verdict that come from a person's decision: a request without an erase, or a `force` without evidence of an erase. */
 const DECIDED_BY_A_PERSON: readonly VerdictReason[] = ["erase_not_asked", "erase_waived"];
 
-/** True if only a decision of a person keeps the record from the verdict `clean`. A record without all its reasons does not show this. */
+/**
+ * True if only a person's decision keeps the sanitization record from the verdict `clean`. A record that does not contain all its reasons does not
+ * show whether only a person decided.
+ */
 function isLeftByPerson(row: SanitizationRecordRow): boolean {
   const record = readRecord(row.text);
   if (typeof record === "string" || record.cut.some(({ what }) => what === "reasons")) return false;
@@ -142,14 +142,13 @@ function isLeftByPerson(row: SanitizationRecordRow): boolean {
 }
 
 /**
- * A node returns to service only if the sanitization record of its turnover says `clean`, or if only a person's decision about the erase of the disks
- * keeps the record from `clean` (decision C1).
+ * A node returns to service if its sanitization record says `clean`, or if only a person's decision about erasing disks prevents that (decision C1).
  */
 function verdictOn(context: DecommissionContext, record: SanitizationRecordRow, task: Task): Verdict {
   const details = { record_id: record.recordId, verdict: record.verdict, task_id: task.id };
   if (record.verdict === "clean")
     return { kind: "done", message: `Record ${record.recordId} of the cleaning is signed`, details };
-  // The host leaves the fleet, so no later tenant depends on the verdict.
+  // The host of a full decommission leaves the fleet, so no later tenant depends on the record's verdict.
   if (context.decommission.mode === "full_decommission")
     return { kind: "done", message: `Record ${record.recordId} is signed and says ${record.verdict}`, details };
   if (isLeftByPerson(record)) {
@@ -179,10 +178,7 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
 
 const seconds = (context: DecommissionContext): number => stageSeconds(context, SIGN);
 
-/**
- * Writes the sanitization record of the turnover, has the agent sign the record, and adds the record to the node's chain of records (architecture
- * 14.5).
- */
+/** Writes the turnover's sanitization record, has the agent sign it, and adds it to the node's chain of records (architecture 14.5). */
 export const recordSanitization: DecommissionStageOf<"record_sanitization"> = {
   name: "record_sanitization",
   title: "Write the sanitization record and have the agent sign it",

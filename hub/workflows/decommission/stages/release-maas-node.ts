@@ -31,13 +31,13 @@ import {
 import { erasedAndGone, goneUnerased } from "../unerased.ts";
 
 const REASON = "MAAS to release the machine";
-/** The MAAS errors after which the stage observes the machine again, because the machine has changed since the last observation. */
+/** After an error in `LOOK_AGAIN` the stage observes the machine once more, because the machine has changed since the last observation. */
 const LOOK_AGAIN: readonly MaasErrorCode[] = ["state_conflict", "forbidden", "not_found"];
 
 /**
- * Releases the machine in MAAS and waits until it is free (lifecycle 5.4). Each release call follows an observation of the machine, and the stage
- * commits its intent before the call. The stage adopts a release that anybody else has requested. The stage asks for a disk erase only if the
- * operation's request does, and also waits for an erase that MAAS's own configuration adds.
+ * Releases the machine in MAAS and waits until it is free (lifecycle 5.4). The stage observes the machine and commits its intent before each release
+ * call. The stage accepts a release that anybody else has requested. The stage waits for a disk erase even if the request asked for none, because
+ * MAAS's own configuration may add an erase.
  */
 export const releaseMaasNode: DecommissionStageOf<"release_maas_node"> = {
   name: "release_maas_node",
@@ -60,7 +60,7 @@ export const releaseMaasNode: DecommissionStageOf<"release_maas_node"> = {
     },
   },
   retry: WAIT_RETRY,
-  // If MAAS fails to release the machine, the stage asks up to three times before a person must act (lifecycle 5.8).
+  // If MAAS fails to release the machine, the stage asks up to three times, and then a person must act (lifecycle 5.8).
   overrides: { bmc_power_failure: { maxAttempts: 3 } },
   run,
   compensate,
@@ -69,7 +69,7 @@ export const releaseMaasNode: DecommissionStageOf<"release_maas_node"> = {
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
   if (wasRemoved(context)) return RELEASED_BEFORE;
   mustStandForRelease(context, context.node, context.boundSystemId);
-  // If a reimage released the machine of an earlier generation, the reimage has since deployed the host again.
+  // A reimage that released the machine of an earlier generation has since deployed the host again.
   const { releasedGeneration } = context.decommission;
   if (releasedGeneration !== null && releasedGeneration < context.node.generation)
     return { kind: "skipped", message: "The machine was released before, and is deployed again" };
@@ -111,10 +111,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   }
 }
 
-/**
- * The failure if somebody else has deployed the machine after this operation or an earlier one released it. A second release of the machine would end
- * the work of the person who deployed it.
- */
+/** A second release of a machine that somebody else has deployed would end that person's work. */
 function deployedByOther(context: DecommissionContext): Failure {
   const { systemId } = machineOf(context);
   const message = `Machine ${systemId} of node ${context.node.hostname} was released, and somebody has deployed it again. Find out who; once it is Ready again, rerun; or cancel.`;
@@ -151,10 +148,7 @@ const nodeAfter = ({ node, decommission }: DecommissionContext): string =>
     ? `Node ${node.hostname} is quarantined; reimage it again, or drain and remove it.`
     : `Node ${node.hostname} stays retired and cannot be activated again; remove it.`;
 
-/**
- * The compensation of a release does not change the node's status. A release that MAAS has accepted cannot be undone. If MAAS has not accepted the
- * release yet, the compensation has nothing to undo.
- */
+/** A release that MAAS has accepted cannot be undone. Before MAAS has accepted the release, its compensation has nothing to undo. */
 async function compensate(
   context: DecommissionContext,
   cause: CompensationCause,
@@ -211,7 +205,7 @@ async function compensate(
   };
 }
 
-/** What a cancelled full decommission leaves. Another mode names its released machine itself. */
+/** Lists what a cancelled full decommission leaves. Every mode except the full decommission names its released machine itself. */
 function leftByFull(
   context: DecommissionContext,
   machine: MaasMachine | "unknown" | null,

@@ -57,7 +57,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   return judgeTask(context, UNINSTALL, task) ?? { kind: "not_started" };
 }
 
-/** A warning for the stage's message if MAAS still has the machine deployed; else an empty text. */
+/** Returns a warning if MAAS still has the machine deployed, and an empty text otherwise. */
 async function left({ services, node, decommission }: DecommissionContext): Promise<string> {
   const stays = await staysDeployed(services.db, node, decommission.maasSystemId);
   return stays === null ? "" : ` ${stays}`;
@@ -82,8 +82,8 @@ async function staysRemoved(
 }
 
 /**
- * At an uninstall, the agent removes nothing from the host before the hub has accepted the agent's result. Once the hub has accepted the agent's
- * result of the uninstall, the remove cannot be cancelled.
+ * In an uninstall, the agent removes nothing from the host before the hub has accepted the agent's result. An operator cannot cancel a remove after
+ * the hub has accepted the agent's result of the uninstall.
  */
 async function giveUp(
   context: DecommissionContext,
@@ -110,7 +110,7 @@ async function giveUp(
 }
 
 /**
- * Changes the node's status `retired -> removing -> deleted` (lifecycle 5.4). The agent uninstalls itself, and then the hub revokes the node's
+ * Changes the node's status `retired -> removing -> deleted` (lifecycle 5.4). First the agent uninstalls itself, and then the hub revokes the node's
  * certificates for good.
  */
 export const removeGpuaasNodeRecord: DecommissionStageOf<"remove_gpuaas_node_record"> = {

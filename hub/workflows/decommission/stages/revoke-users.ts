@@ -8,7 +8,7 @@ import { cleaningStage } from "../cleaning-stage.ts";
 import { failedSteps, tally } from "../cleaning-steps.ts";
 import type { DecommissionContext, DecommissionStageOf } from "../decommission-context.ts";
 
-/** How long the agent has to remove an account. The task itself waits only minutes for the account's processes to end. */
+/** The agent has `REVOKE_SECONDS` to remove an account, although the task waits only minutes for the account's processes. */
 const REVOKE_SECONDS = 1_800;
 
 function tenancyOf({ tenancy, decommission }: DecommissionContext) {
@@ -36,8 +36,8 @@ const REVOKE: AgentWork<"allocation.revoke_user"> = {
 };
 
 /**
- * The failure of a soft reset after a tenant who could get the rights of root, although the allocation granted none (decision C4); null if the soft
- * reset may continue. Without the rights of root the agent finds what a tenant left; with them a tenant may have changed what the agent reads.
+ * The failure of a soft reset after a tenant who got the rights of root without a grant (decision C4). A tenant with the rights of root may have
+ * changed what the agent reads, so the agent may miss traces of that tenant.
  */
 function rootFound(
   { decommission, node, profile, tenancy }: DecommissionContext,
@@ -57,8 +57,8 @@ function rootFound(
 }
 
 /**
- * Removes the tenant's account with its processes, jobs and home folder (lifecycle 5.2). After the stage `revoke_users`, the tenant has no access to
- * the host.
+ * Has the agent remove the tenant's account with its processes, jobs and home folder (lifecycle 5.2). After the stage `revoke_users`, the tenant has
+ * no access to the host.
  */
 export const revokeUsers: DecommissionStageOf<"revoke_users"> = cleaningStage({
   name: "revoke_users",

@@ -7,7 +7,7 @@ import { cleaningStage } from "../cleaning-stage.ts";
 import { notCleaned, tally } from "../cleaning-steps.ts";
 import type { DecommissionContext, DecommissionStageOf } from "../decommission-context.ts";
 
-/** How long the agent has to free, reset and verify the GPUs. The reset of one group of GPUs may take five minutes. */
+/** The agent has `SCRUB_SECONDS` to free, reset and verify the GPUs, because the reset of one group may take five minutes. */
 const SCRUB_SECONDS = 3_600;
 
 function vendorOf({ node, gpuVendor }: DecommissionContext): GpuVendor {
@@ -17,7 +17,7 @@ function vendorOf({ node, gpuVendor }: DecommissionContext): GpuVendor {
   throw new StageFailure(failure("input_config_error", "sku_unknown", message, { sku_id: node.sku }));
 }
 
-/** Texts that tell an operator what the GPUs still need, such as a reboot of the host, which the agent cannot do. */
+/** Each text tells an operator what the GPUs still need and the agent cannot do, such as a reboot of the host. */
 const NEEDED: Readonly<Record<Exclude<GpuNeed, "none">, string>> = {
   reboot: "the GPUs need a reboot of the host; reboot it in MAAS, then resume",
   power_cycle: "the GPUs need a power cycle of the host; power it off and on in MAAS, then resume",
@@ -46,8 +46,8 @@ const SCRUB: AgentWork<"node.gpu_scrub"> = {
 };
 
 /**
- * Ends the processes that use the GPUs, resets the GPUs, and compares their state with their state before the reset (lifecycle 5.2). Muster claims
- * only that the GPUs were reset, which is the level `reset_only` (decision C2).
+ * Has the agent end the processes that use the GPUs, reset the GPUs, and compare their states before and after (lifecycle 5.2). After the stage,
+ * Muster claims only that the GPUs were reset: the level `reset_only` (decision C2).
  */
 export const scrubGpu: DecommissionStageOf<"scrub_gpu"> = cleaningStage({
   name: "scrub_gpu",
@@ -55,8 +55,7 @@ export const scrubGpu: DecommissionStageOf<"scrub_gpu"> = cleaningStage({
   work: SCRUB,
   nothingToDo: ({ node }) => (node.gpusTotal === 0 ? "The node's SKU has no GPUs" : null),
   decide: (context, { steps, needs }, task) => {
-    // Only AMD has a cleaner shader, and not for each GPU. If a GPU has no cleaner shader, the sanitization record lists the shader among the things
-    // that the record does not cover.
+    // Only AMD has a cleaner shader; for a GPU without one, the sanitization record names the shader as not covered.
     const { reasons } = gpuResetVerdict(steps, { gpus: context.node.gpusTotal, cleanerShader: false });
     const all = [...(needs === "none" ? [] : [NEEDED[needs]]), ...reasons];
     if (all.length > 0) return { kind: "failed", failure: notCleaned(context, all, task, { gpus_need: needs }) };

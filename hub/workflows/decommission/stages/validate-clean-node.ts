@@ -8,12 +8,9 @@ import { cleaningStage } from "../cleaning-stage.ts";
 import type { DecommissionContext, DecommissionStageOf } from "../decommission-context.ts";
 import { tenantOf } from "../tenant.ts";
 
-/** How long the agent has to read the host's state. The walk over a large root file system takes minutes. */
+/** The agent's walk over a large root file system takes minutes, so the snapshot may take up to `VALIDATE_SECONDS`. */
 const VALIDATE_SECONDS = 3_600;
-/**
- * A failure's message names at most this many findings. The failure's evidence names up to `MOST_TOLD` findings, and the result of the agent's task
- * names all findings.
- */
+/** A failure's message names at most `NAMED` findings, and its evidence at most `MOST_TOLD`; the task's result names all. */
 const NAMED = 5;
 const MOST_TOLD = 40;
 
@@ -54,9 +51,8 @@ function residueFound({ node }: DecommissionContext, taskId: string, findings: r
 }
 
 /**
- * Compares the host's state with the baseline, a snapshot from before the first tenant (architecture 14.4). If the host's state differs from the
- * baseline, or the agent cannot read an item of the state, the hub quarantines the node. The stage's failure names each difference and each
- * unreadable item.
+ * Compares the host's state with the baseline from before the first tenant (architecture 14.4). If the host differs from the baseline, or the agent
+ * cannot read an item, the hub quarantines the node.
  */
 export const validateCleanNode: DecommissionStageOf<"validate_clean_node"> = cleaningStage({
   name: "validate_clean_node",
