@@ -10,7 +10,6 @@ export interface TlsIdentity {
   readonly key?: string;
 }
 
-/** A refusal by the hub, with the stable code from the body of its problem response. */
 export class HubRefusal extends Error {
   override readonly name = "HubRefusal";
   readonly status: number;
@@ -22,8 +21,8 @@ export class HubRefusal extends Error {
   }
 }
 /**
- * The agent got no usable answer from the hub: no connection, a certificate of another CA, or a proxy's page. The agent repeats a request without a
- * usable answer later.
+ * Thrown without a usable answer of the hub: no connection, a certificate of another CA, or a proxy's page. A later repetition of the request may
+ * succeed.
  */
 class HubUnreachable extends Error {
   override readonly name = "HubUnreachable";
@@ -40,8 +39,8 @@ export interface HubRequest {
 }
 
 /**
- * Sends one request to the hub. Throws HubRefusal if the hub answers with an error response in the problem format of RFC 9457. Throws HubUnreachable
- * if no answer arrives, or if the answer is neither what the request expects nor an error response in the problem format.
+ * Sends one request to the hub. Throws HubRefusal for an error response in the problem format of RFC 9457. Throws HubUnreachable without an answer,
+ * or for an answer that is neither the expected one nor a problem of RFC 9457.
  */
 export async function askHub<T>(hub: URL, tls: TlsIdentity, ask: HubRequest, schema: z.ZodType<T>): Promise<T> {
   const { status, text } = await exchange(hub, tls, ask).catch((error: unknown) => {
@@ -70,8 +69,8 @@ export async function askHub<T>(hub: URL, tls: TlsIdentity, ask: HubRequest, sch
 }
 
 /**
- * Sends a request to the hub's address without checking the server's certificate and without a certificate of the agent. The caller of `askUnproven`
- * must verify the signatures in the answer.
+ * Sends a request to the hub's address without a certificate of the agent, and without checking the server's certificate. The caller of `askUnproven`
+ * must verify the signatures in the hub's answer.
  */
 export async function askUnproven<T>(hub: URL, path: string, schema: z.ZodType<T>): Promise<T> {
   const { text } = await exchange(hub, null, { method: "GET", path }).catch((error: unknown) => {
@@ -89,14 +88,14 @@ export async function askUnproven<T>(hub: URL, path: string, schema: z.ZodType<T
   }
 }
 
-/** True if the error means that the server's certificate was issued by a CA that this host does not trust. */
+/** True if the error says that the server's certificate is from a CA that this host does not trust. */
 export function isOtherCa(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause)
     if ("code" in at && OTHER_CA.has(String(at.code))) return true;
   return false;
 }
 
-/** Sends an HTTPS request to the hub. If `tls` is null, the agent does not verify the server's certificate. */
+/** Sends an HTTPS request to the hub. With `tls` null, the agent does not verify the server's certificate. */
 function exchange(hub: URL, tls: TlsIdentity | null, ask: HubRequest): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const body = ask.body === undefined ? null : JSON.stringify(ask.body);
@@ -130,14 +129,14 @@ function exchange(hub: URL, tls: TlsIdentity | null, ask: HubRequest): Promise<{
   });
 }
 
-/** The error codes of Node.js for a server certificate whose CA the host does not trust. */
+/** Node.js's error codes for a server certificate from a CA that the host does not trust. */
 const OTHER_CA: ReadonlySet<string> = new Set([
   "SELF_SIGNED_CERT_IN_CHAIN",
   "DEPTH_ZERO_SELF_SIGNED_CERT",
   "UNABLE_TO_GET_ISSUER_CERT",
   "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-  // The error code CERT_SIGNATURE_FAILURE stands for another CA with the same name, for example of a hub that was installed again.
+  // This error code means another CA with the same name, for example of a hub that was installed again.
   "CERT_SIGNATURE_FAILURE",
 ]);
 const OF_OTHER_CA =
@@ -154,7 +153,7 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   CERT_NOT_YET_VALID: "The hub's certificate is not valid yet. Check this host's clock.",
 };
 
-/** Explains an error on the way to the hub to an operator, and what to check. */
+/** Tells an operator what an error on the way to the hub means, and what to check. */
 export function explain(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return EXPLANATIONS[code] ?? `The hub cannot be reached: ${messageOf(error)}`;

@@ -118,7 +118,7 @@ describe("the identity on disk", () => {
       });
       const read = mustRead(await identities.read());
       expect(read.tls).toEqual(written < 2 ? enrolled.tls : renewed.tls);
-      // After the first power cut, the next certificate renewal gets no answer from the hub, as if a second power cut interrupted the renewal.
+      // The next renewal after the first power cut gets no answer from the hub, as if a second power cut interrupted it.
       hub.refuseRenewals = { status: 503, code: "unavailable" };
       await expect(identities.renew(read)).rejects.toThrow();
       hub.refuseRenewals = null;

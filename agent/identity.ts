@@ -12,17 +12,14 @@ import type { Log } from "./log.ts";
 import type { System } from "./system/system.ts";
 import type { TrustStore } from "./trust.ts";
 
-/**
- * cloud-init's bootstrap part also reads the agent's `identity.json`. If `identity.json` names the part's own node and generation, the bootstrap part
- * leaves the agent's configuration and token unchanged.
- */
+/** The bootstrap part also reads `identity.json`, and leaves the agent's files unchanged if it names the part's node and generation. */
 const IdentityFile = z.object({
   node_id: NodeId,
   generation: z.int().min(0),
   not_after: z.iso.datetime({ offset: true }),
 });
 
-/** The file with the key of a certificate renewal that has been requested or is about to be requested. */
+/** The file with the key of a certificate renewal that the agent has requested or is about to request. */
 const NEXT_KEY = "key-next.pem";
 
 export interface Identity {
@@ -50,10 +47,7 @@ export class IdentityStore {
     return `/${relative(this.#config.root, this.#config.stateDir)}/${name}`;
   }
 
-  /**
-   * Reads the stored identity, or null when the disk has none for the node and generation of the configuration. A host without a stored identity has
-   * to enroll.
-   */
+  /** Reads the identity for the node and generation in the agent's configuration, or returns null. A host without such an identity has to enroll. */
   async read(): Promise<Identity | null> {
     const [identity, key, next, cert, ca] = await Promise.all([
       this.#system.read(this.#path("identity.json")),
@@ -65,7 +59,7 @@ export class IdentityStore {
     if (identity === null || cert === null) return null;
     const parsed = IdentityFile.safeParse(parseJson(identity));
     const certificate = parseCertificate(cert);
-    // An interrupted certificate renewal has written its certificate, but has not yet replaced the old key by the new one.
+    // An interrupted renewal may have stored its certificate but not yet replaced the old key by the new one.
     const own = [key, next].find((one) => isKeyOf(one, certificate)) ?? null;
     if (
       !parsed.success ||
@@ -90,8 +84,8 @@ export class IdentityStore {
   }
 
   /**
-   * Exchanges the one-time enrollment token for a certificate. The agent writes the key to disk before the enrollment request, so that it can repeat
-   * the request with the same key if the answer is lost. `enroll` throws HubRefusal and HubUnreachable.
+   * Exchanges the one-time enrollment token for a certificate. Throws HubRefusal and HubUnreachable. The agent writes the key to disk before its
+   * request, so that it can repeat a request whose answer was lost.
    */
   async enroll(): Promise<Identity> {
     const tokenPath = `/${relative(this.#config.root, this.#config.tokenFile)}`;
@@ -131,19 +125,19 @@ export class IdentityStore {
   }
 
   /**
-   * Gets a new certificate for a new key from the hub. From the first use of the new certificate on, a copy of the old key is worthless. The agent
-   * writes the new key to disk before the renewal request, because the hub repeats a lost answer only for the same key. If the agent asked with
-   * another key before it used the new certificate, the hub would assume a second host with the same identity.
+   * Gets a new certificate for a new key. From its first use on, a copy of the old key is worthless. The agent writes the new key to disk before its
+   * request, because the hub repeats a lost answer only for the same key. For a request with yet another key, the hub would assume a second host with
+   * this identity.
    */
   async renew(identity: Identity): Promise<Identity> {
     const begun = await this.#system.read(this.#path(NEXT_KEY));
-    // The previous renewal wrote its certificate but was interrupted before it replaced the key, so only `key-next.pem` contains the key in use.
+    // An interrupted renewal stored its certificate but not its key, so only `key-next.pem` contains the key in use.
     if (begun === identity.tls.key) await this.#system.write(this.#path("key.pem"), begun, 0o600);
     const key = begun !== null && begun !== identity.tls.key && parseKey(begun) !== null ? begun : makeKey();
     await this.#system.write(this.#path(NEXT_KEY), key, 0o600);
     const answer = await askHub(
       this.#config.hubUrl,
-      // Since the agent read its identity, the hub may have changed to another CA.
+      // The hub may have changed to another CA since the agent read its identity.
       { ...identity.tls, ca: await this.#trust.caBundle() },
       {
         method: "POST",
@@ -159,8 +153,8 @@ export class IdentityStore {
   }
 
   /**
-   * Stores a new certificate and its key on disk. After an enrollment the agent writes identity.json last, because identity.json marks the other
-   * files as complete. After a renewal the new certificate takes effect as soon as it is written, because its key is already on disk.
+   * After an enrollment the agent writes `identity.json` last, which marks the other files as complete. After a renewal the new certificate takes
+   * effect as soon as it is on disk, because its key is already there.
    */
   async #keep(answer: EnrollResponse, key: string): Promise<void> {
     if (answer.node_id !== this.#config.nodeId || answer.generation !== this.#config.generation)

@@ -14,33 +14,33 @@ const Entry = z.strictObject({
   state: z.enum(JOURNAL_STATES),
   type: z.string(),
   reply: WireReply.optional(),
-  /** The SHA-256 of the task's result, kept after the hub has acknowledged the reply. A failed task has no result. */
+  /** The SHA-256 of a successful task's result, which the agent keeps after the hub has acknowledged the reply. */
   result_sha256: Sha256.optional(),
 });
 export type JournalEntry = z.output<typeof Entry>;
 
-/** How many reported deliveries of tasks the journal keeps, which is more than the number of deliveries that a hub may still offer a second time. */
+/** How many reported deliveries of tasks the journal keeps: more than a hub may still offer a second time. */
 const KEEP_REPORTED = 500;
-/** The size above which the agent rewrites the journal's file without outdated records. */
+/** The size above which the agent rewrites the journal file without outdated records. */
 const COMPACT_BYTES = 1024 * 1024;
 
 /**
- * The journal stores the state of each delivery (`received -> started -> finished -> reported`) on disk before the agent acts on the delivery. The
- * journal keeps the number of each task's latest delivery (the highest epoch), so that a replayed order has no effect. The journal keeps a task's
- * reply until the hub has acknowledged the reply. The journal keeps the SHA-256 of the task's result for longer, so that the agent can vouch for the
- * result (architecture 14.5). The journal never contains a task's input, which may include a secret.
+ * Stores each state of a task's delivery (`received -> started -> finished -> reported`) on disk before the agent acts on it. The journal keeps the
+ * epoch of each task's latest delivery, so that a replayed order has no effect. The journal keeps a task's reply until the hub has acknowledged the
+ * reply. The journal keeps the SHA-256 of a task's result for longer, so that the agent can vouch for the result (architecture 14.5). The journal
+ * never contains a task's input, which may contain a secret.
  */
 export class Journal {
   readonly #file: string;
   readonly #latest: Map<TaskId, JournalEntry>;
   /**
-   * The journal's file handle is null while the file cannot be written, for example on a full disk. While the journal cannot be written, the agent
-   * runs on, reports the fault and accepts no order.
+   * Null while the journal file cannot be written, for example on a full disk. In the meantime the agent runs on, reports the fault and accepts no
+   * order.
    */
   #handle: FileHandle | null = null;
   /**
-   * How many bytes of complete lines the journal's file contains. The journal's next write starts behind the complete lines, so it overwrites the
-   * remains of a failed write.
+   * How many bytes of complete lines the journal file contains. The next write starts behind the complete lines, and so overwrites the remains of a
+   * failed write.
    */
   #size = 0;
   #compactAt = COMPACT_BYTES;
@@ -52,7 +52,7 @@ export class Journal {
     this.#latest = latest;
   }
 
-  /** Opens the journal, drops an incomplete last line that a power cut left, and rewrites the file with the records that still count. */
+  /** Opens the journal, drops a last line that a power cut left incomplete, and rewrites the file with the valid records. */
   static async open(file: string): Promise<Journal> {
     const text = await readFile(file, "utf8").catch((error: unknown) => {
       if (error instanceof Error && "code" in error && error.code === "ENOENT") return "";
@@ -74,7 +74,6 @@ export class Journal {
     return this.#file;
   }
 
-  /** Why the journal's last record could not be written, or null. */
   get fault(): string | null {
     return this.#fault;
   }
@@ -87,10 +86,7 @@ export class Journal {
     return [...this.#latest.values()];
   }
 
-  /**
-   * The list of deliveries that the agent's hello frame reports, at most `limit`. If the journal has more than `limit` deliveries, `digest` prefers
-   * deliveries whose end the hub does not know.
-   */
+  /** Returns at most `limit` deliveries for the agent's hello frame, at first those whose end the hub does not know. */
   digest(limit: number): Pick<JournalEntry, "task_id" | "epoch" | "state">[] {
     const open = this.entries.filter((entry) => entry.state !== "reported");
     const reported = this.entries.filter((entry) => entry.state === "reported");
@@ -98,13 +94,12 @@ export class Journal {
   }
 
   /**
-   * The promise of `record` resolves when the journal's record is on disk. On a full disk the promise of `record` rejects, and the caller must not
-   * continue with the task. The journal does not write a record with an older epoch than the newest known one, because the epoch of a task never
-   * decreases.
+   * Resolves when the journal's record is on disk. On a full disk the promise rejects, and the caller may not continue with the task. The journal
+   * drops a record with an older epoch than the newest known one, because a task's epoch never decreases.
    */
   record(entry: JournalEntry): Promise<void> {
     const written = this.#writing.then(() => this.#append(entry));
-    // Only the caller learns of a failed write to the journal. After a failed write the journal still tries the next record.
+    // Only the caller learns of a failed write to the journal, which then still tries the next record.
     this.#writing = written.catch(() => undefined);
     return written;
   }
@@ -125,8 +120,8 @@ export class Journal {
     remember(this.#latest, entry);
     if (this.#size < this.#compactAt) return;
     forgetOldest(this.#latest);
-    // If the rewrite of the journal's file fails, the old file, which already contains the new record, stays in use. The fault of the rewrite is
-    // ignored here, because the next failed write to the journal's file reports the fault of the disk.
+    // If the rewrite fails, the old journal file, which already contains the new record, stays in use. The next failed write to the journal file
+    // reports the fault of the disk.
     await this.#rewrite().catch(() => undefined);
     this.#compactAt = Math.max(COMPACT_BYTES, 2 * this.#size);
   }
@@ -144,12 +139,11 @@ export class Journal {
     }
   }
 
-  /** The tasks' replies that the hub has not acknowledged. */
   unreported(): JournalEntry[] {
     return this.withState("finished");
   }
 
-  /** The newest delivery of a task whose result the journal knows, with the result's SHA-256; null if the journal knows no result of the task. */
+  /** The newest delivery of a task with a known result, with the result's SHA-256, or null. */
   resultOf(taskId: TaskId): { readonly epoch: number; readonly sha256: string } | null {
     const entry = this.#latest.get(taskId);
     const sha256 = entry === undefined ? undefined : (entry.result_sha256 ?? resultSha256(entry.reply));
@@ -166,10 +160,7 @@ export class Journal {
   }
 }
 
-/**
- * The SHA-256 of a successful reply's result in canonical JSON. The hub computes the SHA-256 of its stored copy of the task's result, also in
- * canonical JSON, for a comparison.
- */
+/** The SHA-256 of a successful reply's result in canonical JSON, which the hub compares with its stored copy. */
 export const resultSha256 = (reply: WireReply | undefined): string | undefined =>
   reply?.ok === true ? createHash("sha256").update(canonicalJson(reply.result)).digest("hex") : undefined;
 
@@ -191,7 +182,7 @@ function parseLine(line: string): JournalEntry | null {
   return parsed.success ? parsed.data : null;
 }
 
-/** Puts the journal entry of a task at the end of the map. A JavaScript map keeps the order of insertion. */
+/** Puts the journal entry of a task at the end of the map, because a map keeps the order of insertion. */
 function remember(latest: Map<TaskId, JournalEntry>, entry: JournalEntry): void {
   latest.delete(entry.task_id);
   latest.set(entry.task_id, entry);
@@ -202,7 +193,7 @@ function forgetOldest(latest: Map<TaskId, JournalEntry>): void {
   for (const entry of reported.slice(0, Math.max(0, reported.length - KEEP_REPORTED))) latest.delete(entry.task_id);
 }
 
-/** Writes all bytes to the file. A single write to a file may be partial, for example just before the disk is full. */
+/** A single write to a file may write only some of the bytes, for example just before the disk is full. */
 async function writeAll(handle: FileHandle, bytes: Buffer, position: number): Promise<void> {
   for (let done = 0; done < bytes.length; ) {
     const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, position + done);

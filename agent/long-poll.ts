@@ -9,18 +9,15 @@ import type { OpenOptions } from "./socket.ts";
 const WAIT_MS = 25_000;
 /** The time after which the agent ends a long poll and tries the WebSocket again. */
 const RETRY_SOCKET_MS = 10 * 60_000;
-/**
- * How many outgoing frames the agent keeps while the hub does not answer. A larger number of outgoing frames is not needed, because the agent repeats
- * the important frames.
- */
+/** How many outgoing frames the agent keeps while the hub does not answer. Important frames are repeated anyway. */
 const MAX_WAITING = 100;
 const Welcomed = z.object({ welcome: Welcome });
-/** The agent parses the frames of an answer one by one, so that an unknown frame does not affect the answer's other frames. */
+/** The agent parses frames one by one, so that an unknown frame does not affect the other frames of an answer. */
 const Frames = z.object({ frames: z.array(z.unknown()) });
 
 /**
- * The long poll is the agent's fallback if no WebSocket reaches the hub: HTTP requests carry the frames that a WebSocket would carry. After a while
- * the agent ends the long poll to try the WebSocket again.
+ * Opens the agent's fallback if no WebSocket reaches the hub: HTTP requests that carry the frames. After a while the agent ends a long poll to try
+ * the WebSocket again.
  */
 export async function openLongPoll(options: OpenOptions): Promise<Channel> {
   const { hubUrl, identity, hello } = options;
@@ -55,16 +52,13 @@ class Poll {
     this.#welcome = welcome;
   }
 
-  /** Stops the long poll after the waiting frames were sent, including the last frames of a task. */
+  /** Stops the long poll after it has sent the waiting frames, for example the last frames of a task. */
   stop(why: "stopped" | "renewed"): void {
     this.#stoppedFor = why;
     void this.#sending.finally(() => this.#stop.abort());
   }
 
-  /**
-   * Runs the agent's long poll until it ends. Frames that a long poll did not send are repeated by the next channel, which may use another
-   * certificate.
-   */
+  /** The agent's next channel repeats frames that this long poll did not send, perhaps with another certificate. */
   run(): Promise<ChannelEnd> {
     return this.#poll().finally(() => {
       this.#over = true;

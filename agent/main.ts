@@ -1,7 +1,7 @@
 /**
- * The agent's main program. The agent exits with status 0 after SIGTERM or SIGINT, and with 78 for an unusable configuration. The agent exits with
- * status 79 after it has removed itself, and systemd then does not restart it. Exit status 1 means an internal fault, after which systemd restarts
- * the agent. Network failures never end the agent.
+ * The agent exits with status 0 after SIGTERM or SIGINT, and with 78 for an unusable configuration. The agent exits with status 79 after it has
+ * removed itself, and systemd then does not restart it. Exit status 1 means an internal fault, after which systemd restarts the agent. No network
+ * failure ends the agent.
  */
 import { join } from "node:path";
 import { VERSION } from "../shared/version.ts";
@@ -30,17 +30,14 @@ function configOrExit(): Config {
   }
 }
 
-/**
- * Continues an uninstall that the hub has accepted, before the agent reads its configuration. The uninstall may have removed the configuration
- * already.
- */
+/** Continues an uninstall before the agent reads its configuration, which the uninstall may already have removed. */
 async function uninstallIfMarked(system: System): Promise<void> {
   if (!(await isUninstalling(system))) return;
   await removeFootprint(system, log);
   process.exit(UNINSTALLED_STATUS);
 }
 
-// The agent's program also runs as a worker process (decision C6). Only a worker process loads the code of its kind of work.
+// The agent's program also runs as a worker process (decision C6). Only a worker process loads the code that performs work.
 if (process.argv[2] === WORKER_ARGUMENT) {
   const { runWorker } = await import("./worker.ts");
   process.exit(await runWorker(process.argv.slice(3)));

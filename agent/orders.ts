@@ -5,10 +5,10 @@ import type { OrderRejection } from "../shared/protocol/frames.ts";
 import { isTaskType, TASKS } from "../shared/tasks/index.ts";
 import { orderSigningText, type SignedOrder } from "../shared/tasks/order.ts";
 
-/** How long after its deadline an order still counts as valid, because the host knows the hub's time only from the last welcome frame. */
+/** An order stays valid this long after its deadline, because the host knows the hub's time only from the last welcome frame. */
 const CLOCK_TOLERANCE_MS = 5 * 60_000;
 
-/** Makes the public key that verifies the hub's orders. The agent's configuration contains the hub's order key either as raw base64url or as PEM. */
+/** Makes the hub's order key from the text in the agent's configuration, which is raw base64url or PEM. */
 export const signingKey = (text: string): KeyObject =>
   text.startsWith("-----BEGIN")
     ? createPublicKey(text)
@@ -16,28 +16,25 @@ export const signingKey = (text: string): KeyObject =>
 
 const RAW_OR_PEM = /^([A-Za-z0-9_-]{43}|-----BEGIN PUBLIC KEY-----[\s\S]+)$/;
 
-/** Whether `signingKey` can make an Ed25519 key of this text. The agent checks the hub's order key when the agent starts, not at its first order. */
+/** Whether the text is a valid Ed25519 key. The agent checks the hub's order key at its start, not at the first order. */
 export function isSigningKey(text: string): boolean {
   try {
     return RAW_OR_PEM.test(text) && signingKey(text).asymmetricKeyType === "ed25519";
   } catch {
-    // The agent's configuration names an order key that looks like PEM but contains no public key.
+    // The text looks like PEM but contains no public key.
     return false;
   }
 }
 
 export interface OrderContext {
-  /** The hub's public keys with which an order may be signed. While the hub rotates its order key, the agent trusts the old and the new key. */
+  /** The hub's order keys: the current one, and during a rotation also the other one. */
   readonly keys: readonly KeyObject[];
   readonly nodeId: NodeId;
   readonly highestEpoch: number;
   readonly now: Date;
 }
 
-/**
- * `judgeOrder` returns null when the order may be carried out, otherwise the reason for its refusal. The agent checks an order's signature first,
- * because it cannot trust any other member of the order before.
- */
+/** Returns why the agent must refuse an order, or null. */
 export function judgeOrder(
   order: SignedOrder,
   context: OrderContext,

@@ -12,13 +12,12 @@ const MOST_SKEW_MS = 5 * 60_000;
 export interface AgentFacts {
   readonly identity: Identity;
   readonly journalFault: string | null;
-  /** The hub's clock minus the host's clock, in milliseconds. */
   readonly skewMs: number;
 }
 
 /**
- * The agent's report on its host, made after each welcome frame and every few minutes. A readiness report describes the host's present state and
- * needs no boot event.
+ * Makes the agent's report on its host for each welcome frame and every few minutes. A readiness report describes the host's present state, so it
+ * needs no event of the boot.
  */
 export async function readinessSignal(system: System, facts: AgentFacts): Promise<ReadinessSignal> {
   const bootId = await system.bootId();
@@ -54,7 +53,7 @@ export async function readinessSignal(system: System, facts: AgentFacts): Promis
   return { signal_id: randomUUID(), generation: facts.identity.generation, boot_id: bootId, conditions };
 }
 
-/** Whether two readiness signals have the same content, apart from ids, times and messages. */
+/** Whether two readiness signals differ at most in ids, times and messages. */
 export function saysTheSame(a: ReadinessSignal, b: ReadinessSignal): boolean {
   const told = (signal: ReadinessSignal) =>
     JSON.stringify(signal.conditions.map(({ type, status, reason }) => [type, status, reason]));

@@ -26,13 +26,12 @@ export interface RunnerOptions {
   readonly handlers: TaskHandlers;
   readonly keys: () => readonly KeyObject[];
   readonly nodeId: NodeId;
-  /** The hub's present time, as far as the host knows it. */
   readonly now: () => Date;
-  /** Sends a frame to the hub if a channel is open. The runner repeats unsent results after the hub's next welcome frame. */
+  /** Sends a frame if a channel to the hub is open. The runner repeats unsent results after the hub's next welcome frame. */
   readonly send: (frame: AgentFrame) => void;
   /**
-   * Called when the hub has accepted the result of a task whose effect comes after acceptance (`effectOnceAccepted`). When the promise of
-   * `onAccepted` resolves, the agent has stored on disk that it must carry out the effect of the task.
+   * Called when the hub has accepted the result of a task that takes effect only then (`effectOnceAccepted`). When the promise resolves, the agent
+   * has stored on disk that it must carry out the task's effect.
    */
   readonly onAccepted: (taskId: TaskId, type: TaskType) => Promise<void>;
   /** The worker processes, which do work of tasks outside the agent's process (decision C6). */
@@ -50,29 +49,26 @@ interface Job {
   readonly input: Json;
   readonly abort: AbortController;
   running: boolean;
-  /** True when the task has replied to the hub. The runner ignores everything that a task reports after its reply. */
+  /** True when the task has replied to the hub. The runner ignores everything that the task reports afterwards. */
   ended: boolean;
 }
 
-/** How long running tasks may take to end when the agent stops, which is shorter than systemd's own limit. */
+/** How long running tasks may take to end when the agent stops: shorter than systemd's own limit. */
 const STOP_WITHIN_MS = 5_000;
 
 /**
- * The runner carries out orders: it verifies, records and runs each order once, and reports the reply until the hub acknowledges it. Orders of task
- * types that change the host (lane `work`) run one after the other. Orders of task types that only read (lane `look`) also run one after the other.
- * The runner reports a task as `interrupted` if the task started before a restart of the agent and has no recorded end. The hub decides whether an
- * interrupted task runs a second time. The runner does not interrupt but continues a task whose work runs outside the agent's process.
+ * Carries out orders: the runner verifies, records and runs each order once, and repeats the reply until the hub acknowledges it. Orders of the lane
+ * `work`, which change the host, run one after the other. Orders of the lane `look`, which only read, also run one after the other. A task that
+ * started before a restart of the agent and has no recorded end becomes `interrupted`. A task whose work runs outside the agent's process continues
+ * over a restart of the agent.
  */
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #jobs = new Map<TaskId, Job>();
-  /**
-   * Replies of tasks that the journal could not store. After a restart of the agent, the runner reports a task whose reply was not stored as
-   * `interrupted`.
-   */
+  /** Replies of tasks that the journal could not store; after a restart of the agent, these tasks become `interrupted`. */
   readonly #unjournalled = new Map<TaskId, Ref & { type: string; reply: WireReply }>();
   #taking: Promise<void> = Promise.resolve();
-  /** For each lane (`work` or `look`), the last accepted order, for whose end the lane's next order waits. */
+  /** For each lane (`work` or `look`), the end of the last accepted order, for which the next order waits. */
   readonly #lanes = new Map<TaskLane, Promise<void>>();
   readonly #atWork = new Set<Promise<void>>();
   #stopping = false;
@@ -81,8 +77,8 @@ export class Runner {
   }
 
   /**
-   * The agent calls `recover` once, before it sends its first hello frame. The hub may safely offer a task a second time if the task never started,
-   * whatever the task's type.
+   * Settles the tasks from before a restart of the agent, before its first hello frame. The hub may safely offer a task again if the task never
+   * started.
    */
   async recover(): Promise<void> {
     const { journal, works } = this.#options;
@@ -94,9 +90,7 @@ export class Runner {
     await works.forgetAllBut(continued);
   }
 
-  /**
-   * Calls the handler of a started task once more, if the task's work continued without the agent. Returns false if no work of the task continued.
-   */
+  /** Runs the handler of a started task once more if the task's work continued without the agent. Returns false if no work of the task continued. */
   #continue({ task_id, epoch, type }: Ref & { type: string }): boolean {
     if (!isTaskType(type) || TASKS[type].worksOutside !== true) return false;
     const input = this.#options.works.inputToContinue(task_id);
@@ -106,7 +100,7 @@ export class Runner {
     return true;
   }
 
-  /** Repeats the tasks' replies that the hub has not acknowledged. The agent calls `resend` after each welcome frame and with each heartbeat. */
+  /** Repeats replies that the hub has not acknowledged, after each welcome frame and with each heartbeat. */
   resend(): void {
     for (const { task_id, epoch, reply } of [...this.#options.journal.unreported(), ...this.#unjournalled.values()])
       if (reply !== undefined) this.#options.send({ type: "task.result", task_id, epoch, reply });
@@ -137,8 +131,8 @@ export class Runner {
       send({ type: "task.result", ...ref, reply: notJournalled(error) });
       return;
     }
-    // The hub has replaced the task's earlier delivery by a new one, so the agent does not report how the earlier delivery ends. The task's new
-    // delivery waits until the run of its earlier delivery has stopped.
+    // The hub has replaced the task's earlier delivery, so the agent does not report how that delivery ends. The new delivery of the task waits until
+    // the run of the earlier delivery has stopped.
     const earlier = this.#jobs.get(order.task_id);
     if (earlier !== undefined) {
       earlier.ended = true;
@@ -164,7 +158,7 @@ export class Runner {
     this.#atWork.add(work);
   }
 
-  /** Answers an order that the hub offers a second time with the task's present state. The runner never runs a task twice. */
+  /** Answers a repeated order with the task's present state, because the runner never runs a task twice. */
   #offeredAgain(ref: Ref): void {
     const state = this.#options.journal.entries.find((entry) => entry.task_id === ref.task_id)?.state;
     if (state === "received" || state === "started") this.#options.send({ type: "task.ack", ...ref, state });
@@ -178,10 +172,7 @@ export class Runner {
       });
   }
 
-  /**
-   * Cancels a task's delivery. The runner also records the cancel of a delivery that has not arrived, because the delivery's order may still be on
-   * its way.
-   */
+  /** The runner also records the cancel of a delivery whose order has not arrived, because the order may still arrive. */
   async cancel(taskId: TaskId, epoch: number): Promise<void> {
     await this.#taking;
     const ref = { task_id: taskId, epoch };
@@ -214,9 +205,8 @@ export class Runner {
   }
 
   /**
-   * Called when the hub has said that it deleted this host's node. If the result of an uninstall still waits for acceptance, the node's deletion
-   * proves the acceptance, whose acknowledgement was lost. A revoked certificate alone does not prove that the hub accepted the uninstall's result.
-   * `nodeDeleted` returns true when the deletion of the node proves that the hub accepted a result.
+   * Called when the hub has said that it deleted this host's node. If the result of an uninstall still waits for the hub, the deletion of the node
+   * proves its acceptance. A revoked certificate alone proves no acceptance of the uninstall's result.
    */
   async nodeDeleted(): Promise<boolean> {
     const told = [...this.#options.journal.unreported(), ...this.#unjournalled.values()].find(waitsForAcceptance);
@@ -225,7 +215,7 @@ export class Runner {
     return true;
   }
 
-  /** Ends running tasks as `interrupted`, and waits up to STOP_WITHIN_MS for their end. */
+  /** Ends running tasks as `interrupted`, and waits at most STOP_WITHIN_MS for their end. */
   async stop(): Promise<void> {
     this.#stopping = true;
     for (const { abort } of this.#jobs.values()) abort.abort(new TaskCancelled("interrupted", "The agent stops."));
@@ -246,15 +236,12 @@ export class Runner {
     send({ type: "task.ack", ...job.ref, state: "started" });
     log.info("task started", { ...job.ref, type: job.type });
     const reply = await this.#handle(job);
-    // The journal keeps the state `started` of a task whose work continues while the agent is stopped.
+    // In the journal, a task whose work continues while the agent is stopped keeps the state `started`.
     if (reply === null) this.#jobs.delete(job.ref.task_id);
     else await this.#end(job, reply);
   }
 
-  /**
-   * Records a task's reply in the journal and sends it. The runner sends the reply even if the journal could not store it. The journal keeps a task's
-   * reply over a restart of the agent.
-   */
+  /** Records and sends a task's reply, and sends it even if the journal could not store it. A stored reply survives a restart of the agent. */
   async #recordEnd({ task_id, epoch }: Ref, type: string, reply: WireReply): Promise<void> {
     const { journal, log } = this.#options;
     await journal.record({ task_id, epoch, state: "finished", type, reply }).catch((error: unknown) => {
@@ -276,7 +263,7 @@ export class Runner {
     this.#options.works.forget(job.ref.task_id);
   }
 
-  /** Runs the handler of a task. Returns null if the agent stops and the task's work continues without the agent. */
+  /** Runs a task's handler. Returns null if the agent stops while the task's work continues without it. */
   async #handle({ ref, type, input, abort: { signal } }: Job): Promise<WireReply | null> {
     let seq = 0;
     const run: TaskRun<TaskType> = {
@@ -286,7 +273,7 @@ export class Runner {
         this.#options.send({ type: "task.progress", ...ref, seq: seq++, progress: progress as Json }),
     };
     try {
-      // `judgeOrder` has checked that the order's input matches the task's type.
+      // `judgeOrder` has already checked that the input fits the task's type.
       const handler = this.#options.handlers[type] as (input: TaskInput, run: TaskRun<TaskType>) => Promise<TaskReply>;
       const reply = await handler(TASKS[type].input.parse(input), run);
       return reply.ok

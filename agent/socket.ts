@@ -12,8 +12,8 @@ const CONNECT_TIMEOUT_MS = 20_000;
 const WELCOME_TIMEOUT_MS = 20_000;
 const CLOSE_WITHIN_MS = 2_000;
 /**
- * The most bytes that may wait to be sent: beyond this number, the agent considers its connection to the hub lost. The agent repeats unacknowledged
- * frames on its next connection.
+ * With more waiting bytes than this number, the agent considers its connection to the hub lost. The agent repeats unacknowledged frames over its next
+ * connection.
  */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 const MAX_REFUSAL_BYTES = 64 * 1024;
@@ -30,9 +30,7 @@ export interface OpenOptions {
   readonly log: Log;
 }
 
-/**
- * Opens the WebSocket to the hub over mutual TLS and sends the hello frame. Rejects with ChannelRefused when the hub refuses the agent's identity.
- */
+/** Opens a WebSocket to the hub over mutual TLS, and sends the hello frame. Rejects with ChannelRefused when the hub refuses the agent's identity. */
 export async function openSocket(options: OpenOptions): Promise<Channel> {
   const { hubUrl, identity, hello, log } = options;
   const url = new URL(`/internal/v1/nodes/${identity.nodeId}/connect`, hubUrl);
@@ -44,7 +42,7 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
     perMessageDeflate: false,
   });
   let lastHeard = performance.now();
-  /** The hub's newest time to live for heartbeats, which grows with the fleet while the connection is open. */
+  /** The heartbeat's newest time to live, which the hub raises while more hosts connect. */
   let ttlMs = 0;
   let closedFor: "stopped" | "renewed" | null = null;
   let welcomed: ((welcome: Welcome) => void) | null = null;
@@ -94,13 +92,13 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
       if (socket.readyState !== WebSocket.OPEN) return;
       socket.send(JSON.stringify(frame));
       if (socket.bufferedAmount > MAX_BUFFERED_BYTES) socket.terminate();
-      // If the agent hears nothing from the hub for twice the heartbeat's time to live, the connection is dead, although TCP has not noticed.
+      // After a silence of twice the heartbeat's time to live, the connection to the hub is dead, even if TCP has not noticed.
       if (performance.now() - lastHeard > 2 * ttlMs) socket.terminate();
     },
     close: (why) => {
       socket.close(CLOSED_FOR[why].code, CLOSED_FOR[why].reason);
       closedFor = why;
-      // The agent does not wait long for a hub that does not answer the WebSocket's close.
+      // The agent does not wait long for the hub's answer to the close of the WebSocket.
       setTimeout(() => socket.terminate(), CLOSE_WITHIN_MS).unref();
     },
   };
@@ -123,8 +121,8 @@ async function refusalIn(response: IncomingMessage): Promise<Error> {
 }
 
 /**
- * Turns an HTTP error response to the agent's WebSocket request into an error. An error response in the hub's format is a refusal by the hub. An
- * error response that does not have the hub's format comes from a proxy. After a proxy's error response, the agent's next attempt may reach the hub.
+ * Turns an HTTP error response to the agent's WebSocket request into an error. An error response in the hub's format is a refusal by the hub; any
+ * other comes from a proxy. After a proxy's error response, the agent's next attempt may still reach the hub.
  */
 function refusalOf(status: number, body: string): Error {
   try {
@@ -132,7 +130,7 @@ function refusalOf(status: number, body: string): Error {
     if (typeof problem === "object" && problem !== null && "code" in problem && "detail" in problem)
       return new ChannelRefused(String(problem.code), String(problem.detail));
   } catch {
-    // The response is not JSON, so it comes from a proxy.
+    // A response that is not JSON comes from a proxy.
   }
   return new Error(
     `The way to the hub answered ${status} with a page that is not the hub's. Is there a proxy in between?`,

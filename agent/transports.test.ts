@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Transports } from "./transports.ts";
 
-/** Lists, in order, the transports that the agent tries while only the transports in `open` can connect. */
 function tried(open: readonly string[], attempts: number): string[] {
   const transports = new Transports();
   return Array.from({ length: attempts }, () => {

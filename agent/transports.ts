@@ -3,9 +3,9 @@ import type { Channel } from "./channel.ts";
 const SOCKET_FAILURES_BEFORE_POLL = 3;
 
 /**
- * Chooses the transport, a WebSocket or a long poll, for the agent's next connection. The long poll is for hosts behind a proxy that does not pass
- * WebSockets. After a few failed WebSocket attempts, the agent alternates between WebSocket and long poll. Where the long poll works, the agent
- * returns to it after one failed WebSocket attempt.
+ * Chooses the transport, a WebSocket or a long poll, for the agent's next connection. The long poll is for hosts behind a proxy that lets no
+ * WebSocket pass. After a few failed WebSocket attempts, the agent alternates between WebSocket and long poll. Where the long poll works, one failed
+ * WebSocket attempt is enough to return to it.
  */
 export class Transports {
   #socketFailures = 0;

@@ -17,8 +17,8 @@ import { signingKey } from "./orders.ts";
 import type { System } from "./system/system.ts";
 
 /**
- * The file in which the agent stores the CAs and order keys that it trusts. The agent ignores its stored trust if the host was given another order
- * key afterwards, for example by a new bootstrap command.
+ * The file with the CAs and order keys that the agent trusts. The agent ignores this file if a later bootstrap command gave the host another order
+ * key.
  */
 const TrustFile = z.object({
   given_key: z.string(),
@@ -31,19 +31,16 @@ const verifyText: VerifyText = (key, text, signature) =>
   verify(null, Buffer.from(text), signingKey(key), Buffer.from(signature, "base64url"));
 
 /**
- * The CAs and order keys of the hub that this host trusts. The host first trusts the keys of its bootstrap. Signed statements of the hub later change
- * the trusted keys (decision I6). The agent stores a change of the trusted keys on disk before it uses the new keys. An older statement never reverts
- * a change of the trusted keys.
+ * The hub's CAs and order keys that this host trusts: at first those of its bootstrap. Signed statements of the hub later change the trusted keys
+ * (decision I6). The agent stores a change of the trusted keys on disk before it uses the new keys. No older statement reverts a change of the
+ * trusted keys.
  */
 export class TrustStore {
   readonly #config: Config;
   readonly #system: System;
   readonly #log: Log;
   readonly #givenKey: string;
-  /**
-   * The stored trust is null until the agent has accepted the hub's first signed statement. Before the hub's first statement, the agent trusts the
-   * keys of the bootstrap.
-   */
+  /** Null until the agent has accepted a signed statement of the hub; until then it trusts the keys of the bootstrap. */
   #trust: Trust | null = null;
   #taking: Promise<unknown> = Promise.resolve();
 
@@ -58,10 +55,7 @@ export class TrustStore {
     return `/${relative(this.#config.root, this.#config.stateDir)}/trust.json`;
   }
 
-  /**
-   * Loads the stored keys before the agent's first request to the hub. The agent ignores a damaged trust file and starts with the keys of its
-   * bootstrap.
-   */
+  /** Loads the trusted keys. The agent ignores a damaged trust file and starts with the keys of its bootstrap. */
   async load(): Promise<void> {
     const text = await this.#system.read(this.#path);
     if (text === null) return;
@@ -73,7 +67,7 @@ export class TrustStore {
     }
   }
 
-  /** The certificates, in PEM, of every CA that the hub's server may show. */
+  /** The certificates, in PEM, of every CA that the hub's server may use. */
   async caBundle(): Promise<string> {
     if (this.#trust !== null) return pemOf(this.#trust);
     const given = await this.#system.read(`/${relative(this.#config.root, this.#config.caFile)}`);
@@ -81,15 +75,13 @@ export class TrustStore {
     return given;
   }
 
-  /** The hub's public keys with which an order may be signed. */
   orderKeys(): readonly KeyObject[] {
     const keys = [this.#trust?.current.order_key ?? this.#givenKey, this.#trust?.next?.order_key];
     return keys.filter((key) => key !== undefined).map(signingKey);
   }
 
   /**
-   * Verifies the hub's chain of trust statements, which change the trusted keys, and stores the resulting keys. Returns the sequence number of the
-   * last statement that is trusted and stored.
+   * Verifies the hub's chain of trust statements, and stores the keys to which it leads. Returns the number of the last trusted and stored statement.
    */
   take(chain: TrustChain): Promise<number> {
     const taken = this.#taking.then(() => this.#take(chain));
@@ -120,8 +112,8 @@ export class TrustStore {
   }
 
   /**
-   * A new host may get the new keys up to half a minute before the hub announces the end of the key rotation. Until the hub announces the end of the
-   * key rotation, the hub signs no trust statement with its new keys.
+   * A new host may get new keys up to half a minute before the hub announces the end of its key rotation. Until this announcement, the hub signs no
+   * trust statement with its new keys.
    */
   #isAheadOf(chain: TrustChain): boolean {
     const about = chain.filter((one) => one.order_key === this.#givenKey);
@@ -129,9 +121,8 @@ export class TrustStore {
   }
 
   /**
-   * Asks the hub for its chain of trust statements when this host trusts no CA that the hub shows, for example after a missed rotation. The agent
-   * does not trust the server that answers: the agent sends no data, and only the signatures in the answer count. `askAnew` returns true when the
-   * host now trusts another CA.
+   * Asks the hub for its chain of trust statements when the host trusts no CA of the hub, for example after a missed rotation. The agent sends no
+   * data to the unknown server, and only the signatures in the server's answer count. Returns true when the host now trusts another CA.
    */
   async askAnew(): Promise<boolean> {
     const before = await this.caBundle();
@@ -144,15 +135,12 @@ export class TrustStore {
 const pemOf = ({ current, next }: Trust): string =>
   [current.ca_pem, next?.ca_pem ?? ""].map((pem) => pem.trim()).join("\n");
 
-/**
- * Returns whether a trust statement contains a CA certificate. The agent stops before a statement without a CA certificate, because such a statement
- * would leave the host without a hub.
- */
+/** Whether a trust statement contains a CA certificate. A statement without one would leave the host without a hub. */
 function holdsAuthority({ ca_pem }: TrustChain[number]): boolean {
   try {
     return new X509Certificate(ca_pem).ca;
   } catch {
-    // The field `ca_pem` of the hub's trust statement does not contain a certificate.
+    // The trust statement's field `ca_pem` contains no certificate.
     return false;
   }
 }

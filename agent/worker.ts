@@ -5,12 +5,11 @@ import { STORAGE_PERFORMERS } from "./system/storage/performers.ts";
 import { type Performer, performer } from "./system/workers/define-work.ts";
 import { runWorkerProgram } from "./system/workers/worker-program.ts";
 
-/** The kinds of work that a worker process can perform. The list of work kinds is closed, as is the list of task types. */
+/** The kinds of work that a worker process can perform: a closed list, as is that of task types. */
 const PERFORMERS: readonly Performer[] = [
   ...GPU_PERFORMERS,
   performer(OVERWRITE_WORK, performOverwrite),
   ...STORAGE_PERFORMERS,
 ];
 
-/** Runs the program of a worker process, and returns the process's exit status. */
 export const runWorker = (args: readonly string[]): Promise<number> => runWorkerProgram(args, PERFORMERS);

@@ -107,7 +107,7 @@ export async function pciGpus(system: System, vendor: GpuVendor): Promise<readon
 
 const DRM = "/sys/class/drm";
 
-/** The DRM devices of the vendor's GPUs as `major:minor`. `drmDevices` leaves out other DRM devices, for example the BMC's screen. */
+/** The DRM devices of the vendor's GPUs as `major:minor`. DRM devices of other hardware, for example the BMC's screen, do not count. */
 export async function drmDevices(system: System, vendor: GpuVendor): Promise<readonly string[]> {
   const found: string[] = [];
   for (const name of (await system.list(DRM)).filter((one) => /^(card|renderD)\d+$/.test(one))) {

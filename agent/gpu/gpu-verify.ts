@@ -1,11 +1,11 @@
 import type { GpuState } from "./gpu-state.ts";
 import type { KernelFault } from "./kernel-faults.ts";
 
-/** The most MiB of memory that may be in use on a GPU without processes. Drivers before R510 count their own reserved memory as used. */
+/** The most MiB of memory that may be in use on a GPU without processes, because drivers before R510 count their own memory. */
 const IDLE_MIB = 1_024;
-/** The driver's own use of GPU memory differs by a few MiB between two readings. */
+/** The GPU driver's own use of memory, in MiB, may differ this much between two readings. */
 const SLACK_MIB = 16;
-/** The GPU settings that must have a fixed value after a cleaning, whatever their value was before. */
+/** The GPU settings that must have a fixed value after a cleaning, whatever a tenant set. */
 const REQUIRED: Readonly<Record<string, string>> = {
   compute_mode: "Default",
   accounting_mode: "Disabled",
@@ -16,9 +16,9 @@ const REQUIRED: Readonly<Record<string, string>> = {
 
 export interface GpuReadings {
   readonly before: GpuState | undefined;
-  /** The GPU's state before the reset, while no service and no process uses the GPU. */
+  /** The GPU's state before its reset, while no service or process uses it. */
   readonly idle: GpuState | undefined;
-  /** The GPU's state after the reset, while no service and no process uses the GPU. */
+  /** The GPU's state after its reset, while no service or process uses it. */
   readonly after: GpuState | undefined;
   /** The GPU's state after the GPU cleaning has started all services again. */
   readonly settled: GpuState | undefined;
@@ -26,8 +26,8 @@ export interface GpuReadings {
 }
 
 /**
- * Returns the reasons why a GPU is not clean after its reset; for a clean GPU the list is empty. A GPU with an unknown value is not clean either,
- * because an unknown value proves nothing.
+ * Returns why a GPU is not clean after its reset, or an empty list for a clean GPU. An unknown value counts as a reason, because it proves nothing
+ * about the GPU.
  */
 export function whyNotClean(readings: GpuReadings): readonly string[] {
   const { before, idle, after, settled, kernelFaults } = readings;
@@ -56,8 +56,8 @@ function processFaults({ processes }: GpuState): string[] {
 }
 
 /**
- * A GPU that was in an NVLink fabric before the reset must be in the fabric afterwards. A GPU without an NVLink fabric, for example a PCIe card,
- * needs no fabric.
+ * A GPU that was in an NVLink fabric before its reset must be in the fabric afterwards. A GPU that was in no NVLink fabric, for example a PCIe card,
+ * needs none.
  */
 const fabricFaults = (idle: GpuState, { fabric }: GpuState): string[] =>
   fabric === "ready" || (fabric === "absent" && idle.fabric === "absent") ? [] : [`the fabric is ${fabric}`];
@@ -69,8 +69,8 @@ function identityFaults(before: GpuState, after: GpuState): string[] {
 }
 
 /**
- * Each GPU setting must have its value from REQUIRED, or else its value from before the cleaning. A setting that the vendor's tool does not tell
- * (`null`) counts as a fault.
+ * Each GPU setting must have its value in REQUIRED, or else its value from before the cleaning. A setting that the vendor's tool does not tell counts
+ * as a fault.
  */
 function settingFaults(before: GpuState, settled: GpuState): string[] {
   return Object.entries(settled.settings).flatMap(([name, value]) => {
@@ -81,10 +81,7 @@ function settingFaults(before: GpuState, settled: GpuState): string[] {
   });
 }
 
-/**
- * Returns the faults that a GPU has directly after a reset. If `whyNotReset` returns a fault of the GPU, the agent tries the next stronger kind of
- * GPU reset.
- */
+/** Returns the faults of a GPU directly after a reset, for which the agent tries the next stronger kind of reset. */
 export function whyNotReset(idle: GpuState | undefined, after: GpuState | undefined): readonly string[] {
   if (idle === undefined || after === undefined) return ["the GPU is missing"];
   return [...after.faults, ...memoryFaults(idle, after), ...processFaults(after), ...fabricFaults(idle, after)];

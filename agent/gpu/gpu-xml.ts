@@ -1,19 +1,19 @@
 import { parseXml, XmlElement } from "@rgrove/parse-xml";
 import { messageOf } from "../message-of.ts";
 
-/** The longest output of `nvidia-smi -q -x` that the agent reads. For a host with eight GPUs, `nvidia-smi -q -x` prints about 200 kB. */
+/** The longest output of `nvidia-smi -q -x`, in characters, that the agent reads; eight GPUs print about 200 kB. */
 const MOST_CHARACTERS = 8_000_000;
 
 export class UnreadableXml extends Error {
   override readonly name = "UnreadableXml";
 }
 
-/** An element of the output of `nvidia-smi -q -x`, which has no namespaces and no mixed content. */
+/** An element of the XML from `nvidia-smi -q -x`, which has no namespaces and no mixed content. */
 export interface XmlNode {
   readonly name: string;
   readonly attributes: Readonly<Record<string, string>>;
   readonly children: readonly XmlNode[];
-  /** The text of the element and its children, without white space at both ends. */
+  /** The text of the element and its children, without white space at the ends. */
   readonly text: string;
 }
 
@@ -24,10 +24,7 @@ const nodeOf = (element: XmlElement): XmlNode => ({
   text: element.text.trim(),
 });
 
-/**
- * Parses a whole XML document and returns the document's root element. `parseDocument` throws `UnreadableXml` if the text is not a whole XML
- * document, for example if its end is missing.
- */
+/** Returns the root element of an XML document. Throws `UnreadableXml` if the text is not a whole XML document, for example if its end is missing. */
 export function parseDocument(text: string): XmlNode {
   if (text.length > MOST_CHARACTERS) throw new UnreadableXml(`The XML document has ${text.length} characters.`);
   let root: XmlElement | null;
@@ -40,7 +37,6 @@ export function parseDocument(text: string): XmlNode {
   return nodeOf(root);
 }
 
-/** Returns the text of the XML element at a path of element names, or null if an element of the path is missing. */
 export function textAt(node: XmlNode, path: string): string | null {
   let here: XmlNode | undefined = node;
   for (const name of path.split("/")) here = here?.children.find((child) => child.name === name);

@@ -1,11 +1,10 @@
 import type { GpuVendor } from "../../shared/tasks/gpu-scrub.ts";
 import { pciAddress } from "./gpu-state.ts";
 
-/** A fault of a GPU that the kernel's log reports in one line. */
+/** A fault of a GPU from one line of the kernel's log. */
 export interface KernelFault {
-  /** The PCI address of the faulty GPU, or null if the log line names no GPU. */
   readonly pci: string | null;
-  /** NVIDIA's number of the fault (Xid), for example 79 for a GPU that has left the PCI bus. Log lines of AMD's driver have no fault number. */
+  /** NVIDIA's number of the fault (Xid), for example 79 for a GPU off the PCI bus, or null for AMD's driver. */
   readonly xid: number | null;
   readonly text: string;
 }
@@ -13,16 +12,15 @@ export interface KernelFault {
 const XID = /NVRM: Xid \(PCI:([0-9a-f:.]+)\): (\d+)/i;
 const AMD_FAULT =
   /amdgpu ([0-9a-f:.]+): amdgpu: .*(GPU reset\(\d+\) failed|GPU reset end with ret = -|ring \S+ timeout|uncorrectable|GPU recovery failed|device lost from bus)/i;
-/** The Xids of GPUs that have left the PCI bus: only a power cycle repairs such a GPU. */
+/** The Xids of GPUs that have left the PCI bus, which only a power cycle repairs. */
 const OFF_THE_BUS: ReadonlySet<number> = new Set([79]);
 const MOST_TEXT = 200;
 
-/** NVIDIA's driver names a GPU in the kernel's log without the PCI function, for example as `PCI:0000:3b:00`. */
 const addressOf = (text: string): string | null => pciAddress(text) ?? pciAddress(`${text}.0`);
 
 /**
- * Reads the GPU faults from the output of `journalctl -k -o json`, which has one JSON object in each line. Throws if a line is not an object with a
- * message, because an unreadable log does not prove that the kernel reported no fault.
+ * Reads the GPU faults from the output of `journalctl -k -o json`, which has one JSON object in each line. Throws for a line that is not an object
+ * with a message, because an unreadable log proves nothing.
  */
 export function kernelFaults(vendor: GpuVendor, journal: string): readonly KernelFault[] {
   return journal.split("\n").flatMap((line) => {
@@ -35,7 +33,7 @@ export function kernelFaults(vendor: GpuVendor, journal: string): readonly Kerne
   });
 }
 
-/** The service journald writes a message that is not valid UTF-8 as a list of bytes, and a message that is too long as null. */
+/** journald writes a message that is not valid UTF-8 as a list of bytes, and a message that is too long as null. */
 function messageOf(entry: unknown): string {
   const message = typeof entry === "object" && entry !== null && "MESSAGE" in entry ? entry.MESSAGE : undefined;
   if (typeof message === "string") return message;

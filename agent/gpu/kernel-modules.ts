@@ -1,11 +1,11 @@
-/** A kernel module in `/proc/modules`, with the names of the modules that use it and the number of all its users. */
+/** A kernel module in /proc/modules, with the modules that use it and the number of all its users. */
 export interface KernelModule {
   readonly name: string;
   readonly references: number;
   readonly usedBy: readonly string[];
 }
 
-/** Parses the text of `/proc/modules`, for example the line `nvidia 56717312 4 nvidia_uvm,nvidia_modeset, Live 0x0000000000000000 (OE)`. */
+/** Parses /proc/modules, with lines such as `nvidia 56717312 4 nvidia_uvm,nvidia_modeset, Live 0x0000000000000000 (OE)`. */
 export function parseModules(text: string): readonly KernelModule[] {
   return text.split("\n").flatMap((line) => {
     const [name, , references, usedBy] = line.split(" ");
@@ -17,8 +17,8 @@ export function parseModules(text: string): readonly KernelModule[] {
 }
 
 /**
- * Returns the kernel modules in the order in which the agent must unload them, with the module `root` last. In the list that `unloadOrder` returns,
- * each kernel module stands before every module that it uses. The module `root` is the GPU driver. If `root` is not loaded, the result is empty.
+ * Returns the order in which the agent must unload kernel modules, with the GPU driver `root` last. In this order, each kernel module stands before
+ * every module that it uses. The order is empty if the GPU driver is not loaded.
  */
 export function unloadOrder(modules: readonly KernelModule[], root: string): readonly string[] {
   const byName = new Map(modules.map((one) => [one.name, one]));
@@ -33,7 +33,7 @@ export function unloadOrder(modules: readonly KernelModule[], root: string): rea
   return order;
 }
 
-/** The number of a kernel module's users that are not modules: processes with an open device, and parts of the kernel. */
+/** The number of a kernel module's users that are no modules: processes with an open device, and parts of the kernel. */
 export function otherUsers(modules: readonly KernelModule[], name: string): number {
   const found = modules.find((one) => one.name === name);
   return found === undefined ? 0 : Math.max(0, found.references - found.usedBy.length);

@@ -9,16 +9,15 @@ import {
 import { childrenNamed, parseDocument, textAt, UnreadableXml, type XmlNode } from "./gpu-xml.ts";
 
 /**
- * Whether a text in nvidia-smi's output means that the GPU does not have the field. A text that is neither `N/A` nor a value of the field counts as
- * an unknown value.
+ * Whether nvidia-smi says by the text that the GPU does not have a field. A text that is neither `N/A` nor a known value counts as an unknown value
+ * of the field.
  */
 const isAbsent = (text: string | null): boolean => text === null || text === "N/A" || text === "[N/A]";
 const known = (text: string | null): string | null => (isAbsent(text) || text === "" ? null : text);
 
 /**
- * The actions that NVIDIA's driver recommends for a GPU. The field `gpu_recovery_action` exists since driver R565. Drivers up to R555 have only the
- * field `gpu_reset_status`, which newer drivers call deprecated. NVIDIA's library NVML also recommends actions that need more than a reset of the
- * GPU, for example a reboot of the host.
+ * The actions that NVIDIA's driver recommends for a GPU, by the text in nvidia-smi's output. NVIDIA's drivers have the field `gpu_recovery_action`
+ * since R565, and up to R555 only `gpu_reset_status`. NVIDIA's driver also recommends more than a reset of the GPU, for example a reboot of the host.
  */
 const ACTIONS: Readonly<Record<string, GpuAction>> = {
   None: "none",
@@ -44,10 +43,7 @@ function recommendation(gpu: XmlNode): { readonly action: GpuAction; readonly sa
   return { action: "unknown", said };
 }
 
-/**
- * The names of the counters of uncorrectable memory errors since the driver's last load. Each generation of GPUs and drivers has different error
- * counters.
- */
+/** The counters of uncorrectable memory errors since the last load of the GPU driver, in all generations of GPUs and drivers. */
 const VOLATILE = [
   "double_bit/total",
   "sram_uncorrectable",
@@ -58,8 +54,8 @@ const VOLATILE = [
 const REPAIRS = ["channel_repair_pending", "tpc_repair_pending"];
 
 /**
- * The faults that the GPU's counters of uncorrectable errors show since the driver's last load. The error counters may be missing only if the GPU's
- * error correction is off or does not exist.
+ * The faults in the GPU's counters of uncorrectable errors since the last load of the driver. These counters may be missing only if the GPU's error
+ * correction is off or does not exist.
  */
 function eccFaults(gpu: XmlNode): string[] {
   const mode = textAt(gpu, "ecc_mode/current_ecc");
@@ -80,7 +76,8 @@ function eccFaults(gpu: XmlNode): string[] {
 }
 
 /**
- * The repairs of GPU memory that wait for a reset, or that failed. NVIDIA GPUs since Ampere remap rows of faulty memory, and older GPUs retire pages.
+ * Repairs of the GPU's memory that wait for a reset or that failed. NVIDIA GPUs since Ampere remap rows of faulty memory, and older GPUs retire
+ * pages.
  */
 function memoryFaults(gpu: XmlNode): string[] {
   const pending = textAt(gpu, "remapped_rows/remapped_row_pending");
@@ -117,8 +114,8 @@ const mib = (text: string | null): number | null => {
 };
 
 /**
- * The GPU settings, each with the path of its field in the output of nvidia-smi. The agent checks the power limit separately: a GPU without a power
- * limit reports `N/A`, which counts as the default limit.
+ * The GPU settings, each with the path of its field in nvidia-smi's output. The agent checks the power limit separately, because `N/A` counts as the
+ * default limit there.
  */
 const SETTINGS: Readonly<Record<string, string>> = {
   persistence_mode: "persistence_mode",
@@ -165,7 +162,7 @@ function gpuOf(gpu: XmlNode, driver: string | null): GpuState {
   };
 }
 
-/** Compares the GPU's power limit with the GPU's default limit. Drivers before R520 name the power fields `power_readings` and `power_limit`. */
+/** Compares the GPU's power limit with the default limit of the GPU. Drivers before R520 name these fields `power_readings` and `power_limit`. */
 function powerLimit(gpu: XmlNode): Record<string, string | null> {
   const block = textAt(gpu, "gpu_power_readings") === null ? "power_readings" : "gpu_power_readings";
   const limit = textAt(gpu, `${block}/current_power_limit`) ?? textAt(gpu, `${block}/power_limit`);
@@ -174,10 +171,7 @@ function powerLimit(gpu: XmlNode): Record<string, string | null> {
   return { power_limit: limit === standard || isAbsent(limit) ? "default" : limit };
 }
 
-/**
- * Parses the output of `nvidia-smi -q -x`. Throws `UnreadableXml` if the output is not a whole report, or if its number of GPUs differs from
- * `attached_gpus`.
- */
+/** Throws `UnreadableXml` if the output of `nvidia-smi -q -x` is incomplete, or has another number of GPUs than `attached_gpus`. */
 export function parseNvidiaReport(text: string): GpuReport {
   const root = parseDocument(text);
   if (root.name !== "nvidia_smi_log") throw new UnreadableXml(`The root element is ${root.name}, not nvidia_smi_log.`);

@@ -1,6 +1,6 @@
-/** A registry switch of NVIDIA's driver, set by a modprobe file or a kernel parameter for the whole driver or for one GPU. */
+/** A registry switch of NVIDIA's driver, which a modprobe file or a kernel parameter sets for all GPUs or for one GPU. */
 export interface DriverSwitch {
-  /** `all`, or the PCI address of one GPU, which is also the name of the GPU's folder in `/proc/driver/nvidia/gpus`. */
+  /** `all`, or the PCI address of one GPU, which is also the name of its folder in /proc/driver/nvidia/gpus. */
   readonly scope: string;
   readonly name: string;
   readonly value: string;
@@ -11,17 +11,16 @@ export const GPU_FOLDER = "/proc/driver/nvidia/gpus";
 export const registryFile = (gpu: string): string => `${GPU_FOLDER}/${gpu}/registry`;
 
 /**
- * Matches the two lines of the driver's file `params` that contain registry switches. Every line of `params` without registry switches contains a
- * number, which NVIDIA's driver prints whether or not somebody set the number.
+ * Matches the two lines with registry switches in the file `params` of NVIDIA's driver. All other lines of `params` contain numbers, which NVIDIA's
+ * driver prints whether or not somebody set them.
  */
 const TEXT_LINE = /^(RegistryDwords|RegistryDwordsPerDevice): "(.*)"$/gm;
 /** With the switch RMDisableScrubOnFree, NVIDIA's driver does not zero the GPU memory that a process frees. */
 const SCRUB_OFF = "RMDisableScrubOnFree";
 
 /**
- * Reads the registry switches of NVIDIA's driver from the text of its file `params`. For example, the line RegistryDwords of `params` may contain the
- * switches `RMDisableScrubOnFree=1;RmX=2`. Returns null if `params` lacks one of its two lines with switches, because a switch that cannot be read
- * may be set.
+ * Reads the registry switches from the file `params` of NVIDIA's driver, for example `RMDisableScrubOnFree=1;RmX=2`. Returns null if `params` lacks
+ * one of its two lines with switches, because a switch may then be set unseen.
  */
 export function switchesInParams(text: string): readonly DriverSwitch[] | null {
   const lines = [...text.matchAll(TEXT_LINE)];
@@ -41,7 +40,7 @@ export function switchesInParams(text: string): readonly DriverSwitch[] | null {
   });
 }
 
-/** Reads the registry switches of one GPU from the GPU's file `registry`, which has lines such as `RMDisableScrubOnFree: 0x1`. */
+/** Reads a GPU's registry switches from its file `registry`, with lines such as `RMDisableScrubOnFree: 0x1`. */
 export function switchesInRegistry(gpu: string, text: string): readonly DriverSwitch[] {
   return text.split("\n").flatMap((line) => {
     const parts = /^\s*([^:\s]+)\s*[:=]\s*(.*?)\s*$/.exec(line);
@@ -51,9 +50,6 @@ export function switchesInRegistry(gpu: string, text: string): readonly DriverSw
   });
 }
 
-/**
- * True if a registry switch keeps NVIDIA's driver from zeroing freed GPU memory. `turnsScrubOff` treats a registry switch of NVIDIA's driver with any
- * value except zero as set.
- */
+/** True if a switch keeps NVIDIA's driver from zeroing freed GPU memory. Every value except zero counts as set. */
 export const turnsScrubOff = ({ name, value }: DriverSwitch): boolean =>
   name.toLowerCase() === SCRUB_OFF.toLowerCase() && !/^(0x)?0+$/i.test(value);

@@ -1,6 +1,6 @@
 import type { GpuState } from "./gpu-state.ts";
 
-/** A group of GPUs that the agent resets together, in one call of the vendor's tool (decision C3). */
+/** GPUs that one call of the vendor's tool resets together (decision C3). */
 export interface ResetGroup {
   /** `nvswitch`, the name of an XGMI hive, or the PCI address of a GPU that the agent resets alone. */
   readonly name: string;
@@ -8,8 +8,8 @@ export interface ResetGroup {
 }
 
 /**
- * Groups the GPUs of a host for resets: all GPUs on NVSwitches together, the GPUs of each XGMI hive, and every other GPU alone. On an NVSwitch host,
- * a GPU that does not tell its fabric may still be linked, so `resetGroups` puts it into the group `nvswitch`.
+ * Groups GPUs for resets: all GPUs on NVSwitches, the GPUs of each XGMI hive, and every other GPU alone. On an NVSwitch host, a GPU that does not
+ * tell its fabric may still be linked, so it counts as a GPU on NVSwitches.
  */
 export function resetGroups(gpus: readonly GpuState[]): readonly ResetGroup[] {
   const switched = gpus.some(({ group }) => group === "nvswitch");

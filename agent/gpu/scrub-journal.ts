@@ -7,26 +7,25 @@ const JOURNAL = "/var/lib/muster/agent/gpu-scrub.json";
 const WEDGED = "/var/lib/muster/agent/gpu-wedged.json";
 
 /**
- * The journal of a GPU cleaning: the services, kernel modules and persistence modes that the cleaning stopped and must restore. The agent writes each
- * journal entry before it stops the service or module, so that everything can be restored after the agent was killed.
+ * The journal of a GPU cleaning: the services, kernel modules and persistence modes that it stopped and must restore. The agent writes an entry
+ * before each stop, so that a killed agent can restore everything.
  */
 const ScrubJournal = z.strictObject({
   task_id: z.string(),
-  /** The boot id of the boot in which the GPU cleaning began. */
+  /** The boot in which the GPU cleaning began. */
   boot_id: z.string(),
   vendor: z.enum(GPU_VENDORS),
-  /** The services that the GPU cleaning stopped, in the order of the stops. */
+  /** The stopped services, in the order of their stops. */
   services: z.array(z.string()),
-  /** The kernel modules that the GPU cleaning unloaded, in the order of the unloads. */
+  /** The unloaded kernel modules, in the order of their unloads. */
   modules: z.array(z.string()),
-  /** The PCI addresses of the GPUs whose persistence mode was enabled before the cleaning. */
   persistent: z.array(z.string()),
 });
 export type ScrubJournal = z.output<typeof ScrubJournal>;
 
 /**
- * Reads the journal of an unfinished GPU cleaning, and returns null if the host has none. Throws if the journal is not readable, because some
- * services of the host may then still be stopped.
+ * Reads the journal of an unfinished GPU cleaning, or returns null if the host has none. Throws if the journal is unreadable, because some services
+ * of the host may then still be stopped.
  */
 export async function readJournal(system: System): Promise<ScrubJournal | null> {
   const text = await system.read(JOURNAL);
@@ -36,14 +35,14 @@ export async function readJournal(system: System): Promise<ScrubJournal | null> 
 export const writeJournal = (system: System, journal: ScrubJournal): Promise<void> =>
   system.write(JOURNAL, `${JSON.stringify(journal)}\n`, 0o600);
 
-/** Removes the journal of a finished GPU cleaning. `endJournal` leaves the journal of another task that began in the meantime. */
+/** Removes a GPU cleaning's journal, unless the journal is already that of another task. */
 export async function endJournal(system: System, journal: ScrubJournal): Promise<void> {
   if ((await readJournal(system))?.task_id === journal.task_id) await system.remove(JOURNAL);
 }
 
 const Wedged = z.object({ boot_id: z.string(), message: z.string() });
 
-/** Writes to disk that the GPU driver hangs in this boot, so that the agent starts no other work on the GPUs before a reboot. */
+/** Writes to disk that the GPU driver hangs, so that the agent starts no other work on the GPUs before a reboot. */
 export async function markWedged(system: System, error: Error): Promise<void> {
   const place = error instanceof DriverWedged ? error.where : {};
   const mark = { boot_id: await system.bootId(), message: error.message, ...place };
@@ -51,8 +50,8 @@ export async function markWedged(system: System, error: Error): Promise<void> {
 }
 
 /**
- * Returns the reason why the GPU driver counts as hanging in this boot, or null. If the file gpu-wedged.json is unreadable, the GPU driver counts as
- * hanging in this boot.
+ * Returns why the GPU driver counts as hanging in this boot, or null. An unreadable file gpu-wedged.json also means that the GPU driver counts as
+ * hanging.
  */
 export async function wedgedInThisBoot(system: System): Promise<string | null> {
   const text = await system.read(WEDGED);

@@ -13,7 +13,7 @@ export interface ScrubRun {
   readonly progress: (progress: { readonly step: GpuStepName }) => void;
 }
 
-/** The state of one cleaning of a host's GPUs, from the cleaning's first change to its last. */
+/** The state of one cleaning of a host's GPUs, which changes from step to step. */
 export interface Scrub {
   readonly system: System;
   readonly timing: ScrubTiming;
@@ -22,19 +22,14 @@ export interface Scrub {
   readonly run: ScrubRun;
   readonly steps: GpuStep[];
   readonly before: readonly GpuState[];
-  /**
-   * The services, kernel modules and persistence modes that the cleaning must restore. The journal file on disk has the same content as `journal`.
-   */
+  /** What the GPU cleaning must restore, as in the journal file on disk. */
   journal: ScrubJournal;
-  /** The systemd units that may keep the GPUs open during a reset: the Fabric Manager and its parts. */
+  /** The Fabric Manager's systemd units, which may keep the GPUs open during a reset. */
   fabricUnits: readonly string[];
-  /**
-   * The states of the GPUs while no service and no process uses the GPUs. The agent reads `idle` before it resets the GPUs, and `after` when the GPUs
-   * have been reset.
-   */
+  /** The states of the GPUs, before and after their reset, while no service or process uses them. */
   idle: readonly GpuState[];
   after: readonly GpuState[];
-  /** How the agent reset each GPU, by the GPU's PCI address. */
+  /** How the agent reset each GPU, by PCI address. */
   readonly resets: Map<string, ResetResult>;
 }
 
@@ -42,7 +37,6 @@ export interface ResetResult {
   readonly group: string;
   readonly rung: "reset" | "reload";
   readonly ok: boolean;
-  /** `exitCode` is null if the vendor's tool did not end. */
   readonly exitCode: number | null;
   readonly said: string;
 }

@@ -1,18 +1,17 @@
-/** The longest times of the waits in a GPU cleaning. */
 export interface ScrubTiming {
   /**
-   * How long a read of the GPUs' state may take. Without persistence mode, `nvidia-smi -q -x` first initializes each GPU, which takes seconds per
-   * GPU.
+   * How many milliseconds a read of the GPUs' state may take. Without persistence mode, `nvidia-smi -q -x` first initializes each GPU, which takes
+   * seconds per GPU.
    */
   readonly readMs: number;
   readonly resetMs: number;
   readonly serviceMs: number;
   readonly moduleMs: number;
-  /** How long a tool may take to end after SIGTERM, and how long after SIGKILL. */
+  /** How many milliseconds a tool may take to end after SIGTERM, and as many after SIGKILL. */
   readonly graceMs: number;
-  /** How long a process that holds a GPU may take to end after SIGTERM, and how long after SIGKILL. */
+  /** How many milliseconds a process that holds a GPU may take to end after SIGTERM, and as many after SIGKILL. */
   readonly holderMs: number;
-  /** How long NVLink may take after a reset until all GPUs are connected. */
+  /** How many milliseconds NVLink may take after a reset until all GPUs are connected. */
   readonly fabricMs: number;
   readonly lookEveryMs: number;
 }

@@ -13,9 +13,8 @@ import {
 import type { Scrub } from "./scrub-state.ts";
 
 /**
- * Reads the registry switches of NVIDIA's driver, which are settings of the driver. The step `gpu_switches` fails if a registry switch keeps NVIDIA's
- * driver from zeroing freed GPU memory. Every other registry switch of NVIDIA's driver becomes only evidence of the step `gpu_switches`, because
- * operators of a site also set registry switches. AMD's driver has no registry switches, so the cleaning of AMD GPUs has no step `gpu_switches`.
+ * Checks the registry switches of NVIDIA's driver, which AMD's driver does not have. The step `gpu_switches` fails if a switch keeps NVIDIA's driver
+ * from zeroing freed GPU memory. All other switches are only evidence of the step, because operators set such switches too.
  */
 export async function switchesStep(scrub: Scrub): Promise<GpuStep | null> {
   if (scrub.input.vendor !== "nvidia") return null;
@@ -34,8 +33,8 @@ export async function switchesStep(scrub: Scrub): Promise<GpuStep | null> {
 }
 
 /**
- * Returns the registry switches of NVIDIA's driver, or the reason why they cannot be read. A separate process, `cat`, reads the driver's files,
- * because a read may hang in the driver.
+ * Returns the registry switches of NVIDIA's driver, or why they cannot be read. The separate process `cat` reads the driver's files, because a read
+ * may hang in the driver.
  */
 async function readSwitches({ system, timing }: Scrub): Promise<readonly DriverSwitch[] | string> {
   const read = async (path: string): Promise<string | null> => {

@@ -15,13 +15,13 @@ type Failure = Extract<TaskReply<Type>, { ok: false }>;
 
 const TOOL_TIMEOUT_MS = 30_000;
 const SHELL = "/bin/bash";
-/** No password has the hash `*`. With a hash that begins with `!`, an sshd that does not use PAM would refuse SSH keys too. */
+/** In /etc/shadow, `*` is the hash of no password. With a hash that begins with `!`, an sshd without PAM would refuse SSH keys too. */
 const NO_PASSWORD = "*";
 const commentOf = (allocationId: string): string => `Muster allocation ${allocationId}`;
 
 /**
- * Makes a tenant's account step by step. Each step first reads what the host has, so that a run after a killed agent continues the account. A run on
- * a complete account changes only the SSH keys and the sudo rights.
+ * Makes a tenant's account step by step, and continues an account that a killed agent began. On a complete account, the task changes only the SSH
+ * keys and the sudo rights.
  */
 export const grantUser =
   (system: System): TaskHandlers[Type] =>
@@ -64,7 +64,7 @@ export const grantUser =
     }
   };
 
-/** The reason why the agent must not make the tenant's account, or null. */
+/** Why the agent may not make the tenant's account, or null. */
 async function refusal(system: System, input: Input): Promise<Failure | null> {
   const { allocation_id, login_user } = input;
   const record = await readRecord(system, allocation_id);
@@ -96,8 +96,8 @@ const exists = (message: string): Failure => ({
 });
 
 /**
- * Whether Muster made the account: the allocation's record on the host proves it, and the account's comment shows it to people. A tenant with root
- * rights may have changed the comment of a complete account.
+ * Whether Muster made the account, as the host's record proves and the account's comment shows to people. A tenant with root rights may have changed
+ * the account's comment.
  */
 const isOurs = (account: Account, record: AllocationRecord): boolean =>
   account.uid === record.uid && (record.state === "granted" || account.comment === commentOf(record.allocation_id));
@@ -165,7 +165,7 @@ async function ensureAccount(system: System, record: AllocationRecord): Promise<
   return cleaningStep("account", login_user, "ok", was ? "The account was there." : "The account was made.", evidence);
 }
 
-/** The account gets no subordinate ids, because a later account would get the same ids and with them the files that belong to those ids. */
+/** The account gets no subordinate ids, because a later account could get the same ids and with them its files. */
 const useraddArguments = ({ allocation_id, login_user, uid, home }: AllocationRecord): string[] => [
   ...["--uid", String(uid), "--gid", String(uid), "--home-dir", home, "--no-create-home", "--no-log-init"],
   ...["--shell", SHELL, "--comment", commentOf(allocation_id), "--password", NO_PASSWORD],
@@ -187,9 +187,7 @@ async function writeKeys(system: System, { home, uid }: AllocationRecord, input:
   return cleaningStep("keys", `${home}/.ssh/authorized_keys`, "ok", `The file has ${count} keys.`, { keys: count });
 }
 
-/**
- * Sets the account's sudo rights. A new sudoers file takes effect only after `visudo` has checked the file and the agent has given it its final name.
- */
+/** Sets the sudo rights of the tenant's account. A sudoers file gets its final name, and takes effect, only after `visudo` has checked it. */
 async function setSudo(system: System, record: AllocationRecord, root: boolean): Promise<Step> {
   const file = sudoersFile(record.allocation_id);
   if (!root) {

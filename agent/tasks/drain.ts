@@ -14,16 +14,16 @@ export const NOLOGIN = "/etc/nologin";
 export const NOLOGIN_START = "This host is being drained by Muster";
 const TOOL_TIMEOUT_MS = 15_000;
 /**
- * How many user names a drain's report contains at most, so that the report fits into a frame. The drain waits for all users, also for those that its
- * report does not name.
+ * How many users a drain's report names at most, so that the report fits into a frame. The drain waits for all users, even for those that its report
+ * does not name.
  */
 const MOST_TOLD = 100;
 
 export interface DrainTiming {
   readonly lookEveryMs: number;
-  /** How often the drain reports progress. A progress report renews the task's lease of 300 s. */
+  /** How often the drain reports progress, which renews the task's lease of 300 s. */
   readonly progressEveryMs: number;
-  /** How long the processes of an ended login session may take to end. */
+  /** How many milliseconds the processes of an ended login session may take to end. */
   readonly endWithinMs: number;
 }
 const TIMING: DrainTiming = { lookEveryMs: 2_000, progressEveryMs: 60_000, endWithinMs: 20_000 };
@@ -39,9 +39,8 @@ interface LoginSession {
 }
 
 /**
- * The drain task prevents new logins and waits until the last login session has ended or the deadline has passed. With `force` the drain task then
- * ends the remaining login sessions, also those that the login manager does not list. The drain task is idempotent: a second run keeps the first
- * run's deadline and reads the login sessions once more. A drain that the hub cancels allows logins again.
+ * Prevents new logins and waits for the end of all login sessions; with `force` it ends the sessions after the deadline. A second run of the drain
+ * keeps the first run's deadline and reads the login sessions once more. A drain that the hub cancels allows logins again.
  */
 export const drain =
   (system: System, timing: DrainTiming = TIMING): Handler =>
@@ -72,7 +71,7 @@ async function mark(system: System, input: TaskInput<"node.drain">, run: Run): P
       : new Date(Date.now() + input.deadline_seconds * 1000);
   const text = { task_id: run.taskId, reason: input.reason, deadline_at: deadline.toISOString() };
   await system.write(MARK, `${JSON.stringify(text)}\n`, 0o644);
-  // A nologin file of another program also prevents logins, and the drain must not replace it.
+  // The nologin file of another program also prevents logins, and the drain may not replace it.
   const present = await system.read(NOLOGIN);
   if (present === null || present.startsWith(NOLOGIN_START))
     await system.write(NOLOGIN, `${NOLOGIN_START}: ${input.reason}\n`, 0o644);
@@ -117,7 +116,7 @@ async function empty(
   return { ok: true, result: { drained: true, sessions_closed: left.length, remaining_users: [] } };
 }
 
-/** Waits until no login session is open or the drain's deadline has passed, and returns the sessions that are still open. */
+/** Waits until no login session is open or the drain's deadline has passed, and returns the open sessions. */
 async function waitForSessions(
   system: System,
   read: (system: System) => Promise<LoginSession[]>,
@@ -141,8 +140,8 @@ async function waitForSessions(
 }
 
 /**
- * Parses the lines of `loginctl list-sessions --no-legend`: id, uid, user, and columns that differ between versions. `readSessions` leaves out the
- * sessions of system users. `readSessions` throws when `loginctl` fails, because a missing list does not prove that no user is logged in.
+ * Parses the lines of `loginctl list-sessions --no-legend`: id, uid, user, and columns that differ between versions. Sessions of system users do not
+ * count. Throws when `loginctl` fails, because without its list nobody knows whether users are logged in.
  */
 async function readSessions(system: System): Promise<LoginSession[]> {
   const ran = await system.run("loginctl", ["list-sessions", "--no-legend"], TOOL_TIMEOUT_MS);
@@ -155,8 +154,8 @@ async function readSessions(system: System): Promise<LoginSession[]> {
 }
 
 /**
- * The login sessions and the terminals of users without a listed session. For example, a terminal of the program `screen` stays open after its user
- * has logged out. Only a drain with `force` waits for terminals without a login session and ends their processes.
+ * Returns the login sessions, and the terminals of users without a listed session. For example, a terminal of `screen` stays open after its user has
+ * logged out. Only a drain with `force` waits for such terminals and ends their processes.
  */
 async function readAllSessions(system: System): Promise<LoginSession[]> {
   const listed = await readSessions(system);
@@ -172,7 +171,7 @@ function parsed(text: string | null): unknown {
   try {
     return JSON.parse(text ?? "null");
   } catch {
-    // The file that marks the host as draining is not JSON, so the drain counts as a new one.
+    // A drain starts anew if the file that marks the host as draining is not JSON.
     return null;
   }
 }

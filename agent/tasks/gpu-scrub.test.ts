@@ -11,7 +11,6 @@ import { gpuScrub } from "./gpu-scrub.ts";
 
 const PROGRAM = [process.execPath, join(import.meta.dirname, "../main.ts")];
 const SERVICES = ["nvidia-persistenced", "nvidia-dcgm"];
-/** The stand-in for `systemd-run` notes its arguments and starts the command after `--` in a separate session. */
 const SYSTEMD_RUN = `while [ "$1" != -- ]; do echo "$1" >> "$MUSTER_ROOT/state/properties"; shift; done; shift
 echo started >> "$MUSTER_ROOT/state/workers"
 setsid "$@" < /dev/null >> "$MUSTER_ROOT/state/worker-log" 2>&1 &`;
@@ -29,7 +28,6 @@ beforeEach(() => {
 });
 afterEach(() => host.remove());
 
-/** Runs the handler of `node.gpu_scrub` as an agent that has just started does. */
 const scrub = () =>
   gpuScrub(systemAt(host.root, quietAgentLog, PROGRAM))(
     spec.input.parse({ vendor: "nvidia", expected_gpus: 1, rungs: ["reset"], kill_holders: true, plan: false }),
@@ -51,7 +49,7 @@ describe("node.gpu_scrub", () => {
   });
 
   it("starts the services again if the cleaning is killed", async () => {
-    // In this test, the eighth call of a tool unloads a kernel module, after the cleaning has stopped all services.
+    // The eighth call of a tool unloads a kernel module, after the cleaning has stopped all services.
     host.state("kill-at", "after 8");
     expect(await scrub()).toMatchObject({
       ok: false,

@@ -12,9 +12,8 @@ const GIVE_BACK_SECONDS = 900;
 const Step = z.enum(GPU_STEPS);
 
 /**
- * Resets the GPUs of the host, and reports the GPUs' state before and after the reset. The cleaning of the GPUs runs in a worker process outside the
- * agent (decision C6). If the cleaning's worker process is lost or cancelled, the handler starts another worker process, which restarts the services
- * that the cleaning had stopped.
+ * Resets the host's GPUs, and reports their states before and after the reset. The GPU cleaning runs in a worker process outside the agent (decision
+ * C6). If this worker process is lost or cancelled, another one restarts the services that the cleaning had stopped.
  */
 export const gpuScrub =
   (system: System): TaskHandlers["node.gpu_scrub"] =>
@@ -55,8 +54,8 @@ export const gpuScrub =
   };
 
 /**
- * Restarts the services and reloads the kernel modules that the GPU cleaning had stopped. `giveBack` returns null on success. After a failure,
- * `giveBack` returns a text about the services or kernel modules that it could not restore.
+ * Restarts the services and reloads the kernel modules that the GPU cleaning had stopped. Returns null, or a text about what the agent could not
+ * restore.
  */
 async function giveBack(system: System, taskId: string): Promise<string | null> {
   const end = await system.workers.perform({
@@ -65,8 +64,7 @@ async function giveBack(system: System, taskId: string): Promise<string | null> 
     work: GPU_GIVE_BACK_WORK,
     input: {},
     deadlineSeconds: GIVE_BACK_SECONDS,
-    // The services that the GPU cleaning stopped must run again even if the hub has cancelled the task, so the AbortSignal of their restart never
-    // aborts.
+    // This signal never aborts, because the stopped services must run again even after the hub has cancelled the task.
     signal: new AbortController().signal,
     endsWith: () => false,
     progress: () => undefined,

@@ -37,7 +37,6 @@ describe("hardware-sync reseed", () => {
       ok: true,
       result: { credentials_written: true, timer_active: true, sync_started: true, endpoint, interval_seconds: 900 },
     });
-    // The credentials file contains JSON strings, which are also YAML strings: a token cannot add YAML structure, and digits stay text.
     expect(host.read(CREDENTIALS)).toBe(
       `reporting:\n  maas:\n    endpoint: "${endpoint}"\n    token_key: "key: {of} 'yaml'"\n    token_secret: "s3cret"\n    consumer_key: "12345678"\n`,
     );

@@ -7,26 +7,24 @@ import type { System } from "../system/system.ts";
 const CREDENTIALS = "/etc/maas/maas-machine-creds.yml";
 const SERVICE = "maas_hardware_sync.service";
 const TIMER = "maas_hardware_sync.timer";
-/**
- * The folders in which MAAS's systemd units may be, in systemd's order of precedence. The agent writes missing units of MAAS into OWN_UNIT_FOLDER.
- */
+/** The folders of MAAS's systemd units, in systemd's order of precedence. */
 const UNIT_FOLDERS = ["/etc/systemd/system", "/run/systemd/system", "/lib/systemd/system", "/usr/lib/systemd/system"];
 const OWN_UNIT_FOLDER = "/lib/systemd/system";
 const OPERATORS_FOLDER = "/etc/systemd/system";
-/** This systemd drop-in overrides the interval of MAAS's hardware sync timer, and survives when MAAS rewrites the timer's unit. */
+/** This systemd drop-in overrides the interval of MAAS's hardware sync, and survives when MAAS rewrites the timer's unit. */
 export const INTERVAL_DROP_IN = `${OPERATORS_FOLDER}/${TIMER}.d/50-muster-interval.conf`;
 const CLOUD_CONFIG = "/etc/cloud/cloud.cfg.d";
 const RELOAD_TIMEOUT_MS = 30_000;
 /**
- * The time-out for the start of a hardware sync, which runs scripts as commissioning does. A hardware sync that takes longer than SYNC_TIMEOUT_MS
- * continues while the agent no longer waits for its end.
+ * The time-out for a hardware sync, which runs scripts as commissioning does. A slower hardware sync continues, but the agent no longer waits for its
+ * end.
  */
 const SYNC_TIMEOUT_MS = 60_000;
 
 type Input = TaskInput<"node.hw_sync_reseed">;
 type Reseed = TaskHandlers["node.hw_sync_reseed"];
 
-/** Removes MAAS's token from an error message, because a failing tool may print the file that contains the token. */
+/** Removes MAAS's token from an error message, because a failing tool may print the file with the token. */
 export const hwSyncReseed =
   (system: System): Reseed =>
   async (input, run) => {
@@ -37,9 +35,8 @@ export const hwSyncReseed =
   };
 
 /**
- * Rewrites the credentials of MAAS's hardware sync, makes sure that the sync's timer runs, and starts one sync at once (decision M3). The agent
- * writes MAAS's units only where they are missing or unusable. A systemd drop-in sets the timer to the order's interval, because MAAS computes the
- * timer's calendar times only once, at the deploy. The task `node.hw_sync_reseed` is idempotent.
+ * Rewrites the credentials of MAAS's hardware sync, starts its timer, and starts one sync at once (decision M3). The agent writes MAAS's units only
+ * where they are missing or unusable. A systemd drop-in sets the order's interval, because MAAS computes the timer's times only once, at the deploy.
  */
 const reseed =
   (system: System): Reseed =>
@@ -71,7 +68,7 @@ const reseed =
     const failed =
       (await systemctl(system, ["daemon-reload"], RELOAD_TIMEOUT_MS)) ??
       (await systemctl(system, ["enable", TIMER], RELOAD_TIMEOUT_MS)) ??
-      // A running systemd timer keeps its old times until it is restarted.
+      // A running systemd timer keeps its old times until its restart.
       (await systemctl(system, ["restart", TIMER], RELOAD_TIMEOUT_MS)) ??
       (await systemctl(system, ["is-active", TIMER], RELOAD_TIMEOUT_MS));
     if (failed !== null) return { ok: false, error: "systemd_failed", message: failed };
@@ -84,8 +81,8 @@ const reseed =
   };
 
 /**
- * The address to which MAAS's hardware sync on this host reports. The host's own files name the MAAS rack controller that this host reaches. The hub
- * knows only the MAAS region, not the host's rack controller (maas 4.4).
+ * The address to which MAAS's hardware sync on this host reports. The host's own files name the rack controller of MAAS that this host reaches. The
+ * hub knows only the MAAS region, not each host's rack controller (maas 4.4).
  */
 async function endpointOf(system: System, input: Input): Promise<string> {
   const path = `/MAAS/metadata/status/${encodeURIComponent(input.system_id)}`;
@@ -99,7 +96,7 @@ async function endpointOf(system: System, input: Input): Promise<string> {
   return new URL(path, input.maas_url).toString();
 }
 
-/** Writes one of MAAS's systemd units where it is missing or unusable. The agent never replaces an operator's own unit in /etc. */
+/** Writes one of MAAS's systemd units where it is missing or unusable, but never over an operator's unit in /etc. */
 async function ensureUnit(
   system: System,
   name: string,
@@ -115,10 +112,7 @@ async function ensureUnit(
   await system.write(`${OWN_UNIT_FOLDER}/${name}`, ours, 0o644);
 }
 
-/**
- * Writes the systemd drop-in with the interval of the hardware sync, unless an operator's own timer is in /etc. For an operator's own timer,
- * `ensureInterval` returns null and leaves that timer as it is.
- */
+/** Writes the systemd drop-in with the interval of hardware sync. Returns null, and writes nothing, if an operator's own timer is in /etc. */
 async function ensureInterval(system: System, seconds: number): Promise<number | null> {
   if ((await system.read(`${OPERATORS_FOLDER}/${TIMER}`)) !== null) return null;
   const wanted = intervalDropIn(seconds);
@@ -133,13 +127,12 @@ async function isStillRunning(system: System): Promise<boolean> {
   try {
     return (await system.run("systemctl", ["is-active", SERVICE], RELOAD_TIMEOUT_MS)).stdout.trim() === "activating";
   } catch {
-    // The caller of `isStillRunning` reports a hardware sync that failed to start. `isStillRunning` only tells whether a slow hardware sync still
-    // runs.
+    // `isStillRunning` only tells whether a slow hardware sync still runs.
     return false;
   }
 }
 
-/** Every value in the credentials file is a JSON string, which is also a YAML string, so no value can add YAML structure. */
+/** Every value in the credentials file is a JSON string, which is also a YAML string, so that it cannot add YAML structure. */
 const credentials = (endpoint: string, token: NonNullable<Input["machine_token"]>): string =>
   [
     "reporting:",
@@ -174,7 +167,7 @@ OnUnitActiveSec=${intervalSeconds}s
 WantedBy=timers.target
 `;
 
-/** The empty `OnCalendar=` removes all calendar times that MAAS's timer unit names. */
+/** The empty `OnCalendar=` removes all times of MAAS's timer unit. */
 const intervalDropIn = (seconds: number): string => `# Written by muster-agent: as often as the node's profile says.
 [Timer]
 OnCalendar=
@@ -182,7 +175,7 @@ OnBootSec=60s
 OnUnitActiveSec=${seconds}s
 `;
 
-/** Runs `systemctl`, and returns null on success, otherwise a description of the failure. */
+/** Runs `systemctl`, and returns a description of its failure or null. */
 async function systemctl(system: System, args: readonly string[], timeoutMs: number): Promise<string | null> {
   try {
     const ran = await system.run("systemctl", args, timeoutMs);

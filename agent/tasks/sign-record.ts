@@ -9,22 +9,22 @@ type Handler = TaskHandlers["node.sign_record"];
 type Reply = Awaited<ReturnType<Handler>>;
 type Refusal = Exclude<Reply, { ok: true }>;
 
-/** The agent's knowledge of its own identity and tasks, with which the agent compares a sanitization record. */
+/** The agent's knowledge of its own identity and tasks, with which it compares a sanitization record. */
 export interface RecordEvidence {
-  /** Reads the agent's identity from disk. A certificate renewal may have replaced the agent's identity since the agent started. */
+  /** Reads the agent's identity from disk, because a certificate renewal may have replaced it since the agent started. */
   readonly identity: () => Promise<{
     readonly nodeId: NodeId;
     readonly tls: { readonly cert: string; readonly key: string };
   } | null>;
-  /** The newest delivery of a task in the agent's journal, with the SHA-256 of the task's result, or null if the journal does not have the result. */
+  /** The newest delivery of a task in the agent's journal, with the SHA-256 of its result, or null. */
   readonly resultOf: (taskId: TaskId) => { readonly epoch: number; readonly sha256: string } | null;
 }
 
 const refuse = (error: Refusal["error"], message: string): Refusal => ({ ok: false, error, message });
 
 /**
- * Signs a sanitization record (architecture 14.5). The agent signs only a record about its own node that names the agent's present certificate and
- * the host's present boot id. The agent refuses a sanitization record if the record's result of a task differs from the agent's journal.
+ * Signs a sanitization record that names the agent's node and certificate and the host's present boot (architecture 14.5). The agent refuses a
+ * sanitization record with a task result that differs from its journal.
  */
 export const signRecord =
   (system: System, evidence: RecordEvidence): Handler =>
@@ -80,10 +80,7 @@ function describe(certificatePem: string, bootId: string): Agent {
 const differing = (named: Agent, own: Agent): keyof Agent | undefined =>
   (Object.keys(own) as (keyof Agent)[]).find((member) => named[member] !== own[member]);
 
-/**
- * Compares the task results in a sanitization record with the agent's journal. A task without a result supports no claim of the record, so the agent
- * does not compare it.
- */
+/** A task without a result supports no claim of a sanitization record, so the agent does not compare it. */
 function compare(
   record: SignableRecord,
   { resultOf }: RecordEvidence,

@@ -9,7 +9,7 @@ import { type System, systemAt } from "../system/system.ts";
 import { TaskCancelled } from "./cancelled.ts";
 import { storageCleanup } from "./storage-cleanup.ts";
 
-/** The command line of the agent's own program, with which the tests start worker processes. */
+/** The agent's own program, with which the tests start worker processes. */
 const PROGRAM = [process.execPath, join(import.meta.dirname, "../main.ts")];
 
 let host: HostFolder;

@@ -21,13 +21,13 @@ type Step = TaskResult<typeof TYPE>["steps"][number];
 
 const HOUR_S = 3_600;
 const EMPTY_WITHIN_S = 4 * HOUR_S;
-/** Filling a data disk of 30 TB takes about eight hours at 1 GB in a second. */
+/** At 1 GB per second, the fill of a data disk of 30 TB takes about eight hours. */
 const FILL_WITHIN_S = 24 * HOUR_S;
 const WEKA_WITHIN_S = 900;
 const FSTAB = "/etc/fstab";
 const TEMPORARY_FOLDERS = ["/tmp", "/var/tmp"];
 
-/** One step of a storage cleanup, with its name, its target and the kind of work that performs the step. */
+/** One step of a storage cleanup, with its target and the kind of work that performs it. */
 interface PlannedStep {
   readonly step: Step["step"];
   readonly target: string;
@@ -38,8 +38,8 @@ interface PlannedStep {
 }
 
 /**
- * Cleans the host's storage, one step after the other. Each step of a storage cleanup runs in a worker process outside the agent. A restarted agent
- * plans the same steps from the same input. The restarted agent takes the results of ended worker processes and follows the running worker process.
+ * Cleans the host's storage step by step, each in a worker process outside the agent. A restarted agent plans the same steps, because it has the same
+ * input. The restarted agent takes the results of ended worker processes, and follows the running one.
  */
 export const storageCleanup =
   (system: System): TaskHandlers[typeof TYPE] =>
@@ -132,8 +132,8 @@ const fillStep = (path: string): PlannedStep => ({
 });
 
 /**
- * The skipped step if a folder's free space need not be overwritten, otherwise null. A folder's free space need not be overwritten if the folder
- * could not be opened or if an earlier folder is on the same file system.
+ * The skipped step, or null if the folder's free space must be overwritten. The cleanup skips a folder that could not be opened, or whose file system
+ * an earlier folder has covered.
  */
 function skippedFill(one: PlannedStep, earlier: readonly Step[]): Step | null {
   if (one.step !== "free_space") return null;
@@ -148,8 +148,8 @@ function skippedFill(one: PlannedStep, earlier: readonly Step[]): Step | null {
 }
 
 /**
- * The skipped step `weka_mounts` if the host has no Weka client and no Weka file system, otherwise null. The cleanup leaves an installed Weka client
- * on the host, so `skippedWeka` gives the same answer after a restart of the agent.
+ * The skipped step `weka_mounts` of a host without a Weka client and Weka file system, otherwise null. A storage cleanup does not remove a Weka
+ * client, so a restarted agent decides in the same way.
  */
 async function skippedWeka(system: System, one: PlannedStep): Promise<Step | null> {
   if (one.step !== "weka_mounts") return null;
@@ -158,10 +158,7 @@ async function skippedWeka(system: System, one: PlannedStep): Promise<Step | nul
   return stepOf(one, "skipped", "This host has no Weka client and no Weka file system.");
 }
 
-/**
- * Removes the tenant's Weka lines from /etc/fstab. A second edit of /etc/fstab changes nothing, so the agent edits the file itself, without a worker
- * process.
- */
+/** Removes the tenant's Weka lines from /etc/fstab. The agent edits /etc/fstab without a worker process, because a second edit changes nothing. */
 async function cleanFstab(system: System, prefixes: readonly string[]): Promise<Step> {
   const step = (outcome: Step["outcome"], message: string, evidence: Step["evidence"] = {}): Step =>
     cleaningStep("weka_fstab", FSTAB, outcome, message, evidence);

@@ -3,7 +3,7 @@ import { messageOf } from "../message-of.ts";
 import type { System } from "../system/system.ts";
 import { isDraining, unmark } from "./drain.ts";
 
-/** Allows logins on the host again, after a drain was abandoned or when a retired host returns to service. */
+/** Allows logins again, after an abandoned drain or when a retired node becomes active again. */
 export const undrain =
   (system: System): TaskHandlers["node.undrain"] =>
   async () => {

@@ -5,7 +5,7 @@ import { footprint, probeRemoval } from "../uninstall.ts";
 
 /**
  * Checks that Muster can be removed from this host, and lists what would be removed. The removal of Muster begins only after the hub has accepted
- * this task's result (`effectOnceAccepted`). A cancel, a lost result or a killed agent before the acceptance leaves a working host.
+ * this task's result (`effectOnceAccepted`). A cancel, a lost result or a killed agent before this acceptance leaves a working host.
  */
 export const uninstall =
   (system: System): TaskHandlers["node.uninstall"] =>
