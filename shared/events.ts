@@ -41,6 +41,14 @@ const allocation = {
   message: z.string(),
 };
 
+const healthOverride = {
+  node_id: z.string(),
+  hostname: z.string(),
+  source: z.string(),
+  by: z.string(),
+  reason: z.string(),
+};
+
 const batch = { batch_id: z.string(), kind: z.enum(["onboarding", "decommission"]), site_id: z.string() };
 
 const drift = { node_id: z.string(), hostname: z.string(), site_id: z.string(), rule: DriftRule };
@@ -166,6 +174,22 @@ export const EVENTS = {
       by: z.string(),
       reason: z.string(),
     }),
+  },
+  "node.health_override.set": {
+    subject: "nodes/{node_id}",
+    meaning:
+      "A health override keeps new work off the node; `needed_erase` is the weakest disk erase that lifts it, or null if an erase does not lift it.",
+    data: z.strictObject({
+      ...healthOverride,
+      target: z.string().nullable(),
+      needed_erase: z.enum(["quick", "secure"]).nullable(),
+    }),
+  },
+  "node.health_override.lifted": {
+    subject: "nodes/{node_id}",
+    meaning:
+      "A health override is gone: a person removed it, its cause is over, or the host has a new node that has the override now.",
+    data: z.strictObject(healthOverride),
   },
   "node.condition.stale": {
     subject: "nodes/{node_id}",

@@ -1,11 +1,15 @@
 import type { NodeId } from "../../shared/ids.ts";
+import { recordDomainEvent } from "../db/queries/domain-events.ts";
 import { recordNodeEvent } from "../db/queries/node-events.ts";
 import {
   deleteHealthOverride,
+  type HeirMachine,
   listHealthOverrides,
   type NewHealthOverride,
+  takeLeftOverrides,
   writeHealthOverride,
 } from "../db/queries/node-health-overrides.ts";
+import { readNode } from "../db/queries/nodes.ts";
 import type { NodeHealthOverride } from "../db/schema/index.ts";
 import type { Tx } from "../db/tx.ts";
 
@@ -17,6 +21,32 @@ export async function setHealthOverride(tx: Tx, override: NewHealthOverride): Pr
   const { nodeId, source, target, reason, setBy } = override;
   const message = `${source}: ${reason}`;
   await recordNodeEvent(tx, { nodeId, type: "health_override_set", owner: setBy, message, details: { target } });
+  const data = { ...(await about(tx, nodeId)), source, target, reason, by: setBy };
+  const subject = `nodes/${nodeId}`;
+  const neededErase = neededEraseOf({ source, neededErase: override.neededErase ?? null });
+  await recordDomainEvent(tx, {
+    type: "node.health_override.set",
+    subject,
+    data: { ...data, needed_erase: neededErase },
+  });
+}
+
+/** The members of an event that name the node. */
+const about = async (tx: Tx, nodeId: NodeId) => ({
+  node_id: nodeId,
+  hostname: (await readNode(tx, nodeId))?.hostname ?? "",
+});
+
+async function tellLifted(tx: Tx, nodeId: NodeId, source: string, { by, reason }: Said): Promise<void> {
+  await recordNodeEvent(tx, { nodeId, type: "health_override_removed", owner: by, message: `${source}: ${reason}` });
+  const data = { ...(await about(tx, nodeId)), source, by, reason };
+  await recordDomainEvent(tx, { type: "node.health_override.lifted", subject: `nodes/${nodeId}`, data });
+}
+
+/** Who or what ended an override, and why. */
+interface Said {
+  readonly by: string;
+  readonly reason: string;
 }
 
 /** Removes the node's override of the source, with an event in the node's history. Returns null if the node has no such override. */
@@ -24,11 +54,10 @@ export async function removeHealthOverride(
   tx: Tx,
   nodeId: NodeId,
   source: string,
-  { by, reason }: { readonly by: string; readonly reason: string },
+  said: Said,
 ): Promise<NodeHealthOverride | null> {
   const removed = await deleteHealthOverride(tx, nodeId, source);
-  if (removed !== null)
-    await recordNodeEvent(tx, { nodeId, type: "health_override_removed", owner: by, message: `${source}: ${reason}` });
+  if (removed !== null) await tellLifted(tx, nodeId, source, said);
   return removed;
 }
 
@@ -37,6 +66,10 @@ const RANK: Readonly<Record<EraseKind, number>> = { quick: 1, secure: 2 };
 /** True if an erase of the kind `done` removes what an erase of the kind `needed` would remove. A needed kind that nobody recorded counts as `secure`. */
 export const isEnoughErase = (done: EraseKind, needed: EraseKind | null): boolean =>
   RANK[done] >= RANK[needed ?? "secure"];
+
+/** The weakest erase that lifts the override; null for an override that is not about an erase. */
+export const neededEraseOf = ({ source, neededErase }: Pick<NodeHealthOverride, "source" | "neededErase">) =>
+  source === DISK_ERASE ? (neededErase ?? "secure") : null;
 
 const eraseOverride = async (tx: Tx, nodeId: NodeId): Promise<NodeHealthOverride | null> =>
   (await listHealthOverrides(tx, [nodeId])).find(({ source }) => source === DISK_ERASE) ?? null;
@@ -59,13 +92,23 @@ export async function barUnerased(
 }
 
 /** Ends the bar of a node whose disks were not erased, after evidence of an erase that is strong enough. */
-export async function liftUnerased(
-  tx: Tx,
-  nodeId: NodeId,
-  done: EraseKind,
-  said: { readonly by: string; readonly reason: string },
-): Promise<void> {
+export async function liftUnerased(tx: Tx, nodeId: NodeId, done: EraseKind, said: Said): Promise<void> {
   const stands = await eraseOverride(tx, nodeId);
   if (stands !== null && isEnoughErase(done, stands.neededErase))
     await removeHealthOverride(tx, nodeId, DISK_ERASE, said);
+}
+
+/**
+ * Moves the health overrides that deleted nodes left for the machine to the machine's present node, with their reasons, authors and times. Of two
+ * overrides about an erase, the node keeps the one that needs the stronger erase. An override of another source that the node has stays.
+ */
+export async function inheritHealthOverrides(tx: Tx, heir: HeirMachine): Promise<void> {
+  const { nodeId, maasSystemId: target } = heir;
+  for (const { nodeId: former, ...override } of await takeLeftOverrides(tx, heir)) {
+    const { source, setBy, neededErase } = override;
+    await tellLifted(tx, former, source, { by: setBy, reason: `Node ${nodeId} has the host now, and the override` });
+    const stands = (await listHealthOverrides(tx, [nodeId])).find((one) => one.source === source);
+    const weaker = source === DISK_ERASE && !isEnoughErase(stands?.neededErase ?? "secure", neededErase);
+    if (stands === undefined || weaker) await setHealthOverride(tx, { ...override, nodeId, target });
+  }
 }

@@ -82,17 +82,22 @@ const isBlocked = ({ type, status }) => type === "agent.identity" && status === 
 /** The health overrides of the node, each with the button that removes it. A node without overrides has no such section. */
 function overrideSection(id, overrides) {
   const title = "Allow new work on the node although the cause of the override stands";
-  const row = ({ source, target, reason, set_by: by, since }) =>
+  const lifts = (needed) =>
+    needed === null ? "a person" : `an erase with evidence (${needed} or stronger), or a person`;
+  const row = ({ source, target, reason, set_by: by, needed_erase: needed, since }) =>
     make("tr", [
       make("td", source),
       make("td", target ?? ""),
       make("td", reason, "why"),
       make("td", by),
+      make("td", lifts(needed)),
       make("td", time(since)),
       make("td", actionButton(`${NODES}/${id}`, title, "remove_health_override", source, { body: { source } })),
     ]);
   if (overrides.length === 0) return [];
-  return [section("Health overrides", table(["Source", "Target", "Why", "By", "Since", ""], overrides.map(row)))];
+  return [
+    section("Health overrides", table(["Source", "Target", "Why", "By", "Lifted by", "Since", ""], overrides.map(row))),
+  ];
 }
 
 async function node(id) {

@@ -58,6 +58,8 @@ export const HealthOverride = z.strictObject({
   reason: z.string(),
   /** `operator:` and the name of the operator whose decision set the override, or `operation:` and the id of the operation that set it. */
   set_by: z.string(),
+  /** The weakest disk erase whose evidence lifts the override: an erase of this kind or a stronger one. Null if no erase lifts the override. */
+  needed_erase: z.enum(["quick", "secure"]).nullable(),
   since: Timestamp,
 });
 export const HealthOverrideRemove = z.strictObject({

@@ -1,6 +1,6 @@
 import type { NodeId, SiteId } from "../../../shared/ids.ts";
 import { and, asc, eq, inArray, sql } from "../orm.ts";
-import { type NodeHealthOverride, nodeHealthOverrides, nodes } from "../schema/index.ts";
+import { type NodeHealthOverride, nodeHealthOverrides } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
 export async function listHealthOverrides(
@@ -16,11 +16,11 @@ export async function listHealthOverrides(
 }
 
 export type NewHealthOverride = Omit<NodeHealthOverride, "since" | "neededErase"> &
-  Partial<Pick<NodeHealthOverride, "neededErase">>;
+  Partial<Pick<NodeHealthOverride, "since" | "neededErase">>;
 
 /** Stores a health override in place of an older override of the same node and source. */
 export async function writeHealthOverride(tx: Tx, override: NewHealthOverride): Promise<void> {
-  const row = { neededErase: null, ...override, since: sql`now()` };
+  const row = { neededErase: null, since: sql`now()`, ...override };
   await tx
     .insert(nodeHealthOverrides)
     .values(row)
@@ -35,30 +35,28 @@ export async function deleteHealthOverride(tx: Tx, nodeId: NodeId, source: strin
   return row ?? null;
 }
 
-/**
- * Moves health overrides about a machine from deleted nodes of the site to the machine's present node. A node that has an override of the same source
- * keeps its own override.
- */
-export async function inheritHealthOverrides(
-  tx: Tx,
-  heir: { readonly nodeId: NodeId; readonly siteId: SiteId; readonly maasSystemId: string },
-): Promise<readonly NodeHealthOverride[]> {
-  const left = await tx
-    .delete(nodeHealthOverrides)
-    .where(
-      and(
-        eq(nodeHealthOverrides.target, heir.maasSystemId),
-        inArray(
-          nodeHealthOverrides.nodeId,
-          tx
-            .select({ id: nodes.id })
-            .from(nodes)
-            .where(and(eq(nodes.siteId, heir.siteId), eq(nodes.status, "deleted"))),
-        ),
-      ),
-    )
-    .returning();
-  if (left.length === 0) return [];
-  const rows = left.map((override) => ({ ...override, nodeId: heir.nodeId }));
-  return tx.insert(nodeHealthOverrides).values(rows).onConflictDoNothing().returning();
+/** A machine that becomes the machine of a node, with the MAC addresses of its interfaces in lower case. */
+export interface HeirMachine {
+  readonly nodeId: NodeId;
+  readonly siteId: SiteId;
+  readonly maasSystemId: string;
+  readonly macAddresses: readonly string[];
 }
+
+/**
+ * Deletes and returns the health overrides that deleted nodes left for the machine. A deleted node was this host if the override names the machine, or
+ * if the node's enrollment tokens or inventory have one of the machine's MAC addresses. A machine that was deleted in MAAS and enlisted again has
+ * another system id and the same MAC addresses, also at another site.
+ */
+export const takeLeftOverrides = (tx: Tx, heir: HeirMachine): Promise<NodeHealthOverride[]> => {
+  const macs = sql.param(heir.macAddresses.filter((mac) => mac !== NO_MAC));
+  const left = sql`(
+    select n.id from nodes n where n.status = 'deleted' and n.id = ${nodeHealthOverrides.nodeId} and (
+      (n.site_id = ${heir.siteId}::uuid and ${nodeHealthOverrides.target} = ${heir.maasSystemId})
+      or exists (select 1 from enrollment_tokens t where t.node_id = n.id and t.bound_macs && ${macs}::text[])
+      or exists (select 1 from node_inventories i, jsonb_path_query(i.inventory, '$.interfaces[*].mac') mac
+        where i.node_id = n.id and lower(mac #>> '{}') = any(${macs}::text[]))))`;
+  return tx.delete(nodeHealthOverrides).where(sql`${nodeHealthOverrides.nodeId} in ${left}`).returning();
+};
+/** The MAC address of interfaces that have none of their own. */
+const NO_MAC = "00:00:00:00:00:00";

@@ -1,12 +1,12 @@
 import { failure } from "../../../../shared/failures.ts";
 import { revokeEnrollmentTokens } from "../../../db/queries/enrollment-tokens.ts";
 import { revokeCertificates } from "../../../db/queries/node-certificates.ts";
-import { inheritHealthOverrides } from "../../../db/queries/node-health-overrides.ts";
 import { bindNodeToMachine } from "../../../db/queries/node-machines.ts";
 import { deleteNodeThatNeverEnrolled, lockNode, nextGeneration } from "../../../db/queries/nodes.ts";
 import type { Tx } from "../../../db/tx.ts";
 import { createNode } from "../../../node/create-node.ts";
 import { issueEnrollmentToken } from "../../../node/enrollment-tokens.ts";
+import { inheritHealthOverrides } from "../../../node/health-override.ts";
 import { moveNode } from "../../../node/move-node.ts";
 import { SECRET_PATHS } from "../../../secrets/port.ts";
 import type { CompensationCause } from "../../engine/stage.ts";
@@ -108,7 +108,8 @@ async function openAttempt(tx: Tx, context: ProvisionContext, macs: readonly str
   const maasSystemId = systemIdOf(context);
   await mustBeNoOtherNode(tx, context, { systemId: maasSystemId, bmc: host.ipmiIp });
   await bindNodeToMachine(tx, { nodeId, siteId: site.id, maasSystemId, ipmiIp: host.ipmiIp });
-  await inheritHealthOverrides(tx, { nodeId, siteId: site.id, maasSystemId });
+  const macAddresses = macs.map((mac) => mac.toLowerCase());
+  await inheritHealthOverrides(tx, { nodeId, siteId: site.id, maasSystemId, macAddresses });
   const generation = await nextGeneration(tx, nodeId);
   await tellRoce(tx, context, { id: nodeId, generation });
   const { token } = await issueEnrollmentToken(tx, {
@@ -116,7 +117,7 @@ async function openAttempt(tx: Tx, context: ProvisionContext, macs: readonly str
     workflowId: context.workflowId,
     generation,
     maasSystemId,
-    boundMacs: macs.map((mac) => mac.toLowerCase()),
+    boundMacs: macAddresses,
     ttlSeconds: profile.enrollmentTokenTtlSeconds,
   });
   return { generation, token };
