@@ -30,19 +30,19 @@ export interface AgentParts {
 
 const HEALTH_EVERY_MS = 30_000;
 /**
- * When READINESS_EVERY_MS has passed since the agent's last readiness report, the agent's next health check repeats the report even if it is
- * unchanged. The agent thus repeats a readiness report within `AGENT_REPEATS_WITHIN_SECONDS`.
+ * After this pause, the agent's next health check repeats an unchanged readiness report. With the interval of health checks, the repeat comes within
+ * `AGENT_REPEATS_WITHIN_SECONDS`.
  */
 const READINESS_EVERY_MS = AGENT_REPEATS_WITHIN_SECONDS * 1000 - HEALTH_EVERY_MS;
 /**
- * The interval of health checks until the host's first boot has ended well. Until the first boot has ended, the agent checks the host's health often,
- * because the hub's onboarding waits for that end.
+ * The interval of the agent's health checks until the host's first boot has ended well. The interval is short, because the hub's onboarding waits for
+ * the end of the first boot.
  */
 const SETTLING_EVERY_MS = 2_000;
 const RENEW_CHECK_MS = 60_000;
-/** How often the agent retries a connection with an identity that the hub refused, because an operator may have removed the reason. */
+/** The agent retries a refused identity once in this time, because an operator may have removed the hub's reason. */
 const REFUSED_PAUSE_MS = 60_000;
-/** After a channel ended for a reason in `AT_ONCE`, the agent reconnects at once, because each reason ends the channel of one host only. */
+/** Reasons of a channel's end after which the agent reconnects at once, because each ends the channel of one host only. */
 const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
   "retry_socket",
   "renewed",
@@ -53,65 +53,59 @@ const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
 const NODE_DELETED = "node_deleted";
 const isAboutIdentity = (code: string): boolean => code.startsWith("certificate_") || code === NODE_DELETED;
 /**
- * The reasons of a channel's end after which the agent reconnects slowly. The reason `superseded` means that another host connected with this agent's
- * identity. If two hosts with one identity both reconnected at once, they would replace each other all the time.
+ * Reasons of a channel's end after which the agent reconnects slowly. The reason `superseded` means that another host connected with this agent's
+ * identity. If two hosts with one identity reconnected at once, they would displace each other all the time.
  */
 const SLOWLY: readonly ChannelEnd["reason"][] = ["superseded", "protocol_unsupported", "rate_limited"];
 const DIGEST_LIMIT = 1000;
 const CLOSE_WITHIN_MS = 2_000;
 
-/** The agent keeps its host enrolled and connected to the hub as long as the agent runs. No network failure ends the agent. */
+/** Keeps the host enrolled and connected to the hub, whatever happens to the network. */
 export class Agent {
   readonly #parts: AgentParts;
   readonly #stop = new AbortController();
   readonly #transports = new Transports();
   #runner: Runner | null = null;
   #channel: Channel | null = null;
-  /** The agent's newest identity, which a certificate renewal may change while a channel to the hub is open. */
+  /** The agent's newest identity, which a certificate renewal may replace while a channel to the hub is open. */
   #identity: Identity | null = null;
   /**
-   * The earliest time of the next certificate renewal, by a monotonic clock. Without a minimum pause between certificate renewals, a very short
-   * certificate life would cause constant reconnects.
+   * The earliest time, by a monotonic clock, of the agent's next certificate renewal. Without this pause, a certificate with a very short life would
+   * cause constant reconnects.
    */
   #renewNextAt = 0;
   #lastSignal: ReadinessSignal | null = null;
   #signalPending = false;
   #trusting: Promise<void> = Promise.resolve();
   #ttlMs = 10_000;
-  /**
-   * The hub's time in its last welcome frame, and the monotonic time at which the agent received that frame. `#welcomed` is null before the hub's
-   * first welcome frame.
-   */
+  /** The time in the hub's last welcome frame, and the monotonic time when the agent received the frame, or null before a first welcome. */
   #welcomed: { readonly hubMs: number; readonly at: number } | null = null;
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
   }
 
-  /**
-   * Sets the task runner, which carries out the hub's orders. The task runner sends each frame over the agent's present WebSocket connection to the
-   * hub.
-   */
+  /** Sets the runner of tasks, which sends its frames over the agent's present connection. */
   use(runner: Runner): void {
     this.#runner = runner;
   }
 
   /**
-   * The hub's present time, computed from its last welcome frame. The agent compares the deadlines of orders with the hub's clock, because the host's
-   * clock may be wrong.
+   * The hub's present time, computed from the hub's last welcome frame. The agent checks the deadlines of orders against the hub's clock, because the
+   * host's clock may be wrong.
    */
   now = (): Date =>
     new Date(this.#welcomed === null ? Date.now() : this.#welcomed.hubMs + performance.now() - this.#welcomed.at);
 
   /**
-   * The hub's clock minus the host's present clock, in milliseconds. A person or a time server may have changed the host's clock since the hub's last
-   * welcome frame.
+   * The hub's clock minus the host's present clock, in milliseconds. A person or a time server may change the host's clock while the agent is
+   * connected.
    */
   get #skewMs(): number {
     return this.now().getTime() - Date.now();
   }
 
-  /** Sends a frame to the hub. The agent drops a frame that the protocol forbids, because the hub would close the connection for such a frame. */
+  /** Sends a frame to the hub, or drops a frame that the protocol forbids, because the hub would then close the connection. */
   send = (frame: AgentFrame): void => {
     const checked = AgentFrame.safeParse(frame);
     if (checked.success) this.#channel?.send(checked.data);
@@ -126,7 +120,7 @@ export class Agent {
     this.#stop.abort();
   }
 
-  /** Runs the agent until `stop()` is called. After `stop()` the agent ends running tasks, sends the tasks' last frames and closes the channel. */
+  /** After a call of `stop()`, the agent ends running tasks, sends their last frames and closes the channel. */
   async run(): Promise<void> {
     const stopped = new Promise<void>((resolve) => {
       this.#stop.signal.addEventListener("abort", () => resolve(), { once: true });
@@ -142,7 +136,7 @@ export class Agent {
     let failures = 0;
     for (let first = true; !this.#stop.signal.aborted; first = false) {
       const { beforeMs, afterMs } = attemptPlan(failures, Math.random());
-      // The agent makes its first connection attempt after a boot at once, because hosts do not boot in step.
+      // After its start the agent connects to the hub at once, because hosts do not boot in step.
       if (!first) await this.#pause(beforeMs);
       const end = await this.#attempt(failures);
       if (end === null || end.reason === "bad_frame") {
@@ -155,10 +149,7 @@ export class Agent {
     }
   }
 
-  /**
-   * Makes one connection to the hub: the agent enrolls if needed, connects, and serves the channel until it ends. `#attempt` returns null when the
-   * hub sent no welcome frame.
-   */
+  /** Enrolls if needed, connects, and serves the channel to its end. Returns null when the hub sent no welcome frame. */
   async #attempt(failures: number): Promise<ChannelEnd | null> {
     const { log } = this.#parts;
     try {
@@ -191,8 +182,7 @@ export class Agent {
     const { identities, log } = this.#parts;
     const stored = await identities.read();
     if (stored !== null && stored.notAfter.getTime() > Date.now()) return stored;
-    // The hub, not the host's clock, decides whether the agent's certificate has expired. A certificate that the hub issues now is valid, whatever
-    // this host's clock says.
+    // Only the hub decides whether the agent's certificate has expired, because the host's clock may be wrong.
     if (stored !== null) return this.#afterRefusal(stored);
     try {
       return await identities.enroll();
@@ -200,9 +190,8 @@ export class Agent {
       const code = error instanceof HubRefusal ? error.code : null;
       log.warn("enrollment was refused or did not get through", { code, error });
       await this.#askForTrust(error);
-      // The hub extends an expired enrollment token while the onboarding waits, so the agent soon retries the enrollment. An enrollment that the hub
-      // refused for another reason than an expired token or a fault of the hub usually needs a person. The agent only rarely retries an enrollment
-      // that needs a person.
+      // The agent soon retries with an expired enrollment token, because the hub extends it while the onboarding waits. A refusal for any other
+      // reason usually needs a person, so the agent rarely retries it.
       if (code === "token_expired" || code === "unavailable" || code === "internal_error") await this.#pause(5_000);
       else if (code !== null) await this.#pauseLong();
       return null;
@@ -210,8 +199,8 @@ export class Agent {
   }
 
   /**
-   * Called when the hub refuses the agent's certificate. An enrollment token on the host was put there by an operator, so the agent enrolls with it.
-   * Without an enrollment token the agent tries to renew its certificate: perhaps only the host's clock is wrong and the certificate has expired.
+   * Chooses the agent's next identity after the hub has refused its certificate. An enrollment token on the host comes from an operator, so the agent
+   * enrolls with the token. Without a token, the agent tries to renew its certificate, because perhaps only the host's clock is wrong.
    */
   async #afterRefusal(identity: Identity): Promise<Identity | null> {
     const { identities, log } = this.#parts;
@@ -227,10 +216,7 @@ export class Agent {
     }
   }
 
-  /**
-   * Asks the hub for its chain of trust statements when the hub shows an untrusted CA, for example after a CA rotation while this host was off
-   * (decision I6).
-   */
+  /** Asks the hub for its chain of trust statements when the hub shows an untrusted CA, for example after a CA rotation (decision I6). */
   async #askForTrust(error: unknown): Promise<void> {
     if (!isOtherCa(error)) return;
     const { trust, log } = this.#parts;
@@ -259,13 +245,13 @@ export class Agent {
       this.#transports.opened(kind);
       return channel;
     } catch (error) {
-      // A refusal by the hub proves that the transport, WebSocket or long poll, reaches the hub.
+      // A refusal by the hub proves that the transport (WebSocket or long poll) reaches the hub.
       if (!(error instanceof ChannelRefused)) this.#transports.failed(kind);
       throw error;
     }
   }
 
-  /** Serves an open channel to the hub until the channel ends. The timers of a channel to the hub end with the channel. */
+  /** Serves an open channel to the hub, with timers that end with the channel. */
   async #serve(channel: Channel): Promise<ChannelEnd> {
     const { log, system } = this.#parts;
     this.#ttlMs = channel.welcome.heartbeat_ttl_ms;
@@ -297,7 +283,7 @@ export class Agent {
     }
   }
 
-  /** Sends a readiness report after the hub's welcome frame, when something has changed, and every few minutes. */
+  /** Sends a readiness report after the hub's welcome frame, after each change, and every few minutes. */
   async #report(over: AbortSignal): Promise<void> {
     const { system, journal } = this.#parts;
     let saidAt = 0;
@@ -321,8 +307,8 @@ export class Agent {
     const identity = this.#identity;
     if (identity === null) return;
     const due = renewAt(identity.notBefore, identity.notAfter, Math.random()).getTime();
-    // The agent computes with the hub's time when its certificate is due for renewal, because the hub sets the certificate's dates. By a wrong clock,
-    // the agent's certificate would be due for renewal at once or never.
+    // The hub sets the dates of the agent's certificate, so the agent uses the hub's time to compute when a renewal is due. By a wrong clock of the
+    // host, the renewal would be due at once or never.
     const remaining = (): number => Math.max(due - this.now().getTime(), this.#renewNextAt - performance.now());
     for (let ms = remaining(); ms > 0; ms = remaining())
       await sleep(Math.max(1_000, Math.min(RENEW_CHECK_MS, ms)), undefined, { signal: over });
@@ -352,7 +338,7 @@ export class Agent {
         if (this.#lastSignal?.signal_id === frame.signal_id) this.#signalPending = false;
         return;
       case "task.offer":
-        // A task's order may be signed with a key that the hub has just announced, so the agent handles the announcement first.
+        // The hub may have signed the order with a key that it has just announced, so the agent handles the announcement first.
         this.#trusting.then(() => runner?.offer(frame.order)).catch(failed);
         return;
       case "trust.update":

@@ -2,16 +2,16 @@ const FIRST_WINDOW_MS = 1_000;
 const LONGEST_WINDOW_MS = 60_000;
 
 /**
- * The window, in milliseconds, within which the agent makes its next reconnect attempt. The window of a reconnect attempt doubles with each failure
- * since the last welcome frame, up to a minute.
+ * The window, in milliseconds, within which the agent makes its next attempt to connect. The window doubles with each failed attempt since the last
+ * welcome frame, up to a minute.
  */
 export const windowMs = (failures: number): number =>
   Math.min(LONGEST_WINDOW_MS, FIRST_WINDOW_MS * 2 ** Math.min(failures, 6));
 
 /**
- * Returns how long the agent waits before a reconnect attempt, and how long it waits after the attempt if the attempt fails. The attempt comes at a
- * random time, and both waits together are as long as `windowMs`. Without the wait after a failed attempt, many agents would add up random delays and
- * reconnect to the hub at the same time. The argument `random` is a number in [0, 1).
+ * Returns how long the agent waits before an attempt to connect, and after the attempt if it fails. The attempt comes at a random time (`random` is
+ * in [0, 1)), and both waits together are `windowMs`. Without the wait after a failed attempt, the random delays of many agents would add up to a
+ * common time.
  */
 export function attemptPlan(failures: number, random: number): { beforeMs: number; afterMs: number } {
   const window = windowMs(failures);
@@ -20,14 +20,14 @@ export function attemptPlan(failures: number, random: number): { beforeMs: numbe
 }
 
 /**
- * Returns how long the agent pauses when a connection that the hub had welcomed ends. After the pause, the window of the agent's first reconnect
- * attempt begins. A hub that restarts loses the connections of all its hosts at once. Without a random pause, the hosts' reconnect windows would
- * start together. The pause before a reconnect is at most half of the heartbeat's time to live, so no host counts as offline because of the pause.
+ * Returns how long the agent pauses, after the end of a welcomed connection, before the window of its first new attempt begins. A restart of a hub
+ * ends the connections of all its hosts at once. Without a random pause, the windows of all these hosts would start together. The pause is at most
+ * half of the heartbeats' time to live, so it makes no host count as offline.
  */
 export const edgeJitterMs = (ttlMs: number, random: number): number =>
   Math.floor(Math.min(LONGEST_WINDOW_MS, ttlMs / 2) * random);
 
-/** The pause before the next heartbeat: 0.3 to 0.6 of the time to live that the hub sets for heartbeats. */
+/** The pause before the next heartbeat: 0.3 to 0.6 of the heartbeats' time to live, which the hub sets. */
 export const heartbeatPauseMs = (ttlMs: number, random: number): number => Math.round(ttlMs * (0.3 + 0.3 * random));
 
 /** When the agent renews its certificate: at 45 to 55 percent of the certificate's life. */

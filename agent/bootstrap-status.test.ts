@@ -81,10 +81,6 @@ describe("the conditions of the first boot", () => {
     },
   );
 
-  /**
-   * Installs a `systemctl` that runs the shell text `says` as its answer about `muster-bootstrap.service`, the unit that runs unfinished bootstrap
-   * parts again.
-   */
   const systemd = (says: string): void => {
     mkdirSync(join(root, "usr/bin"), { recursive: true });
     const script = `#!/bin/sh\n[ "$*" = "show --property=ActiveState --property=Job muster-bootstrap.service" ] || exit 9\n${says}\n`;

@@ -4,17 +4,17 @@ import { messageOf } from "./message-of.ts";
 import type { System } from "./system/system.ts";
 
 const FOLDER = "/var/lib/muster/bootstrap";
-/** The folder where cloud-init stores the bootstrap parts, which are the shell scripts of the user-data, before it runs the first one. */
+/** The folder where cloud-init stores the bootstrap parts (shell scripts of the user data) before it runs the first part. */
 const SCRIPTS = "/var/lib/cloud/instance/scripts";
 const SITES_OWN = "10-site-bootstrap";
 /**
- * `muster-bootstrap` runs each bootstrap part that has not succeeded: once after cloud-init and once at each boot. The unit `muster-bootstrap`
- * repeats the part that installs the agent until that part succeeds.
+ * This systemd unit runs each bootstrap part that has not succeeded, once after cloud-init and once at each boot. The unit repeats the bootstrap part
+ * that installs the agent until the part succeeds.
  */
 const UNIT = "muster-bootstrap.service";
 const ASK_WITHIN_MS = 10_000;
 
-/** The status file that each bootstrap part writes in the first boot, as described in cloud-init/README.md. */
+/** The status file that each bootstrap part writes in the first boot (cloud-init/README.md). */
 const PartStatus = z.object({
   part: z.string(),
   owner: z.enum(["site", "muster"]),
@@ -25,9 +25,9 @@ const PartStatus = z.object({
 type PartStatus = z.output<typeof PartStatus>;
 
 /**
- * The result of the first boot as two conditions, which show who has to act: one for the site's own bundle and one for Muster's parts (lifecycle 9).
- * An owner, `site` or `muster`, without a bootstrap part on this host has no condition. A bootstrap condition is `False` only if nothing will retry
- * the part automatically, because `False` makes the hub end an onboarding.
+ * The result of the first boot as one condition for the site's own bundle and one for Muster's parts (lifecycle 9). Without a bootstrap part of
+ * `site` or `muster` on the host, that owner has no condition. A condition is `False`, at which the hub ends an onboarding, only if nothing will
+ * retry the bootstrap part.
  */
 export async function bootstrapConditions(system: System): Promise<ConditionOf<"agent">[]> {
   const names = (await system.list(FOLDER)).filter((name) => name.endsWith(".status"));
@@ -42,14 +42,14 @@ export async function bootstrapConditions(system: System): Promise<ConditionOf<"
 }
 
 /**
- * The bootstrap parts that have not begun in the first boot. A bootstrap part starts the agent, so the agent runs before later parts. Between two
- * bootstrap parts no part's process runs, so only the files show which parts have not begun.
+ * The bootstrap parts that have not begun, as their files show. One bootstrap part starts the agent, so the agent runs before later parts have begun.
+ * Between two bootstrap parts, no process of a part runs.
  */
 async function notBegun(system: System, statuses: readonly string[]): Promise<PartStatus[]> {
   const scripts = (await system.list(SCRIPTS))
     .flatMap((name) => /^([1-9]\d-.+)\.sh$/.exec(name)?.[1] ?? [])
     .filter((part) => !statuses.includes(`${part}.status`));
-  // Other programs' scripts may have names like Muster's bootstrap parts. Only Muster's bootstrap parts mention the folder of the status files.
+  // Scripts of other programs may have names like those of bootstrap parts, but only Muster's parts name the folder of status files.
   const texts = await Promise.all(scripts.map((part) => system.read(`${SCRIPTS}/${part}.sh`)));
   return scripts
     .filter((_part, at) => texts[at]?.includes("/var/lib/muster/bootstrap"))
@@ -65,9 +65,8 @@ async function notBegun(system: System, statuses: readonly string[]): Promise<Pa
 const hasFailed = (part: PartStatus): boolean => part.exit_code !== null && part.exit_code !== 0;
 
 /**
- * Whether the unit `muster-bootstrap` runs or is due in this boot: until the unit has run, a bootstrap part's failure is not final. If systemd does
- * not answer, the agent does not know whether `muster-bootstrap` is due, and no bootstrap failure counts as final. Without systemd, for example when
- * a folder stands for the host, nothing retries a failed bootstrap part.
+ * Whether systemd still runs `muster-bootstrap` in this boot, so that a failure of a bootstrap part is not final. If systemd does not answer, no
+ * failure of a bootstrap part counts as final. On a host without systemd, for example in a test, nothing retries a failed bootstrap part.
  */
 async function isTriedAgain(system: System): Promise<boolean> {
   if (system.root !== "/" && !(await system.isPresent("/usr/bin/systemctl"))) return false;
@@ -80,10 +79,7 @@ async function isTriedAgain(system: System): Promise<boolean> {
   }
 }
 
-/**
- * An unreadable status file, e.g. after a power cut, counts as an unfinished part of Muster, because the unit `muster-bootstrap` runs that part
- * again.
- */
+/** An unreadable status file, for example after a power cut, counts as an unfinished part, which `muster-bootstrap` runs again. */
 async function readPart(system: System, name: string): Promise<PartStatus> {
   const unreadable = (message: string): PartStatus => ({
     part: name.replace(/[.]status$/, ""),

@@ -8,7 +8,7 @@ import { newNodeId } from "../test/fakes/hub/orders.ts";
 import { makeKey, makeRequest } from "./certificate-request.ts";
 
 it("a request is verified by the hub's library, and contains only this node's name and its key", async () => {
-  // DER encodings of ECDSA signatures have several lengths. Forty different keys produce signatures of all DER lengths.
+  // Forty different keys produce signatures of all lengths that the DER encoding of ECDSA signatures can have.
   for (let round = 0; round < 40; round += 1) {
     const [key, nodeId] = [makeKey(), newNodeId()];
     const request = new x509.Pkcs10CertificateRequest(makeRequest(key, nodeId));

@@ -3,12 +3,11 @@ import { nodeUri } from "../shared/api/enroll.ts";
 import type { NodeId } from "../shared/ids.ts";
 
 /**
- * Writes a PKCS#10 certificate request (RFC 2986) for a P-256 key, the agent's only message in DER. The agent encodes certificate requests without a
- * library, which would take a fifth of an idle agent's memory for two uses a day (decision I8). The hub uses a library to read and verify the agent's
- * certificate request.
+ * Tags of DER, in which the agent writes a PKCS#10 certificate request (RFC 2986) for a P-256 key. The agent uses no library for its certificate
+ * requests, because a library would take a fifth of its idle memory (decision I8). The hub reads and verifies certificate requests with a library.
  */
 const TAG = { integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, utf8: 0x0c, sequence: 0x30, set: 0x31 } as const;
-/** Two context-specific DER tags: a subject name that is a URI, and the certificate request's attributes. */
+/** Two context-specific tags of DER: a URI as the subject's name, and the attributes of a certificate request. */
 const CONTEXT = { uri: 0x86, attributes: 0xa0 } as const;
 const OID = {
   commonName: "550403",
@@ -17,11 +16,11 @@ const OID = {
   ecdsaWithSha256: "2a8648ce3d040302",
 } as const;
 
-/** Makes a new private key as PKCS#8 PEM. The agent's private key never leaves the host. */
+/** Makes a private key, as PKCS#8 PEM, that never leaves the host. */
 export const makeKey = (): string =>
   generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 
-/** Makes a certificate request that names this node and nothing else, signed by the key. */
+/** Makes a certificate request for the key that names only this node. */
 export function makeRequest(keyPem: string, nodeId: NodeId): string {
   const key = createPrivateKey(keyPem);
   const names = sequence(der(CONTEXT.uri, Buffer.from(nodeUri(nodeId))));
@@ -42,10 +41,7 @@ export function makeRequest(keyPem: string, nodeId: NodeId): string {
 const sequence = (...parts: readonly Buffer[]): Buffer => der(TAG.sequence, ...parts);
 const oid = (hex: string): Buffer => der(TAG.oid, Buffer.from(hex, "hex"));
 
-/**
- * Encodes the tag, length and content of one DER element. A certificate request has a few hundred bytes, so two bytes are enough for a long DER
- * length.
- */
+/** A certificate request has a few hundred bytes, so two bytes are enough for the length of a long DER element. */
 function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;

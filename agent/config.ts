@@ -4,9 +4,7 @@ import { NodeId } from "../shared/ids.ts";
 import { isSigningKey } from "./orders.ts";
 import { readTextNow } from "./system/files.ts";
 
-/**
- * The agent's configuration file, which cloud-init's agent part writes. The agent puts the host's root before each path in its configuration file.
- */
+/** The agent's configuration file, which a bootstrap part writes. Its paths are below the host's root. */
 const ConfigFile = z.object({
   hub_url: z.url({ protocol: /^https$/ }),
   node_id: NodeId,
@@ -16,7 +14,7 @@ const ConfigFile = z.object({
   task_signing_public_key: z
     .string()
     .refine(isSigningKey, { error: "must be an Ed25519 key: base64url of 32 bytes, or PEM" }),
-  /** `root` is set only if a folder stands for the host, as in tests and in the demo. */
+  /** Set only if a folder stands for the host's root, as in tests and in the demo. */
   root: z.string().startsWith("/").optional(),
 });
 
@@ -25,9 +23,7 @@ export interface Config {
   readonly nodeId: NodeId;
   readonly generation: number;
   readonly taskSigningPublicKey: string;
-  /**
-   * The root of the host's file system, which is `/` or a folder that stands for the host. Every path that the agent uses lies below the host's root.
-   */
+  /** The root of the host's file system, below which all the agent's paths lie: `/`, or a folder that stands for the host. */
   readonly root: string;
   readonly tokenFile: string;
   readonly caFile: string;
@@ -40,20 +36,19 @@ export class ConfigError extends Error {
 
 export const STATE_DIR = "/var/lib/muster/agent";
 
-/** Returns the host's root folder from the environment variable `MUSTER_ROOT`. */
+/** Returns the host's root from the environment variable `MUSTER_ROOT`. */
 export const rootOf = (env: Readonly<Record<string, string | undefined>>): string =>
   env["MUSTER_ROOT"]?.replace(/(?<=.)\/+$/, "") || "/";
 
 /**
- * Reads the configuration file `--config PATH` (default /etc/muster/agent.json) below MUSTER_ROOT. The error for an invalid configuration names all
- * faults together, and never a value.
+ * Reads the configuration file that `--config PATH` names (default /etc/muster/agent.json) below MUSTER_ROOT. The error about an invalid
+ * configuration file names all faults together, but no value of the file.
  */
 export function loadConfig(args: readonly string[], env: Readonly<Record<string, string | undefined>>): Config {
   const rootOfEnv = rootOf(env);
   const at = args.indexOf("--config");
   const path = (at >= 0 ? args[at + 1] : undefined) ?? "/etc/muster/agent.json";
-  // MUSTER_ROOT can name a folder that replaces the host's root folder, for example in a test. The path after `--config` may already begin with the
-  // folder of MUSTER_ROOT.
+  // The path after `--config` may already begin with the folder that MUSTER_ROOT names.
   const file = rootOfEnv !== "/" && path.startsWith(`${rootOfEnv}/`) ? path : join(rootOfEnv, path);
   let json: unknown;
   try {

@@ -1,9 +1,6 @@
 import { HubFrame } from "../shared/protocol/frames.ts";
 
-/**
- * Parses a frame, and returns null for a frame that this agent does not understand, for example from a newer hub. The agent ignores a frame that it
- * does not understand.
- */
+/** Parses a frame of the hub, and returns null for a frame that this agent does not understand, for example from a newer hub. */
 export function frameOf(value: unknown): HubFrame | null {
   const parsed = HubFrame.safeParse(value);
   return parsed.success ? parsed.data : null;
@@ -13,7 +10,7 @@ export function parseFrame(text: string): HubFrame | null {
   try {
     return frameOf(JSON.parse(text));
   } catch {
-    // The frame's text is not JSON, so the agent ignores it.
+    // A frame whose text is not JSON counts as not understood.
     return null;
   }
 }

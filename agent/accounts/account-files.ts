@@ -1,4 +1,3 @@
-/** One account that `/etc/passwd` lists. */
 export interface Account {
   readonly name: string;
   readonly uid: number;
@@ -36,7 +35,7 @@ export const parseGroups = (group: string | null): Group[] =>
     isNumber(gid) ? [{ name, gid: Number(gid), members: members.split(",").filter((one) => one !== "") }] : [],
   );
 
-/** The password field of an account in the text of `/etc/shadow`, or null if the text has no line for the account. */
+/** The account's password field in the text of `/etc/shadow`, or null if the text has no line for the account. */
 export const passwordField = (shadow: string | null, name: string): string | null =>
   rows(shadow).find(([owner]) => owner === name)?.[1] ?? null;
 
@@ -48,7 +47,6 @@ export const parseSubIds = (text: string | null): SubIds[] =>
 const isOwnedBy = (line: string, name: string, uid: number): boolean =>
   line.startsWith(`${name}:`) || line.startsWith(`${uid}:`);
 
-/** The text of `/etc/subuid` or `/etc/subgid` without the lines of one account. */
 export const withoutSubIds = (text: string, name: string, uid: number): string =>
   text
     .split("\n")
@@ -56,15 +54,15 @@ export const withoutSubIds = (text: string, name: string, uid: number): string =
     .join("\n");
 
 /**
- * Linux distributions give subordinate ids from FIRST_SUB_ID on. If a line of /etc/subuid gave a tenant ids below FIRST_SUB_ID, processes of the host
- * would look like processes of the tenant.
+ * The first subordinate id: Linux distributions give subordinate ids from 100,000 on. Processes of the host would look like a tenant's processes if
+ * `/etc/subuid` gave the tenant lower ids.
  */
 const FIRST_SUB_ID = 100_000;
 const MOST_SUB_IDS = 16 * 65_536;
 
 /**
- * The ranges of subordinate uids that belong to one account without doubt. A tenant with root rights may have written any line, so `usableSubUids`
- * leaves out a range that overlaps an account's uid or another account's range.
+ * The ranges of subordinate uids that certainly belong to the account. A tenant with root rights may have written any line of `/etc/subuid`, so a
+ * range that overlaps an account's uid or another range does not count.
  */
 export function usableSubUids(
   all: readonly SubIds[],

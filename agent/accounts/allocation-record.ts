@@ -4,21 +4,21 @@ import { parseAccounts, parseGroups } from "./account-files.ts";
 
 const FOLDER = "/var/lib/muster/agent/allocations";
 /**
- * The file with the next uid that the agent gives to a tenant's account. The file NEXT_UID disappears with the host's image. Until the next image, no
- * two tenants get the same uid, so no tenant owns files that an earlier tenant left.
+ * The file with the next uid for a tenant's account, which disappears when the host gets a new image. Until then no two tenants get one uid, so no
+ * tenant owns files of an earlier tenant.
  */
 const NEXT_UID = "/var/lib/muster/agent/next-uid.json";
 /**
- * The uids of tenants' accounts begin at FIRST_UID and end at LAST_UID. The site's people and images use uids from 1000, `systemd-homed` uses uids
- * from 60001 (systemd's UIDS-GIDS), and subordinate uids begin at 100000.
+ * The first uid of tenants' accounts. People and images of the site use uids from 1000, `systemd-homed` uses uids from 60001, and subordinate uids
+ * begin at 100000 (systemd's UIDS-GIDS).
  */
 const FIRST_UID = 20_000;
 const LAST_UID = 59_999;
 const TOOL_TIMEOUT_MS = 15_000;
 
 /**
- * The agent's record of a tenant's account. The agent writes the record to disk before it makes the account, so that a restarted agent knows that the
- * account is Muster's. The record stays on disk after the account's removal, so that a late order does not make the account a second time.
+ * The agent's record of a tenant's account. The agent writes the record before it makes the account, so that a restarted agent knows that the account
+ * is Muster's. The record stays after the account's removal, so that a late order does not make the account a second time.
  */
 const AllocationRecord = z.strictObject({
   allocation_id: z.uuid(),
@@ -26,7 +26,7 @@ const AllocationRecord = z.strictObject({
   uid: z.int().min(FIRST_UID).max(LAST_UID),
   home: z.string(),
   state: z.enum(["granting", "granted", "revoking", "revoked"]),
-  /** How the account could get the rights of root when its revocation began. The removal of the account also removes these ways. */
+  /** How the account could get the rights of root when its revocation began, because the revocation removes these ways. */
   root_by: z.array(z.string()).optional(),
 });
 export type AllocationRecord = z.output<typeof AllocationRecord>;
@@ -40,8 +40,8 @@ const NextUid = z.strictObject({
 const fileOf = (allocationId: string): string => `${FOLDER}/${allocationId}.json`;
 
 /**
- * Reads the record of an allocation's account, and returns null if the host has no record. `readRecord` throws if the record is damaged, because "no
- * record" would mean that the account is not Muster's.
+ * Reads the record of an allocation's account, or returns null if the host has no record. `readRecord` throws if the record is damaged, because null
+ * would mean that the account is not Muster's.
  */
 export async function readRecord(system: System, allocationId: string): Promise<AllocationRecord | null> {
   return readJson(system, fileOf(allocationId), AllocationRecord);
@@ -62,8 +62,8 @@ export async function writeRecord(system: System, record: AllocationRecord): Pro
 }
 
 /**
- * Takes a uid that no account and no group of the host has and that no earlier allocation had. The agent stores the next uid on disk before it uses
- * the uid. A killed agent may waste a uid, but never gives a uid twice.
+ * Returns a uid that no account or group of the host has, and that no earlier allocation had. The agent stores the next uid on disk before it uses a
+ * uid, so that a killed agent never gives a uid twice.
  */
 export async function takeUid(system: System): Promise<number> {
   const start = (await readJson(system, NEXT_UID, NextUid))?.next_uid ?? FIRST_UID;
@@ -90,7 +90,7 @@ export async function takeUid(system: System): Promise<number> {
   throw new Error(`All uids up to ${LAST_UID} were given since the host's last image. Reimage the host.`);
 }
 
-/** Whether any of the host's sources of accounts or groups, also a directory service, knows a name or number. */
+/** Whether a source of the host's accounts or groups, for example a directory service, knows a name or number. */
 export async function isNamed(system: System, database: "passwd" | "group", key: string): Promise<boolean> {
   const NOT_FOUND = 2;
   const { exitCode, stderr } = await system.run("getent", [database, key], TOOL_TIMEOUT_MS);

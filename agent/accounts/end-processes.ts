@@ -3,23 +3,20 @@ import { hasEnded } from "../system/proc-stat.ts";
 import type { HostProcess, ProcessTable } from "../system/processes.ts";
 
 export interface EndTiming {
-  /** How long after SIGTERM the processes may take to end. */
+  /** How many milliseconds after SIGTERM the processes may take to end. */
   readonly termMs: number;
-  /** How long after the first SIGKILL the processes may take to end. */
+  /** How many milliseconds after the first SIGKILL the processes may take to end. */
   readonly killMs: number;
   readonly lookEveryMs: number;
 }
 export const END_TIMING: EndTiming = { termMs: 5_000, killMs: 30_000, lookEveryMs: 100 };
 
-/** Tells which processes `endProcesses` ends, for example the processes of a tenant. For the processes to end, `owns` returns true. */
+/** Tells which processes `endProcesses` ends, for example those of a tenant. */
 export interface Ownership {
   readonly owns: (process: HostProcess) => boolean;
-  /** Whether `endProcesses` may end every process that runs under the user id `uid`. */
+  /** Whether `endProcesses` may end every process that runs under the given uid. */
   readonly isOwnUid: (uid: number) => boolean;
-  /**
-   * The user id whose cgroup of login sessions contains only processes that `endProcesses` may end. If the cgroup of each user id may also contain
-   * other processes, `slice` is null.
-   */
+  /** The uid whose cgroup of login sessions contains only processes that `endProcesses` may end, or null without such a uid. */
   readonly slice: number | null;
 }
 const MOST_UIDS_AT_ONCE = 64;
@@ -31,7 +28,7 @@ export interface Ended {
   readonly survivors: readonly HostProcess[];
 }
 
-/** The running processes for which `isOwned` returns true. `runningOf` never returns the agent or one of the agent's ancestors. */
+/** The running processes for which `isOwned` returns true, without the agent and its ancestors. */
 export async function runningOf(
   table: ProcessTable,
   isOwned: (process: HostProcess) => boolean,
@@ -50,8 +47,8 @@ function ancestorsOf(all: readonly HostProcess[], pid: number): Set<number> {
 }
 
 /**
- * Ends all processes for which `ownership.owns` returns true. `endProcesses` first sends SIGTERM, and after `termMs` SIGKILL, until two reads in a
- * row find none of these processes.
+ * Ends all processes of the given owner, at first with SIGTERM and after `termMs` with SIGKILL. `endProcesses` returns when two reads in a row find
+ * no such process.
  */
 export async function endProcesses(
   table: ProcessTable,
@@ -78,8 +75,8 @@ export async function endProcesses(
 }
 
 /**
- * If processes start other processes faster than the agent finds them, only a kill of all processes of the uid in one step ends them. `killAll` kills
- * each process separately if `isOwnUid` returns false for its uid, as for the uid of root.
+ * If processes start others faster than the agent finds them, only one kill of all processes of the uid ends them. `killAll` kills each process by
+ * itself under a uid that also runs other processes, such as root's.
  */
 async function killAll(
   table: ProcessTable,
@@ -109,8 +106,8 @@ async function waitUntilNone(
 }
 
 /**
- * Names the processes that did not end, each with the kernel function in which it waits. A process in state D ends only when its wait in the kernel
- * ends.
+ * Names the processes that did not end, each with the kernel function in which the process waits. A process in state D ends only when its wait in the
+ * kernel ends.
  */
 export const survivorText = (table: ProcessTable, survivors: readonly HostProcess[]): string =>
   survivors

@@ -5,10 +5,7 @@ import { removalLimits } from "./removal.ts";
 import { cleaningStep } from "./step.ts";
 import type { Revocation, RevokeStep } from "./tenant.ts";
 
-/**
- * Removes the home folder of a tenant's account. A file system that is mounted below the home stays, and the cleaning step names the mount, because
- * its files may belong to another machine.
- */
+/** A mounted file system below the home stays, because its files may belong to another computer; the cleaning step names the mount. */
 export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
   const { system, tenant, plan } = revocation;
   const { home } = tenant;
@@ -21,7 +18,7 @@ export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
     return cleaningStep("home", home, "planned", `${message}${warning}`, { mounts: mounts.length });
   }
   const limits = removalLimits(revocation);
-  // An agent that was killed while it made the account may have left an unfinished home.
+  // An agent that was killed during the making of the account may have left an unfinished home folder.
   await system.removeConfined(unfinishedHome(home), limits);
   const removal = await system.removeConfined(home, limits);
   const evidence = {
@@ -43,7 +40,7 @@ export async function removeHome(revocation: Revocation): Promise<RevokeStep> {
   });
 }
 
-/** Removes a tenant's account and its group. A second read of /etc/passwd and /etc/group must show that account and group are gone. */
+/** A second read of `/etc/passwd` and `/etc/group` must show that the tenant's account and group are gone. */
 export async function removeAccount({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const { loginUser, uid } = tenant;
   const hasAccount = async (): Promise<boolean> =>

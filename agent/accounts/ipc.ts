@@ -5,7 +5,7 @@ import { cleaningStep } from "./step.ts";
 import { ownsUid, type Revocation, type RevokeStep } from "./tenant.ts";
 
 const TOOL_TIMEOUT_MS = 30_000;
-/** The kinds of System V IPC objects, each with its file in `/proc/sysvipc`, the file's column with the object's id, and the option of `ipcrm`. */
+/** The kinds of System V IPC objects, each with its file in `/proc/sysvipc`, the column of the object's id, and the option of `ipcrm`. */
 const KINDS = [
   { name: "shared memory segments", key: "segments", file: "shm", id: "shmid", option: "--shmem-id" },
   { name: "semaphore sets", key: "semaphores", file: "sem", id: "semid", option: "--semaphore-id" },
@@ -14,8 +14,8 @@ const KINDS = [
 const REMOVED_AT_ONCE = 200;
 
 /**
- * The ids of the objects in a table of `/proc/sysvipc` whose owner or creator is the tenant. The first line of a table in `/proc/sysvipc` names the
- * table's columns.
+ * The ids of the objects in a file of `/proc/sysvipc` whose owner or creator is the tenant. The first line of each file in `/proc/sysvipc` names the
+ * columns.
  */
 export function sysvIdsOf(table: string, idColumn: string, isOwned: (uid: number) => boolean): number[] {
   const [header = "", ...lines] = table.split("\n").map((line) => line.trim().split(/\s+/));
@@ -45,7 +45,7 @@ export async function removeSysvIpc({ system, tenant, plan }: Revocation): Promi
     if (plan) continue;
     for (let at = 0; at < found.length; at += REMOVED_AT_ONCE) {
       const args = found.slice(at, at + REMOVED_AT_ONCE).flatMap((one) => [option, String(one)]);
-      // `ipcrm` fails if the object is already gone, so a second read of `/proc/sysvipc` decides whether the removal succeeded.
+      // `ipcrm` fails for an object that is already gone, so only a second read of `/proc/sysvipc` decides about success.
       await system.run("ipcrm", args, TOOL_TIMEOUT_MS);
     }
     const remaining = found.length === 0 ? [] : await read();
@@ -59,8 +59,8 @@ export async function removeSysvIpc({ system, tenant, plan }: Revocation): Promi
 }
 
 /**
- * Clears the tenant's keyrings in the kernel. A session's keyrings disappear with the session's processes. The kernel keeps a user's persistent
- * keyring, for example with Kerberos tickets, for three days.
+ * A login session's keyrings disappear with the session's processes. The Linux kernel keeps a user's persistent keyring, for example with Kerberos
+ * tickets, for three days.
  */
 export async function clearKeyrings({ system, tenant, plan, signal }: Revocation): Promise<RevokeStep> {
   const target = `uid ${tenant.uid}`;
@@ -91,16 +91,16 @@ export async function clearKeyrings({ system, tenant, plan, signal }: Revocation
 }
 
 /**
- * The kernel may keep a user's empty keyrings for a short time after the user's last process, and counts each empty keyring as a key. If the kernel
- * counts at most EMPTY_KEYRINGS keys of a tenant, the agent takes all of them for empty keyrings.
+ * The kernel may keep a user's empty keyrings for a short time, and counts each empty keyring as a key. The agent takes up to this number of a
+ * tenant's keys for empty keyrings.
  */
 const EMPTY_KEYRINGS = 3;
 const COLLECTED_WITHIN_MS = 10_000;
 const READ_EVERY_MS = 100;
 
 /**
- * The number of the tenant's keys that are still in the keyrings of the Linux kernel. The kernel's garbage collector removes cleared keys a moment
- * later, so `keysAfterCollection` repeats its read until the keys are gone.
+ * The number of the tenant's keys that are still in the kernel's keyrings. The kernel removes cleared keys a moment later, so `keysAfterCollection`
+ * reads their number until they are gone.
  */
 async function keysAfterCollection(system: System, uid: number, signal: AbortSignal): Promise<number> {
   const deadline = Date.now() + COLLECTED_WITHIN_MS;

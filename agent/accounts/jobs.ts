@@ -2,12 +2,11 @@ import type { System } from "../system/system.ts";
 import { cleaningStep, namesIn } from "./step.ts";
 import { ownsUid, type Revocation, type RevokeStep, type Tenant } from "./tenant.ts";
 
-/** The folders in which cron keeps each user's crontab: first the folder of Debian and Ubuntu, then the folder of Red Hat. */
+/** The folders with the users' crontabs: first of Debian and Ubuntu, then of Red Hat. */
 const CRON_FOLDERS = ["/var/spool/cron/crontabs", "/var/spool/cron"];
-/** The folders in which `at` keeps jobs and the output of jobs: first two folders of Debian and Ubuntu, then two folders of Red Hat. */
+/** The folders with the jobs of `at` and their output: first two of Debian and Ubuntu, then two of Red Hat. */
 const AT_FOLDERS = ["/var/spool/cron/atjobs", "/var/spool/cron/atspool", "/var/spool/at", "/var/spool/at/spool"];
 
-/** Removes the tenant's crontab, and every file in cron's folders that the tenant owns. */
 export const removeCrontabs = (revocation: Revocation): Promise<RevokeStep> =>
   removeJobs(revocation, "cron", CRON_FOLDERS, (name, { loginUser }) => name === loginUser);
 

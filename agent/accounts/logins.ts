@@ -11,8 +11,8 @@ const TOOL_TIMEOUT_MS = 30_000;
 const LINGER_FOLDER = "/var/lib/systemd/linger";
 
 /**
- * Locks the tenant's account and sets its expiry date into the past. A locked password does not prevent a login by SSH key: for such a login, PAM
- * checks the account's expiry and not the password.
+ * Locks the tenant's account, and sets its expiry date into the past. A locked password does not prevent a login by SSH key, for which PAM checks
+ * only the account's expiry.
  */
 export async function lockAccount({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const { loginUser, uid } = tenant;
@@ -27,7 +27,7 @@ export async function lockAccount({ system, tenant, plan }: Revocation): Promise
 export async function removeSudo({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const file = sudoersFile(tenant.allocationId);
   const left = (await system.list(SUDOERS_FOLDER)).filter((name) => CUT_WRITE.test(name));
-  // An agent that was killed while it granted sudo rights may have left an unchecked sudoers file.
+  // An agent that was killed while it granted sudo rights may have left a sudoers file that `visudo` has not checked.
   const others = [uncheckedSudoersFile(tenant.allocationId), ...left.map((name) => `${SUDOERS_FOLDER}/${name}`)];
   const has = (await system.entry(file)) !== null;
   if (plan) return cleaningStep("sudo", file, "planned", has ? "The file would be removed." : "There is no such file.");
@@ -35,16 +35,13 @@ export async function removeSudo({ system, tenant, plan }: Revocation): Promise<
   return cleaningStep("sudo", file, "ok", has ? "The sudo rights were removed." : "There were no sudo rights.");
 }
 
-/**
- * Ends a user's lingering: for a lingering user, systemd runs a service manager even while the user has no login session. A user lingers as long as
- * /var/lib/systemd/linger contains a file with the user's name.
- */
+/** Ends a user's lingering, by which systemd runs the user's service manager even without a login session. */
 export async function endLinger({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const file = `${LINGER_FOLDER}/${tenant.loginUser}`;
   const has = (await system.entry(file)) !== null;
   if (plan)
     return cleaningStep("linger", file, "planned", has ? "The file would be removed." : "The user does not linger.");
-  // `loginctl` may refuse a user whose account is gone. The step's result depends only on the removal of the user's linger file.
+  // `loginctl` may refuse a user whose account is gone. The result of this step depends only on the removal of the user's linger file.
   const told =
     has && (await isSystemdRunning(system))
       ? await toolFault(system, "loginctl", ["disable-linger", tenant.loginUser])
@@ -55,8 +52,8 @@ export async function endLinger({ system, tenant, plan }: Revocation): Promise<R
 }
 
 /**
- * Ends the login sessions and the service manager of the tenant's user on a host with systemd. The step `processes` ends the processes that remain
- * after their login session has ended.
+ * Ends the login sessions and the systemd service manager of the tenant's user. The later step `processes` ends processes that outlive their login
+ * session.
  */
 export async function endSessions({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const target = `user-${tenant.uid}.slice`;
@@ -86,8 +83,8 @@ export async function endSessions({ system, tenant, plan }: Revocation): Promise
 }
 
 /**
- * Tells whether a process belongs to the tenant: by any of the process's uids, by its login uid, or by the cgroup of the tenant's logins. A process
- * of the tenant keeps the tenant's login uid even if it runs as root.
+ * Whether a process belongs to the tenant by one of its uids, by its login uid, or by the cgroup of the tenant's logins. A process of the tenant
+ * keeps the tenant's login uid even if it runs as root.
  */
 export const isProcessOf =
   (tenant: Tenant) =>
@@ -98,7 +95,7 @@ export const isProcessOf =
 
 export interface EndedProcesses {
   readonly step: RevokeStep;
-  /** A text that names the tenant's processes that did not end, or null if all processes ended. */
+  /** A text that names the tenant's processes that did not end, or null. */
   readonly survivors: string | null;
 }
 

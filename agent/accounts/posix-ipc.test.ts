@@ -26,7 +26,6 @@ const revocation = (plan = false): Revocation => ({
     alive += 1;
   },
 });
-/** Makes `count` files in a folder, which belong to the tenant unless `uid` names another owner. */
 function plant(count: number, folder = "dev/shm", uid = UID): void {
   for (let index = 0; index < count; index += 1) {
     const path = host.path(`${folder}/object-${uid}-${index}`);

@@ -9,13 +9,10 @@ const DEEPEST_SHARED_FOLDER = 16;
 const ALIVE_EVERY = 500;
 const MOST_LEFT = 1_000;
 
-/** The limits of one removal, because a tenant may have made millions of objects in /dev/shm and /dev/mqueue. */
+/** The limits of one removal of POSIX objects, because a tenant may have made millions of them. */
 export interface PosixBounds {
   readonly objects: number;
-  /**
-   * How many file names of /dev/shm or /dev/mqueue the agent holds in memory at once. A folder with more than `namesAtOnce` names is read several
-   * times.
-   */
+  /** How many file names of `/dev/shm` or `/dev/mqueue` the agent holds in memory at once. The agent reads a larger folder several times. */
   readonly namesAtOnce: number;
 }
 const BOUNDS: PosixBounds = { objects: 500_000, namesAtOnce: 20_000 };
@@ -38,18 +35,12 @@ export async function removePosixIpc(revocation: Revocation, bounds: PosixBounds
     : cleaningStep("posix_ipc", target, "failed", faults.join(" "), evidence);
 }
 
-/**
- * The removal of the tenant's POSIX shared memory, semaphores and message queues. One deadline and one limit `objects` hold for /dev/shm and
- * /dev/mqueue together.
- */
+/** One removal has one deadline and one limit of objects for `/dev/shm` and `/dev/mqueue` together. */
 class PosixRemoval {
-  /**
-   * How many of the tenant's POSIX objects the removal has found in /dev/shm and /dev/mqueue. A folder that the tenant owns counts as one object with
-   * all its content.
-   */
+  /** How many of the tenant's objects the removal has found. A folder of the tenant counts as one object. */
   found = 0;
   readonly left = new Set<string>();
-  /** Why the removal stopped before it had read all shared objects, or null. */
+  /** Why the removal stopped before it had read all POSIX objects, or null. */
   stopped: string | null = null;
   #looked = 0;
   readonly #revocation: Revocation;
@@ -80,7 +71,7 @@ class PosixRemoval {
     }
   }
 
-  /** Removes a path if the tenant owns it, and returns true if the path was removed. */
+  /** Removes a path if the tenant owns it, and returns true after a removal. */
   async #clearEntry(path: string, depth: number): Promise<boolean> {
     const { system, tenant, plan } = this.#revocation;
     const entry = await system.entry(path);

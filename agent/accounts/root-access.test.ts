@@ -20,7 +20,6 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** Writes a host's files of accounts and a `sudo` that prints the given text, or no `sudo`. */
 async function ways(group: string, sudo: string | null, passwd = PASSWD): Promise<string[]> {
   writeFileSync(join(root, "etc/passwd"), passwd);
   writeFileSync(join(root, "etc/group"), group);

@@ -8,8 +8,8 @@ const TOOL_TIMEOUT_MS = 30_000;
 const SUDO = "/usr/bin/sudo";
 
 /**
- * Groups whose members can get the rights of root: by sudo, by a container or virtual machine that mounts the host's file system, by reading and
- * writing the disks or the kernel's memory, or by reading the hashes of passwords. The list covers the groups of Debian's and Ubuntu's packages.
+ * Groups whose members can get the rights of root: through sudo, containers, virtual machines, raw disks, kernel memory or password hashes. The names
+ * of the groups are those of Debian's and Ubuntu's packages.
  */
 const ROOT_GROUPS: ReadonlySet<string> = new Set([
   "root",
@@ -28,8 +28,8 @@ const ROOT_GROUPS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns how the tenant's account can get the rights of root now (decision C4), for example `group docker`. The list is empty if the agent found no
- * way to root, or if the account is gone. A tenant who had root can have hidden the way, so an empty list is no proof.
+ * Returns how the tenant's account can get the rights of root now (decision C4), for example `group docker`. Without a known way to root, or without
+ * the account, the list is empty. A tenant with the rights of root can have hidden a way, so an empty list is no proof.
  */
 export async function waysToRoot(system: System, { loginUser, uid }: Tenant): Promise<string[]> {
   const account = parseAccounts(await system.read("/etc/passwd")).find((one) => one.name === loginUser);
@@ -43,7 +43,7 @@ export async function waysToRoot(system: System, { loginUser, uid }: Tenant): Pr
   return rules === null ? ways : [...ways, rules];
 }
 
-/** What sudo says about the account. Rules that sudo cannot read count as a way to root, because the account may have had them. */
+/** Rules for the account that sudo cannot read count as a way to root, because they may have allowed everything. */
 async function sudoRules(system: System, loginUser: string): Promise<"sudo rules" | "unreadable sudo rules" | null> {
   if ((await system.entry(SUDO)) === null) return null;
   const { stdout } = await system.run("sudo", ["-n", "-l", "-U", loginUser], TOOL_TIMEOUT_MS);
@@ -51,11 +51,11 @@ async function sudoRules(system: System, loginUser: string): Promise<"sudo rules
   return / is not allowed to run sudo /.test(stdout) ? null : "unreadable sudo rules";
 }
 
-/** Joins the ways to root that an earlier run of the task recorded with the ways that the present run found. */
+/** Joins the ways to root that an earlier run of the revocation recorded with those that the present run found. */
 export const allWays = (before: readonly string[], now: readonly string[]): string[] =>
   [...new Set([...before, ...now])].slice(0, MOST_ROOT_WAYS);
 
-/** The step that says whether the tenant's account had the rights of root. The step changes nothing, so it also has a result with `plan: true`. */
+/** The step `root_access` changes nothing, so it also has a result with `plan: true`. */
 export function rootAccessStep({ loginUser }: Tenant, ways: readonly string[], plan: boolean): RevokeStep {
   const had = ways.length > 0;
   const message = had

@@ -4,10 +4,7 @@ const MAX_TARGET = 256;
 const MAX_MESSAGE = 512;
 const MAX_EVIDENCE_TEXT = 256;
 
-/**
- * Makes a cleaning step that fits the schema `CleaningStep`. A step's texts may contain names that a tenant chose, so `cleaningStep` replaces control
- * characters by question marks and cuts long texts.
- */
+/** A tenant may have chosen names in a step's texts, so `cleaningStep` replaces control characters and cuts long texts. */
 export function cleaningStep<S extends string>(
   step: S,
   target: string,
@@ -27,12 +24,11 @@ export function cleaningStep<S extends string>(
   };
 }
 
-/** Returns a text without control characters and without halves of surrogate pairs, cut to `length` characters. */
+/** Cuts a text to `length` characters, without control characters and halves of surrogate pairs. */
 export function plain(text: string, length: number): string {
   const clean = text.toWellFormed().replace(/\p{Cc}|\p{Cf}|\p{Zl}|\p{Zp}/gu, "?");
   return clean.length <= length ? clean : `${clean.slice(0, length - 1).toWellFormed()}…`.slice(0, length);
 }
 
-/** Joins at most `most` names to a text, and adds how many names the text leaves out. */
 export const namesIn = (names: readonly string[], most = 5): string =>
   names.length <= most ? names.join(", ") : `${names.slice(0, most).join(", ")} and ${names.length - most} more`;

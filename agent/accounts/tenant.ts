@@ -3,26 +3,23 @@ import type { CleaningStep } from "../../shared/tasks/cleaning-step.ts";
 import type { System } from "../system/system.ts";
 import type { SubIds } from "./account-files.ts";
 
-/**
- * The tenant's account that a revocation removes. The data of a `Tenant` comes from the agent's record, because a tenant with root rights may have
- * changed the host's files.
- */
+/** The tenant's account as the agent recorded it, because a tenant with root rights may have changed the host's own files. */
 export interface Tenant {
   readonly allocationId: string;
   readonly loginUser: string;
   readonly uid: number;
   readonly home: string;
-  /** The ranges of subordinate uids that the tenant's own containers use. */
+  /** The ranges of subordinate uids for the tenant's own containers. */
   readonly subUids: readonly SubIds[];
 }
 
 export interface Revocation {
   readonly system: System;
   readonly tenant: Tenant;
-  /** If `plan` is true, a revocation's step changes nothing and says what it would do. */
+  /** If `plan` is true, a step of the revocation changes nothing and says what it would do. */
   readonly plan: boolean;
   readonly signal: AbortSignal;
-  /** Sends a progress report, which renews the lease of the task `allocation.revoke_user` while a step of the revocation takes long. */
+  /** Renews the lease of the task `allocation.revoke_user` by a progress report, while a step takes long. */
   readonly alive: () => void;
 }
 

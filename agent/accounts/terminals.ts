@@ -4,7 +4,7 @@ import { parseAccounts } from "./account-files.ts";
 import { runningOf } from "./end-processes.ts";
 
 /**
- * A terminal that a user's process holds. The login manager does not list every open terminal, for example not a terminal of `screen` or of `ssh`
+ * A terminal that a user's process has open. The login manager does not list every open terminal, for example no terminal of `screen` or of `ssh`
  * without PAM.
  */
 export interface OpenTerminal {
@@ -13,13 +13,12 @@ export interface OpenTerminal {
   readonly terminal: number;
 }
 
-/** Whether a process has a terminal and belongs to one of the chosen users, also if the process runs as root after `sudo`. */
+/** Whether a process has a terminal and belongs to a chosen user, even if the process runs as root after `sudo`. */
 export const holdsTerminalOf =
   (isTheirs: (uid: number) => boolean) =>
   (process: HostProcess): boolean =>
     process.terminal !== 0 && ownerOf(process, isTheirs) !== null;
 
-/** The terminals that processes of the chosen users hold, each terminal once per user. */
 export async function openTerminals(system: System, isTheirs: (uid: number) => boolean): Promise<OpenTerminal[]> {
   const names = new Map(parseAccounts(await system.read("/etc/passwd")).map(({ uid, name }) => [uid, name]));
   const found = new Map<string, OpenTerminal>();

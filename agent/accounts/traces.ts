@@ -7,10 +7,7 @@ import type { Revocation, RevokeStep } from "./tenant.ts";
 const MAIL_FOLDERS = ["/var/mail", "/var/spool/mail"];
 const SUB_ID_FILES = ["/etc/subuid", "/etc/subgid"];
 
-/**
- * Removes the tenant's folder `/run/user/UID` and unmounts everything that is mounted in the folder. `removeRuntimeFolder` unmounts file systems only
- * in the tenant's `/run/user/UID`, because only the tenant's programs mount file systems there.
- */
+/** Removes the tenant's folder `/run/user/UID` with all mounts in it, which only the tenant's programs can have made. */
 export async function removeRuntimeFolder(revocation: Revocation): Promise<RevokeStep> {
   const { system, tenant, plan } = revocation;
   const folder = `/run/user/${tenant.uid}`;
@@ -30,7 +27,7 @@ export async function removeRuntimeFolder(revocation: Revocation): Promise<Revok
   if (mounts.length > 0 && (await isSystemdRunning(system)))
     await toolFault(system, "systemctl", ["stop", `user-runtime-dir@${tenant.uid}.service`]);
   const faults: string[] = [];
-  // The kernel lists mounts in the order of their making, and the agent unmounts the last mount first.
+  // The kernel lists mounts in the order in which they were made, and the agent unmounts the newest mount first.
   for (const path of (await mountsThere()).reverse()) {
     const fault = await toolFault(system, "umount", [
       "--no-canonicalize",
@@ -84,7 +81,7 @@ export async function removeMail(revocation: Revocation): Promise<RevokeStep> {
     : cleaningStep("mail", target, "failed", `The mail could not be removed: ${namesIn(left, 3)}`, evidence);
 }
 
-/** Removes the tenant's lines from /etc/subuid and /etc/subgid, also lines that name the uid, which `userdel` leaves. */
+/** Removes the tenant's lines from `/etc/subuid` and `/etc/subgid`, also those with the uid, which `userdel` leaves. */
 export async function removeSubIds({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const target = SUB_ID_FILES.join(", ");
   let lines = 0;

@@ -3,19 +3,13 @@ import type { AmdFile } from "./amd-report.ts";
 import { callDriver } from "./gpu-tool.ts";
 import type { Scrub } from "./scrub-state.ts";
 
-/**
- * For each partition setting of an AMD GPU, the mode in which the GPU is one whole device. To set a partition mode, the agent writes the mode as text
- * to the amdgpu driver's file.
- */
+/** The modes in which an AMD GPU is one whole device, each with the amdgpu driver's file that sets the mode. */
 const WHOLE: Readonly<Record<string, { readonly mode: string; readonly file: AmdFile }>> = {
   compute_partition: { mode: "SPX", file: "current_compute_partition" },
   memory_partition: { mode: "NPS1", file: "current_memory_partition" },
 };
 
-/**
- * Ends the partitions into which a tenant has divided AMD GPUs. `endPartitions` ignores a driver's refusal of a partition mode, because the
- * comparison after the GPU reset reads the partitions once more.
- */
+/** Ends the partitions into which a tenant has divided AMD GPUs. The comparison after the GPU reset notices a driver's refusal. */
 export async function endPartitions({ system, timing, before }: Scrub): Promise<void> {
   for (const { pci, settings } of before)
     for (const [name, { mode, file }] of Object.entries(WHOLE)) {

@@ -6,7 +6,7 @@ class UnreadableReport extends Error {
   override readonly name = "UnreadableReport";
 }
 
-/** The outputs of `amd-smi <command> --json`, by command. */
+/** The outputs of `amd-smi <command> --json` by command. */
 export interface AmdOutputs {
   readonly static: string;
   readonly metric: string;
@@ -15,10 +15,7 @@ export interface AmdOutputs {
 }
 export const AMD_COMMANDS = ["static", "metric", "bad-pages", "process"] as const;
 
-/**
- * The files of the amdgpu driver below `/sys/bus/pci/devices/<address>` that the agent reads. Depending on the kernel's version, the XGMI hive's id
- * is in one of two files.
- */
+/** The files below `/sys/bus/pci/devices/<address>` that the agent reads. The XGMI hive's id is in one of two files, depending on the kernel. */
 export const AMD_FILES = [
   "mem_info_vram_total",
   "mem_info_vram_used",
@@ -35,10 +32,7 @@ export type AmdFiles = Readonly<Partial<Record<AmdFile, string>>>;
 const Text = z.union([z.string(), z.number()]).transform(String);
 const Gpu = z.looseObject({ gpu: z.int().min(0) });
 const Rows = z.array(Gpu).max(64);
-/**
- * The program amd-smi of ROCm 7 prints an object with the list of GPUs in the member `gpu_data`. Older releases of amd-smi print the list of GPUs
- * without an enclosing object.
- */
+/** amd-smi of ROCm 7 prints an object with the list of GPUs in `gpu_data`, and older releases print only the list. */
 const Output = z.union([Rows, z.looseObject({ gpu_data: Rows }).transform(({ gpu_data }) => gpu_data)]);
 
 const Static = z.looseObject({
@@ -59,7 +53,7 @@ const Processes = z.looseObject({ process_list: z.array(z.looseObject({ process_
 const ProcessInfo = z.looseObject({ pid: z.int(), name: Text.optional() });
 
 function rowsOf(command: string, output: string): z.output<typeof Rows> {
-  // The program amd-smi may print warnings before the JSON, for example about the user's groups.
+  // amd-smi may print warnings before the JSON, for example about the user's groups.
   const start = output.search(/^[[{]/m);
   try {
     return Output.parse(JSON.parse(start < 0 ? output : output.slice(start)));
@@ -79,13 +73,13 @@ function rowOf<T>(command: string, rows: z.output<typeof Rows>, gpu: number, sch
 const isNone = (value: unknown): boolean =>
   (Array.isArray(value) && value.length === 0) || (typeof value === "string" && /^no bad pages/i.test(value.trim()));
 
-/** The faults that the error counters of an AMD GPU show. Counters of uncorrectable errors may be missing only on a GPU without error correction. */
+/** The faults in an AMD GPU's error counters. Counters of uncorrectable errors may be missing only without error correction. */
 function eccFaults(metric: z.output<typeof Metric>, ras: z.output<typeof Static>["ras"]): string[] {
   const blocks = typeof ras === "object" ? ras.ecc_block_state : ras;
   const hasEcc = typeof blocks === "object" && blocks !== null;
   return (["total_uncorrectable_count", "total_deferred_count"] as const).flatMap((name) => {
     const value = metric.ecc[name] ?? "N/A";
-    // The program amd-smi before ROCm 6.3 does not count deferred errors.
+    // amd-smi before ROCm 6.3 does not count deferred errors.
     const mayBeAbsent = !hasEcc || name === "total_deferred_count";
     return value === "0" || (value === "N/A" && mayBeAbsent) ? [] : [`${name} is ${value}`];
   });
@@ -108,15 +102,15 @@ function processesOf(list: z.output<typeof Processes>["process_list"]): readonly
 const mib = (bytes: string | undefined): number | null =>
   bytes !== undefined && /^\d+$/.test(bytes) ? Math.ceil(Number(bytes) / 2 ** 20) : null;
 
-/** The id of the GPU's XGMI hive as text, or null for the id 0, which stands for a GPU without a hive. */
+/** The id of the GPU's XGMI hive, or null for the id 0 of a GPU without a hive. */
 function hiveOf(files: AmdFiles): string | null {
   const id = files["xgmi_hive_info/xgmi_hive_id"] ?? files.xgmi_hive_id;
   return id === undefined || /^(0x)?0*$/i.test(id) ? null : `hive ${id}`;
 }
 
 /**
- * Joins, for each AMD GPU, the outputs of amd-smi and the files of the amdgpu driver. The argument `files` has the amdgpu driver's files by the GPU's
- * PCI address. Throws `UnreadableReport` if one output of amd-smi lacks a GPU that another output lists.
+ * Joins, for each AMD GPU, the outputs of amd-smi with the amdgpu driver's files, which `files` has by PCI address. Throws `UnreadableReport` if one
+ * output of amd-smi lacks a GPU that another output lists.
  */
 export function parseAmdReport(outputs: AmdOutputs, files: Readonly<Record<string, AmdFiles>>): GpuReport {
   const [statics, metrics, pages, processes] = AMD_COMMANDS.map((command) => rowsOf(command, outputs[command]));
@@ -158,10 +152,7 @@ export function parseAmdReport(outputs: AmdOutputs, files: Readonly<Record<strin
   return { gpus: [...byAddress(gpus).values()] };
 }
 
-/**
- * Joins the partitions of each GPU, because amd-smi lists each partition as a GPU. All partitions of a GPU have the GPU's PCI address, and one reset
- * resets them all.
- */
+/** Joins the partitions of each GPU by PCI address, because amd-smi lists each partition as a GPU. One reset of a GPU resets all its partitions. */
 function byAddress(partitions: readonly GpuState[]): ReadonlyMap<string, GpuState> {
   const gpus = new Map<string, GpuState>();
   for (const one of partitions) {
@@ -178,7 +169,7 @@ function byAddress(partitions: readonly GpuState[]): ReadonlyMap<string, GpuStat
   return gpus;
 }
 
-/** Parses the output of `grep -Hs "" <files>`, whose lines are `<path>:<text>`. Returns the amdgpu driver's files by the GPU's PCI address. */
+/** Parses the output of `grep -Hs "" <files>` into the amdgpu driver's files by the GPU's PCI address. */
 export function filesByAddress(output: string): Readonly<Record<string, AmdFiles>> {
   const found: Record<string, Partial<Record<AmdFile, string>>> = {};
   for (const line of output.split("\n")) {

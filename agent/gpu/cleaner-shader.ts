@@ -3,14 +3,12 @@ import { gpuStep } from "./gpu-steps.ts";
 import { callDriver } from "./gpu-tool.ts";
 import type { Scrub } from "./scrub-state.ts";
 
-/**
- * The number of the GPU partition whose local memory and registers the cleaner shader clears. A GPU in the partition mode SPX has only partition 0.
- */
+/** The number of the only partition of a GPU in the partition mode SPX, whose local memory and registers the cleaner shader clears. */
 const PARTITION = "0\n";
 
 /**
  * Clears the local memory and the registers of AMD GPUs with the cleaner shader of AMD's driver. If a GPU or its driver has no cleaner shader, the
- * step `gpu_cleaner_shader` ends as `unsupported`. NVIDIA's driver has no cleaner shader, so NVIDIA GPUs get no step `gpu_cleaner_shader`.
+ * step `gpu_cleaner_shader` is `unsupported`. NVIDIA GPUs get no step `gpu_cleaner_shader`, because NVIDIA's driver has no cleaner shader.
  */
 export async function runCleanerShader({ system, timing, input, run, after, steps }: Scrub): Promise<void> {
   if (input.vendor !== "amd") return;

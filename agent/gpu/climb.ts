@@ -9,9 +9,7 @@ import { whyNotReset } from "./gpu-verify.ts";
 import { resetGroups } from "./reset-groups.ts";
 import type { ResetResult, Scrub } from "./scrub-state.ts";
 
-/**
- * Resets the host's GPUs. `climb` tries the kinds of reset that the task's order allows, from the weakest to the strongest, until all GPUs are well.
- */
+/** Resets the host's GPUs with the allowed kinds of reset, from weak to strong, until all GPUs are well. */
 export async function climb(scrub: Scrub): Promise<void> {
   const { input, run } = scrub;
   run.progress({ step: "gpu_reset" });
@@ -22,7 +20,7 @@ export async function climb(scrub: Scrub): Promise<void> {
   if (input.rungs.includes("reload") && !isWell(scrub)) await reload(scrub);
 }
 
-/** Returns a cleaning step for each GPU, which says how the GPU was reset or that it was not reset. */
+/** Returns a cleaning step for each GPU, which says whether and how the agent reset the GPU. */
 export const resetSteps = (scrub: Scrub): GpuStep[] => scrub.before.map((gpu) => resetStep(scrub, gpu));
 
 const stateOf = (gpus: readonly GpuState[], pci: string): GpuState | undefined => gpus.find((one) => one.pci === pci);
@@ -34,10 +32,7 @@ function isWell(scrub: Scrub): boolean {
   });
 }
 
-/**
- * Resets each group of GPUs with the tool of the GPU's vendor. Before the resets, `resetAll` unloads the kernel modules that use the GPU driver, as
- * far as the kernel allows it.
- */
+/** Resets each group of GPUs, after the agent has unloaded the kernel modules that use the GPU driver, as far as possible. */
 async function resetAll(scrub: Scrub): Promise<void> {
   const stayed = await unloadModules(scrub, false);
   for (const group of resetGroups(scrub.before)) {
@@ -57,8 +52,8 @@ async function resetAll(scrub: Scrub): Promise<void> {
 }
 
 /**
- * Unloads the GPU driver and loads it again, which initializes every GPU. The Fabric Manager must not run while the agent reloads the GPU driver.
- * NVLink stays usable if all GPUs are initialized between the stop and the start of the Fabric Manager.
+ * Unloads and loads the GPU driver while the Fabric Manager is stopped, which initializes every GPU. NVLink stays usable only if all GPUs are
+ * initialized between a stop and a start of the Fabric Manager.
  */
 async function reload(scrub: Scrub): Promise<void> {
   const failures: string[] = [];
@@ -88,8 +83,8 @@ async function reload(scrub: Scrub): Promise<void> {
 }
 
 /**
- * Loads the unloaded kernel modules, starts the systemd units in `units`, waits for the NVLink fabric and reads the GPUs. Returns a message for each
- * module and unit that could not be loaded or started.
+ * Loads kernel modules, starts the systemd units, waits for the NVLink fabric and reads the GPUs. Returns a message for each module or unit that
+ * could not be loaded or started.
  */
 async function settle(scrub: Scrub, units: readonly string[]): Promise<string[]> {
   const { system, timing, run } = scrub;
@@ -105,7 +100,7 @@ async function settle(scrub: Scrub, units: readonly string[]): Promise<string[]>
   }
 }
 
-/** Reads the state of the GPUs. If the vendor's tool refuses to answer, for example after a reset that left no GPU, no GPU counts as present. */
+/** Reads the GPUs. If the vendor's tool refuses to answer, for example after a bad reset, no GPU counts as present. */
 async function readOrNone(scrub: Scrub): Promise<readonly GpuState[]> {
   try {
     return (await scrub.tools.read()).gpus;

@@ -7,10 +7,7 @@ import { SCRUB_TIMING, type ScrubTiming } from "./scrub-timing.ts";
 
 export interface GivenBack {
   readonly services: readonly string[];
-  /**
-   * A reason for each service, kernel module and persistence mode that could not be restored. If `failures` is not empty, the cleaning's journal
-   * stays on disk.
-   */
+  /** Why a service, kernel module or persistence mode could not be restored; a non-empty list keeps the cleaning's journal on disk. */
   readonly failures: readonly string[];
 }
 
@@ -29,8 +26,8 @@ const isRunning = (listed: string, unit: string): boolean =>
   });
 
 /**
- * Runs `systemctl` with a verb and a unit. Returns null on success, otherwise the reason of the failure. A `systemctl` that hangs does not prove that
- * the GPU driver hangs.
+ * Runs `systemctl` with a verb and a unit, and returns the reason of a failure or null. A hanging `systemctl` does not prove that the GPU driver
+ * hangs.
  */
 export async function systemctl(
   system: System,
@@ -46,7 +43,7 @@ export async function systemctl(
     : `systemctl ${verb} ${unit} ended with status ${ran.exitCode}: ${ran.stderr.slice(-200)}`;
 }
 
-/** Loads the kernel modules that a GPU cleaning unloaded. The program `modprobe` also loads the modules that a module uses. */
+/** Loads kernel modules; `modprobe` also loads the modules that a module uses. */
 export async function loadModules(system: System, timing: ScrubTiming, modules: readonly string[]): Promise<string[]> {
   const failures: string[] = [];
   for (const name of [...modules].reverse()) {
@@ -58,7 +55,7 @@ export async function loadModules(system: System, timing: ScrubTiming, modules: 
   return failures;
 }
 
-/** Starts those of `services` that do not run, in the reverse of the order in which the GPU cleaning stopped them. */
+/** Starts those `services` that do not run, in the reverse order of their stop. */
 export async function startServices(
   system: System,
   timing: ScrubTiming,
@@ -85,9 +82,9 @@ async function keepPersistent(system: System, timing: ScrubTiming, journal: Scru
 }
 
 /**
- * Restores everything that a GPU cleaning stopped: kernel modules, services and persistence mode. Modules and services that already run stay as they
- * are. `giveBack` removes the cleaning's journal when everything is restored. Throws `DriverWedged` if the GPU driver hangs. While the GPU driver
- * hangs, the cleaning's journal stays, and the agent restores everything after the next boot.
+ * Restores everything that a GPU cleaning stopped (kernel modules, services, persistence mode), and then removes the cleaning's journal. Kernel
+ * modules and services that already run stay as they are. Throws `DriverWedged` if the GPU driver hangs. The journal then stays, and the agent
+ * restores everything after the next boot.
  */
 export async function giveBack(system: System, timing: ScrubTiming, journal: ScrubJournal): Promise<GivenBack> {
   const modules = await loadModules(system, timing, journal.modules);
@@ -98,18 +95,15 @@ export async function giveBack(system: System, timing: ScrubTiming, journal: Scr
   return { services: started.services, failures };
 }
 
-/**
- * Restores the services, modules and persistence mode that a killed GPU cleaning had stopped. Returns null if the host has no journal of an
- * unfinished cleaning.
- */
+/** Restores what a killed GPU cleaning had stopped, or returns null without a journal of a cleaning. */
 export async function giveBackLeftovers(system: System, timing: ScrubTiming = SCRUB_TIMING): Promise<GivenBack | null> {
   const journal = await readJournal(system);
   return journal === null ? null : giveBack(system, timing, journal);
 }
 
 /**
- * Restores, at the agent's start, the services, modules and persistence mode that a GPU cleaning of an earlier boot had stopped. A GPU cleaning of
- * this boot may still run, and the handler of its task restores what that cleaning stopped.
+ * Restores, at the agent's start, what a GPU cleaning of an earlier boot had stopped. A GPU cleaning of the present boot may still run, and its own
+ * task restores what it stopped.
  */
 export async function giveBackAfterBoot(system: System, log: Log): Promise<void> {
   try {

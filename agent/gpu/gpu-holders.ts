@@ -13,8 +13,8 @@ export interface Holders {
 }
 
 /**
- * Finds the processes that hold a GPU of the vendor. Processes that hold a DRM device of other hardware do not count as holders. The argument
- * `except` names systemd units whose processes may keep the GPUs open, for example the unit of the Fabric Manager.
+ * Finds the processes that hold a GPU of the vendor, but not those that hold only a DRM device of other hardware. Systemd units in `except` may keep
+ * the GPUs open, for example the Fabric Manager's unit.
  */
 export async function gpuHolders(system: System, vendor: GpuVendor, except: readonly string[]): Promise<Holders> {
   const devices = gpuDevices(vendor, (await system.read("/proc/devices")) ?? "");
@@ -32,12 +32,12 @@ export const describe = (holders: readonly DeviceHolder[]): string =>
     holders.map(({ pid, name, uid, unit }) => `${name} (pid ${pid}, uid ${uid}${unit === null ? "" : `, ${unit}`})`),
   );
 
-/** Whether the process is this program, its parent or process 1, which the cleaning never ends. */
+/** The GPU cleaning never ends its own process, its parent process or process 1. */
 const isUntouchable = ({ pid }: DeviceHolder): boolean => pid === 1 || pid === process.pid || pid === process.ppid;
 
 /**
- * Ends the processes that hold a GPU. Each holder gets SIGTERM, and SIGKILL if it does not end within `holderMs`. Returns all processes that hold a
- * GPU at the end, also processes that opened a GPU after `endHolders` began.
+ * Ends the processes that hold a GPU: with SIGTERM, and after `holderMs` with SIGKILL. Returns all processes that hold a GPU at the end, also those
+ * that opened it meanwhile.
  */
 export async function endHolders(system: System, timing: ScrubTiming, find: () => Promise<Holders>): Promise<Holders> {
   let found = await find();

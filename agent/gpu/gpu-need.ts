@@ -1,20 +1,19 @@
 import type { GpuNeed } from "../../shared/tasks/gpu-scrub.ts";
 import type { GpuAction } from "./gpu-state.ts";
 
-/** The facts about one GPU at the end of a GPU cleaning. */
 export interface GpuEnd {
   readonly isClean: boolean;
   /** Whether the kernel sees the GPU on the PCI bus. */
   readonly isOnBus: boolean;
-  /** Whether the agent tried to reset the GPU, with or without success. */
+  /** Whether the agent tried to reset the GPU. */
   readonly isTried: boolean;
   readonly recommends: GpuAction;
 }
 
 /**
- * Says whether the host needs a reboot or a power cycle, which the agent cannot do: the strongest need of the host's GPUs counts. A GPU that has left
- * the PCI bus returns only after a power cycle. A GPU that is not clean although the agent tried to reset it needs a reboot. For a GPU that the agent
- * did not try to reset, a person must decide, so the need is `none`.
+ * Whether the host needs a reboot or a power cycle, which the agent cannot do, by the GPU with the strongest need. A GPU that has left the PCI bus
+ * comes back only after a power cycle. A GPU that is not clean after an attempt to reset it needs a reboot. For a GPU without an attempt, the need is
+ * `none`, because a person must decide.
  */
 export function needOf(gpus: readonly GpuEnd[], isWedged: boolean): GpuNeed {
   const needs = gpus.map(({ isClean, isOnBus, isTried, recommends }): GpuNeed => {

@@ -16,8 +16,8 @@ export const GPU_SCRUB_WORK = defineWork({
 });
 
 /**
- * The kind of work that restores the services and kernel modules that a lost or cancelled GPU cleaning had stopped. The work's result has a reason
- * for each service or module that could not be restored.
+ * The kind of work that restores the services and kernel modules that a lost or cancelled GPU cleaning stopped. The result says why a service or
+ * module could not be restored.
  */
 export const GPU_GIVE_BACK_WORK = defineWork({
   kind: "gpu.give_back",

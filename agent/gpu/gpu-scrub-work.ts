@@ -5,7 +5,6 @@ import { giveBackLeftovers } from "./gpu-give-back.ts";
 import { GPU_GIVE_BACK_WORK, GPU_SCRUB_WORK } from "./gpu-scrub-kinds.ts";
 import { scrubGpus } from "./scrub.ts";
 
-/** The functions that perform the work of the task `node.gpu_scrub`. Only a worker process loads this file. */
 export const GPU_PERFORMERS: readonly Performer[] = [
   performer(GPU_SCRUB_WORK, async ({ task_id, order }, run) => {
     const progress = ({ step }: { readonly step: string }): void => run.progress({ step, done: 0, bytes: 0 });

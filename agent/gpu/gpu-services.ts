@@ -1,10 +1,10 @@
 import type { GpuVendor } from "../../shared/tasks/gpu-scrub.ts";
 
 /**
- * A pattern of the unit names of services that may hold GPUs, with the mark `fabric` for services that manage NVLink. The agent stops the services
- * that hold GPUs in the order of the rules in RULES. The rule for a service stands before the rules for the services that it uses. Services with the
- * mark `fabric` keep running during a reset of NVSwitch GPUs, because the reset works with a running Fabric Manager. If the Fabric Manager is stopped
- * and started without a GPU reset in between, NVLink is unusable until a reboot.
+ * A pattern of the names of systemd units that may hold GPUs, with the mark `fabric` for those that manage NVLink. The agent stops services in the
+ * order of RULES, where a service stands before the services that it uses. The fabric's services keep running during a reset of GPUs with NVSwitch,
+ * which works with a running Fabric Manager. After a stop and start of the Fabric Manager without a GPU reset in between, NVLink is unusable until a
+ * reboot.
  */
 interface ServiceRule {
   readonly unit: RegExp;
@@ -36,8 +36,8 @@ export interface GpuService {
 }
 
 /**
- * Reads the running services that hold GPUs from the output of `systemctl list-units --type=service --plain --no-legend`. Returns the services in the
- * order in which the agent stops them. In the output of `systemctl list-units`, the first column is the unit and the third column the unit's state.
+ * Reads the running services that hold GPUs from the output of `systemctl list-units --type=service --plain --no-legend`. The services are in the
+ * order in which the agent stops them. In that output, the first column is the unit and the third column its state.
  */
 export function runningServices(vendor: GpuVendor, listUnits: string): readonly GpuService[] {
   const running = listUnits.split("\n").flatMap((line) => {

@@ -1,6 +1,5 @@
 import type { GpuState } from "./gpu-state.ts";
 
-/** The state of a healthy GPU, for tests. */
 export const aGpu = (differs: Partial<GpuState> = {}): GpuState => ({
   pci: "0000:3b:00.0",
   uuid: "GPU-1",

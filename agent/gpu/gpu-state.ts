@@ -1,9 +1,5 @@
-/**
- * The facts about one GPU that the GPU cleaning needs, as the tool of NVIDIA or AMD tells them. A member of `GpuState` is null if the vendor's tool
- * did not tell the fact.
- */
+/** The facts about a GPU that its vendor's tool tells, or null for a fact that the tool does not tell. */
 export interface GpuState {
-  /** The PCI address in Linux's form, for example `0000:3b:00.0`. */
   readonly pci: string;
   readonly uuid: string | null;
   readonly serial: string | null;
@@ -11,18 +7,17 @@ export interface GpuState {
   readonly driver: string | null;
   readonly memoryTotalMib: number | null;
   readonly memoryUsedMib: number | null;
-  /** The processes that use the GPU, or null if the vendor's tool did not tell them. */
   readonly processes: readonly GpuProcess[] | null;
-  /** The settings of the GPU that a tenant may change. The GPU cleaning checks the GPU's settings at its end. */
+  /** The GPU's settings that a tenant may change, which the GPU cleaning checks at its end. */
   readonly settings: Readonly<Record<string, string | null>>;
   /**
-   * The reasons why the GPU does not count as healthy, from the output of the vendor's tool. A value that the vendor's tool does not tell is also a
-   * fault. For a healthy GPU, `faults` is empty.
+   * Why the GPU does not count as healthy, by the output of the vendor's tool. A value that the vendor's tool does not tell is also a fault of the
+   * GPU.
    */
   readonly faults: readonly string[];
-  /** The action that the vendor's tool recommends for the GPU. The action is `unknown` if the vendor's tool tells no known recommendation. */
+  /** The action that the vendor's tool recommends for the GPU, or `unknown` without a known recommendation. */
   readonly recommends: GpuAction;
-  /** The name of the group of GPUs that can only be reset together, or null for a GPU that can be reset alone. */
+  /** The group of GPUs that can only be reset together, or null for a GPU that can be reset alone. */
   readonly group: string | null;
   readonly fabric: FabricState;
 }
@@ -40,8 +35,8 @@ export interface GpuReport {
 }
 
 /**
- * Converts a PCI address from a vendor's tool (`00000000:3B:00.0`, `0000:3b:00.0`, `3b:00.0`) into Linux's form. Returns null for a text that is no
- * PCI address.
+ * Converts a PCI address of a vendor's tool (`00000000:3B:00.0`, `3b:00.0`) into Linux's form, for example `0000:3b:00.0`. Returns null for any other
+ * text.
  */
 export function pciAddress(text: string): string | null {
   const parts = /^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})[.]([0-7])$/i.exec(text.trim());

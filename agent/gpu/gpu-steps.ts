@@ -5,10 +5,7 @@ import { cleaningStep } from "../accounts/step.ts";
 export type GpuStep = CleaningStep & { readonly step: GpuStepName };
 type Value = string | number | boolean | null;
 
-/**
- * Makes a cleaning step of GPUs that fits the schema `CleaningStep`. If one step did not fit the schema, the hub would refuse the whole result of the
- * GPU cleaning.
- */
+/** Makes a cleaning step that fits the schema, because the hub would otherwise refuse the result of the whole GPU cleaning. */
 export const gpuStep = (
   step: GpuStepName,
   target: string,
@@ -20,7 +17,7 @@ export const gpuStep = (
   return cleaningStep(step, target, outcome, message, Object.fromEntries(known));
 };
 
-/** Joins at most `most` names for a message, and adds how many names the message leaves out. */
+/** Joins at most `most` names, and adds how many names are left out. */
 export function named(names: readonly string[], most = 10): string {
   const rest = names.length - most;
   return rest > 0 ? `${names.slice(0, most).join(", ")} and ${rest} more` : names.join(", ");

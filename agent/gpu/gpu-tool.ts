@@ -1,10 +1,7 @@
 import type { Attempt } from "../system/attempt.ts";
 import type { System } from "../system/system.ts";
 
-/**
- * Thrown when a program that talks to the GPU driver did not end by its deadline. The GPU driver may hang, and no signal ends a program that waits in
- * a hanging driver.
- */
+/** Thrown when a program that talks to the GPU driver did not end by its deadline. No signal ends a program that waits in a hanging GPU driver. */
 export class DriverWedged extends Error {
   override readonly name = "DriverWedged";
   readonly tool: string;
@@ -24,7 +21,7 @@ export class ToolMissing extends Error {
   override readonly name = "ToolMissing";
 }
 
-/** Thrown when the state of the GPUs cannot be read, because the vendor's tool failed or its output has no known form. */
+/** Thrown when the vendor's tool fails, or when its output about the GPUs has no known form. */
 export class StateUnreadable extends Error {
   override readonly name = "StateUnreadable";
 }
@@ -32,13 +29,13 @@ export class StateUnreadable extends Error {
 export interface Ended {
   readonly exitCode: number;
   readonly stdout: string;
-  /** The last part of the tool's output, in one line, for a message. */
+  /** The last part of the tool's output, as one line for a message. */
   readonly said: string;
 }
 
 const MOST_SAID = 200;
 
-/** Runs a program that talks to the GPU driver. Throws `DriverWedged` if the program hangs, and `ToolMissing` if the program is not installed. */
+/** Runs a program that talks to the GPU driver. Throws `DriverWedged` if the program hangs, and `ToolMissing` if it is absent. */
 export async function callDriver(
   system: System,
   tool: string,

@@ -8,13 +8,11 @@ import { callDriver, type Ended, StateUnreadable } from "./gpu-tool.ts";
 import { parseNvidiaReport } from "./nvidia-report.ts";
 import type { ScrubTiming } from "./scrub-timing.ts";
 
-/** The operations that the tools of a GPU vendor offer on a host. Every method of `GpuTools` may throw `DriverWedged`. */
+/** What the tools of a GPU vendor can do on a host. Every method may throw `DriverWedged`. */
 export interface GpuTools {
-  /** The name of the GPU driver's kernel module. */
   readonly module: string;
-  /** Reads the state of all GPUs. Throws `ToolMissing` or `StateUnreadable`. */
+  /** Reads the state of all GPUs, or throws `ToolMissing` or `StateUnreadable`. */
   read(): Promise<GpuReport>;
-  /** Resets all GPUs of the list in one call of the vendor's tool. */
   reset(gpus: readonly GpuState[]): Promise<Ended>;
 }
 
@@ -55,8 +53,8 @@ function amdTools(system: System, timing: ScrubTiming): GpuTools {
       for (const command of AMD_COMMANDS) outputs[command] = await amdSmi(command);
       const addresses = await amdDevices(system);
       const paths = addresses.flatMap((pci) => AMD_FILES.map((file) => join(system.root, PCI_DEVICES, pci, file)));
-      // A separate process, `grep`, reads the driver's files, because a read may hang in the driver. `grep` ends with status 2 if one of the files
-      // does not exist.
+      // The separate process `grep` reads the amdgpu driver's files, because a read may hang in the driver. `grep` ends with status 2 if one of its
+      // files does not exist.
       const files = paths.length === 0 ? "" : (await callDriver(system, "grep", ["-Hs", "", ...paths], options)).stdout;
       return readable(() =>
         parseAmdReport(
@@ -70,8 +68,7 @@ function amdTools(system: System, timing: ScrubTiming): GpuTools {
         ),
       );
     },
-    // A reset of one AMD GPU resets the GPU's whole XGMI hive, so one call of amd-smi for each hive is enough. A second call of amd-smi would reset
-    // the XGMI hive a second time.
+    // A reset of one AMD GPU resets its whole XGMI hive, so amd-smi needs only one call for each hive.
     reset: (gpus) =>
       callDriver(system, "amd-smi", ["reset", "--gpureset", "--gpu", gpus[0]?.pci ?? "", "--json"], {
         timeoutMs: timing.resetMs,
@@ -91,10 +88,10 @@ function readable(parse: () => GpuReport): GpuReport {
 const amdDevices = (system: System): Promise<readonly string[]> => pciGpus(system, "amd");
 
 const PCI_VENDORS: Readonly<Record<GpuVendor, string>> = { nvidia: "0x10de", amd: "0x1002" };
-/** Matches the PCI classes of GPUs, which are display controllers (VGA, 3D and other) and processing accelerators. */
+/** Matches the PCI classes of GPUs: display controllers (VGA, 3D and other) and processing accelerators. */
 const GPU_CLASS = /^0x(0300|0302|0380|1200)/;
 
-/** The PCI addresses of the vendor's GPUs that the kernel sees on the PCI bus, whether or not the GPU driver works. */
+/** The PCI addresses of the vendor's GPUs that the kernel sees, whether or not the GPU driver works. */
 export async function pciGpus(system: System, vendor: GpuVendor): Promise<readonly string[]> {
   const found: string[] = [];
   for (const pci of await system.list(PCI_DEVICES)) {

@@ -8,7 +8,7 @@ import { until } from "../../test/support/until.ts";
 import { readProcess } from "./workers/processes.ts";
 
 const PATIENT = { timeoutMs: 60_000 };
-/** The hanging tool of a test has `timeoutMs` to reach the place where it hangs, even on a loaded machine. */
+/** A hanging tool has this time-out, in milliseconds, to reach the place where it hangs, even on a loaded computer. */
 const HASTY = { timeoutMs: 3_000, graceMs: 100 };
 
 let host: HostFolder;
@@ -96,7 +96,7 @@ describe("an attempt to run a tool", () => {
 
 const run = (command: string, ...args: string[]): boolean => spawnSync(command, args).status === 0;
 
-/** A frozen file system, whose writers wait in the kernel until the test thaws the file system, as a tool waits in a driver that hangs. */
+/** A frozen file system, whose writers wait in the kernel until its thaw, like a tool in a hanging driver. */
 class FrozenDisk {
   readonly folder = mkdtempSync(join(tmpdir(), "muster-frozen-"));
   readonly mount = join(this.folder, "mount");

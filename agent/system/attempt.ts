@@ -3,12 +3,11 @@ import { join } from "node:path";
 import { isPresent } from "./files.ts";
 import { readProcess, waitChannel } from "./workers/processes.ts";
 
-/** How an attempt to run a tool ended. */
 export type Attempt =
   | { readonly kind: "ended"; readonly exitCode: number; readonly stdout: string; readonly stderr: string }
-  /** The tool is not installed, or the kernel did not start it. */
+  /** The host does not have the tool, or the kernel did not start it. */
   | { readonly kind: "missing"; readonly message: string }
-  /** The tool did not end within `timeoutMs`. `isAlive` is true if the tool was still alive after SIGKILL, because it hangs in the kernel. */
+  /** The tool did not end within `timeoutMs`. If `isAlive` is true, the tool hangs in the kernel and survived SIGKILL. */
   | {
       readonly kind: "hung";
       readonly pid: number;
@@ -19,27 +18,26 @@ export type Attempt =
 
 export interface AttemptOptions {
   readonly timeoutMs: number;
-  /** How long the tool may take to end after SIGTERM, and how long after SIGKILL. */
+  /** How many milliseconds the tool may take to end after SIGTERM, and as many after SIGKILL. */
   readonly graceMs?: number;
-  /** Text for the tool's standard input. Without `input` the tool's standard input is empty. */
+  /** Text for the tool's standard input, which is empty by default. */
   readonly input?: string;
-  /** Use `latin1` for a tool that prints bytes: each byte then is one character of `stdout`. Without `encoding` the output is UTF-8. */
+  /** With `latin1`, each byte of the tool's output is one character of `stdout`. The default is UTF-8. */
   readonly encoding?: "utf8" | "latin1";
 }
 export type AttemptTool = (tool: string, args: readonly string[], options: AttemptOptions) => Promise<Attempt>;
 
 const GRACE_MS = 5_000;
-/** The agent ends a tool that writes more than MOST_OUTPUT bytes, so that a broken tool does not fill the host's memory. */
+/** The agent ends a tool that writes more bytes than this, so that a broken tool does not fill the host's memory. */
 const MOST_OUTPUT = 16_000_000;
 const MOST_STDERR = 4_000;
-/** The most bytes that a character has in UTF-8. */
 const LONGEST_CHARACTER = 4;
 const FOLDERS = ["usr/bin", "usr/sbin", "bin", "sbin", "opt/rocm/bin"];
 
 /**
- * Returns a function that runs a tool which may hang in a driver. The returned function starts the tool without a shell and with fixed environment
- * variables. A tool that does not end within `timeoutMs` gets SIGTERM, and SIGKILL after `graceMs`. The agent abandons a process that survives
- * SIGKILL, because such a process waits in the kernel, where no signal ends it.
+ * Returns a function that runs a tool without a shell, with fixed environment variables, which may hang in a driver. A tool that does not end within
+ * `timeoutMs` gets SIGTERM, and SIGKILL after `graceMs`. The agent abandons a tool that survives SIGKILL, because no signal ends a process that waits
+ * in the kernel.
  */
 export function attemptsBelow(root: string): AttemptTool {
   return async (tool, args, options) => {
@@ -60,7 +58,7 @@ async function pathOf(root: string, tool: string): Promise<string | null> {
 function attempt(root: string, path: string, args: readonly string[], options: AttemptOptions): Promise<Attempt> {
   const graceMs = options.graceMs ?? GRACE_MS;
   return new Promise((resolve) => {
-    // The tool stays in the session of this process, so that whoever ends a lost worker process also finds the tools that it started.
+    // The tool stays in this process's session, so that the end of a lost worker process also ends the tools that it started.
     const child = spawn(path, [...args], { stdio: ["pipe", "pipe", "pipe"], cwd: "/", env: environment(root) });
     const stdout: Buffer[] = [];
     let stderr: Buffer = Buffer.alloc(0);
@@ -84,8 +82,8 @@ function attempt(root: string, path: string, args: readonly string[], options: A
     const settleHung = (isAlive: boolean): void =>
       settle({ kind: "hung", pid: child.pid ?? -1, state: hung?.state ?? "?", wchan: hung?.wchan ?? "", isAlive });
     /**
-     * Counts the tool's output, and ends a tool that writes too much. When a tool that writes too much has ended, the agent closes the pipes of its
-     * output, also for other processes that write there.
+     * Counts the tool's output, and ends a tool that writes too much. After the end of such a tool, the agent closes its output, even if other
+     * processes still write there.
      */
     const fits = (chunk: Buffer): boolean => {
       size += chunk.length;
@@ -102,14 +100,14 @@ function attempt(root: string, path: string, args: readonly string[], options: A
       fits(chunk);
       stderr = Buffer.concat([stderr, chunk]).subarray(-MOST_STDERR * LONGEST_CHARACTER);
     });
-    // A tool that ends without reading its input closes the input's pipe. The tool's exit status says whether the tool worked.
+    // A tool that ends without reading its input breaks the input's pipe, but only the tool's exit status counts.
     child.stdin.on("error", () => undefined);
     child.stdin.end(options.input ?? "");
     child.once("error", (error) => settle({ kind: "missing", message: `${path} could not be run: ${error.message}` }));
     child.once("exit", () => void (hung !== null && settleHung(false)));
     child.once("close", settleEnded);
     after(options.timeoutMs, () => {
-      // A process that the tool left behind may keep the pipes open after the tool has ended.
+      // After the tool's end, a process that the tool left behind may keep its pipes open.
       if (child.exitCode !== null || child.signalCode !== null) return settleEnded();
       hung = placeOf(child.pid ?? -1);
       child.kill("SIGTERM");
@@ -132,5 +130,4 @@ interface Place {
   readonly wchan: string;
 }
 
-/** The state letter of a process, for example D for a process that waits in the kernel, and the kernel function in which the process waits. */
 const placeOf = (pid: number): Place => ({ state: readProcess(pid)?.state ?? "?", wchan: waitChannel(pid) });

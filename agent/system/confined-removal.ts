@@ -6,47 +6,39 @@ import { isMissing } from "./files.ts";
 import { readMounts } from "./mounts.ts";
 
 export interface Removal {
-  /** How many files, links and folders the removal has removed. */
   readonly removed: number;
-  /** How often the removal cleared the flags "immutable" and "append only" of a folder and of entries in that folder. */
+  /** How often the removal cleared the flags "immutable" and "append only" of a folder and its entries. */
   readonly unlocked: number;
-  /**
-   * The paths of mounts and of entries that the removal left, each with the reason. If the removal left many paths, the list `left` contains only the
-   * first ones, and `leftCount` counts all paths.
-   */
+  /** What the removal left, each with the reason: at most the first paths, while `leftCount` counts all. */
   readonly left: readonly { readonly path: string; readonly reason: string }[];
   readonly leftCount: number;
 }
 
 export interface RemovalLimits {
   readonly signal: AbortSignal;
-  /** The time at which the removal gives up, as a value of `Date.now()`. */
+  /** When the removal gives up, as a value of `Date.now()`. */
   readonly deadline: number;
-  /**
-   * Decides by the owner's uid whether the removal may remove the file or folder at the path. Without `mayRemove` the removal may remove every entry.
-   */
+  /** Decides by its owner's uid whether an entry may be removed. By default every entry may be removed. */
   readonly mayRemove?: (uid: number) => boolean;
-  /** The removal calls `onProgress` after every PROGRESS_EVERY removed entries. */
   readonly onProgress: (removed: number) => void;
 }
 
-/** Clears the flags "immutable" and "append only" of the listed paths: the text `paths` has a zero byte after each path. */
+/** Clears the flags "immutable" and "append only" of the paths in the text, which has a zero byte after each path. */
 export type UnlockPaths = (paths: Buffer) => Promise<void>;
 
 const MOST_NAMED = 20;
 const MOST_LEFT = 10_000;
 /**
- * The removal moves a folder that lies deeper than DEEPEST upwards before it empties the folder. Because the removal moves deep folders upwards, it
- * needs neither a deep recursion nor many descriptors.
+ * The removal first moves a folder that lies deeper than this upwards, and then empties it. A removal therefore needs neither a deep recursion nor
+ * many descriptors.
  */
 const DEEPEST = 64;
 const PROGRESS_EVERY = 500;
 const ENTRIES_UNLOCKED_AT_ONCE = 500;
 
 /**
- * Removes a file or a folder with its content. The removal follows no symbolic link and enters no mount: a mount below the folder stays, and the
- * result names the mount. Where flags such as "immutable" prevent a removal, `removeConfined` clears these flags first. `removeConfined` treats file
- * names as bytes, because a file name need not be UTF-8.
+ * Removes a file, or a folder with its content, by names of bytes, because a file name need not be UTF-8. The removal follows no symbolic link and
+ * enters no mount, and its result names a mount that stays. If flags such as "immutable" prevent a removal, the agent clears these flags first.
  */
 export async function removeConfined(
   root: string,
@@ -62,7 +54,7 @@ export async function removeConfined(
     const mounts = new Map((await readMounts("/")).map((mount) => [mount.path, mount.type]));
     const run = new ConfinedRemoval(limits, unlock, mounts, await folder.mountId());
     const name = Buffer.from(basename(path));
-    // `isAllowed` reads the owner through the folder's descriptor, from the same entry that the removal removes.
+    // The check of the owner and the removal go through one descriptor, so they concern the same entry.
     if (limits.mayRemove !== undefined && !(await isAllowed(folder.entry(name), limits.mayRemove)))
       return { removed: 0, unlocked: 0, left: [], leftCount: 0 };
     const real = Buffer.from(join(parent, basename(path))).toString("latin1");
@@ -76,17 +68,11 @@ export async function removeConfined(
 class ConfinedRemoval {
   #removed = 0;
   #unlocked = 0;
-  /**
-   * The paths that the removal left, each with the reason. When the removal reads a folder again, it neither tries nor counts a path of `#left` a
-   * second time.
-   */
+  /** The paths that the removal left, each with the reason, which a later read of their folder skips. */
   readonly #left = new Map<string, string>();
-  /** The folder whose tree `removeConfined` removes. The removal moves deep folders of the tree into the tree's top folder. */
+  /** The folder that the removal empties, into which it moves deep folders. */
   #top: { folder: OpenFolder; path: string } | null = null;
-  /**
-   * How many deep folders of a tree the removal has moved into the tree's top folder. The removal reads the tree's top folder again to empty the
-   * folders that it moved there.
-   */
+  /** How many deep folders the removal has moved into its top folder, which it therefore reads again. */
   #moved = 0;
   readonly #limits: RemovalLimits;
   readonly #unlock: UnlockPaths;
@@ -104,7 +90,7 @@ class ConfinedRemoval {
     return { removed: this.#removed, unlocked: this.#unlocked, left, leftCount: this.#left.size };
   }
 
-  /** Removes one entry of a folder. Returns false if the entry is still in the folder. */
+  /** Removes one entry of a folder, or returns false if the entry is still there. */
   async removeEntry(folder: OpenFolder, name: Buffer, path: string, depth: number): Promise<boolean> {
     this.#limits.signal.throwIfAborted();
     if (Date.now() > this.#limits.deadline) return this.#leave(path, "the time for the removal is over");
@@ -125,7 +111,7 @@ class ConfinedRemoval {
     const folder = await parent.open(name);
     if (folder === null) return true;
     try {
-      // If a file system was mounted on the folder after `readMounts`, the folder has another mount number.
+      // A file system that was mounted on the folder after `readMounts` gives the folder another mount number.
       if ((await folder.mountId()) !== this.#mountId) return this.#leave(path, "another file system is mounted there");
       const isTop = this.#top === null;
       if (isTop) this.#top = { folder, path };
@@ -139,12 +125,12 @@ class ConfinedRemoval {
       await this.#unlockAt(parent, [name]);
       code = await failureOf(rmdir(parent.entry(name)));
     }
-    // If the folder is not empty, `#left` already names the entries of the folder that could not be removed.
+    // If the folder is not empty, `#left` already names its entries that could not be removed.
     return code === "ENOTEMPTY" && this.#left.size > 0 ? false : this.#count(code, path);
   }
 
   async #empty(folder: OpenFolder, path: string, depth: number): Promise<void> {
-    // A pass that reads a folder while it removes entries may miss some entries, so `#empty` reads the folder until a pass removes nothing.
+    // A read of a folder may miss entries while the agent removes others, so the agent reads until it removes nothing.
     for (let removedSome = true; removedSome; ) {
       removedSome = false;
       const refused: Refused[] = [];
@@ -174,7 +160,7 @@ class ConfinedRemoval {
     return removedSome;
   }
 
-  /** Moves a deep folder into the first folder of the removal, where a later pass empties it. */
+  /** Moves a deep folder into the top folder of the removal, where a later read empties it. */
   async #moveUp(parent: OpenFolder, name: Buffer, path: string): Promise<boolean> {
     const top = this.#top;
     if (top === null) return this.#leave(path, "the folder is too deep");
@@ -241,7 +227,6 @@ interface Refused {
 const innerPath = (path: string, name: Buffer): string => `${path}/${name.toString("latin1")}`;
 const textOf = (path: string): string => Buffer.from(path, "latin1").toString("utf8");
 
-/** Returns the code of a failed operation, or null if the operation succeeded. */
 async function failureOf(operation: Promise<void>): Promise<string | null> {
   try {
     await operation;

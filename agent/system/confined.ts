@@ -4,8 +4,8 @@ import { basename, dirname, join } from "node:path";
 import { isMissing } from "./files.ts";
 
 /**
- * A folder that was opened without following a symbolic link. All access to entries goes through the folder's descriptor. The descriptor leads to the
- * opened folder even if a tenant renames the folder or replaces it by a symbolic link.
+ * A folder that was opened without following a symbolic link, and whose entries are reached through its descriptor. The descriptor leads to the
+ * opened folder even if a tenant renames or replaces it.
  */
 export class OpenFolder {
   readonly #handle: FileHandle;
@@ -14,8 +14,8 @@ export class OpenFolder {
   }
 
   /**
-   * Opens a folder whose parent folder only root can change, for example `/home/ada` in `/home`. The path of the opened folder's parent may contain
-   * symbolic links that an operator made. Returns null if there is nothing at the path, and throws if the path is not a folder.
+   * Opens a folder whose parent folder only root can change, for example `/home/ada` in `/home`. Symbolic links in the path of the parent folder may
+   * be an operator's, so the agent follows them. Returns null if nothing is at the path, and throws if the path is not a folder.
    */
   static async at(root: string, path: string): Promise<OpenFolder | null> {
     const real = await realParent(root, path);
@@ -31,14 +31,14 @@ export class OpenFolder {
     }
   }
 
-  /** The path of an entry of this folder, which the kernel resolves from the folder's descriptor. */
+  /** The path of an entry, which the kernel resolves from this folder's descriptor. */
   entry(name: string | Buffer): Buffer {
     const bytes = typeof name === "string" ? Buffer.from(name) : name;
     if (bytes.length === 0 || bytes.includes(0x2f) || bytes.equals(DOT) || bytes.equals(DOT_DOT))
       throw new Error("A name in a folder must not lead out of the folder.");
     return Buffer.concat([Buffer.from(`/proc/self/fd/${this.#handle.fd}/`), bytes]);
   }
-  /** The path by which another process, such as a tool of the host, reaches this folder or one of its entries. */
+  /** The path by which another process, such as a tool, reaches this folder or one of its entries. */
   pathForTools(name: Buffer | null): Buffer {
     return Buffer.concat([Buffer.from(`/proc/${process.pid}/fd/${this.#handle.fd}/`), name ?? DOT]);
   }
@@ -60,8 +60,8 @@ export class OpenFolder {
   }
 
   /**
-   * The kernel's number of the mount in which the folder is. A bind mount has a mount number of its own, although its device number equals the
-   * original mount's.
+   * The kernel's number of the mount that contains the folder. A bind mount has its own mount number, although its device number is that of the
+   * original mount.
    */
   async mountId(): Promise<string> {
     const info = await readFile(`/proc/self/fdinfo/${this.#handle.fd}`, "utf8");
@@ -74,7 +74,7 @@ export class OpenFolder {
 const DOT = Buffer.from(".");
 const DOT_DOT = Buffer.from("..");
 
-/** Returns the real path of a path's parent below the root, or null if the parent is missing. */
+/** Returns the real path of a path's parent, or null if the parent is missing. */
 export async function realParent(root: string, path: string): Promise<string | null> {
   let parent: string;
   try {
@@ -89,7 +89,7 @@ export async function realParent(root: string, path: string): Promise<string | n
   return parent;
 }
 
-/** The kind, owner and mode of the file or folder at a path. `entryAt` does not follow a symbolic link at the end of the path. */
+/** The kind, owner and mode of a file or folder, or of a symbolic link itself. */
 export interface Entry {
   readonly kind: "file" | "folder" | "other";
   readonly uid: number;
@@ -113,9 +113,8 @@ export async function entryAt(root: string, path: string): Promise<Entry | null>
 }
 
 export interface OwnedFile {
-  /** The path of the user's home folder, whose parent folder only root can change. */
+  /** The path of the home folder of a user. Only root can change its parent folder. */
   readonly home: string;
-  /** The name of a folder in the user's home folder, for example `.ssh`. `writeOwned` makes the folder if it is missing. */
   readonly folder: string;
   readonly name: string;
   readonly text: string;
@@ -124,9 +123,8 @@ export interface OwnedFile {
 }
 
 /**
- * Writes a file with mode 0600 into a folder of a user's home. The user may change the home folder while `writeOwned` runs. `writeOwned` opens home
- * and folder without following a symbolic link, and both must belong to the user. The written file replaces anything that has the file's name. If a
- * symbolic link has the file's name, `writeOwned` replaces the link and does not follow it.
+ * Writes a file with mode 0600 into a folder of a user's home, which the user may change at the same time. The agent opens the home and the folder
+ * without following symbolic links, and both must belong to the user. The written file replaces anything with its name, and even a symbolic link.
  */
 export async function writeOwned(root: string, file: OwnedFile): Promise<void> {
   const { home, folder, uid, gid } = file;
@@ -139,7 +137,7 @@ export async function writeOwned(root: string, file: OwnedFile): Promise<void> {
     if (inner === null) throw new Error(`${home}/${folder} was removed meanwhile.`);
     try {
       const stats = await inner.stat();
-      // An empty folder that belongs to root was made by this call of `writeOwned` or by an agent that was killed.
+      // An empty folder of root is one that this call or a killed agent made.
       if (stats.uid === 0 && (await readdir(inner.self)).length === 0) await handOver(inner, uid, gid);
       else if (stats.uid !== uid) throw new Error(`${home}/${folder} belongs to uid ${stats.uid} and not to ${uid}.`);
       await replaceFile(inner, file);
@@ -170,7 +168,7 @@ async function handOver(folder: OpenFolder, uid: number, gid: number): Promise<v
 }
 
 async function replaceFile(folder: OpenFolder, { name, text, uid, gid }: OwnedFile): Promise<void> {
-  // The temporary file has a fixed name, so that the next write replaces a temporary file that a killed agent left.
+  // The temporary file has a fixed name, so that the next write replaces what a killed agent left.
   const temporary = folder.entry(`.${name}.muster`);
   await unlink(temporary).catch((error: unknown) => {
     if (!isMissing(error)) throw error;

@@ -23,8 +23,7 @@ afterEach(() => {
 });
 
 /**
- * Starts a process whose standard input and output are pipes, and waits until it prints a line. The started process is visible in the /proc of the
- * folder that stands for the host.
+ * Starts a process with pipes as standard input and output, and waits until it prints a line. The simulated host's /proc shows the started process.
  */
 async function start(command: string, ...args: string[]): Promise<number> {
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
@@ -40,7 +39,7 @@ async function start(command: string, ...args: string[]): Promise<number> {
 const holding = (path: string): Promise<number> => start("/bin/sh", "-c", 'exec 3< "$0"; echo ready; read line', path);
 const walk = () => walkDeviceHolders(host.root, MEMORY);
 
-/** The program maps a device into its memory and closes the device's descriptor, so that only the mapping is left. */
+/** A program that maps a device into its memory and closes the descriptor, so that only the mapping is left. */
 const MAPPER = `
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -53,7 +52,7 @@ print("ready", flush=True)
 sys.stdin.read()
 `;
 
-/** A Python program for the test: it opens a device and ends its first thread, while another thread keeps the device open. */
+/** A Python program that opens a device and ends its first thread, while another thread keeps the device open. */
 const LEADERLESS = `
 import ctypes, os, sys, threading, time
 fd = os.open(sys.argv[1], os.O_RDONLY)

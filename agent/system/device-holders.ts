@@ -3,53 +3,50 @@ import { join } from "node:path";
 import { isNetworkMount, parseMounts } from "./mounts.ts";
 import { hasFirstThreadEnded, parseStat } from "./proc-stat.ts";
 
-/** A process that has a device open or mapped. */
 export interface DeviceHolder {
   readonly pid: number;
-  /** When the process started, in ticks since boot. The kernel may give the same pid to a later process, but never with the same start time. */
+  /** When the process started, in clock ticks since boot. The kernel may give a pid to a later process, but never with the same start time. */
   readonly startTicks: string;
   readonly uid: number;
   readonly name: string;
   /** The systemd unit of the process, or null for a process outside all units. */
   readonly unit: string | null;
-  /** The numbers of the devices that the process holds, each as `major:minor`. */
   readonly devices: readonly string[];
 }
 
 export interface HolderWalk {
   readonly holders: readonly DeviceHolder[];
-  /** The pids of processes whose open files could not be read. A process in `unreadable` may hold a device. */
+  /** The pids of processes whose open files are unreadable, so that they may hold a device. */
   readonly unreadable: readonly number[];
 }
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : null);
-/** True if a process, a descriptor or a mapping disappeared during the walk over /proc. */
+/** True if a process, descriptor or mapping disappeared while the agent read /proc. */
 const isGone = (error: unknown): boolean => ["ENOENT", "ESRCH"].includes(String(codeOf(error)));
 
 /**
- * True for the error of a user's FUSE file system, which root may not read, or of a FUSE file system whose server has ended. A user's FUSE file
- * system is mounted with `nodev`, so no process can open a device through it.
+ * True for an error of a user's FUSE file system, which root may not read, or whose server has ended. Such a file system is mounted with `nodev`, so
+ * no process can open a device through it.
  */
 const isForeignFuse = (error: unknown): boolean => ["EACCES", "ENOTCONN"].includes(String(codeOf(error)));
 
-/** Takes the major number from a device number in glibc's encoding (makedev). */
+/** The major number in a device number of glibc's encoding (makedev). */
 const majorOf = (rdev: number): number => {
   const low = rdev & 0xffffffff;
   return ((low >>> 8) & 0xfff) | (Math.floor(rdev / 2 ** 32) & 0xfffff000);
 };
 const minorOf = (rdev: number): number => ((rdev & 0xff) | ((rdev >>> 12) & 0xffffff00)) >>> 0;
 
-/** The number of a device file in the notation of sysfs, for example `259:0`. */
 export const deviceNumber = ({ rdev }: Pick<Stats, "rdev">): string => `${majorOf(rdev)}:${minorOf(rdev)}`;
 
 /**
- * Finds the processes that have a character device of the given major numbers open or mapped. The walk compares device numbers, so it also finds a
- * device that was opened by another name. The walk leaves out a process that ends during the walk.
+ * Finds the processes that have a character device of the given major numbers open or mapped. The agent compares device numbers, so it also finds a
+ * device under another name. A process that ends in the meantime does not count.
  */
 export const walkDeviceHolders = (root: string, majors: ReadonlySet<number>): HolderWalk =>
   walkHolders(root, (stat) => stat.isCharacterDevice() && majors.has(majorOf(stat.rdev)));
 
-/** Finds the processes that have one of the given block or character devices open or mapped. The numbers have the notation of sysfs. */
+/** Finds the processes that have a given block or character device (`major:minor`) open or mapped. */
 export const walkDiskHolders = (
   root: string,
   { blocks, characters }: { blocks: ReadonlySet<string>; characters: ReadonlySet<string> },
@@ -90,7 +87,7 @@ function devicesOf(process: string, isWanted: (stat: Stats) => boolean): string[
   for (const folder of descriptorFolders(process))
     for (const fd of readdirSync(folder)) {
       const path = join(folder, fd);
-      // The link target of a socket, pipe or anonymous inode is no path, so the descriptor cannot be a device.
+      // The link target of a socket, pipe or anonymous inode is no path, so such a descriptor is no device.
       if (targetOf(path)?.startsWith("/") === true && !hanging.ids.has(mountIdOf(join(folder, "..", "fdinfo", fd))))
         look(path);
     }
@@ -118,12 +115,12 @@ function targetOf(path: string): string | null {
   }
 }
 
-/** A file of /proc that tells about a process, or an empty text if the file is missing. */
+/** The text of a file of /proc about a process, or an empty text if the file is missing. */
 function textIfThere(file: string): string {
   try {
     return readFileSync(file, "latin1");
   } catch (error) {
-    // A zombie has no mounts: the kernel then refuses the read.
+    // A zombie has no mounts, so the kernel refuses the read.
     if (isGone(error) || codeOf(error) === "EINVAL") return "";
     throw error;
   }
@@ -132,8 +129,8 @@ function textIfThere(file: string): string {
 const mountIdOf = (file: string): string => /^mnt_id:\s*(\d+)$/m.exec(textIfThere(file))?.[1] ?? "";
 
 /**
- * The mounts of network file systems that a process sees. The walk leaves out files of these mounts before it looks at them, because a look waits as
- * long as the server is gone. The walk looks at a file whose mount it does not know, because the file may be a device.
+ * The mounts of network file systems that a process sees. The agent does not look at files of these mounts, because a look waits as long as the
+ * server is gone. The agent looks at a file with an unknown mount, because the file may be a device.
  */
 function networkMounts(process: string): { ids: ReadonlySet<string>; devices: ReadonlySet<string> } {
   const found = parseMounts(textIfThere(join(process, "mountinfo"))).filter(isNetworkMount);
@@ -141,8 +138,8 @@ function networkMounts(process: string): { ids: ReadonlySet<string>; devices: Re
 }
 
 /**
- * One address range for each mapped file in the text of `/proc/<pid>/maps`. A process maps the file of a library at several addresses, and one
- * address range is enough to find the file's device number. Files of the file systems `left` are left out.
+ * One address range for each mapped file in the text of `/proc/<pid>/maps`, without files of the file systems `left`. A process maps a library at
+ * several addresses, but one address range is enough to find the file's device number.
  */
 function mappedFiles(maps: string, left: ReadonlySet<string>): string[] {
   const byFile = new Map<string, string>();
@@ -155,7 +152,7 @@ function mappedFiles(maps: string, left: ReadonlySet<string>): string[] {
   return [...byFile.values()].map((range) => range.replace(/\b0+(?=[0-9a-f])/g, ""));
 }
 
-/** The device number of a file system: /proc/PID/maps has hexadecimal numbers (`00:2d 17`), and /proc/PID/mountinfo decimal ones (`0:45`). */
+/** The device number of a file system, which is hexadecimal in /proc/PID/maps (`00:2d 17`) and decimal in /proc/PID/mountinfo (`0:45`). */
 const fileSystemOf = (file: string): string =>
   (file.split(" ")[0] ?? "")
     .split(":")
@@ -174,10 +171,7 @@ function factsOf(process: string): Omit<DeviceHolder, "pid" | "devices"> {
   };
 }
 
-/**
- * Sends a signal to a process, if the process with the pid is still the one that started at `startTicks`. Returns false if the process that started
- * at `startTicks` has ended.
- */
+/** Sends a signal to a process, or returns false if the process that started at `startTicks` has ended. */
 export function signalHolder(root: string, holder: DeviceHolder, signal: "SIGTERM" | "SIGKILL"): boolean {
   try {
     if (root !== "/") refuseStranger(root, holder.pid);
@@ -191,8 +185,8 @@ export function signalHolder(root: string, holder: DeviceHolder, signal: "SIGTER
 }
 
 /**
- * In a test, the folder `root` replaces the host's root folder, and a pid below `root/proc` may be any process of the machine. `signalHolder` signals
- * a process only if the entry below `root/proc` is a link to the process's folder in the machine's real /proc.
+ * In a test, a pid below the folder that stands for /proc may be any process of the computer. `signalHolder` signals a process only if its entry in
+ * this folder is a link into the real /proc.
  */
 function refuseStranger(root: string, pid: number): void {
   const entry = join(root, "proc", String(pid));

@@ -10,15 +10,12 @@ export interface Ran {
 class ToolError extends Error {
   override readonly name = "ToolError";
 }
-/** Runs a tool of the host. The tool reads `input` from its standard input; without `input`, the standard input is empty. */
+/** Runs a tool of the host, which gets `input` on its standard input. */
 export type RunTool = (tool: string, args: readonly string[], timeoutMs: number, input?: Uint8Array) => Promise<Ran>;
 
 const MAX_OUTPUT = 1_000_000;
 
-/**
- * Runs a tool of the host, without a shell. When a folder stands for the host, the agent runs only tools in that folder, so that the machine itself
- * stays untouched.
- */
+/** Returns the function that runs a tool without a shell. When a folder stands for the host, only tools in this folder run. */
 export function toolsOf(root: string): RunTool {
   const resolve = async (tool: string): Promise<string> => {
     if (root === "/") return tool;
@@ -29,7 +26,7 @@ export function toolsOf(root: string): RunTool {
     throw new ToolError(`There is no ${tool} below ${root}.`);
   };
   return async (tool, args, timeoutMs, input) => {
-    // The agent loads the library `execa` when it runs its first tool, because an idle agent runs no tool and needs less memory without `execa`.
+    // An idle agent runs no tool, so it loads the library `execa` only for its first tool, to save memory.
     const { execa } = await import("execa");
     const result = await execa(await resolve(tool), [...args], {
       reject: false,

@@ -6,10 +6,9 @@ import { dirname, join } from "node:path";
 export const isMissing = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ENOENT";
 
-/** Reads a file synchronously, which the agent does only at its start. */
+/** Reads a file synchronously, which only the start of the agent does. */
 export const readTextNow = (file: string): string => readFileSync(file, "utf8");
 
-/** Reads a text file, and returns null when the file does not exist. */
 export async function readText(file: string): Promise<string | null> {
   try {
     return await readFile(file, "utf8");
@@ -19,10 +18,7 @@ export async function readText(file: string): Promise<string | null> {
   }
 }
 
-/**
- * Replaces a file completely or not at all, by a temporary file, an fsync, a rename and an fsync of the folder. The temporary file has its mode
- * before it has its text.
- */
+/** Replaces a file completely or not at all: temporary file, fsync, rename, fsync of the folder. The temporary file gets its mode before its text. */
 export async function writeAtomically(file: string, text: string, mode: number): Promise<void> {
   const folder = dirname(file);
   await mkdir(folder, { recursive: true });
@@ -49,17 +45,14 @@ export async function removeFile(file: string): Promise<void> {
   await rm(file, { force: true });
 }
 
-/** Renames a file, and returns when the new name is on disk. The paths `from` and `to` must lie in the same folder. */
+/** Renames a file inside its folder, and returns when the new name is on disk. */
 export async function renameFile(from: string, to: string): Promise<void> {
   await rename(from, to);
   const handle = await open(dirname(to), "r");
   await handle.sync().finally(() => handle.close());
 }
 
-/**
- * Removes a file or folder below the host's root. If `path` is a symbolic link, `removeTree` removes the link and does not follow it. `removeTree`
- * refuses a path that leads out of the host's root.
- */
+/** Removes a file or folder below the host's root, or a symbolic link itself. Refuses a path that leads out of the host's root. */
 export async function removeTree(root: string, path: string): Promise<void> {
   const folder = dirname(path);
   if (!(await isPresent(folder))) return;
@@ -88,7 +81,7 @@ export async function listFolder(folder: string): Promise<string[]> {
   }
 }
 
-/** Returns the names of at most `most` entries of a folder, in the disk's order, and no names for a missing folder. */
+/** Returns the names of at most `most` entries of a folder, in the disk's order, and none for a missing folder. */
 export async function listSome(folder: string, most: number): Promise<string[]> {
   const names: string[] = [];
   try {

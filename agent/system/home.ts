@@ -5,13 +5,12 @@ import { isPresent } from "./files.ts";
 
 const SKELETON = "etc/skel";
 
-/** The temporary path at which the agent makes a home before it gives the home its final name. */
+/** The temporary path of a home folder, until the home folder is complete. */
 export const unfinishedHome = (home: string): string => join(dirname(home), `.muster-home-${basename(home)}`);
 
 /**
- * Makes a home folder with the files of /etc/skel. The home belongs to its user, and other users cannot read it. The agent makes the home under a
- * temporary name and renames the complete home, so that a killed agent leaves no half-made home. Only root can change the folder that contains the
- * home folders.
+ * Makes a home folder with the files of /etc/skel, which only its user can read. The agent renames a complete home folder to its final name, so that
+ * a killed agent leaves no half-made home. Only root can change the folder that contains the home folders.
  */
 export async function makeHome(root: string, path: string, uid: number, gid: number): Promise<void> {
   const parent = await realParent(root, path);

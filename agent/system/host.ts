@@ -5,7 +5,7 @@ import { isMissing, readText } from "./files.ts";
 
 const MAC = /^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/;
 
-/** The host's boot id changes with each boot. In a test, the folder that replaces the host's root folder must also contain a file with a boot id. */
+/** The host's boot id, from a file that a folder which stands for the host must also contain. */
 export async function readBootId(root: string): Promise<string> {
   const text = await readText(join(root, "proc/sys/kernel/random/boot_id"));
   const bootId = text?.trim() ?? "";
@@ -17,7 +17,6 @@ export async function readHostname(root: string): Promise<string> {
   return (await readText(join(root, "etc/hostname")))?.trim() || "localhost";
 }
 
-/** The sorted MAC addresses of the host's network interfaces, in lower case, as the kernel lists them, without loopback. */
 export async function readMacs(root: string): Promise<string[]> {
   const folder = join(root, "sys/class/net");
   const names = await readdir(folder).catch((error: unknown) => {

@@ -5,9 +5,8 @@ import type { Log } from "../log.ts";
 const PROBE_TIMEOUT_MS = 20_000;
 
 /**
- * Reads the host's hardware. Each probe of the hardware has its own time-out. The agent logs a failed hardware probe and leaves that part of the
- * inventory empty, because a partial inventory is better than none. The agent loads the library `systeminformation` only here, so that an idle agent
- * needs less memory.
+ * Reads the host's hardware by probes that each have a time-out. A failed probe of the hardware goes to the log and leaves its part of the inventory
+ * empty. The agent loads the library `systeminformation` only here, so that an idle agent needs less memory.
  */
 export async function readInventory(hostname: string, bootId: string, log: Log): Promise<Inventory> {
   const si = await import("systeminformation");
@@ -59,6 +58,6 @@ const describeNic = (nic: Systeminformation.NetworkInterfacesData) => ({
   name: text(nic.iface),
   mac: text(nic.mac).toLowerCase(),
   ipv4: nic.ip4 === "" ? [] : [text(nic.ip4)],
-  // For a network interface with an unknown speed or without a link, the kernel reports nothing or a negative number.
+  // Without a link or a known speed, the kernel reports nothing or a negative number as the speed of a network interface.
   speed_mbps: nic.speed !== null && nic.speed > 0 ? nic.speed : null,
 });

@@ -2,22 +2,20 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 export interface Mount {
-  /** The kernel's number of the mount. */
   readonly id: string;
-  /** The device number of the file system, for example `259:1`. */
+  /** The device number of the mounted file system, for example `259:1`. */
   readonly device: string;
-  /** The path, inside the mounted file system, of the folder that is mounted. */
   readonly from: string;
-  /** The mount point, with each byte of its name as one character, because a name need not be UTF-8. */
+  /** The mount point, with each byte as one character, because file names need not be UTF-8. */
   readonly path: string;
   readonly type: string;
-  /** The device or server that is mounted, with each byte as one character. */
+  /** The mounted device or server, with each byte as one character. */
   readonly source: string;
 }
 
 /**
- * Parses the text of `/proc/PID/mountinfo`, which lists the mounts that a process sees. The kernel writes spaces and line ends in a path as octal
- * numbers.
+ * Parses the text of `/proc/PID/mountinfo`, which lists the mounts that a process sees. In `/proc/PID/mountinfo`, the kernel writes spaces and line
+ * ends of a path as octal numbers.
  */
 export function parseMounts(text: string): Mount[] {
   return text.split("\n").flatMap((line) => {
@@ -31,7 +29,10 @@ export function parseMounts(text: string): Mount[] {
   });
 }
 
-/** The file systems whose content another machine or a process serves. A look at a file there waits as long as the server is gone. */
+/**
+ * Matches file systems whose content another computer or a process serves. A look at a file of such a file system waits as long as the server is
+ * gone.
+ */
 const NETWORK =
   /^(nfs|cifs|smb|ceph|lustre|wekafs|gpfs|beegfs|glusterfs|afs|9p|virtiofs|ncpfs|orangefs|pvfs|panfs|vastfs|fuse)/;
 export const isNetworkMount = (mount: Pick<Mount, "type"> | undefined): boolean =>

@@ -10,7 +10,7 @@ import { openFilesOf, readProcesses } from "./residue/processes.ts";
 import type { Reading } from "./residue/reading.ts";
 import { aliveInSession, isLeaderAlive, readProcess } from "./workers/processes.ts";
 
-/** The program ends its first thread, while another thread runs and a file is open. */
+/** A program that ends its first thread, while another thread runs and a file is open. */
 const LEADERLESS = `
 import ctypes, os, threading, time
 fd = os.open("/dev/zero", os.O_RDONLY)

@@ -1,17 +1,17 @@
-/** The facts that Linux tells about a process in `/proc/PID/stat` (proc_pid_stat(5)). */
+/** What Linux tells about a process in `/proc/PID/stat` (proc_pid_stat(5)). */
 export interface ProcStat {
-  /** The name of the program, which the process itself may change. */
   readonly comm: string;
-  /** The state letter of the process's first thread, for example R (runs), S (sleeps), D (blocked in the kernel) or Z (ended). */
+  /** The state of the process's first thread, for example R (runs), S (sleeps), D (blocked in the kernel) or Z (ended). */
   readonly state: string;
   readonly parent: number;
   readonly session: number;
-  /** The device number of the process's controlling terminal, or 0 if the process has no terminal. */
+  /** The device number of the process's terminal, or 0 without a terminal. */
   readonly terminal: number;
   readonly isKernelThread: boolean;
   readonly threads: number;
   /**
-   * When the process started, in clock ticks since boot. Pid and start time together identify one process, because Linux uses each pid many times.
+   * When the process started, in clock ticks since boot. A pid and a start time together identify one process, because Linux uses each pid many
+   * times.
    */
   readonly startTicks: string;
 }
@@ -19,10 +19,7 @@ export interface ProcStat {
 /** The kernel's flag PF_KTHREAD in the ninth field of `/proc/PID/stat`, which no program can set. */
 const KERNEL_THREAD = 0x0020_0000;
 
-/**
- * Parses the text of `/proc/PID/stat`. The process's name may contain spaces and parentheses, so the fields after the name begin at the last
- * parenthesis.
- */
+/** Parses `/proc/PID/stat`. A program's name may contain spaces and parentheses, so the further fields begin after the last parenthesis. */
 export function parseStat(text: string): ProcStat {
   const end = text.lastIndexOf(")");
   const fields = text
@@ -42,14 +39,14 @@ export function parseStat(text: string): ProcStat {
 }
 
 /**
- * Whether the first thread of a process has ended. If other threads of the process still run, Linux shows the process's files and program only in
- * these threads' folders of /proc.
+ * Whether the first thread of a process has ended. Linux then shows the files and program of the process only in the /proc folders of its other
+ * threads.
  */
 export const hasFirstThreadEnded = ({ state }: Pick<ProcStat, "state">): boolean => state === "Z" || state === "X";
 
 /**
- * Whether a process has ended. A process that has ended shows the state Z until the parent process has collected the exit status. A process of which
- * only the first thread has ended also shows the state Z, but its other threads still run.
+ * An ended process has the state Z until its parent process has collected the exit status. A process whose first thread has ended also has the state
+ * Z, although its other threads still run.
  */
 export const hasEnded = ({ state, threads }: Pick<ProcStat, "state" | "threads">): boolean =>
   state === "X" || (state === "Z" && !(threads > 1));

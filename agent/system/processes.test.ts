@@ -12,7 +12,7 @@ afterEach(() => host.remove());
 
 describe("the list of a host's processes", () => {
   it("is read in slices, between which the agent does its other work", async () => {
-    // Each entry of the test's /proc is a link to this process, so the list of processes is long and every read is real.
+    // Each entry of the simulated /proc is a link to the test process, so the list of processes is long and every read is real.
     const own = `/proc/${readlinkSync("/proc/self")}`;
     for (let pid = 1; pid <= PROCESSES; pid += 1) symlinkSync(own, host.path(`proc/${1_000_000 + pid}`));
     let turns = 0;

@@ -4,48 +4,40 @@ import { join } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import { parseStat } from "./proc-stat.ts";
 
-/**
- * One process of the host, as `/proc` shows it. The host's processes include processes in inner pid namespaces and processes of inner user
- * namespaces.
- */
+/** A process of the host, as /proc shows it, also from inner namespaces of processes or users. */
 export interface HostProcess {
   readonly pid: number;
   /**
-   * When the process started, in clock ticks since boot. Pid and start time together identify one process, because Linux uses each pid many times.
+   * When the process started, in clock ticks since boot. A pid and a start time together identify one process, because Linux uses each pid many
+   * times.
    */
   readonly startTicks: string;
   /** The process's real, effective, saved and file-system uid. */
   readonly uids: readonly number[];
-  /**
-   * The uid with which the process's session logged in, which `sudo` and `setuid` do not change. `loginUid` is null if the process belongs to no
-   * login session.
-   */
+  /** The uid of the login session to which the process belongs, which `sudo` and `setuid` do not change, or null. */
   readonly loginUid: number | null;
   readonly state: string;
   readonly threads: number;
   readonly comm: string;
   readonly parent: number;
-  /** The device number of the process's controlling terminal, or 0 if the process has no terminal. */
+  /** The device number of the process's terminal, or 0 without a terminal. */
   readonly terminal: number;
   readonly cgroups: readonly string[];
 }
 
 export interface ProcessTable {
-  /**
-   * Reads all processes of the host, except kernel threads. Between the reads of single processes, the agent continues its tasks and its connection
-   * to the hub.
-   */
+  /** Reads all processes of the host except kernel threads. The agent's other work continues between the reads of single processes. */
   read(): Promise<readonly HostProcess[]>;
-  /** Sends a signal to a process. Returns false if the process has ended. */
+  /** Sends a signal to a process, and returns false if the process has ended. */
   signal(process: HostProcess, signal: NodeJS.Signals): boolean;
-  /** Sends SIGKILL in one step to all processes that the user `uid` may signal, so that no process can escape by starting another process. */
+  /** Sends SIGKILL to all processes of the uid in one step, so that none can escape by starting another. */
   killAllOf(uid: number): Promise<void>;
   /**
-   * Ends all processes in the cgroup of a user's login sessions, if the kernel supports `cgroup.kill`. `killSlice` returns false if the kernel does
-   * not support `cgroup.kill` or the user has no cgroup of login sessions.
+   * Ends all processes in the cgroup of a user's login sessions by the kernel's `cgroup.kill`. Returns false without `cgroup.kill`, or without such a
+   * cgroup.
    */
   killSlice(uid: number): boolean;
-  /** The name of the kernel function in which a process waits, or an empty text if Linux does not tell the function. */
+  /** The kernel function in which a process waits, or an empty text if Linux does not tell it. */
   waitsIn(pid: number): string;
 }
 
@@ -53,8 +45,8 @@ const NO_LOGIN_UID = 4_294_967_295;
 const KTHREADD = 2;
 const KILL_TIMEOUT_MS = 10_000;
 /**
- * How long the agent reads processes before it lets its other work continue. A read of all processes takes half a second on a host with 5,000
- * processes.
+ * How many milliseconds the agent reads processes before its other work continues. On a host with 5,000 processes, a read of all processes takes half
+ * a second.
  */
 const SLICE_MS = 10;
 
@@ -74,7 +66,7 @@ export function processTableOf(root: string): ProcessTable {
     async killAllOf(uid) {
       refuse();
       if (!Number.isInteger(uid) || uid < 1) throw new Error(`All processes of uid ${uid} must not be killed.`);
-      // With the pid -1 the kernel signals all processes of the sender's uid in one step, and the sender must have that uid.
+      // With the pid -1, the kernel signals all processes of the sender's uid in one step.
       const child = spawn("/bin/kill", ["-KILL", "--", "-1"], {
         uid,
         gid: uid,
@@ -84,8 +76,8 @@ export function processTableOf(root: string): ProcessTable {
         timeout: KILL_TIMEOUT_MS,
         killSignal: "SIGKILL",
       });
-      // The exit status of `kill` does not matter, because the caller reads the list of processes afterwards and kills the rest one by one. Node.js
-      // emits the event "error" if the host has no /bin/kill.
+      // The exit status of `kill` does not matter, because the caller afterwards kills the remaining processes one by one. Node.js emits the event
+      // "error" on a host without /bin/kill.
       await new Promise<void>((resolve) => {
         child.once("exit", () => resolve());
         child.once("error", () => resolve());
@@ -94,8 +86,7 @@ export function processTableOf(root: string): ProcessTable {
     killSlice(uid) {
       refuse();
       try {
-        // Linux before 5.14 has no file cgroup.kill. `writeFileSync` cannot create a missing file cgroup.kill, because nobody can create files in the
-        // cgroup file system.
+        // Linux before 5.14 has no file cgroup.kill, and nobody can create files in the cgroup file system.
         writeFileSync(`/sys/fs/cgroup/user.slice/user-${uid}.slice/cgroup.kill`, "1", { flag: "r+" });
         return true;
       } catch (error) {
@@ -108,8 +99,8 @@ export function processTableOf(root: string): ProcessTable {
 }
 
 /**
- * Reads each process without a pause. A list of processes never shows the state of one moment, because other processes run while the agent reads. A
- * caller that needs to know that no process is left must read the list of processes twice.
+ * A list of processes never shows one moment, because other processes run while the agent reads. A caller that must know that no process is left
+ * reads the list twice.
  */
 async function readProcesses(proc: string): Promise<HostProcess[]> {
   const processes: HostProcess[] = [];
@@ -131,7 +122,7 @@ function readProcess(proc: string, pid: number): HostProcess | null {
   const field = (name: string): string => new RegExp(`^${name}:\\s*(.*)$`, "m").exec(status)?.[1] ?? "";
   const uids = field("Uid").split(/\s+/).map(Number);
   const parent = Number(field("PPid"));
-  // Every kernel thread has the parent kthreadd, and no other process can get kthreadd as its parent.
+  // Every kernel thread has the parent kthreadd, and no other process can get this parent.
   if ((pid === KTHREADD || parent === KTHREADD) && uids.every((uid) => uid === 0)) return null;
   const stat = readProc(join(folder, "stat"));
   const cgroup = readProc(join(folder, "cgroup"));
@@ -146,9 +137,7 @@ function readProcess(proc: string, pid: number): HostProcess | null {
   };
 }
 
-/**
- * Reads a file of a process in `/proc`. `readProc` returns null if the process has ended, or if the kernel was built without that file of `/proc`.
- */
+/** Reads a file of a process in /proc. Returns null if the process has ended, or if the kernel has no such file. */
 function readProc(file: string): string | null {
   try {
     return readFileSync(file, "utf8");

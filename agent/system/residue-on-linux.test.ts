@@ -11,9 +11,8 @@ import type { ResidueReading, ResidueSnapshot } from "../../shared/residue/snaps
 import { until } from "../../test/support/until.ts";
 
 /**
- * These tests make real residue on a real kernel and check that the residue snapshot finds the residue. The tests make most residue in private
- * namespaces for processes, network, memory and mounts, so that the test's machine keeps its state. The folders in LAYERS get an overlay, which
- * disappears with the mount namespace.
+ * These tests make residue on a real kernel and check that the residue snapshot shows it. Most residue is in private namespaces for processes,
+ * network, memory and mounts, so that this computer keeps its state. The folders in LAYERS get an overlay, which disappears with the mount namespace.
  */
 const PROGRAM = new URL("./residue/main.ts", import.meta.url).pathname;
 const TENANT = { login_user: "ann", uid: 30_001 };
@@ -30,7 +29,7 @@ ip link set lo up
 echo ready; exec "$0" -e "process.stdin.resume()"`;
 const PRIVATE = ["--mount", "--propagation", "private", "--pid", "--fork", "--mount-proc", "--net", "--ipc", "--uts"];
 
-/** Why this machine cannot run the tests of residue, or null. */
+/** Why this computer cannot run the tests of residue, or null. */
 function obstacle(): string | null {
   if (process.getuid?.() !== 0) return "the tests need root";
   if (PROGRAM.startsWith("/tmp/")) return "the tests hide /tmp, in which this repository is";
@@ -69,7 +68,7 @@ function findings(before: ResidueSnapshot, now: ResidueSnapshot, item: ResidueIt
   return judged.state === "clean" ? [] : judged.found.map(({ name, kind }) => `${kind} ${name}`);
 }
 
-/** The residue items for which the tests make real processes, sockets, memory, users and settings in the private namespaces. */
+/** The residue items that the tests make in private namespaces: processes, sockets, memory, users and settings. */
 const ITEMS: readonly ResidueItem[] = [
   ...(["accounts", "user_processes", "unpackaged_processes", "fake_kernel_threads", "traced_processes"] as const),
   ...(["listening_sockets", "shared_memory", "temporary_files", "sysctl", "network", "critical_files"] as const),
@@ -117,7 +116,7 @@ describe.skipIf(why !== null)(`residue in private namespaces of this machine${wh
     ...command,
   ];
   const sh = (script: string): void => void execFileSync("nsenter", inside("bash", "-c", script), { stdio: "inherit" });
-  /** Starts a shell script in the private namespaces; the script's processes run until the test ends all of them. */
+  /** Starts a shell script in the private namespaces, whose processes run until the end of the test. */
   const start = (script: string): void => {
     started.push(spawn("nsenter", inside("bash", "-c", script), { stdio: ["ignore", "inherit", "inherit"] }));
   };
@@ -212,7 +211,7 @@ describe.skipIf(why !== null)(`residue in private namespaces of this machine${wh
       for (const name of names)
         expect(findings(baseline, planted, item), item).toContainEqual(expect.stringContaining(name));
 
-    // `kill -KILL -1` sends SIGKILL to every process of the private process namespace except the first process.
+    // `kill -KILL -1` ends every process of the private namespace except its first process.
     sh("kill -KILL -1 || true");
     await Promise.all(started.map((child) => child.exitCode ?? child.signalCode ?? once(child, "exit")));
     sh(
@@ -250,8 +249,8 @@ describe.skipIf(why !== null)("residue of the whole machine", () => {
   const folder = mkdtempSync(join(tmpdir(), "muster-residue-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   /**
-   * Reads residue items of the test's machine. The program that reads residue stores the secret key of its digests below /var/lib. The test mounts a
-   * tmpfs over /var/lib in a separate mount namespace, so that no file stays on the machine.
+   * Reads residue items of this computer. A tmpfs over /var/lib, in a mount namespace of its own, takes the key of the residue digests, so that no
+   * file stays.
    */
   const snapshot = async (items: readonly ResidueItem[], setup = "true"): Promise<ResidueSnapshot> => {
     const script = `mount -t tmpfs tmpfs /var/lib && ${setup} && exec "$0" "$@"`;

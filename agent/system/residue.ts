@@ -15,29 +15,29 @@ import { itemsFor } from "./residue/read-item.ts";
 import { isSystemdAt } from "./workers/launch.ts";
 
 /**
- * How long the reading of a residue snapshot may take. Each residue item has its own deadline, so the deadline of the snapshot ends only a child
- * process that hangs as a whole.
+ * How long a residue snapshot may take, in milliseconds. Each residue item has its own deadline, so this deadline ends only a child process that
+ * hangs as a whole.
  */
 const SNAPSHOT_DEADLINE_MS = 60 * 60_000;
-/** How many seconds after SNAPSHOT_DEADLINE_MS systemd ends a child process that the agent has abandoned. */
+/** How many seconds after the snapshot's deadline systemd ends an abandoned child process. */
 const SCOPE_LEFT_SECONDS = 60;
 const STDERR_KEPT = 2_000;
 /**
- * The limit of the child process's JavaScript heap. A tenant may make so many files that a reader exceeds the heap limit. When the child process that
- * reads residue exceeds the heap limit, it ends, and its unread residue items count as unreadable.
+ * The limit of the child process's JavaScript heap. A tenant may make so many files that the reading of residue exceeds this limit. The child process
+ * then ends, and its unread residue items count as unreadable.
  */
 const HEAP_MEGABYTES = 384;
-/** The memory limit of the child process together with the tools that it runs, in systemd's notation. */
+/** The memory limit of the child process with its tools, in systemd's notation. */
 const MEMORY_MAX = "768M";
 
 export interface ResidueOrder {
   readonly tenant: ResidueTenant | null;
-  /** The residue items that the child process reads. Without `items` the child process reads all residue items. */
+  /** The residue items to read, by default all. */
   readonly items?: readonly ResidueItem[];
-  /** The pause between the two reads of a host state that changes by itself, for example the list of processes. */
+  /** The pause between two reads of a state that changes by itself, for example of the list of processes. */
   readonly pauseMs: number;
   readonly deadlineMs?: number;
-  /** `readResidue` calls `onItem` before the child process reads a residue item. */
+  /** `readResidue` calls `onItem` before it reads a residue item. */
   readonly onItem?: (item: ResidueItem, read: number, all: number) => void;
   readonly signal?: AbortSignal;
 }
@@ -48,8 +48,8 @@ const Line = z.strictObject({
 });
 
 /**
- * Reads the residue snapshot of a host, in a child process with low priority. After the deadline of the whole snapshot, `readResidue` abandons a
- * child process that hangs in the kernel. Residue items that the child process has not read count as unreadable.
+ * Reads a host's residue snapshot in a child process with low priority. After the snapshot's deadline, `readResidue` abandons a child process that
+ * hangs in the kernel. Residue items that the child process has not read count as unreadable.
  */
 export async function readResidue(root: string, order: ResidueOrder): Promise<ResidueSnapshot> {
   const items = order.items ?? itemsFor(order.tenant);
@@ -79,16 +79,14 @@ function startChild(
   const [command = "nice", ...args] = childCommand(order.root === "/" && isSystemdAt("/"), program);
   return spawn(command, [...args, JSON.stringify(order)], {
     stdio: ["ignore", "pipe", "pipe"],
-    // The host's tools need only the environment variables PATH and LC_ALL. The child process that reads residue gets only these two environment
-    // variables, and none of the agent's own.
+    // The child process gets only the environment variables that the host's tools need, and none of the agent's own.
     env: { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
   });
 }
 
 /**
- * The command line that starts the child process of a residue snapshot. On a host with systemd, a separate scope limits the child process's memory,
- * so that the child process cannot use up the memory of the agent's unit. A systemd scope changes neither the parent nor the pipes of the child
- * process.
+ * The command line that starts the child process of a residue snapshot. A scope of systemd limits the child process's memory, so that it cannot use
+ * up the memory of the agent's unit. A scope of systemd changes neither the parent nor the pipes of the child process.
  */
 export function childCommand(hasSystemd: boolean, program: string): string[] {
   const properties = [`MemoryMax=${MEMORY_MAX}`, `RuntimeMaxSec=${SNAPSHOT_DEADLINE_MS / 1000 + SCOPE_LEFT_SECONDS}`];
@@ -101,7 +99,7 @@ export function childCommand(hasSystemd: boolean, program: string): string[] {
   ];
 }
 
-/** Waits until the child process has ended or the deadline has passed. Returns a text that says how the child process ended. */
+/** Waits until the child process has ended or its deadline has passed, and says how it ended. */
 function childEnd(child: ChildProcess, order: ResidueOrder, onLine: (line: string) => void): Promise<string> {
   return new Promise((resolve) => {
     let said = "";
@@ -144,8 +142,8 @@ function childEnd(child: ChildProcess, order: ResidueOrder, onLine: (line: strin
 }
 
 /**
- * Marks residue items as unreadable if they do not fit into MAX_SNAPSHOT_BYTES. The order of the residue items is fixed, so that the same state of a
- * host always gives the same snapshot.
+ * Marks residue items as unreadable if they do not fit into MAX_SNAPSHOT_BYTES. The order of residue items is fixed, so that an unchanged host always
+ * gives the same snapshot.
  */
 function withinSize(readings: readonly (readonly [ResidueItem, ResidueReading])[]): ResidueSnapshot {
   let left = MAX_SNAPSHOT_BYTES;

@@ -35,40 +35,33 @@ const WORK_FOLDER = "/var/lib/muster/agent/work";
 const UNLOCK_TIMEOUT_MS = 60_000;
 
 /**
- * All operations on the host that the agent may use. The handlers of tasks have no other access to the host than the interface `System`. Paths in the
- * methods of `System` are the host's own paths, for example `/etc/hostname`, without `root`.
+ * The only access to the host that the agent's tasks have. Paths are the host's own, for example `/etc/hostname`, even if a folder stands for the
+ * host.
  */
 export interface System {
   readonly root: string;
   readonly run: RunTool;
-  /** Runs heavy or possibly hanging work in worker processes, outside the agent's process. */
   readonly workers: Workers;
-  /** Runs a tool that may hang in a driver. `attempt` ends a tool after the tool's deadline, or abandons a tool that hangs in the kernel. */
+  /** Runs a tool that may hang in a driver, and abandons a tool that hangs in the kernel. */
   readonly attempt: AttemptTool;
   read(path: string): Promise<string | null>;
   write(path: string, text: string, mode: number): Promise<void>;
   remove(path: string): Promise<void>;
-  /** Removes a file, a link, or a folder with its content. `removeTree` refuses a path that symbolic links lead out of the folder `root`. */
+  /** Removes a file, a link, or a folder with its content. Refuses a path that symbolic links lead out of the host's root. */
   removeTree(path: string): Promise<void>;
   isPresent(path: string): Promise<boolean>;
-  /** Returns the sorted names in a folder. For a missing folder the list of names is empty. */
+  /** Returns the sorted names in a folder, and none for a missing folder. */
   list(path: string): Promise<string[]>;
-  /** Returns the names of at most `most` entries of a folder, because a tenant may have filled the folder with millions of files. */
   listSome(path: string, most: number): Promise<string[]>;
-  /**
-   * The kind, owner and mode of the file or folder at a path, without following a symbolic link at the path's end. `entry` returns null if nothing is
-   * at the path.
-   */
+  /** The kind, owner and mode of the file, folder or symbolic link at a path, or null if nothing is there. */
   entry(path: string): Promise<Entry | null>;
   makeHome(path: string, uid: number, gid: number): Promise<void>;
-  /** Renames a file in a folder that only root can change. */
   rename(from: string, to: string): Promise<void>;
-  /** Writes a file into a user's home, which the user may change during the write. */
+  /** Writes a file into a user's home, even while the user changes the home. */
   writeOwned(file: OwnedFile): Promise<void>;
-  /** Removes a file or folder without following symbolic links and without entering mounts, and says what is left. */
+  /** Removes a file or folder without following symbolic links and entering mounts, and says what is left. */
   removeConfined(path: string, limits: RemovalLimits): Promise<Removal>;
   mounts(): Promise<readonly Mount[]>;
-  /** The host's block devices, and what uses them. */
   disks(): DiskPicture;
   readonly processes: ProcessTable;
   freeBytes(path: string): Promise<number>;
@@ -81,11 +74,11 @@ export interface System {
   residue(order: ResidueOrder): Promise<ResidueSnapshot>;
   /** Finds the processes that have a character device of the given major numbers open or mapped. */
   deviceHolders(majors: ReadonlySet<number>): HolderWalk;
-  /** Sends a signal to a process that `deviceHolders` found. `signalHolder` returns false if the process has already ended. */
+  /** Sends a signal to a process that `deviceHolders` found, and returns false if the process has ended. */
   signalHolder(holder: DeviceHolder, signal: "SIGTERM" | "SIGKILL"): boolean;
 }
 
-/** The argument `program` is the command line of a worker process: the agent's own program, or a program of a test. */
+/** The argument `program` is the command line of worker processes: the agent's own, or one of a test. */
 export function systemAt(root: string, log: Log, program: readonly string[] = ownProgram()): System {
   const at = (path: string): string => join(root, path);
   const bootId = () => readBootId(root);
@@ -120,7 +113,7 @@ export function systemAt(root: string, log: Log, program: readonly string[] = ow
     macs: () => readMacs(root),
     uptimeSeconds,
     inventory: async () => readInventory(await hostname(), await bootId(), log),
-    // The agent loads the code that reads residue only when a task needs the code, so that an idle agent uses less memory.
+    // The agent loads the code that reads residue only for a task, so that an idle agent needs less memory.
     residue: async (order) => (await import("./residue.ts")).readResidue(root, order),
     deviceHolders: (majors) => walkDeviceHolders(root, majors),
     signalHolder: (holder, signal) => signalHolder(root, holder, signal),

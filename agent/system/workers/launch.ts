@@ -8,12 +8,11 @@ import { LOG_FILE, WORKER_ARGUMENT } from "./work-files.ts";
 const START_TIMEOUT_MS = 30_000;
 /** How many seconds after SIGTERM systemd sends SIGKILL to a worker process. */
 const STOP_SECONDS = 10;
-/** systemd creates the folder /run/systemd/system at boot, so the folder's existence shows that systemd runs (sd_booted(3)). */
+/** systemd creates this folder at boot, so the folder shows that systemd runs (sd_booted(3)). */
 const SYSTEMD_RUNS = "/run/systemd/system";
 export const isSystemdAt = (root: string): boolean => existsSync(join(root, SYSTEMD_RUNS));
 
 export interface Launch {
-  /** The folder with the order, the result and the log of a worker process's work. */
   readonly folder: string;
   readonly name: string;
   readonly deadlineSeconds: number;
@@ -21,24 +20,23 @@ export interface Launch {
 }
 
 export interface Launcher {
-  /** Whether systemd runs on the host and enforces a worker process's deadline and memory limit. */
+  /** Whether systemd runs on the host and enforces the deadline and memory limit of worker processes. */
   readonly hasSystemd: boolean;
   launch(launch: Launch): Promise<void>;
 }
 
-/** The command line of the agent's own program. To start a worker process, the launcher runs the agent's own program with additional arguments. */
+/** The command line of the agent's own program, which also starts worker processes with additional arguments. */
 export const ownProgram = (): readonly string[] => [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)];
 
 /**
- * Starts each worker process as a transient unit of systemd. On a host without systemd, the launcher starts a supervisor in a separate session. The
- * supervisor process continues when the agent ends, and enforces the worker process's deadline.
+ * Starts each worker process as a transient unit of systemd. On a host without systemd, a supervisor in a separate session starts the worker process.
+ * The supervisor outlives the agent, and enforces the worker process's deadline.
  */
 export function launcherFor(root: string, run: RunTool, program: readonly string[] = ownProgram()): Launcher {
   const hasSystemd = isSystemdAt(root);
   return { hasSystemd, launch: hasSystemd ? asUnit(run, program) : asChild(program) };
 }
 
-/** The arguments with which `systemd-run` starts a worker process. */
 export const unitArguments = (launch: Launch, program: readonly string[]): string[] => [
   `--unit=muster-work-${launch.name}`,
   "--collect",
@@ -65,8 +63,7 @@ const asUnit =
   (run: RunTool, program: readonly string[]): Launcher["launch"] =>
   async (launch) => {
     const { exitCode, stderr } = await run("systemd-run", unitArguments(launch, program), START_TIMEOUT_MS);
-    // `systemd-run` fails if the worker's unit exists already. An agent may have started the unit and been killed before the worker's unit reported
-    // its start.
+    // `systemd-run` fails if the worker's unit exists already. An agent may have been killed between its start of this unit and the unit's report.
     if (exitCode !== 0 && !/already (loaded|exists)/.test(stderr))
       throw new Error(`systemd-run ended with status ${exitCode}: ${stderr.slice(-500)}`);
   };
@@ -91,7 +88,7 @@ const asChild =
     }
   };
 
-/** The last lines that a worker process wrote to its log file, for a message to an operator. */
+/** The last lines of a worker process's log, for a message to an operator. */
 export function lastLines(folder: string): string {
   try {
     return readFileSync(join(folder, LOG_FILE), "utf8").slice(-500).trim();

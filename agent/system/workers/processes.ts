@@ -7,7 +7,6 @@ export interface ProcessFacts extends ProcStat {
   readonly pid: number;
 }
 
-/** Returns the facts of a process, or null if there is no such process. */
 export function readProcess(pid: number): ProcessFacts | null {
   let text: string;
   try {
@@ -19,10 +18,10 @@ export function readProcess(pid: number): ProcessFacts | null {
   return { pid, ...parseStat(text) };
 }
 
-/** The living processes of the session that a worker process leads: the worker process itself and the tools that it started. */
+/** The living processes in the session of a worker process: itself, and the tools that it started. */
 export function aliveInSession(leader: { readonly pid: number; readonly start_ticks: string }): ProcessFacts[] {
   const first = readProcess(leader.pid);
-  // Linux reuses the pid of a session's leader only when the session has no process left.
+  // Linux gives the pid of a session's leader to another process only when the session has no process left.
   if (first !== null && first.startTicks !== leader.start_ticks) return [];
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -35,13 +34,13 @@ export function isLeaderAlive(leader: { readonly pid: number; readonly start_tic
   return facts !== null && facts.startTicks === leader.start_ticks && !hasEnded(facts);
 }
 
-/** The name of the kernel function in which a process waits, or an empty text if Linux does not tell the function. */
+/** The kernel function in which a process waits, or an empty text if Linux does not tell it. */
 export function waitChannel(pid: number): string {
   try {
     const text = readFileSync(`/proc/${pid}/wchan`, "utf8").trim();
     return text === "0" ? "" : text;
   } catch (error) {
-    // `waitChannel` returns an empty text if the process `pid` has ended, or if the kernel has no file `wchan`.
+    // The process has ended, or the kernel has no file `wchan`.
     if (error instanceof Error && "code" in error) return "";
     throw error;
   }
@@ -49,17 +48,14 @@ export function waitChannel(pid: number): string {
 
 export const bootSeconds = (): number => uptime();
 
-/**
- * The boot id of the running kernel. `kernelBootId` reads the real /proc even if a folder stands for the host, because a worker is a process of the
- * running kernel.
- */
+/** The boot id of the running kernel, even if a folder stands for the host, because workers are processes of this kernel. */
 export const kernelBootId = (): string => readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
 
 export function sendSignal(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
   try {
     process.kill(pid, signal);
   } catch (error) {
-    // ESRCH means that the process had ended before the signal was sent.
+    // ESRCH means that the process had ended before the signal.
     if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
   }
 }

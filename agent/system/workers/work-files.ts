@@ -5,9 +5,9 @@ import { Json } from "../../../shared/json.ts";
 import { isMissing } from "../files.ts";
 
 /**
- * The names of the files by which the agent and a worker process communicate. Each piece of work has a separate folder for its files. The agent
- * writes `order.json`. Only the worker process that creates `started.json` performs the work. Because the agent and a worker process communicate by
- * files, a restarted agent can follow a worker process that the earlier agent started.
+ * The files by which the agent and a worker process communicate, in a separate folder for each piece of work. The agent writes `order.json`, and only
+ * the worker process that creates `started.json` performs the work. By these files, a restarted agent can follow a worker process that the earlier
+ * agent started.
  */
 export const ORDER_FILE = "order.json";
 export const STARTED_FILE = "started.json";
@@ -15,12 +15,9 @@ export const PROGRESS_FILE = "progress.json";
 export const RESULT_FILE = "result.json";
 export const LOG_FILE = "log";
 
-/**
- * The first of the arguments with which the agent's program runs as a worker process, which are `worker perform <folder>` or `worker supervise
- * <folder>`.
- */
+/** With this first argument the agent's program is a worker process: `worker perform <folder>` or `worker supervise <folder>`. */
 export const WORKER_ARGUMENT = "worker";
-/** How long after SIGTERM a worker process that is still alive gets SIGKILL. */
+/** How many milliseconds after SIGTERM a living worker process gets SIGKILL. */
 export const KILL_AFTER_MS = 10_000;
 
 export const WorkOrder = z.strictObject({
@@ -28,23 +25,17 @@ export const WorkOrder = z.strictObject({
   kind: z.string().min(1).max(64),
   root: z.string().startsWith("/"),
   input: Json,
-  /** How many seconds the work may run, counted from its start. */
+  /** How many seconds the work may run from its start. */
   deadline_seconds: z.int().min(1),
 });
 export type WorkOrder = z.output<typeof WorkOrder>;
 
-/**
- * The worker process that performs the work. Boot id, pid and start time together identify the process for ever, because Linux uses each pid many
- * times.
- */
+/** The worker process that performs the work. Boot id, pid and start time identify a process for ever, because Linux uses each pid many times. */
 export const WorkStarted = z.strictObject({
   pid: z.int().min(1),
   start_ticks: z.string().regex(/^\d+$/),
   boot_id: z.string().min(1),
-  /**
-   * The seconds from the host's boot to the start of the work. The time since boot, unlike the host's clock, is never set by a person or a time
-   * server.
-   */
+  /** The seconds from the host's boot to the start of the work, which no change of the host's clock affects. */
   uptime_seconds: z.number(),
 });
 export type WorkStarted = z.output<typeof WorkStarted>;
@@ -57,7 +48,7 @@ export const WorkResult = z.discriminatedUnion("ok", [
 ]);
 export type WorkResult = z.output<typeof WorkResult>;
 
-/** Reads a file from the folder of a piece of work. Returns null if the file is missing or does not match `schema`. */
+/** Reads a file in the folder of a piece of work. Returns null if the file is missing or does not fit `schema`. */
 export function readWorkFile<T>(folder: string, name: string, schema: z.ZodType<T>): T | null {
   let text: string;
   try {
@@ -74,7 +65,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The text is not JSON: a process was killed while it created the file, so the file counts as missing.
+    // A file whose text is not JSON counts as missing, because its writer was killed.
     return undefined;
   }
 }
@@ -92,7 +83,7 @@ export function writeWorkFile(folder: string, name: string, value: unknown): voi
   }
 }
 
-/** Creates a file in the folder of a piece of work. Returns false if the file exists already. */
+/** Creates a file in the folder of a piece of work, or returns false if it exists. */
 export function createWorkFile(folder: string, name: string, value: unknown): boolean {
   let handle: number;
   try {

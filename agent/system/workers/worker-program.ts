@@ -36,8 +36,8 @@ export async function runWorkerProgram(args: readonly string[], performers: read
 }
 
 /**
- * Performs the order in `folder` at most once: of several worker processes, only the one that creates `started.json` performs the order. The worker
- * process writes the work's result or error to `result.json`.
+ * Performs the order in `folder`, unless another worker process has already created `started.json`. The worker process writes its result or error to
+ * `result.json`.
  */
 async function perform(folder: string, performers: readonly Performer[]): Promise<number> {
   const order = readWorkFile(folder, ORDER_FILE, WorkOrder);
@@ -86,9 +86,8 @@ function runOf(folder: string, root: string, signal: AbortSignal): WorkRun {
 }
 
 /**
- * Runs the supervisor of a worker process, on a host without systemd. The supervisor starts the worker process in a separate session, and ends the
- * whole session at the order's deadline. The supervisor abandons a process that does not end after SIGKILL, because a wait for that process might
- * never end.
+ * Runs the supervisor of a worker process on a host without systemd. The supervisor starts the worker process in a separate session, which it ends at
+ * the order's deadline. The supervisor abandons a process that survives SIGKILL, because it might wait for ever.
  */
 async function supervise(folder: string): Promise<number> {
   const order = readWorkFile(folder, ORDER_FILE, WorkOrder);
@@ -114,7 +113,6 @@ async function supervise(folder: string): Promise<number> {
   return status;
 }
 
-/** Sends a signal to each process in the session of a worker process. */
 function killSession(folder: string, pid: number | undefined, signal: "SIGTERM" | "SIGKILL"): void {
   const started = readWorkFile(folder, STARTED_FILE, WorkStarted);
   if (started === null || started.pid !== pid) return;

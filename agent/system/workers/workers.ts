@@ -31,22 +31,17 @@ import {
   writeWorkFile,
 } from "./work-files.ts";
 
-/** The stable codes that say why the work of a worker process has no result. */
 export const WORK_FAILURES = [
   /** The worker process reported an error. */
   "work_failed",
   /** The work failed because no worker process began the work. */
   "not_started",
-  /** The worker process ended without a result, for example by SIGKILL or by the memory limit. */
+  /** The worker process ended without a result, for example by SIGKILL or at its memory limit. */
   "worker_lost",
-  /** The work's deadline had passed, so the agent, systemd or the supervisor ended the worker process. */
   "deadline_passed",
-  /**
-   * A process of the work does not end after SIGKILL, because it is blocked in a driver or a disk. Only a reboot ends a process that is blocked in a
-   * driver or a disk.
-   */
+  /** A process of the work survives SIGKILL, because it is blocked in a driver or a disk. Only a reboot ends such a process. */
   "driver_wedged",
-  /** The work may block, and this host has no running systemd to enforce the work's deadline. */
+  /** The work may block, and without systemd nothing would enforce its deadline. */
   "systemd_missing",
 ] as const;
 export type WorkFailure = (typeof WORK_FAILURES)[number];
@@ -57,16 +52,15 @@ export type WorkEnd<R> =
       readonly ok: false;
       readonly code: WorkFailure;
       readonly message: string;
-      /** The last progress that the worker process reported, or null. */
       readonly progress: WorkProgress | null;
     };
 
 export interface WorkersTiming {
   readonly lookEveryMs: number;
-  /** How often the agent repeats a worker process's progress to the hub. Each progress report renews the lease of the task. */
+  /** How often the agent repeats a worker process's progress to the hub, which renews the task's lease. */
   readonly repeatProgressMs: number;
   readonly startWithinMs: number;
-  /** How long after SIGKILL a process that is still alive counts as blocked in the kernel. */
+  /** How many milliseconds after SIGKILL a living process counts as blocked in the kernel. */
   readonly killedWithinMs: number;
 }
 const TIMING: WorkersTiming = {
@@ -81,18 +75,17 @@ const TASK_FILE = "task.json";
 const PART = /^[a-z0-9][a-z0-9-]{0,40}$/;
 
 export interface PerformOptions<I, R> {
-  /** The task that the work belongs to. */
   readonly taskId: string;
-  /** The name of one of the pieces of work into which a task is divided. No two pieces of a task's work have the same name. */
+  /** The name of one piece of a task's work, which no other piece of the task has. */
   readonly part: string;
   readonly work: WorkKind<z.ZodType<I>, z.ZodType<R>>;
   readonly input: I;
   readonly deadlineSeconds: number;
-  /** How long the worker process may take until it reports its first progress. Without a value only `deadlineSeconds` limits the work. */
+  /** How long the worker process may take until its first report of progress, by default up to `deadlineSeconds`. */
   readonly firstProgressSeconds?: number;
   readonly signal: AbortSignal;
   /**
-   * Whether the abort of `signal` also ends the worker process. If `endsWith` returns false, for example because only the agent stops, the worker
+   * Whether an abort of `signal` also ends the worker process. If `endsWith` returns false, for example because only the agent stops, the worker
    * process continues.
    */
   readonly endsWith: (signal: AbortSignal) => boolean;
@@ -100,9 +93,8 @@ export interface PerformOptions<I, R> {
 }
 
 /**
- * Runs heavy or possibly hanging work outside the agent's process (decision C6). The agent and a worker process share only files in the agent's state
- * folder. Each piece of a task's work starts at most once. A restarted agent finds the running work or its result, and does not start that work
- * again.
+ * Runs heavy or possibly hanging work outside the agent's process, with which it shares only files (decision C6). Each piece of a task's work starts
+ * at most once. A restarted agent finds running work or its result, and does not start that work again.
  */
 export class Workers {
   readonly #folder: string;
@@ -118,37 +110,32 @@ export class Workers {
     this.#timing = timing;
   }
 
-  /** Stores the input of a task whose worker processes survive the agent, so that a restarted agent can continue the task. */
+  /** Stores the input of a task whose worker processes outlive the agent, so that a restarted agent can continue the task. */
   begin(taskId: string, input: Json): void {
     const folder = this.#taskFolder(taskId);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     createWorkFile(folder, TASK_FILE, { boot_id: kernelBootId(), input });
   }
 
-  /**
-   * The input of a task that began since the host's last boot and whose worker processes may still run. `inputToContinue` returns null if no work of
-   * the task continues.
-   */
+  /** The input of a task since the host's last boot, whose worker processes may still run, or null without such work. */
   inputToContinue(taskId: string): Json | null {
     const file = readWorkFile(this.#taskFolder(taskId), TASK_FILE, TaskFile);
     return file === null || file.boot_id !== kernelBootId() ? null : file.input;
   }
 
-  /**
-   * Removes the files of a task whose result is recorded in the journal. `forget` keeps a task's files while a worker process of the task is alive.
-   */
+  /** Removes the files of a task's work, unless one of its worker processes is alive. */
   forget(taskId: string): void {
     const folder = this.#taskFolder(taskId);
     if (this.#startedIn(folder).some((started) => this.#isAlive(started))) return;
     rmSync(folder, { recursive: true, force: true });
   }
 
-  /** Removes, at the agent's start, the files of all tasks that are not in `keep`. */
+  /** Removes, at the agent's start, the files of all tasks outside `keep`. */
   async forgetAllBut(keep: ReadonlySet<string>): Promise<void> {
     for (const taskId of await listFolder(this.#folder)) if (!keep.has(taskId)) this.forget(taskId);
   }
 
-  /** Starts a piece of work in a worker process, or finds the running work, and follows the work until it ends. */
+  /** Starts a piece of work, or finds it running, and follows it until its end. */
   async perform<I, R>(options: PerformOptions<I, R>): Promise<WorkEnd<R>> {
     const { taskId, part, work, input } = options;
     if (!PART.test(part)) throw new Error(`${part} cannot name a part of a task.`);
@@ -182,7 +169,7 @@ export class Workers {
     const told = new ToldProgress(folder, this.#timing.repeatProgressMs, options.progress);
     for (;;) {
       const started = readWorkFile(folder, STARTED_FILE, WorkStarted);
-      // A worker process writes its result before it ends, so the agent must look for the process first and for the result afterwards.
+      // A worker process writes its result before it ends, so the agent looks for the process first and then for the result.
       const isAlive = started !== null && this.#isAlive(started);
       const result = readWorkFile(folder, RESULT_FILE, WorkResult);
       if (result !== null) return endOf(result, options.work, told.last);
@@ -219,9 +206,7 @@ export class Workers {
       : failed("worker_lost", `The work's process ended without a result. ${lastLines(folder)}`, progress);
   }
 
-  /**
-   * Sends SIGKILL to all living processes of a piece of work. If a process does not end, `#kill` abandons the process and names it in the failure.
-   */
+  /** Sends SIGKILL to all living processes of a piece of work. A process that survives SIGKILL is abandoned, and the failure names it. */
   async #kill(
     started: WorkStarted,
     progress: WorkProgress | null,
@@ -273,7 +258,7 @@ export class Workers {
   #taskFolder = (taskId: string): string => join(this.#folder, taskId);
 }
 
-/** Reports a worker process's progress when the progress has changed, and repeats an unchanged progress every `repeatMs`. */
+/** Reports a worker process's progress after each change, and repeats an unchanged progress every `repeatMs`. */
 class ToldProgress {
   readonly #folder: string;
   readonly #repeatMs: number;
@@ -297,7 +282,7 @@ class ToldProgress {
 }
 
 /**
- * Creates `started.json` in place of a worker process, so that no worker process can begin the work any more. Returns false if a worker process has
+ * Creates `started.json` in place of a worker process, so that no worker process can begin the work. Returns false if a worker process has already
  * begun the work.
  */
 function preventStart(folder: string): boolean {
