@@ -2,17 +2,15 @@ import { type Failure, failure } from "../../../shared/failures.ts";
 import type { MaasPort } from "../../maas/port.ts";
 import { sameAddress } from "../../maas/power-address.ts";
 
-/** The requested host, by the data that identify a machine in MAAS. */
 interface Host {
   readonly hostname: string;
   readonly ipmiIp: string;
   readonly pxeMac: string | null;
 }
 
-/** Maps each machine's system id to the machine's BMC address, or to "" if MAAS knows no BMC address. */
+/** Maps the system id of each machine to its BMC address, or to "" if MAAS knows no BMC address. */
 export type Powers = ReadonlyMap<string, string>;
 
-/** A machine in MAAS that may be the host of the onboarding. */
 export interface Candidate {
   readonly systemId: string;
   readonly by: readonly ("hostname" | "BMC address" | "MAC address")[];
@@ -31,7 +29,7 @@ export async function findCandidates(maas: MaasPort, host: Host, powers: Powers)
   return [...found].map(([systemId, by]) => ({ systemId, by, bmc: powers.get(systemId) ?? "" }));
 }
 
-/** The text about the candidates for the person who decides: each machine that may be the host, with the known facts about it. */
+/** Each machine that may be the host, with the facts by which a person can decide. */
 export type Told = readonly (readonly [systemId: string, known: readonly string[]])[];
 export type Choice =
   | { readonly kind: "none" }
@@ -39,9 +37,9 @@ export type Choice =
   | { readonly kind: "ambiguous"; readonly told: Told };
 
 /**
- * Chooses the one machine that is certainly the requested host, or none (lifecycle 4.16). A machine with the host's name or MAC address but another
- * BMC may be another host. If the onboarding took a machine with another BMC, it would overwrite the machine's BMC in MAAS and power-cycle the wrong
- * host. The onboarding takes a machine by its name or MAC address only if MAAS knows no BMC of the machine.
+ * Chooses the one machine in MAAS that is certainly the requested host, or none (lifecycle 4.16). If the onboarding took a machine with another BMC,
+ * it would overwrite that BMC's address in MAAS and power-cycle the wrong host. The onboarding takes a machine by its name or MAC address only if
+ * MAAS knows no BMC of the machine.
  */
 export function choose(candidates: readonly Candidate[]): Choice {
   const [one, ...others] = candidates;

@@ -8,13 +8,10 @@ import type { WorkflowServices } from "../services.ts";
 import { StageFailure } from "../stage-failure.ts";
 import type { OnboardState } from "./onboard-state.ts";
 
-/**
- * The input of the onboarding's workflow row. The database row of the onboarding holds the onboarding's data that `OnboardInput` does not contain.
- */
 export const OnboardInput = z.object({ hostname: z.string(), ipmi_ip: z.string() });
 export type OnboardInput = z.output<typeof OnboardInput>;
 
-/** The stages that find and commission the machine also read the onboarding's own row; the provisioning stages do not. */
+/** Only the stages that find and commission the machine read the row of the onboarding. */
 export interface OnboardContext extends ProvisionContext<OnboardInput, OnboardState> {
   readonly onboarding: OnboardingRows["onboarding"];
 }

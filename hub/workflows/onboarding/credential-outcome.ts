@@ -4,15 +4,14 @@ import type { Workflow as WorkflowRow } from "../../db/schema/index.ts";
 import type { Tx } from "../../db/tx.ts";
 import { OnboardState } from "./onboard-state.ts";
 
-/** What the end of an onboarding proves about the BMC login that the onboarding used (lifecycle 12, question 4). */
 export type LoginOutcome =
   | { readonly kind: "worked"; readonly path: string; readonly at: Date }
   | { readonly kind: "failed"; readonly path: string };
 
 /**
  * A failed power action or a missing secret counts as a failure of the BMC login. A failed power action counts even if MAAS reports no refused
- * password, because BMC drivers report a refused password differently. A successful deploy proves that MAAS could log in to the BMC. An onboarding
- * that ends before a successful deploy, without a failed power action or a missing secret, proves nothing about the BMC login.
+ * password, because BMC drivers report a refused password in different ways. A successful deploy proves that MAAS could log in to the BMC. Without a
+ * successful deploy, a failed power action or a missing secret, an onboarding proves nothing about its BMC login.
  */
 export function loginOutcome(state: Partial<OnboardState>, failure: Failure | null): LoginOutcome | null {
   const { power_credentials_path: path, deployed_at: deployedAt } = state;
@@ -28,7 +27,7 @@ export function loginOutcome(state: Partial<OnboardState>, failure: Failure | nu
 export async function recordPowerLogin(tx: Tx, row: WorkflowRow, failure: Failure | null): Promise<void> {
   const state = OnboardState.partial().safeParse(row.state);
   const outcome = state.success ? loginOutcome(state.data, failure) : null;
-  // A secret of a single host, such as its user-data, is not a login of the site.
+  // A secret of one host, such as its user-data, is not a login of the site.
   if (outcome === null || row.siteId === null || !outcome.path.includes(row.siteId)) return;
   const place = { siteId: row.siteId, path: outcome.path };
   if (outcome.kind === "worked") await recordCredentialWorked(tx, place, outcome.at);

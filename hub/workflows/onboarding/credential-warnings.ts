@@ -10,7 +10,7 @@ import { recordDomainEvent } from "../../db/queries/domain-events.ts";
 import type { InTx } from "../../db/tx.ts";
 import { periodically } from "../../timing/periodically.ts";
 
-/** After this many days without use, the hub warns about a BMC login for a single host (lifecycle 12, question 4). */
+/** After `UNUSED_DAYS` without use, the hub warns about a BMC login for a single host (lifecycle 12, question 4). */
 const UNUSED_DAYS = 30;
 const DAY_MS = 86_400_000;
 const EVERY_MS = 3_600_000;
@@ -22,8 +22,8 @@ export interface CredentialWarning {
 }
 
 /**
- * The warning about a site's secret; null if nothing is wrong with the secret. A secret is `failing` while its last recorded use failed. Only a BMC
- * login for a single host can be `unused`, because a site needs its token and its default login even without onboardings.
+ * The kind of warning about a site's secret; null if the secret needs no warning. A secret is `failing` while its last recorded use failed. Only a
+ * BMC login for a single host can be `unused`, because a site needs its token and its default login even without onboardings.
  */
 export function warningOf(secret: CredentialRecord): CredentialWarning | null {
   const { lastFailedAt, lastWorkedAt, now } = secret;
@@ -48,8 +48,8 @@ function failing({ kind, selector, lastFailureCode, lastFailureMessage }: Creden
 }
 
 /**
- * For each secret that has become unused or failing, one of all hubs records one event. If somebody corrects a fault of a secret, a later fault
- * causes a new event. Returns the number of recorded events.
+ * Records one event for each secret that has become unused or failing, even if several hubs check the secrets. A fault that comes after an operator
+ * has corrected an earlier fault causes a new event.
  */
 export function warnOfCredentials(inTx: InTx): Promise<number> {
   return inTx(async (tx) => {
@@ -76,10 +76,7 @@ export function warnOfCredentials(inTx: InTx): Promise<number> {
   });
 }
 
-/**
- * Checks all secrets of the sites for warnings at the hub's start, and then each hour. Several hubs do not repeat an event, because the database
- * stores the last warning.
- */
+/** Checks all secrets of the sites at the hub's start and then each hour, and warns operators. */
 export const startCredentialWarnings = ({ inTx, log }: { readonly inTx: InTx; readonly log: Log }) =>
   periodically({
     everyMs: EVERY_MS,

@@ -2,18 +2,15 @@ import { MAAS_STATUS } from "../../../shared/maas-status.ts";
 import type { MaasErrorCode } from "../../maas/port.ts";
 import { isAddress } from "../../maas/power-address.ts";
 
-/**
- * The facts about a request to create a machine, to which MAAS returned no machine. By the facts in `CreateFault`, `afterCreate` decides the
- * onboarding's next step.
- */
+/** By the facts in `CreateFault`, `afterCreate` decides how an onboarding continues after MAAS returned no machine. */
 export interface CreateFault {
   readonly code: MaasErrorCode;
-  /** The HTTP status of MAAS's error; null if MAAS accepted the create request but its answer contained no machine. */
+  /** The HTTP status of MAAS's error; null if MAAS accepted the create request but returned no machine. */
   readonly httpStatus: number | null;
   readonly fields: readonly string[];
   /**
-   * In earlier attempts of this onboarding, MAAS refused the machine's name `nameRefusals` times. MAAS accepted a create request without returning a
-   * machine `unusable` times.
+   * The onboarding's earlier attempts in which MAAS refused the machine's name. The field `unusable` counts create requests that MAAS accepted
+   * without returning a machine.
    */
   readonly nameRefusals: number;
   readonly unusable: number;
@@ -21,17 +18,17 @@ export interface CreateFault {
 export type AfterCreate = "look_again" | "discover" | "give_up";
 
 /**
- * After a create request that returned no machine, the stage searches for the machine this many times. Another client of MAAS may have created the
- * host's machine, or MAAS may have created the machine without saying so.
+ * After a create request that returned no machine, the stage searches for the machine at most `MOST_LOOKS` times. Another client of MAAS may have
+ * created the host's machine, or MAAS may have created the machine without saying so.
  */
 const MOST_LOOKS = 3;
-/** The fields of a create request that MAAS can learn from the machine itself when it boots from the network: its interfaces and its BMC. */
+/** The fields of a create request that MAAS can learn from a host that boots from the network: its interfaces and its BMC. */
 const BROUGHT_BY_DISCOVERY = /^(mac_addresses|power_type|power_parameters)/;
 
 /**
  * A discovery begins only if MAAS refuses data that a discovery would provide, or if MAAS accepts the create request and no machine appears. If MAAS
- * is unavailable, has an error or has no rack controller, the engine waits or retries. If MAAS refuses a create request because of other data, such
- * as the machine's architecture, the stage fails.
+ * is unavailable or has no rack controller, the engine waits or retries. If MAAS refuses other data of a create request, such as the machine's
+ * architecture, the stage fails.
  */
 export function afterCreate({ code, httpStatus, fields, nameRefusals, unusable }: CreateFault): AfterCreate {
   if (code === "rejected_input") {
@@ -45,9 +42,8 @@ export function afterCreate({ code, httpStatus, fields, nameRefusals, unusable }
 /** A machine that appeared in MAAS after the host was powered off for its network boot, and that no other onboarding holds. */
 export interface Newcomer {
   readonly systemId: string;
-  /** The machine's status in MAAS; null if Muster cannot parse MAAS's answer about this machine. */
+  /** The machine's status in MAAS; null if Muster cannot parse MAAS's answer about the machine. */
   readonly status: number | null;
-  /** The machine's BMC address in MAAS, or "" if MAAS knows no BMC address. */
   readonly bmc: string;
   readonly seenSeconds: number;
 }
@@ -59,14 +55,15 @@ export type DiscoveryVerdict =
   | { readonly kind: "shared"; readonly systemId: string }
   | { readonly kind: "ambiguous"; readonly newcomers: readonly Newcomer[] };
 
-/** The hub waits this many seconds for MAAS to learn a new machine's BMC from the host itself. */
+/** The hub waits `SETTLE_SECONDS` for MAAS to learn a new machine's BMC from the host. */
 export const SETTLE_SECONDS = 120;
 
 /**
- * Applies rule 4 of lifecycle 4.16, for a host that neither name, BMC nor MAC address has identified. The onboarding takes a new machine only if
- * exactly one new machine has appeared in MAAS. A machine with another BMC address than the requested host's is another host. A machine whose BMC is
- * a name and not an address may be this host or another host. `rivals` counts the other onboardings of the site that also search for their host.
- * While several onboardings of a site search for their hosts, none takes a new machine until MAAS knows the machine's BMC or a person decides.
+ * Applies rule 4 of lifecycle 4.16 to a host that neither name, BMC nor MAC address has identified. An onboarding takes a new machine only if exactly
+ * one new machine has appeared in MAAS. A machine with another BMC address than the requested host's is another host. If the BMC of a new machine has
+ * a name and not an address, the machine may be the requested host or another host. The argument `rivals` counts the other onboardings of the site
+ * that search for their hosts. While several onboardings of a site search for hosts, each waits until MAAS knows the new machine's BMC or a person
+ * decides.
  */
 export function judgeNewcomers(newcomers: readonly Newcomer[], rivals: number): DiscoveryVerdict {
   const fit = newcomers.filter(
@@ -83,21 +80,18 @@ export function judgeNewcomers(newcomers: readonly Newcomer[], rivals: number): 
   return rivals > 0 ? { kind: "shared", systemId: sole.systemId } : { kind: "claim", systemId: sole.systemId };
 }
 
-/** The host's power during a discovery, between the first observation and the boot. */
+/** The power of the host in a discovery, from the first observation to the boot. */
 export interface PowerCycle {
-  /**
-   * True once the hub has seen the host off since the onboarding was last continued. The hub does not switch off a host again that it has seen off
-   * since the onboarding was last continued.
-   */
+  /** True once the hub has seen the host off since the onboarding was last continued; the hub then does not switch the host off. */
   readonly offSeen: boolean;
   readonly power: "on" | "off" | "changing";
 }
 export type PowerStep = "wait" | "switch_off" | "note_off" | "boot" | "booted";
 
 /**
- * Decides the next step of a power cycle from an observation of the host's power. The hub switches off only a host that is on and was not yet seen
- * off. The hub boots only a host that is off and was recorded as off. The hub never repeats a power cycle, even if a hub dies between two steps or an
- * answer is lost.
+ * Decides the next step of a power cycle from an observation of the host's power. The hub switches off only a host that is on and that it has not yet
+ * seen off. The hub boots only a host that is off and that it has recorded as off. The hub never repeats a power cycle, even if a hub dies between
+ * two steps or the BMC's answer is lost.
  */
 export function nextPowerStep({ offSeen, power }: PowerCycle): PowerStep {
   if (power === "changing") return "wait";

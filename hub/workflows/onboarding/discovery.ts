@@ -12,17 +12,14 @@ import { judgeNewcomers, type Newcomer, nextPowerStep } from "./discovery-rules.
 import type { Discovery, OnboardState } from "./onboard-state.ts";
 import { powerOf } from "./power-login.ts";
 
-/**
- * A discovery searches MAAS for new machines every 60 seconds. MAAS needs minutes to create a machine for a host that boots, and each search requests
- * the power addresses of all machines.
- */
+/** MAAS needs minutes to create a machine for a booted host, and each search requests the power addresses of all machines. */
 const POLL_SECONDS = 60;
 const POWER_SECONDS = 5;
 
 /**
- * Begins a discovery (lifecycle 4.3, 4.16). In a discovery, the BMC boots the host from the network, and the onboarding takes the machine that MAAS
- * creates for the booted host. The hub commits the decision to begin a discovery before the BMC gets any command. After the decision to begin a
- * discovery, the engine enters the stage again, so that the stage gets the timeout of a discovery.
+ * In a discovery, the BMC boots the host from the network, and the onboarding takes the machine that MAAS creates for the host (lifecycle 4.16). The
+ * hub commits the decision for a discovery before the BMC gets any command. After the decision for a discovery, the engine enters the stage anew, so
+ * that the stage gets the timeout of a discovery.
  */
 export function beginDiscovery(
   { onboarding, now }: OnboardContext,
@@ -41,8 +38,8 @@ export function beginDiscovery(
 type Step = { readonly kind: "claim"; readonly systemId: string } | Wait<OnboardState> | Failed<OnboardState>;
 
 /**
- * Makes one observation during a discovery, for a host that neither name, BMC nor MAC address has identified. If `act` is false, the hub sends no
- * command to the BMC.
+ * Makes one observation in a discovery of a host that neither name, BMC nor MAC address has identified. If `act` is false, the hub sends no command
+ * to the BMC.
  */
 export async function discover(
   maas: MaasPort,
@@ -51,7 +48,7 @@ export async function discover(
 ): Promise<Step> {
   const { discovery } = context.state;
   if (discovery === null || discovery === undefined) throw new Error("no discovery has begun");
-  // Until the host has booted, the discovery searches for no new machine, because a machine that appears before the host's own boot is another host.
+  // A machine that appears in MAAS before the host's own boot is another host, so a discovery searches for machines only after the boot.
   if (!hasBooted(discovery)) return bootFirst(context, discovery, { powers, act });
   const newcomers = await newcomersOf(maas, context, { powers, discovery });
   const rivals = newcomers.length === 0 ? [] : await rivalsOf(context, discovery);
@@ -86,16 +83,10 @@ export async function discover(
 }
 
 const hasBooted = ({ booted_at: bootedAt }: Discovery): boolean => bootedAt !== null && bootedAt !== undefined;
-/**
- * True if the host has booted since the onboarding was last continued. After an operator's resume, the hub boots the host again if no new machine
- * exists.
- */
+/** After an operator's resume, the hub boots the host once more if no new machine exists. */
 const isBootedNow = ({ state }: OnboardContext): boolean => (state.discovery_power?.booted_at ?? null) !== null;
 
-/**
- * Powers the host off and boots it from the network. Machines that appear in MAAS before the host is off come from other hosts, e.g. while a person
- * repairs this host's BMC.
- */
+/** Machines that appear in MAAS before the host is off come from other hosts, e.g. while a person repairs the host's BMC. */
 async function bootFirst(
   context: OnboardContext,
   discovery: Discovery,
@@ -108,8 +99,8 @@ async function bootFirst(
 }
 
 /**
- * Returns the wait and the facts after a step of the host's power cycle. The times when the host was first off and first on again stay the same after
- * an operator's resume.
+ * Returns the stage's wait and facts after a step of the host's power cycle. The times of the host's first power-off and first power-on do not change
+ * after an operator's resume.
  */
 function stepOf(discovery: Discovery, { reason, seconds, power }: PowerWait): Wait<OnboardState> {
   if (power === undefined) return { kind: "wait", reason, seconds, patch: { discovery } };
@@ -121,7 +112,6 @@ function stepOf(discovery: Discovery, { reason, seconds, power }: PowerWait): Wa
   return { kind: "wait", reason, seconds, patch: { discovery: { ...discovery, ...lasting }, discovery_power } };
 }
 
-/** Returns the machines that appeared in MAAS after the host was off, without machines that other onboardings hold. */
 async function newcomersOf(
   maas: MaasPort,
   { services: { db }, workflowId, site, now }: OnboardContext,
@@ -151,10 +141,7 @@ const seenIn = (newcomers: readonly Newcomer[], now: Date): Discovery["seen"] =>
     ]),
   );
 
-/**
- * Returns the other onboardings of the site whose discovery may still find a machine. Another onboarding competes for new machines from the start of
- * its discovery for as long as a discovery may take.
- */
+/** Another onboarding competes for new machines from the start of its discovery for as long as a discovery may take. */
 function rivalsOf({ services, workflowId, site, profile }: OnboardContext, { triggered_at }: Discovery) {
   const since = new Date(Date.parse(triggered_at) - profile.discoveryTimeoutSeconds * 1000);
   return otherDiscoveries(services.db, { id: workflowId, siteId: site.id, since });
@@ -163,7 +150,7 @@ function rivalsOf({ services, workflowId, site, profile }: OnboardContext, { tri
 interface PowerWait {
   readonly reason: string;
   readonly seconds: number;
-  /** The last observation of the host's power with its time: the host was off, or it was on again after it had been off. */
+  /** The last observation of the host's power: `at` is its time, and `booted_at` is null while the host is off. */
   readonly power?: { readonly at: string; readonly booted_at: string | null };
 }
 
@@ -203,9 +190,9 @@ async function boot(bmc: BmcPort): Promise<void> {
 }
 
 /**
- * Throws if another node uses the BMC of the requested host. The run of the stage that calls `mustBeNobodys` has already checked that no machine of
- * the site's MAAS uses the BMC. A node of another site, or a node without a machine in MAAS, may still use the BMC. The hub must never switch off the
- * host of another node.
+ * Throws if another node uses the BMC of the requested host. The stage has already checked that no machine of the site's MAAS uses the BMC. A node of
+ * another site, or a node without a machine in MAAS, may still use the BMC of the requested host. The hub must never switch off the host of another
+ * node.
  */
 async function mustBeNobodys({ services, onboarding }: OnboardContext): Promise<void> {
   const { nodeId, ipmiIp, hostname } = onboarding;
@@ -217,8 +204,8 @@ async function mustBeNobodys({ services, onboarding }: OnboardContext): Promise<
 }
 
 /**
- * Tells the operator about a host that a discovery switched off or booted without result. If a discovery found a machine, the later stages undo their
- * own effects on this machine.
+ * Tells the operator about a host that a discovery switched off or booted without result. After a discovery that found a machine, the later stages
+ * undo their own effects on the machine.
  */
 export function leaveDiscovered({ state, onboarding }: OnboardContext): Undone<OnboardState> {
   const { discovery } = state;
@@ -238,7 +225,7 @@ export function leaveDiscovered({ state, onboarding }: OnboardContext): Undone<O
   };
 }
 
-/** Returns the failure after a discovery's timeout, which says what the discovery did and with what result. */
+/** The failure after a discovery's timeout says what the discovery did and with what result. */
 export function discoveryTimeout(context: OnboardContext): Failure {
   const { profile, state, onboarding } = context;
   const { discovery } = state;

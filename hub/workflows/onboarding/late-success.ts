@@ -8,8 +8,8 @@ import { ONBOARD } from "./onboard.ts";
 
 const EVERY_MS = 5_000;
 /**
- * One transaction handles at most this many onboardings whose agents enrolled late. If more agents enrolled late than one transaction handles, the
- * next check for late enrollments handles their onboardings.
+ * One transaction handles at most `AT_ONCE` onboardings whose agents enrolled late. The next check for late enrollments handles the onboardings
+ * beyond `AT_ONCE`.
  */
 const AT_ONCE = 50;
 
@@ -18,10 +18,7 @@ interface LateSuccessOptions {
   readonly workflows: readonly Workflow[];
 }
 
-/**
- * An agent may enroll after its onboarding has failed (lifecycle 4.13). The hub applies the verb `adopt` to a failed onboarding whose agent has
- * enrolled, with an audit entry. The adopted onboarding ends as `reconciled`. Returns the number of adopted onboardings.
- */
+/** The hub applies the verb `adopt` to a failed onboarding whose agent enrolled after the failure (lifecycle 4.13). */
 export async function adoptLateSuccesses({ inTx, workflows }: LateSuccessOptions): Promise<number> {
   return inTx(async (tx) => {
     const ids = await lockLateEnrollments(tx, ONBOARD, AT_ONCE);
@@ -38,10 +35,7 @@ export async function adoptLateSuccesses({ inTx, workflows }: LateSuccessOptions
   });
 }
 
-/**
- * Every few seconds, checks whether the agents of failed onboardings have enrolled. Locks on the onboardings' rows divide the work between several
- * hubs.
- */
+/** Locks on the rows of onboardings divide the work of adopting late enrollments between several hubs. */
 export const startLateSuccess = (options: LateSuccessOptions & { readonly log: Log }): { close(): Promise<void> } =>
   periodically({
     everyMs: EVERY_MS,

@@ -2,23 +2,17 @@ import { z } from "zod";
 import { fact, ProvisionState } from "../provisioning/provision-state.ts";
 
 /**
- * The record of a discovery, in which the host boots from the network so that MAAS creates its machine. The hub stores a discovery's record before it
- * sends the BMC any command, because the host may boot from the network after the first command.
+ * The record of a discovery, in which the host boots from the network so that MAAS creates the host's machine. The hub stores the record of a
+ * discovery before any command to the BMC, because the host may boot after the first command.
  */
 export const Discovery = z.object({
   why: z.string(),
   triggered_at: z.iso.datetime(),
-  /**
-   * The system ids of all machines that MAAS had before the host was powered off. A machine in `known` cannot be the machine that MAAS creates at the
-   * host's network boot.
-   */
+  /** The system ids of the machines that MAAS had before the host was off. MAAS cannot have created such a machine for the host's network boot. */
   known: z.array(z.string()),
-  /**
-   * The time when the hub first saw the host powered off for this discovery. After the time in `off_at`, the hub adds no more machines to the list
-   * `known`.
-   */
+  /** The time when the hub first saw the host off in the discovery; after `off_at`, the hub adds no machine to `known`. */
   off_at: fact(z.iso.datetime()),
-  /** The time when the hub first saw the host powered on again. Before the time `booted_at`, the hub takes no new machine of MAAS for the host. */
+  /** The time when the hub first saw the host on after it was off; before `booted_at`, the hub takes no new machine for the host. */
   booted_at: fact(z.iso.datetime()),
   /** For each machine that appeared in MAAS after the host was off, the time when the hub first saw the machine. */
   seen: z.record(z.string(), z.iso.datetime()),
@@ -26,15 +20,15 @@ export const Discovery = z.object({
 export type Discovery = z.output<typeof Discovery>;
 
 /**
- * The facts of an onboarding (lifecycle 4.5): the facts of provisioning, and the facts about finding the machine. An onboarding's state holds paths
- * of secrets, and never secrets.
+ * The facts of an onboarding are the facts of provisioning and those about finding the machine (lifecycle 4.5). The state of an onboarding holds the
+ * paths of secrets, and never the secrets.
  */
 export const OnboardState = ProvisionState.extend({
   maas_version: fact(z.string()),
   power_credentials_path: fact(z.string()),
   power_credentials_selector: fact(z.enum(["pxe_mac", "ipmi_ip", "hostname", "default"])),
   machine_created: fact(z.boolean()),
-  /** True if the machine has failed its hardware tests, and `commission_node` must test it again whatever its status is now. */
+  /** True if the machine has failed its hardware tests, so that `commission_node` must test the machine whatever its status is now. */
   commission_again: fact(z.boolean()),
   create_rejections: fact(z.number()),
   /** The number of create requests that MAAS accepted without a usable machine afterwards. */

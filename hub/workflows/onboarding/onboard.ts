@@ -20,7 +20,7 @@ import { waitForReady } from "./stages/wait-for-ready.ts";
 
 export const ONBOARD = "onboard";
 
-/** The stages of the onboarding (lifecycle 4.3): one stage for each name in `ONBOARDING_STAGES`, in the order of the names. */
+/** One stage for each name in `ONBOARDING_STAGES`, in the order of the names (lifecycle 4.3). */
 const ONBOARD_STAGES: OnboardStages<typeof ONBOARDING_STAGES> = [
   loadSiteConfig,
   resolvePowerCredentials,
@@ -30,20 +30,14 @@ const ONBOARD_STAGES: OnboardStages<typeof ONBOARDING_STAGES> = [
   ...PROVISION_STAGES,
 ];
 
-/**
- * For a failed stage, the stage at which `retry` begins again. If `RETRY_AT` does not name the failed stage, `retry` begins again at the failed
- * stage.
- */
+/** Maps a failed stage to the stage at which `retry` begins; without an entry, `retry` begins at the failed stage. */
 const RETRY_AT: Readonly<Partial<Record<OnboardingStage, OnboardingStage>>> = {
-  // A machine's failed commissioning or failed tests stay failed until `commission_node` starts them again.
+  // Failed commissioning and failed tests of a machine stay failed until `commission_node` starts them anew.
   wait_for_ready: "commission_node",
   ...PROVISION_RESTART.retry,
 };
 
-/**
- * For a failed stage, the stage at which `resume` begins again: the last stage after which every later stage observes before it acts (lifecycle 4.9).
- * If a stage has no entry in `RESUME_AT`, the code does not compile.
- */
+/** Maps a failed stage to the stage at which `resume` begins: every stage after it observes before it acts (lifecycle 4.9). */
 const RESUME_AT: Readonly<Record<OnboardingStage, OnboardingStage>> = {
   load_site_config: "load_site_config",
   resolve_power_credentials: "load_site_config",

@@ -1,6 +1,5 @@
 import { sameAddress } from "../../maas/power-address.ts";
 
-/** A BMC login for a single host, with only the fields that decide which login a host uses. */
 export interface PowerOverride {
   readonly selectorType: "hostname" | "ipmi_ip" | "pxe_mac";
   readonly selectorValue: string;
@@ -8,7 +7,7 @@ export interface PowerOverride {
   readonly status: "active" | "disabled";
 }
 
-/** The selectors of BMC logins in the order of lifecycle 3.2.1: the most precise selector comes first. */
+/** The selectors of BMC logins, beginning with the most precise selector (lifecycle 3.2.1). */
 const ORDER = ["pxe_mac", "ipmi_ip", "hostname"] as const;
 
 export interface ChosenCredentials {
@@ -17,8 +16,8 @@ export interface ChosenCredentials {
 }
 
 /**
- * Chooses the path of a host's BMC login. Returns null if no login for a single host matches the host and the site has no default login. The hub
- * reads the secret itself only when it uses the login.
+ * Returns null if no login for a single host matches the host and the site has no default login. The hub reads the secret of a BMC login only when it
+ * uses the login.
  */
 export function choosePowerCredentials(
   overrides: readonly PowerOverride[],

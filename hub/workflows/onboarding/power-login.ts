@@ -6,7 +6,7 @@ import type { SecretStore } from "../../secrets/port.ts";
 import { StageFailure } from "../stage-failure.ts";
 import type { OnboardContext } from "./context.ts";
 
-/** Reads a BMC's user and password from the secret store. The hub reads user and password at each use and does not keep them (lifecycle 3.2). */
+/** The hub reads a BMC's user and password from the secret store at each use, and does not keep them (lifecycle 3.2). */
 export async function readPowerLogin(
   secrets: SecretStore,
   path: string,
@@ -23,7 +23,7 @@ export async function readPowerLogin(
   throw new StageFailure(failure("site_capability_missing", "secret_missing", message, { secret_path: path }));
 }
 
-/** The address and login with which MAAS or the hub reaches this host's BMC. */
+/** The address and login with which MAAS or the hub reaches the host's BMC. */
 export async function powerOf({ state, services, onboarding }: OnboardContext): Promise<PowerLogin> {
   const path = state.power_credentials_path;
   if (path === null || path === undefined) {

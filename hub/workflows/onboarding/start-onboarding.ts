@@ -25,7 +25,7 @@ type Host = Pick<OnboardingCreate, "hostname" | "ipmi_ip" | "pxe_mac">;
 /** The JSON pointer of a host's fields in the request: empty for a single host, `/nodes/<n>` in a batch. */
 type Placed = Host & { readonly pointer: string };
 
-/** Accepts a request for one onboarding (lifecycle 4.1). If `startOnboarding` refuses the request, it throws ApiError and writes nothing. */
+/** If `startOnboarding` refuses the request, it throws an ApiError and writes nothing. */
 export async function startOnboarding(
   tx: Tx,
   { request, requestedBy }: { request: OnboardingCreate; requestedBy: string },
@@ -35,7 +35,7 @@ export async function startOnboarding(
   return { onboarding_id: created.id, node_id: created.nodeId, status: "pending" };
 }
 
-/** Accepts all hosts of a batch or none. The error of a refused batch names each refused host in `errors`. */
+/** Accepts all hosts of a batch of onboardings or none. The error of a refused batch names each refused host in `errors`. */
 export async function startOnboardingBatch(
   tx: Tx,
   { request, requestedBy }: { request: BatchCreate; requestedBy: string },
@@ -119,8 +119,7 @@ async function start(
 const at = (pointer: string, message: string): NonNullable<Problem["errors"]>[number] => ({ pointer, message });
 
 async function checkSelectors(tx: Tx, { site_id, profile_id, sku_id }: Selectors): Promise<void> {
-  // The lock on the site keeps its MAAS address unchanged until the transaction ends, because only a site without workflows may move to another
-  // region.
+  // The lock on the site keeps its MAAS address unchanged, because only a site without workflows may move to another region.
   const site = await keepSite(tx, site_id);
   if (site === null) {
     const errors = [at("/site_id", "names no site")];
@@ -163,8 +162,8 @@ async function knownNodes(tx: Tx, siteId: SiteId, hosts: readonly Host[]): Promi
 }
 
 /**
- * Refuses hosts that are already nodes. A node that an earlier onboarding left `enrolling` is allowed, and the new onboarding continues with this
- * node (lifecycle 4.6). A host that is a node in service is refused, and so is a BMC that belongs to a node of another name.
+ * A new onboarding continues with a node that an earlier onboarding left `enrolling` (lifecycle 4.6). The hub refuses a host that is a node in
+ * service, and a BMC that belongs to a node of another name.
  */
 function refuseNodesInService(
   hosts: readonly Placed[],

@@ -1,21 +1,17 @@
 import { type Evidence, type Failure, failure } from "../../../shared/failures.ts";
 import type { AttemptKind, ConnectionAttempt, NodeConditionRow } from "../../db/schema/index.ts";
 
-/**
- * The hub's knowledge about an agent that did not connect in time. The hub knows the reason for an agent's absence from its own listener, the agent's
- * last session, and MAAS.
- */
+/** What the hub knows about an agent that did not connect in time, from its own listener, the agent's last session, and MAAS. */
 export interface Absence {
   readonly hostname: string;
   /** The host's addresses as MAAS lists them. */
   readonly addresses: readonly string[];
   readonly connected: boolean;
-  /** The agent's last report of `agent.healthy`. */
   readonly health: Pick<NodeConditionRow, "status" | "reason" | "message"> | null;
   readonly enrolledAt: Date | null;
   /** Connection attempts from the host's addresses or with the host's enrollment token, newest first. */
   readonly attempts: readonly Pick<ConnectionAttempt, "address" | "kind" | "detail" | "count" | "lastAt">[];
-  /** The host's own report to MAAS that the host's first boot failed; null if MAAS has no such report. */
+  /** The host's own report to MAAS that its first boot failed; null if MAAS has no such report. */
   readonly maasSaw: string | null;
 }
 
@@ -34,8 +30,8 @@ type Cause =
 
 const MOST_LINES = 8;
 /**
- * Of connection attempts with the same time, the kind that comes first in this list decides the cause of the agent's absence. In `SAYS_MORE`, a
- * refused enrollment token comes first, because a refusal says more about the cause than a request that the hub answered.
+ * The order in which kinds of connection attempts decide the cause of an agent's absence, for attempts with one time. A refused enrollment token
+ * comes first, because a refusal says more about the cause than a request that the hub answered.
  */
 const SAYS_MORE = [
   "enrollment_refused",
@@ -51,10 +47,7 @@ const CAUSE_OF = {
   handshake_failed: "broken_off",
 } as const;
 
-/**
- * Finds the cause of the agent's absence. Only the host's newest attempt to connect to the hub decides the cause of the agent's absence. Somebody may
- * have corrected the fault that made an earlier attempt fail.
- */
+/** Only the host's newest attempt to connect decides the cause of the agent's absence, because somebody may have corrected earlier faults. */
 function causeOf({ connected, health, enrolledAt, attempts }: Absence): Cause {
   if (connected) {
     if (health?.status !== "False") return "connected";
@@ -87,8 +80,8 @@ const linesOf = ({ attempts }: Pick<Absence, "attempts">): string[] =>
     );
 
 /**
- * Returns the cause of the agent's absence for the text that tells operators why the workflow waits. Returns null if a person cannot act on the cause
- * yet. The text about the cause of the agent's absence does not change while the cause lasts.
+ * Returns the cause of the agent's absence for the workflow's wait reason, or null if a person cannot act on the cause yet. The text about the
+ * agent's absence does not change while its cause lasts, because each new wait reason causes an event.
  */
 export function hintOf(absence: Absence): string | null {
   const hints: Partial<Record<Cause, string>> = {
@@ -100,10 +93,7 @@ export function hintOf(absence: Absence): string | null {
   return hints[causeOf(absence)] ?? null;
 }
 
-/**
- * Returns the failure of a stage that waited for the agent. `otherwise` builds the failure if the cause of the agent's absence has no error code of
- * its own.
- */
+/** The argument `otherwise` builds the failure if the cause of the agent's absence has no error code of its own. */
 export function absenceFailure(
   absence: Absence,
   stage: { readonly evidence: Evidence; otherwise(message: string, evidence: Evidence): Failure },

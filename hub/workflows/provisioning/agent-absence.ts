@@ -9,22 +9,15 @@ import { SecretError } from "../../secrets/port.ts";
 import { type Absence, absenceFailure, hintOf } from "./absence-verdict.ts";
 import { maasOf, type ProvisionContext, provisioningOf } from "./context.ts";
 
-/** To find a failed first boot, the hub reads this many of a machine's newest events. */
+/** The hub searches this many of a machine's newest events for a failed first boot. */
 const EVENTS = 50;
 const MOST_OF_EVENT = 200;
 
-/**
- * Returns the cause of the agent's absence for the text that tells operators why the workflow waits. Returns null if the hub knows no cause on which
- * a person could act.
- */
 export async function absenceHint(context: ProvisionContext): Promise<string | null> {
   return hintOf(await readAbsence(context, null));
 }
 
-/**
- * Returns the failure of a stage that waited for the agent without success. The failure names the cause of the agent's absence if the hub knows one
- * (lifecycle 4.7).
- */
+/** The failure of a stage that waited for the agent names the cause of the agent's absence, if the hub knows one (lifecycle 4.7). */
 export async function agentAbsent(
   context: ProvisionContext,
   stage: { readonly evidence: Evidence; otherwise(message: string, evidence: Evidence): Failure },
@@ -46,16 +39,16 @@ async function readAbsence(context: ProvisionContext, maasSaw: string | null): P
     connected: (await readOpenSession(db, nodeId, generation)) !== null,
     health: told.find((one) => one.type === "agent.healthy") ?? null,
     enrolledAt: await readEnrolledAt(db, nodeId, generation),
-    // The hub ignores connection attempts from before the stage was entered, because an operator may have corrected the cause of their failure. A
-    // host that waits for the hub tries to connect again within seconds.
+    // The hub ignores connection attempts from before the stage began, because an operator may have corrected their fault. A host that waits for the
+    // hub tries to connect again within seconds.
     attempts: await listConnectionAttempts(db, { addresses, nodeId, since: enteredAt }),
     maasSaw,
   };
 }
 
 /**
- * Reads from MAAS's events whether the first boot failed, because cloud-init reports the end of the first boot to MAAS. If MAAS does not answer, the
- * failure has no evidence about the first boot.
+ * Reads from MAAS's events whether the host's first boot failed, because cloud-init reports the end of the first boot to MAAS. If MAAS does not
+ * answer, the failure contains no evidence about the first boot.
  */
 async function firstBootInMaas(context: ProvisionContext): Promise<string | null> {
   const { maas_system_id: systemId } = context.state;
@@ -69,8 +62,8 @@ async function firstBootInMaas(context: ProvisionContext): Promise<string | null
 }
 
 /**
- * Finds the host's report of a failed first boot in `events`, which are newest first. Events of MAAS from before the last `Deploying` belong to an
- * earlier system.
+ * Finds the host's report of a failed first boot in MAAS's events, which are newest first. MAAS's events from before the last `Deploying` belong to
+ * an earlier system.
  */
 function failedBoot(events: readonly MaasEvent[]): string | null {
   const start = events.findIndex((event) => event.type === "Deploying");

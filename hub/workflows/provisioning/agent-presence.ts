@@ -8,19 +8,19 @@ import { absenceHint } from "./agent-absence.ts";
 import { type ProvisionContext, provisioningOf } from "./context.ts";
 import type { ProvisionState } from "./provision-state.ts";
 
-/** The hub extends the life of an expired enrollment token at most this many times (lifecycle 4.6). */
+/** The hub extends the life of an expired enrollment token at most `MOST_TOKEN_REFRESHES` times (lifecycle 4.6). */
 const MOST_TOKEN_REFRESHES = 2;
 const LOOK_AGAIN_SECONDS = 15;
 
-/** Returns the agent's open session of this provisioning attempt. `agentSession` ignores the agent's sessions of earlier provisioning attempts. */
+/** `agentSession` ignores the agent's sessions of earlier provisioning attempts. */
 export function agentSession(context: ProvisionContext): Promise<AgentSession | null> {
   const { nodeId, generation } = provisioningOf(context);
   return readOpenSession(context.services.db, nodeId, generation);
 }
 
 /**
- * Waits for the agent, and meanwhile extends the life of its enrollment token. The host got its enrollment token at the first boot and cannot get a
- * new token, so the hub extends this token, twice at most. The hub does not extend an enrollment token that is revoked or used.
+ * The host got its enrollment token at its first boot and cannot get a new one, so the hub extends the expired token. The hub does not extend an
+ * enrollment token that is revoked or used.
  */
 export async function waitForAgent(context: ProvisionContext): Promise<Wait<ProvisionState>> {
   const { nodeId, generation } = provisioningOf(context);

@@ -6,14 +6,14 @@ export type BootDiskSearch =
   | { readonly kind: "missing" }
   | { readonly kind: "ambiguous"; readonly disks: readonly MaasBlockDevice[] }
   /**
-   * The kind `endless` means that the profile's pattern for the boot disk takes far too long to match. The pattern `(a+)+$`, for example, backtracks
+   * The kind `endless` means that the profile's pattern for the boot disk takes far too long to match. For example, the pattern `(a+)+$` backtracks
    * through every way to split a text.
    */
   | { readonly kind: "endless" };
 
 /**
- * Finds the BOSS card, the boot disk, among the disks: the one physical disk whose model, name or id_path matches the profile's pattern (lifecycle
- * 4.3). Two disks that match the profile's pattern are an error, because the deploy could erase the wrong disk.
+ * Finds the boot disk, a BOSS card: the one physical disk whose model, name or id_path matches the profile's pattern (lifecycle 4.3). Two disks that
+ * match the profile's pattern are an error, because the deploy could erase the wrong disk.
  */
 export function findBootDisk(disks: readonly MaasBlockDevice[], pattern: string): BootDiskSearch {
   const physical = disks.filter((disk) => disk.type === "physical");

@@ -9,17 +9,13 @@ import { inFencedTx, type WorkflowServices } from "../services.ts";
 import { StageFailure } from "../stage-failure.ts";
 import type { ProvisionState } from "./provision-state.ts";
 
-/** The host that the workflow provisions, and the node that the host becomes. */
 export interface ProvisionedHost {
   readonly nodeId: NodeId;
   readonly hostname: string;
   readonly ipmiIp: string;
 }
 
-/**
- * The input of the provisioning stages: a host with its site, profile and SKU. The context does not name a workflow kind, so each workflow that
- * deploys a machine can use the provisioning stages. Each workflow fills the provisioning context from its own rows.
- */
+/** A provisioning stage does not depend on the workflow kind, so each workflow that deploys a machine can use the stage. */
 export interface ProvisionContext<Input = unknown, State extends ProvisionState = ProvisionState>
   extends StageRun<Input, State> {
   readonly services: WorkflowServices;
@@ -27,7 +23,7 @@ export interface ProvisionContext<Input = unknown, State extends ProvisionState 
   readonly site: MaasSite;
   readonly profile: MaasSiteProfile;
   readonly sku: Sku;
-  /** The workflow's name in messages, and as the owner of the changes that the workflow makes to the node's status (state model 3.3). */
+  /** The operation's name in messages, and as the owner of its changes to the node's status (state model 3.3). */
   readonly operation: "onboarding" | "reimage";
 }
 export type ProvisionStage<Name extends ProvisioningStage = ProvisioningStage> = Stage<
@@ -44,10 +40,7 @@ export type ProvisionStages<Names extends readonly ProvisioningStage[]> = Stages
 export const maasOf = (context: Pick<ProvisionContext, "services" | "site">): Promise<MaasPort> =>
   context.services.maas(context.site.id);
 
-/**
- * Returns the system id of the machine that an earlier stage found. Throws if the workflow's state holds no system id, for example because somebody
- * edited the state.
- */
+/** Throws if the workflow's state holds no system id, for example because somebody edited the state. */
 export function systemIdOf(context: Pick<ProvisionContext, "state" | "operation">): string {
   const systemId = context.state.maas_system_id;
   if (systemId !== null && systemId !== undefined) return systemId;
@@ -72,12 +65,10 @@ function missing({ operation }: Pick<ProvisionContext, "operation">, what: strin
 
 /**
  * Checks, just before a call that cannot be undone, that this hub still holds the lease on the workflow. A process that was paused for longer than
- * its lease must not act on an old observation. `mustStillHold` cannot exclude that the process pauses after the check of the lease and before the
- * call that cannot be undone.
+ * its lease must not act on an old observation. `mustStillHold` cannot prevent that the process pauses between the check of the lease and the call.
  */
 export const mustStillHold = (context: ProvisionContext): Promise<void> => inFencedTx(context, async () => undefined);
 
-/** A stage's timeout as the profile sets it (lifecycle 4.14, decision M7). */
 export function profileTimeout<C extends FailureClass>(
   knob: TimeoutKnob,
   cls: C,

@@ -1,13 +1,12 @@
 import type { MaasEvent } from "../../maas/port.ts";
 import type { DeployFailure } from "./provision-state.ts";
 
-/** The two texts with which MAAS reports its own deploy timeouts (maas 5.4). */
 const TIMED_OUT = /time-out during deployment|timed out after \d+ minutes/i;
 
 /**
- * No MAAS event names a datasource failure, in which the installed system cannot reach MAAS, because the system cannot report the failure either. A
- * datasource failure looks like an install that reached `Rebooting`, followed by silence until a timeout (decision M11). `events` are newest first,
- * as MAAS lists them. MAAS's events from before the last `Deploying` belong to earlier deploys.
+ * MAAS has no event for a datasource failure: the installed system cannot reach MAAS, and so cannot report the failure. A datasource failure looks
+ * like an install that reached `Rebooting`, followed by silence until a timeout (decision M11). The argument `events` has the newest event first, as
+ * MAAS lists its events. MAAS's events from before the last `Deploying` belong to earlier deploys.
  */
 export function classifyDeployFailure(
   failed: Pick<DeployFailure, "reason" | "error_description" | "status_message">,

@@ -1,23 +1,23 @@
 import { createContext, Script } from "node:vm";
 
 /**
- * The hub matches a pattern for at most this many milliseconds, because the match blocks the whole hub process. An ordinary pattern takes
- * microseconds, so the limit is long enough even on a busy machine.
+ * The hub matches a pattern for at most `SEARCH_WITHIN_MS`, because the match blocks the whole process of the hub. An ordinary pattern takes
+ * microseconds, so `SEARCH_WITHIN_MS` is long enough even on a busy host.
  */
 const SEARCH_WITHIN_MS = 1_000;
 const CONTEXT = createContext({ texts: [] as readonly (readonly string[])[], expression: /x/ });
 const SEARCH = new Script("texts.map((of) => of.map((text) => expression.test(text)).includes(true))");
 
 /**
- * Tells for each list of texts whether one of its texts matches the pattern. A pattern that is not a regular expression is searched as literal text.
- * The result is null if matching the pattern took too long.
+ * Tells for each list of texts whether one of its texts matches the pattern; null if the match took too long. If a pattern is no regular expression,
+ * the hub searches for it as literal text.
  */
 export function holdPattern(texts: readonly (readonly string[])[], pattern: string): boolean[] | null {
   const expression = asExpression(pattern);
   if (expression === null)
     return texts.map((of) => of.some((text) => text.toLowerCase().includes(pattern.toLowerCase())));
   try {
-    // Node.js can end a running match only if the match is a script in a VM context.
+    // Node.js can end a running match only if the match runs as a script in a VM context.
     Object.assign(CONTEXT, { texts, expression });
     return [...SEARCH.runInContext(CONTEXT, { timeout: SEARCH_WITHIN_MS })];
   } catch (error) {
@@ -35,8 +35,8 @@ function asExpression(pattern: string): RegExp | null {
 }
 
 /**
- * The length of the texts with which the hub tests a profile's pattern for disks. The texts for the test of a pattern are longer than the models and
- * paths of disks. If the hub matches a pattern with the long test texts within the time limit, the hub also matches disk names fast enough.
+ * The length of the texts with which the hub tests a profile's pattern for disks. Test texts are longer than models and paths of disks, so a pattern
+ * that passes the test also matches disk names in time.
  */
 const WORST_LENGTH = 128;
 /** Texts that match character classes such as `.`, `\w`, `\d` and `\s`, which a pattern need not contain literally. */
@@ -44,10 +44,7 @@ const OF_CLASSES = ["a", "0", " ", "_", "-", "a0", "a ", "0 "];
 /** Ends of test texts that no pattern matches, so that the match must backtrack through all alternatives. */
 const WRONG_ENDS = ["\u0001", "!"];
 
-/**
- * Returns test texts that cause the most backtracking. Each test text consists of many repetitions of a piece that the pattern may repeat, and of an
- * end that does not match.
- */
+/** A test text that causes much backtracking repeats a piece that the pattern may repeat, and ends with a character that does not match. */
 export function worstTexts(pattern: string): string[] {
   const named = pattern.match(/[a-z0-9 _-]+/gi) ?? [];
   const pieces = new Set([...OF_CLASSES, ...named, ...named.flatMap((run) => [...run])]);
@@ -59,10 +56,7 @@ export function worstTexts(pattern: string): string[] {
   });
 }
 
-/**
- * Returns each repeated group of the pattern with its repetition sign, followed by a character that no disk's name contains. The hub measures how
- * long the match of each repeated group takes, without the parts of the pattern that precede the group.
- */
+/** The hub measures the match of each repeated group of a pattern without the parts of the pattern that precede the group. */
 export function repeatedGroups(pattern: string): string[] {
   const found: string[] = [];
   const open: number[] = [];
@@ -84,9 +78,8 @@ export function repeatedGroups(pattern: string): string[] {
 }
 
 /**
- * True if the pattern has a repetition within a repetition, such as `(a+)+$` or `(a|a)*b`, for which a match may take practically for ever.
- * `isEndless` matches the pattern and its repeated groups with the texts that cause the most backtracking. If `isEndless` misses a pattern, the stage
- * that uses the pattern still ends the match after `SEARCH_WITHIN_MS`.
+ * True if the pattern has a repetition within a repetition, such as `(a+)+$`, for which a match may take practically for ever. A stage ends the match
+ * of a pattern that `isEndless` has missed after `SEARCH_WITHIN_MS`.
  */
 export const isEndless = (pattern: string): boolean =>
   [pattern, ...repeatedGroups(pattern)].some((one) => holdPattern([worstTexts(one)], one) === null);

@@ -9,10 +9,7 @@ import { SECRET_PATHS, SecretError } from "../../secrets/port.ts";
 import { StageFailure } from "../stage-failure.ts";
 import type { ProvisionContext } from "./context.ts";
 
-/**
- * The user-data of a host's first boot, as MAAS's deploy call takes it. The user-data of a host contains its enrollment token, so the user-data is a
- * secret.
- */
+/** The user-data of a host's first boot is a secret, because it contains the host's enrollment token. */
 export interface RenderedUserData {
   readonly base64: Secret;
   readonly sha256: string;
@@ -21,10 +18,7 @@ export interface RenderedUserData {
 
 export const sha256Of = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-/**
- * Renders a host's user-data from the given enrollment token and from values that `renderUserData` reads itself. Throws `user_data_invalid` if the
- * composer of the user-data refuses a value.
- */
+/** Throws `user_data_invalid` if a value cannot be part of the user-data. */
 export async function renderUserData(
   context: ProvisionContext,
   enrollment: { nodeId: UserDataValues["nodeId"]; generation: number; token: Secret },
@@ -58,9 +52,9 @@ export async function renderUserData(
 }
 
 /**
- * The site's own bootstrap bundle (lifecycle 9). The reference to the bootstrap bundle is a URL with a checksum after the hash sign, for example
- * `https://files.site.example/bootstrap-7.sh#sha256=<64 hex>`. The host runs the bootstrap bundle only if the bundle has this checksum. The query of
- * a signed URL contains a secret, so logs, statuses and messages name the bundle without the query.
+ * The site's own bootstrap bundle runs at a host's first boot (lifecycle 9). A bootstrap bundle is named by a URL and a checksum, for example
+ * `https://files.site.example/bootstrap-7.sh#sha256=<64 hex>`. The host runs the bootstrap bundle only if the bundle has the checksum in its URL. The
+ * query of a signed URL contains a secret, so logs, statuses and messages name a bundle without the query.
  */
 export function siteBootstrap(ref: string | null): Pick<UserDataValues, "siteBootstrap"> {
   if (ref === null) return {};
@@ -72,7 +66,7 @@ export function siteBootstrap(ref: string | null): Pick<UserDataValues, "siteBoo
   throw new StageFailure(failure("input_config_error", "user_data_invalid", message));
 }
 
-/** The host gets only a hash of the deploy password. The clear text of the deploy password stays in the hub. */
+/** The host gets only a hash of the deploy password, whose clear text stays in the hub. */
 async function deployPasswordHash({ services, site }: ProvisionContext): Promise<string> {
   const path = site.deployPasswordVaultPath ?? SECRET_PATHS.deployPassword(site.id);
   const { password } = await services.secrets.read(path);

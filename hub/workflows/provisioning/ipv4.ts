@@ -1,9 +1,8 @@
-/** Returns the address part of `a.b.c.d/n`. */
 export const addressOf = (cidr: string): string => cidr.split("/")[0] ?? cidr;
 
 /**
- * Returns the network of an address, e.g. 172.30.9.61/31 -> 172.30.9.60/31. MAAS stores the CIDR of a subnet unchanged, so Muster must send the
- * network (maas 2.11).
+ * Returns the network of an address: 172.30.9.60/31 for 172.30.9.61/31. MAAS stores the CIDR of a subnet unchanged, so Muster must send the address
+ * of the network (maas 2.11).
  */
 export function networkOf(cidr: string): string {
   const [address = "", length = "32"] = cidr.split("/");

@@ -5,7 +5,7 @@ import type { ProvisionContext } from "./context.ts";
 
 /**
  * Describes for operators the machine that a cancelled workflow leaves in MAAS. The status `cancelled` alone would suggest that the workflow left
- * nothing (lifecycle 4.9).
+ * nothing in MAAS (lifecycle 4.9).
  */
 const left = (context: ProvisionContext, machine: MaasMachine, whose: string, nextAction: string): Leftover => ({
   message: `Machine ${context.host.hostname} (${machine.systemId}) stays '${machine.statusName}' in MAAS. ${whose}`,

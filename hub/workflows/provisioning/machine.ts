@@ -9,7 +9,7 @@ import { StageFailure } from "../stage-failure.ts";
 import { maasOf, type ProvisionContext, systemIdOf } from "./context.ts";
 import type { ProvisionState } from "./provision-state.ts";
 
-/** Reads the workflow's machine from MAAS. Throws `machine_vanished` if MAAS no longer has the machine (lifecycle 4.11). */
+/** Throws `machine_vanished` if MAAS no longer has the workflow's machine (lifecycle 4.11). */
 export async function freshMachine(context: ProvisionContext): Promise<MaasMachine> {
   const systemId = systemIdOf(context);
   const machine = await (await maasOf(context)).readMachine(systemId);
@@ -22,8 +22,8 @@ const meantToDeploy = ({ state }: ProvisionContext): boolean =>
   state.deploy_intent !== null && state.deploy_intent !== undefined;
 
 /**
- * Compares the machine's owner with the name that Muster's MAAS user had when the deploy was requested. `now` is the present name of Muster's MAAS
- * user. If `now` is given, a machine whose owner is named `now` is also Muster's.
+ * Compares the machine's owner with the name that Muster's MAAS user had when the deploy was requested. The argument `now` is the present name of
+ * Muster's MAAS user, which may have been renamed since the deploy.
  */
 const isOursAs = (context: ProvisionContext, { owner }: Pick<MaasMachine, "owner">, now: string | null): boolean => {
   const name = context.state.maas_username;
@@ -32,8 +32,8 @@ const isOursAs = (context: ProvisionContext, { owner }: Pick<MaasMachine, "owner
 };
 
 /**
- * True if this workflow meant to deploy the machine and Muster's MAAS user owns the machine. A deployed machine with another owner is not this
- * workflow's own work. If Muster's MAAS user was renamed in MAAS, the machine's owner has the user's new name.
+ * True if the workflow meant to deploy the machine and Muster's MAAS user owns the machine. If somebody renamed Muster's MAAS user, the machine's
+ * owner in MAAS has the new name too.
  */
 export async function isOurs(context: ProvisionContext, machine: Pick<MaasMachine, "owner">): Promise<boolean> {
   if (isOursAs(context, machine, null)) return true;
@@ -41,10 +41,7 @@ export async function isOurs(context: ProvisionContext, machine: Pick<MaasMachin
   return isOursAs(context, machine, (await (await maasOf(context)).whoami()).username);
 }
 
-/**
- * Returns the verdict of the stage `at` on the machine. `judgeMachine` asks MAAS for the present name of Muster's MAAS user only if the verdict
- * depends on that name.
- */
+/** `judgeMachine` asks MAAS for the present name of Muster's MAAS user only if the verdict on the machine depends on the name. */
 export async function judgeMachine(at: Judging, context: ProvisionContext, machine: JudgedMachine): Promise<Judgement> {
   const [ours, others] = [judge(at, machine, true), judge(at, machine, false)];
   return sameVerdict(ours, others) || (await isOurs(context, machine)) ? ours : others;
@@ -54,13 +51,12 @@ const sameVerdict = (one: Judgement, other: Judgement): boolean =>
   one.kind === "failed" && other.kind === "failed" ? one.failure.code === other.failure.code : one.kind === other.kind;
 
 /**
- * Judges the machine by the watcher's last observation, which may be old. The judgement of `judgeSeen` only decides whether the stage reads the
+ * Judges the machine by the watcher's last observation, which may be old. The judgement of `judgeSeen` decides only whether the stage reads the
  * machine from MAAS.
  */
 export const judgeSeen = (at: Judging, context: ProvisionContext, machine: JudgedMachine): Judgement =>
   judge(at, machine, isOursAs(context, machine, null));
 
-/** Returns the machine as MAAS has it now, or null if `watchMachine` finds no reason to read it. */
 export const watchedMachine = (
   context: ProvisionContext,
   concludes: (row: MaasMachineRow) => boolean,
@@ -79,9 +75,8 @@ export const watchedMachine = (
   );
 
 /**
- * Checks the machine for stages that wait for the host and not for MAAS. If somebody released, broke, took or deleted the machine, the stage fails at
- * once and not at its deadline (decision M2). Returns null if the machine is still deployed by this workflow. If MAAS no longer has the machine,
- * `machineTaken` throws `machine_vanished`.
+ * If somebody released, broke, took or deleted the machine, a stage that waits for the host fails at once (decision M2). `machineTaken` returns null
+ * if the machine is still deployed by this workflow.
  */
 export async function machineTaken(
   stage: "ensure_hardware_sync_configured" | "wait_for_hardware_sync_healthy" | "wait_for_agent_enrollment",
@@ -92,7 +87,7 @@ export async function machineTaken(
   return verdict?.kind === "failed" ? verdict : null;
 }
 
-/** The watcher's last observation of the machine, which each failure shows to the operator (lifecycle 4.12). */
+/** The watcher's last observation of the machine is evidence of each failure (lifecycle 4.12). */
 export async function observedEvidence(context: ProvisionContext): Promise<Evidence> {
   const systemId = context.state.maas_system_id;
   if (typeof systemId !== "string") return {};

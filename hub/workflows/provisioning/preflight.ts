@@ -8,7 +8,6 @@ import type { ProvisionState } from "./provision-state.ts";
 
 type Refusal = Failed<ProvisionState>;
 
-/** What the preflight found out about the site's MAAS. */
 interface Fit {
   readonly kind: "fit";
   readonly username: string;
@@ -16,8 +15,8 @@ interface Fit {
 }
 
 /**
- * The preflight of lifecycle 4.14: finds out what the site lacks, before a workflow that deploys a machine changes the machine. The preflight calls
- * `whoami`, because MAAS answers `version` without a valid token (decision M1).
+ * Finds out what the site lacks before a workflow changes the machine that it deploys (lifecycle 4.14). The preflight calls `whoami`, because MAAS
+ * answers `version` without a valid token (decision M1).
  */
 export async function preflight(context: ProvisionContext): Promise<Fit | Refusal> {
   const refusal = disabled(context) ?? incomplete(context);
@@ -65,7 +64,7 @@ function noImage({ site, profile }: ProvisionContext, series: string): Refusal {
   return { kind: "failed", failure: failure("site_capability_missing", "image_missing", message, { image: series }) };
 }
 
-/** If the profile names no scripts, as most profiles do, the preflight does not ask MAAS which scripts MAAS has. */
+/** Most profiles name no scripts, and the preflight does not ask MAAS for its scripts then. */
 async function scriptsMissing({ profile }: ProvisionContext, maas: MaasPort): Promise<string[]> {
   const wanted = { commissioning: profile.commissioningScripts, testing: profile.testingScripts };
   if (wanted.commissioning.length + wanted.testing.length === 0) return [];

@@ -9,25 +9,24 @@ const DeployFailure = z.object({
   maas_status: z.number(),
   status_message: z.string(),
   error_description: z.string(),
-  /** The kind of the deploy failure, which the stage classify_deploy_failure writes (decision M11). */
+  /** The kind of the deploy failure, which the stage `classify_deploy_failure` finds (decision M11). */
   classified_as: z.enum(["datasource_like", "generic"]).optional(),
 });
 export type DeployFailure = z.output<typeof DeployFailure>;
 
 /**
- * The facts that the provisioning stages read and write (lifecycle 4.5). The state of each workflow with the provisioning stages extends
- * `ProvisionState`. The parser of `ProvisionState` drops facts that only earlier versions of Muster had. Each fact of the state is optional, because
- * a newer hub continues rows that an older hub wrote (decision W3).
+ * The facts that the provisioning stages read and write (lifecycle 4.5). The parser of `ProvisionState` drops facts that only earlier versions of
+ * Muster knew. Each fact is optional, because a newer hub continues workflows of an older hub (decision W3).
  */
 export const ProvisionState = z.object({
-  /** The name of Muster's MAAS user. A machine that Muster's user owns, and that the workflow meant to deploy, is the workflow's own. */
+  /** A machine that Muster's MAAS user owns and that the workflow meant to deploy is the workflow's own. */
   maas_username: fact(z.string()),
   maas_system_id: fact(z.string()),
   boss_disk_id: fact(z.number()),
   roce_applied: fact(z.number()),
   roce_assigned: fact(z.number()),
   roce_warnings: fact(z.array(z.string())),
-  /** STATIC links that Muster did not make, on interfaces that a RoCE row names. */
+  /** STATIC links in MAAS that Muster did not make, on interfaces that a RoCE row names. */
   roce_foreign: fact(z.array(z.string())),
   pxe_interface: fact(z.string()),
   node_id: fact(NodeId),
@@ -35,8 +34,8 @@ export const ProvisionState = z.object({
   generation: fact(z.number()),
   user_data_sha256: fact(z.string()),
   /**
-   * The node's generation for which the workflow was about to ask MAAS for a deploy. Once `deploy_intent` is stored, a deploying machine of Muster's
-   * MAAS user is the workflow's own.
+   * The node's generation for which the workflow was about to ask MAAS for a deploy. Once `deploy_intent` is stored, a machine that Muster's MAAS
+   * user deploys is the workflow's own.
    */
   deploy_intent: fact(z.number()),
   awaits_deploy_place: fact(z.boolean()),
@@ -45,7 +44,7 @@ export const ProvisionState = z.object({
   deployed_at: fact(z.string()),
   deploy_ip_addresses: fact(z.array(z.string())),
   deploy_failure: fact(DeployFailure),
-  /** The number of times that MAAS did not return the events of the failed deploy. */
+  /** How often MAAS did not return the events of the failed deploy. */
   events_unread: fact(z.number()),
   datasource_retries: fact(z.number()),
   abort_requested_at: fact(z.string()),

@@ -14,8 +14,8 @@ import { waitForDeployed } from "./stages/wait-for-deployed.ts";
 import { waitForHardwareSyncHealthy } from "./stages/wait-for-hardware-sync-healthy.ts";
 
 /**
- * The stages from a Ready machine to an active node: one stage for each name, in the order of the names. Each workflow that deploys a machine has all
- * provisioning stages, in this order.
+ * The stages that lead from a Ready machine to an active node, one stage for each name in `PROVISIONING_STAGES`. Each workflow that deploys a machine
+ * has all provisioning stages, in the order of `PROVISION_STAGES`.
  */
 export const PROVISION_STAGES: ProvisionStages<typeof PROVISIONING_STAGES> = [
   configureStorage,
@@ -32,13 +32,12 @@ export const PROVISION_STAGES: ProvisionStages<typeof PROVISIONING_STAGES> = [
 ];
 
 /**
- * For a failed stage, the stage at which an operator's `retry` or `resume` begins again. If the list for `retry` does not name the failed stage, an
- * operator's `retry` begins again at the failed stage. The list for `resume` has no stages up to `render_cloud_init`, because each workflow decides
- * itself where a resume of an early stage begins (lifecycle 4.9).
+ * Maps a failed stage to the stage at which an operator's `retry` or `resume` begins. A failed stage without an entry under `retry` is repeated
+ * itself. The entries under `resume` begin after `render_cloud_init`, because each workflow kind decides about earlier stages itself (lifecycle 4.9).
  */
 export const PROVISION_RESTART = {
-  // A `retry` after a failed deploy begins at `render_cloud_init`. If the `retry` began at `wait_for_deployed`, it would wait for ever, because the
-  // hub has released the machine of the failed deploy to Ready.
+  // A `retry` after a failed deploy begins at `render_cloud_init`, because the hub has released the machine to Ready. A `retry` that began at
+  // `wait_for_deployed` would wait for ever for a deploy of the released machine.
   retry: {
     deploy_via_maas: "render_cloud_init",
     wait_for_deployed: "render_cloud_init",
@@ -58,10 +57,7 @@ export const PROVISION_RESTART = {
   Record<"retry" | "resume", Readonly<Partial<Record<ProvisioningStage, ProvisioningStage>>>>
 >;
 
-/**
- * The facts that count how often the workflow has tried to recover by itself. When an operator continues the workflow, the engine deletes the
- * counters that `PROVISION_COUNTERS` names.
- */
+/** Facts that count how often the workflow has tried to recover by itself; an operator's verb resets them. */
 export const PROVISION_COUNTERS = [
   "datasource_retries",
   "events_unread",

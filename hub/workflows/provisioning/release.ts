@@ -5,16 +5,16 @@ import { freshMachine, judgeMachine, waitForMachine } from "./machine.ts";
 import type { ProvisionState } from "./provision-state.ts";
 
 /**
- * After the hub has asked MAAS to abort a deploy, the hub repeats the request only after this many seconds. After an abort, MAAS changes the
- * machine's status only when it has powered the machine off (maas 2.6).
+ * The hub repeats its request to abort a deploy only after `ABORT_SHOWS_WITHIN_SECONDS`. After an abort, MAAS changes the machine's status only when
+ * it has powered the machine off (maas 2.6).
  */
 const ABORT_SHOWS_WITHIN_SECONDS = 120;
 
 export type ReleaseStep = { readonly kind: "ready" } | Wait<ProvisionState> | Failed<ProvisionState>;
 
 /**
- * Makes one step to bring the machine of a failed deploy back to Ready: reads the machine, and then aborts, releases or waits (lifecycle 4.3). The
- * caller of `stepBackToReady` repeats the step until the result is `ready`. The hub never releases a machine that this workflow did not deploy.
+ * Makes one step to bring the machine of a failed deploy back to Ready: an abort, a release or a wait (lifecycle 4.3). The caller of
+ * `stepBackToReady` repeats the step until the result is `ready`. The hub never releases a machine that the workflow did not deploy.
  */
 export async function stepBackToReady(
   at: "recover_for_datasource_retry" | "compensation",
@@ -53,10 +53,7 @@ function abortIsUnderWay({ state, now }: ProvisionContext): boolean {
   return typeof at === "string" && now.getTime() - Date.parse(at) < ABORT_SHOWS_WITHIN_SECONDS * 1000;
 }
 
-/**
- * A conflict error means that the machine's status changed between the observation and the call to MAAS, so the next step reads the machine again.
- * `acceptConflict` throws all other errors of the call, and the engine retries the stage.
- */
+/** A conflict means that the machine's status changed between the observation and the call, so the next step reads the machine anew. */
 async function acceptConflict(call: () => Promise<unknown>): Promise<void> {
   try {
     await call();

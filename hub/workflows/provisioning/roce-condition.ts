@@ -4,10 +4,7 @@ import { removeConditions, writeOwnCondition } from "../../db/queries/node-condi
 import type { Tx } from "../../db/tx.ts";
 import type { ProvisionContext } from "./context.ts";
 
-/**
- * A message of the condition `network.roce` names at most this many RoCE rows. If the message concerns more RoCE rows, it gives only the number of
- * the rest.
- */
+/** A message of the condition `network.roce` names at most `NAMED` RoCE rows, and gives the number of the rest. */
 const NAMED = 16;
 
 const list = (all: readonly string[]): string =>
@@ -16,7 +13,7 @@ const list = (all: readonly string[]): string =>
 type RoceWord = { readonly status: "True" | "False"; readonly reason: string; readonly message: string };
 const MISSING_BUT_ALLOWED = CONDITION_TYPES["network.roce"].tolerates;
 
-/** Returns the status, reason and message of the node's condition `network.roce`, or null if the host has no RoCE rows. */
+/** Returns the node's condition `network.roce`, or null if the host has no RoCE rows. */
 function roceWord(state: ProvisionContext["state"], required: boolean): RoceWord | null {
   const { roce_assigned: assigned, roce_applied: applied, roce_warnings: warnings, roce_foreign: foreign } = state;
   if (assigned === null || assigned === undefined || assigned === 0) return null;
@@ -32,7 +29,7 @@ function roceWord(state: ProvisionContext["state"], required: boolean): RoceWord
   };
 }
 
-/** Writes the condition `network.roce` for the node's new provisioning attempt, because the condition of the previous attempt no longer applies. */
+/** Writes the condition `network.roce` for the node's new provisioning attempt, in place of the condition of the previous attempt. */
 export async function tellRoce(
   tx: Tx,
   { state, profile, host, workflowId, operation }: ProvisionContext,

@@ -1,19 +1,16 @@
 import type { RoceLink } from "../../db/queries/roce-links.ts";
 import type { MaasInterface } from "../../maas/port.ts";
 
-/** A link of a machine's interface to a subnet in MAAS, with a fixed IP address (mode STATIC). */
+/** A link that gives a machine's interface a fixed IP address in a subnet (mode STATIC of MAAS). */
 export interface StaticLink extends RoceLink {
   readonly interfaceId: number;
   readonly linkId: number;
 }
 
 export interface LinkPlan {
-  /** Links of interfaces to subnets in MAAS that Muster made, and that no RoCE row names any more. Muster removes the links in `stale` from MAAS. */
+  /** RoCE links that Muster made and that no RoCE row names any more; Muster removes them from MAAS. */
   readonly stale: readonly StaticLink[];
-  /**
-   * Links of interfaces to subnets in MAAS that Muster did not make. A RoCE row names the interface of each link in `foreign`, but no RoCE row names
-   * the link. Muster reports the links in `foreign` and does not change them.
-   */
+  /** Links that Muster did not make, on interfaces that a RoCE row names; Muster reports and keeps them. */
   readonly foreign: readonly StaticLink[];
 }
 
@@ -21,8 +18,8 @@ export const sameLink = (a: RoceLink, b: RoceLink): boolean =>
   a.interface === b.interface && a.ipAddress === b.ipAddress;
 
 /**
- * Decides which STATIC links of a machine's interfaces Muster removes from MAAS, and which links belong to somebody else. `wanted` lists the
- * interfaces and IP addresses of the host's RoCE rows. `ours` are links that Muster recorded when a RoCE row named them.
+ * Decides which STATIC links of a machine Muster removes from MAAS, and which belong to somebody else. The argument `wanted` lists the interfaces and
+ * IP addresses of the host's RoCE rows. The argument `ours` lists links that Muster recorded when a RoCE row named them.
  */
 export function planLinks(
   interfaces: readonly MaasInterface[],

@@ -10,32 +10,32 @@ type Taker = Pick<ProvisionContext, "workflowId" | "host"> & {
   readonly site: Pick<ProvisionContext["site"], "id" | "name">;
 };
 
-/** A machine in MAAS that a workflow has found for its host. `bmc` is "" if MAAS knows no BMC address of the machine. */
+/** The field `bmc` is "" if MAAS knows no BMC address of the machine. */
 export interface FoundMachine {
   readonly systemId: string;
   readonly bmc: string;
 }
 
 /**
- * Returns the BMC address in the onboarding's request and the BMC address in MAAS. The BMC address in MAAS may differ from the request's BMC address
- * until `commission_node` has written the request's address to MAAS.
+ * Returns the BMC addresses in the onboarding's request and in MAAS. The BMC address in MAAS may differ from the requested address until
+ * `commission_node` has corrected MAAS.
  */
 const bmcsOf = ({ host }: Taker, { bmc }: FoundMachine): string[] => [
   ...new Set([host.ipmiIp, bmc].map(normalAddress)),
 ];
 
 /**
- * Reserves the machine for this workflow until the workflow ends. Throws `conflicting_candidates` if the machine belongs to another node or another
- * workflow holds it. Two sites may be the same MAAS region by mistake. If a machine of another site has the same system id and BMC, `takeMachine`
- * treats both machines as one. Two MAAS regions may use the same system id for different machines. If MAAS has no BMC address to compare, two
- * machines with the same system id count as one.
+ * Reserves the machine for the workflow until the workflow ends. Throws `conflicting_candidates` if the machine belongs to another node or another
+ * workflow holds the machine. Two sites may be one MAAS region by mistake. A machine of another site with the same system id and BMC therefore counts
+ * as the same machine. Two MAAS regions may use one system id for different machines. If MAAS has no BMC address to compare, two machines with one
+ * system id count as the same machine.
  */
 export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): Promise<void> {
   const { systemId } = machine;
   const { workflowId, site, host } = taker;
   const holder = await holdMachine(tx, workflowId, { siteId: site.id, systemId, bmcs: bmcsOf(taker, machine) });
-  // The workflow takes its hold on the machine before it checks for other nodes. If another workflow has just released its hold on the machine,
-  // `mustBeNoOtherNode` finds the node to which that workflow has bound the machine.
+  // The workflow takes its hold on the machine before it checks for other nodes. If another workflow has just ended its hold, `mustBeNoOtherNode`
+  // finds the node to which that workflow bound the machine.
   if (holder === null) return mustBeNoOtherNode(tx, taker, machine);
   const todo =
     holder.kind === "onboarding"
@@ -45,10 +45,7 @@ export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): 
   throw new StageFailure(failure("state_ambiguity", "conflicting_candidates", message, { candidates: [systemId] }));
 }
 
-/**
- * Throws `conflicting_candidates` if the machine is bound to another node. `mustBeNoOtherNode` keeps an onboarding from changing a host that is in
- * use under another name.
- */
+/** `mustBeNoOtherNode` keeps an onboarding from changing a host that is in use under another name. */
 export async function mustBeNoOtherNode(tx: Tx, taker: Taker, machine: FoundMachine): Promise<void> {
   const { systemId } = machine;
   const { host, site } = taker;

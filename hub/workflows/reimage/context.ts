@@ -13,11 +13,9 @@ import { ProvisionState } from "../provisioning/provision-state.ts";
 import type { WorkflowServices } from "../services.ts";
 import { StageFailure } from "../stage-failure.ts";
 
-/** The facts of a reimage: those of the release of the old system, and those of the provisioning of the new system. */
 export const ReimageState = DecommissionState.extend(ProvisionState.shape);
 export type ReimageState = DecommissionState & ProvisionState;
 
-/** The stages of a reimage read the row of its decommission, and the host that the reimage provisions again. */
 export interface ReimageContext
   extends Omit<DecommissionContext, "state" | "profile" | "services">,
     ProvisionContext<DecommissionInput, ReimageState> {}

@@ -30,9 +30,9 @@ import { loadSiteConfig } from "./stages/load-site-config.ts";
 type ReimageStageName = (typeof STAGES_OF_MODE)["reimage"][number];
 
 /**
- * Adapts the compensation of a provisioning stage to a reimage. Until the reimage has rendered a first boot, its provisioning stages have nothing to
- * undo, and the old system's certificates stay valid. If an operator cancels the reimage once the node is in service again, the compensation does not
- * undo the deploy.
+ * Adapts the compensation of a provisioning stage to a reimage. Before the reimage has rendered a first boot, its provisioning stages have nothing to
+ * undo, and the old system's certificates stay valid. If an operator cancels the reimage after the node is in service, the compensation does not undo
+ * the deploy.
  */
 const provisioning = <Name extends ProvisioningStage>(stage: ProvisionStage<Name>): ReimageStage<Name> => {
   const undo = stage.compensate;
@@ -47,8 +47,8 @@ const provisioning = <Name extends ProvisioningStage>(stage: ProvisionStage<Name
 };
 
 /**
- * The reimage of lifecycle 5.3: takes the host out of use, releases its machine and deploys it again. The agent of the new system then cleans the GPUs
- * and signs the sanitization record, and the node returns to service.
+ * A reimage takes the host out of use, releases its machine and deploys the machine anew (lifecycle 5.3). After the deploy, the new system's agent
+ * cleans the GPUs and signs the sanitization record, and the node returns to service.
  */
 const REIMAGE_STAGES: ReimageStages<(typeof STAGES_OF_MODE)["reimage"]> = [
   disableNode,
@@ -56,7 +56,7 @@ const REIMAGE_STAGES: ReimageStages<(typeof STAGES_OF_MODE)["reimage"]> = [
   loadSiteConfig,
   releaseMaasNode,
   powerOffMaasNode,
-  // `map` keeps the number, the order and the names of the stages, although the type of its result does not say so.
+  // `map` keeps the number, order and names of the stages, although the type of its result does not say so.
   ...(PROVISION_STAGES.map((stage) => provisioning(stage as ProvisionStage)) as unknown as typeof PROVISION_STAGES),
   takeBaseline,
   scrubGpu,
@@ -67,8 +67,8 @@ const REIMAGE_STAGES: ReimageStages<(typeof STAGES_OF_MODE)["reimage"]> = [
 ];
 
 /**
- * For a failed stage, the stage at which `resume` begins again. For a stage that configures the released machine, `resume` begins at the preflight,
- * and the release after the preflight adopts a machine that is Ready.
+ * Maps a failed stage to the stage at which `resume` begins. After a failure in configuring the released machine, `resume` begins at the preflight,
+ * and the release then adopts the Ready machine.
  */
 const RESUME_AT: Readonly<Record<ReimageStageName, ReimageStageName>> = {
   disable_node: "disable_node",

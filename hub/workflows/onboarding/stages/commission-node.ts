@@ -10,10 +10,9 @@ import { powerOf } from "../power-login.ts";
 
 /**
  * Commissions a New machine directly, because MAAS's `accept` would start the commissioning with options of its own (maas 2.4). The stage observes
- * first, so that it adopts a commissioning that an earlier call without an answer started. A machine that failed its hardware tests is commissioned
- * and tested again. Before the stage tells MAAS to ignore the failed tests, it records that the machine must be tested again. When MAAS ignores the
- * failed tests, it shows the machine as Ready. Without the record that the machine must be tested again, the stage's next run would believe that an
- * operator had set the status Ready.
+ * first, so that it adopts a commissioning that an unanswered call started. The stage commissions and tests a machine that failed its hardware tests
+ * once more. Before the stage tells MAAS to ignore failed tests, it records that the machine must be tested once more. MAAS shows a machine whose
+ * failed tests it ignores as Ready. Without the record, the next run would believe that an operator had set that status.
  */
 export const commissionNode: OnboardStage<"commission_node"> = {
   name: "commission_node",
@@ -36,12 +35,11 @@ export const commissionNode: OnboardStage<"commission_node"> = {
     const named = await maas.updateMachine(systemId, { hostname: context.onboarding.hostname, power });
     if (named.status === MAAS_STATUS.ready && context.state.commission_again !== true)
       return { kind: "skipped", message: "The machine is Ready already; its name was set" };
-    // If a run that has lost its lease asked for a commissioning, MAAS would commission a Ready machine again. Only the check of the fence stops a
-    // run without a lease.
+    // MAAS would commission even a Ready machine, so only the check of the fence stops a run that has lost its lease.
     await mustStillHold(context);
     try {
-      // MAAS does not commission a machine whose last tests failed, so the stage first overrides the result of these tests. After a new
-      // commissioning, only the results of the new tests count for the machine's status (maas 2.5).
+      // MAAS does not commission a machine whose last tests failed, so the stage first overrides the result of the tests. After a new commissioning,
+      // only the results of the new tests count for the machine's status (maas 2.5).
       if (named.status === MAAS_STATUS.failed_testing) await maas.overrideFailedTesting(systemId);
       const machine = await maas.commission(systemId, {
         commissioning: context.profile.commissioningScripts,
@@ -54,7 +52,7 @@ export const commissionNode: OnboardStage<"commission_node"> = {
         patch: AGAIN_DONE,
       };
     } catch (error) {
-      // On a conflict, the machine's status has changed since the observation, for example by an earlier call whose answer was lost. After a
+      // A conflict means that the machine's status has changed since the observation, for example by an earlier call whose answer was lost. After a
       // conflict, a new observation of the machine decides what the stage does.
       if (!(error instanceof MaasError) || error.code !== "state_conflict") throw error;
       const now = await observe(context);

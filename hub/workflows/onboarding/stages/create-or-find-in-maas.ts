@@ -15,9 +15,8 @@ import type { OnboardState } from "../onboard-state.ts";
 import { powerOf } from "../power-login.ts";
 
 /**
- * Finds the host's machine in MAAS, or creates it. Before it creates a machine, the stage searches for the host's machine. A second run of the stage
- * adopts what an earlier run created or booted, even if the answer was lost (lifecycle 4.10, 4.16). After its deadline, `create_or_find_in_maas` only
- * searches for the machine once more.
+ * Finds the host's machine in MAAS before it creates one. A second run of the stage adopts what an earlier run created or booted, even if MAAS's
+ * answer was lost (lifecycle 4.10, 4.16). After its deadline, `create_or_find_in_maas` only searches for the machine one last time.
  */
 export const createOrFindInMaas: OnboardStage<"create_or_find_in_maas"> = {
   name: "create_or_find_in_maas",
@@ -97,9 +96,9 @@ function adopt(
 }
 
 /**
- * Takes a New machine that MAAS discovered by itself and that no onboarding requested, if the profile allows unrequested machines (lifecycle 4.16,
- * rule 6). A machine with another BMC address is another host, whose BMC the onboarding would overwrite. If MAAS knows the machine's BMC only by a
- * name, a person must decide whether the machine belongs to the requested host.
+ * Takes a New machine that MAAS discovered by itself, if the profile allows machines that nobody requested (lifecycle 4.16, rule 6). A machine with
+ * another BMC address is another host, whose BMC the onboarding would overwrite in MAAS. If MAAS knows the machine's BMC only by a name, a person
+ * must decide whether the machine belongs to the requested host.
  */
 async function claimSoleNew(
   maas: MaasPort,
@@ -129,10 +128,7 @@ async function claimSoleNew(
   return { kind: "failed", failure: conflicting(context.onboarding, told) };
 }
 
-/**
- * Creates the host's machine in MAAS with an architecture and without commissioning. MAAS silently drops options of a create request that has no
- * architecture or that also commissions (maas 2.2).
- */
+/** The create request names an architecture and does not commission, because otherwise MAAS silently drops some of its options (maas 2.2). */
 async function create(maas: MaasPort, context: OnboardContext, powers: Powers): Promise<Outcome<OnboardState>> {
   try {
     const machine = await maas.createMachine({

@@ -3,7 +3,7 @@ import { preflight } from "../../provisioning/preflight.ts";
 import { UPSTREAM_RETRY } from "../../services.ts";
 import type { OnboardStage } from "../context.ts";
 
-/** Runs the preflight of lifecycle 4.14, which checks the site before the onboarding changes a machine. */
+/** Runs the preflight, which checks the site before the onboarding changes a machine (lifecycle 4.14). */
 export const loadSiteConfig: OnboardStage<"load_site_config"> = {
   name: "load_site_config",
   title: "Check the site, its profile, its secrets and its MAAS account",

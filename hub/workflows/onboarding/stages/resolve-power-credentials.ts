@@ -7,10 +7,7 @@ import type { OnboardStage } from "../context.ts";
 import { choosePowerCredentials } from "../power-credentials.ts";
 import { readPowerLogin } from "../power-login.ts";
 
-/**
- * Chooses the secret with the BMC's login (lifecycle 3.2.1) and proves that the hub can read it. The onboarding's state keeps only the path of the
- * BMC login's secret.
- */
+/** Chooses the secret with the login of the host's BMC (lifecycle 3.2.1), and proves that the hub can read the secret. */
 export const resolvePowerCredentials: OnboardStage<"resolve_power_credentials"> = {
   name: "resolve_power_credentials",
   title: "Choose the BMC login: an override for this host, or the site's default",

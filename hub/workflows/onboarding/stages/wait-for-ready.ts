@@ -11,7 +11,7 @@ type Seen = Done<OnboardState> | Skipped<OnboardState> | Wait<OnboardState> | Fa
 const stillGoing = (status: number): boolean =>
   status in VERDICTS && VERDICTS[status as keyof typeof VERDICTS].ready === "wait";
 
-/** The wait reason of the stage `wait_for_ready`, which never changes during the stage, because each new wait reason causes an event. */
+/** The wait reason of `wait_for_ready` never changes during the stage, because each new wait reason causes an event. */
 const REASON = "MAAS to commission and test the machine";
 
 async function look(context: OnboardContext): Promise<Seen> {
@@ -44,8 +44,7 @@ export const waitForReady: OnboardStage<"wait_for_ready"> = {
     "Commissioning",
   ),
   retry: WAIT_RETRY,
-  // The engine does not retry `wait_for_ready` after a failed commissioning, because a second wait would see the same failure. After a failed
-  // commissioning, a person must read the commissioning's results before the onboarding continues (lifecycle 4.6).
+  // After a failed commissioning, a person must read its results before the onboarding continues (lifecycle 4.6).
   overrides: { pxe_discovery_failure: { retry: "never" }, bmc_power_failure: { retry: "never" } },
   run: look,
 };

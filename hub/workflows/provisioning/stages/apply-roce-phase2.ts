@@ -9,9 +9,9 @@ import { addressOf, networkOf } from "../ipv4.ts";
 import { type LinkPlan, planLinks, sameLink } from "../roce-links.ts";
 
 /**
- * Sets the RoCE addresses in MAAS (lifecycle 4.3). The stage `apply_roce_phase2` does not set up routing on the host. If the stage cannot apply a
- * RoCE row, MAAS deploys the host without the row's address (lifecycle 4.6). The node's condition `network.roce` names RoCE rows that the stage could
- * not apply. The stage removes the links of earlier RoCE rows, because MAAS would otherwise configure both the old and the new address.
+ * Gives the host's interfaces their RoCE addresses in MAAS (lifecycle 4.3). Muster does not set up routing for the RoCE network on the host. If the
+ * stage cannot apply a RoCE row, MAAS deploys the host without the row's address (lifecycle 4.6). The node's condition `network.roce` names the RoCE
+ * rows that the stage could not apply. The stage removes the links of earlier RoCE rows, because MAAS would otherwise configure the old address too.
  */
 export const applyRocePhase2: ProvisionStage<"apply_roce_phase2"> = {
   name: "apply_roce_phase2",
@@ -74,8 +74,8 @@ const NO_ROCE = { roce_assigned: 0, roce_applied: 0, roce_warnings: [], roce_for
 const inWords = (link: RoceLink): string => `${link.interface} ${link.ipAddress}`;
 
 /**
- * Removes from MAAS the machine's links to subnets that Muster made and no RoCE row names any more. The stage removes these links before it adds any
- * link, because another RoCE row may need the same address. Returns the machine's interfaces with the links to subnets that are left in MAAS.
+ * Removes from MAAS the machine's RoCE links that Muster made and no RoCE row names any more. The stage removes old RoCE links before it adds a link,
+ * because another RoCE row may need the same address.
  */
 async function takeAwayStale(
   context: ProvisionContext,
@@ -90,7 +90,6 @@ async function takeAwayStale(
   return { ...plan, interfaces: plan.stale.length === 0 ? interfaces : await maas.interfaces(systemId) };
 }
 
-/** Applies the RoCE rows, and returns one warning for each row that could not be applied. */
 async function applyAll(
   context: ProvisionContext,
   rows: readonly MaasRoceAssignment[],
@@ -118,7 +117,7 @@ async function apply(
 ): Promise<string | null> {
   const ipAddress = addressOf(row.ipv4Cidr);
   const cidr = networkOf(row.ipv4Cidr);
-  // The stage reads the links of an interface first, because posting the same STATIC link again is an error in MAAS (maas 2.11).
+  // The stage reads the links of an interface first, because a second request for one STATIC link is an error in MAAS (maas 2.11).
   if (hasAddress(nic, ipAddress)) return null;
   try {
     const subnet = subnets.get(cidr) ?? (await createSubnet(maas, nic, cidr));
@@ -129,7 +128,7 @@ async function apply(
     return null;
   } catch (error) {
     if (!(error instanceof MaasError) || isUpstreamFault(error)) throw error;
-    // If MAAS answers that an address is in use, an earlier run may have linked the interface to the subnet with that address (maas 2.11).
+    // If MAAS answers that an address is in use, an earlier run may have linked the interface to the address (maas 2.11).
     if (await isLinked(maas, systemId, nic.id, ipAddress)) return null;
     return error.message.slice(0, 200);
   }
@@ -143,17 +142,15 @@ async function isLinked(maas: MaasPort, systemId: string, nicId: number, ipAddre
   return nic !== undefined && hasAddress(nic, ipAddress);
 }
 
-/**
- * Creates an unmanaged subnet on the interface's own VLAN. In a managed subnet, MAAS might assign the RoCE addresses to other machines (maas 2.11).
- */
+/** The stage creates an unmanaged subnet, because in a managed subnet MAAS might assign RoCE addresses to other machines (maas 2.11). */
 async function createSubnet(maas: MaasPort, nic: MaasInterface, cidr: string): Promise<MaasSubnet | null> {
   if (nic.vlanId === null) return null;
   return maas.createSubnet({ cidr, name: cidr, vlanId: nic.vlanId, managed: false });
 }
 
 /**
- * True for errors that make the stage fail, for example because MAAS is unavailable or the account lacks rights. Errors about the RoCE row itself are
- * only warnings.
+ * True for errors that make the stage fail, for example because MAAS is unavailable or the hub's user lacks rights. An error about a single RoCE row
+ * is only a warning.
  */
 const isUpstreamFault = (error: MaasError): boolean =>
   !["rejected_input", "not_found", "state_conflict"].includes(error.code);

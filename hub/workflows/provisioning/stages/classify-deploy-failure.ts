@@ -11,8 +11,8 @@ const EVENTS = 100;
 const UNREAD_PAUSE_SECONDS = 5;
 
 /**
- * Classifies a failed deploy by its events in MAAS. If the hub cannot read the events, the stage classifies the failure as generic, which stops
- * automatic retries (lifecycle 4.6). Before it gives up, the stage asks MAAS for the deploy's events up to three times.
+ * If the hub cannot read the events of a failed deploy, the stage classifies the failure as generic, without automatic retries (lifecycle 4.6). The
+ * stage asks MAAS for the events of the failed deploy up to three times.
  */
 export const classifyDeployFailure: ProvisionStage<"classify_deploy_failure"> = {
   name: "classify_deploy_failure",
@@ -25,8 +25,7 @@ export const classifyDeployFailure: ProvisionStage<"classify_deploy_failure"> = 
     "Classifying the failed deploy",
   ),
   retry: UPSTREAM_RETRY,
-  // The engine does not retry a classified deploy failure: the deploy has already failed, and a second classification would read the same events. The
-  // compensation of the deploy follows after the classification.
+  // The engine does not retry a classified deploy failure, because a second classification would read the same events.
   overrides: { deploy_cloud_init_failure: { retry: "never" } },
   async run(context) {
     const failed = context.state.deploy_failure;
@@ -43,7 +42,6 @@ export const classifyDeployFailure: ProvisionStage<"classify_deploy_failure"> = 
   },
 };
 
-/** Returns MAAS's events of the failed deploy, or null if MAAS does not return them. */
 async function recentEvents(context: ProvisionContext): Promise<readonly MaasEvent[] | Wait<ProvisionState> | null> {
   const maas = await maasOf(context);
   try {
@@ -51,8 +49,8 @@ async function recentEvents(context: ProvisionContext): Promise<readonly MaasEve
   } catch (error) {
     if (!(error instanceof MaasError)) throw error;
     if (isFinal(error)) return null;
-    // If MAAS is unavailable, `whoami` throws like the request for events, and the engine waits. If `whoami` succeeds, MAAS is available and only
-    // does not return the events.
+    // If MAAS is unavailable, the request `whoami` fails like the request for events, and the engine waits. If `whoami` succeeds, MAAS is available
+    // and only does not return the events.
     if (isAway(error)) await maas.whoami();
     const unread = (context.state.events_unread ?? 0) + 1;
     if (unread >= UPSTREAM_RETRY.maxAttempts) return null;

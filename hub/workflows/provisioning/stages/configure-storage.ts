@@ -8,8 +8,8 @@ import { notEditable } from "../editable.ts";
 import type { ProvisionState } from "../provision-state.ts";
 
 /**
- * A machine in MAAS keeps its boot disk and storage layout at a release, and loses both at a commissioning. The stage `configure_storage` always sets
- * both boot disk and storage layout (decision M5).
+ * MAAS keeps a machine's boot disk and storage layout at a release, and drops both at a commissioning. The stage `configure_storage` always sets both
+ * the boot disk and the storage layout (decision M5).
  */
 export const configureStorage: ProvisionStage<"configure_storage"> = {
   name: "configure_storage",

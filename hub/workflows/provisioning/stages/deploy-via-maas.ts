@@ -25,10 +25,10 @@ import type { ProvisionState } from "../provision-state.ts";
 import { stepBackToReady } from "../release.ts";
 
 /**
- * Deploys the machine, and always observes the machine before the deploy call (lifecycle 4.10). Before it calls MAAS, the stage stores in the
- * workflow's row that it is about to deploy the machine. If the answer to the deploy call is lost, the next run finds a deploying machine. The note
- * in the workflow's row shows the next run that this workflow started the deploy. The stage also commits the name of Muster's MAAS user before the
- * deploy call. A rotation of the site's token may change Muster's MAAS user (lifecycle 3.5).
+ * Deploys the machine, and always observes the machine before the deploy call (lifecycle 4.10). Before the deploy call, the stage stores in the
+ * workflow's row that it is about to deploy the machine. After a lost answer, the next run finds a deploying machine and knows from the workflow's
+ * row that the deploy is its own. The stage also stores the name of Muster's MAAS user, which a rotation of the site's token may change (lifecycle
+ * 3.5).
  */
 export const deployViaMaas: ProvisionStage<"deploy_via_maas"> = {
   name: "deploy_via_maas",
@@ -48,8 +48,8 @@ const DEPLOY_TIMEOUT = profileTimeout(
 );
 
 /**
- * A host that waits for one of its profile's deploy slots gets more time, because each earlier host may use its whole timeout. At most
- * `batch_max_parallel` onboardings of the profile and as many reimages of batches run at once.
+ * A host that waits for one of its profile's places for deploys gets more time, because each earlier host may use its whole timeout. At most
+ * `batch_max_parallel` onboardings of a profile and as many reimages of batches run at once.
  */
 function timeoutSeconds(context: ProvisionContext): number {
   const { profile, state } = context;
@@ -120,7 +120,7 @@ async function run(context: ProvisionContext): Promise<Outcome<ProvisionState>> 
     await maas.deploy(systemIdOf(context), {
       userDataBase64,
       distroSeries: deployedSeries(context.profile.distroSeries),
-      // MAAS does not remember `enable_hw_sync`, so each deploy call sends it.
+      // MAAS does not remember `enable_hw_sync`, so each deploy call sends the option.
       enableHwSync: context.profile.requireHwSync,
       comment: `muster ${context.operation} ${context.workflowId}`,
     });
@@ -131,8 +131,8 @@ async function run(context: ProvisionContext): Promise<Outcome<ProvisionState>> 
 }
 
 /**
- * Takes one of the profile's deploy slots, which limit the number of deploys at the same time, and commits the intent to deploy. When the host has
- * its deploy slot, the engine enters the stage again, so that the stage's timeout starts at this time.
+ * Takes one of the profile's places for deploys, which limit simultaneous deploys, and commits the intent to deploy. When the host has its place, the
+ * engine enters the stage anew, so that the stage's timeout starts at that moment.
  */
 async function prepare(context: ProvisionContext, generation: number): Promise<Outcome<ProvisionState>> {
   const { profile, workflowId } = context;
@@ -152,8 +152,8 @@ async function prepare(context: ProvisionContext, generation: number): Promise<O
 }
 
 /**
- * Returns the stored user-data, or null if it does not match the hash in the workflow's record. A run that had lost its lease may have written other
- * user-data.
+ * Returns the stored user-data, or null if the user-data does not match the hash in the workflow's state. A run that had lost its lease may have
+ * written other user-data into the secret store.
  */
 async function readUserData(context: ProvisionContext): Promise<Secret | null> {
   const { nodeId } = provisioningOf(context);
@@ -164,7 +164,7 @@ async function readUserData(context: ProvisionContext): Promise<Secret | null> {
 
 async function afterError(context: ProvisionContext, error: unknown): Promise<Outcome<ProvisionState>> {
   if (!(error instanceof MaasError) || error.code !== "state_conflict") throw error;
-  // On a conflict, the machine's status has changed between the observation and the deploy call. If this workflow's own deploy changed the machine's
+  // On a conflict, the machine's status has changed between the observation and the deploy call. If the workflow's own deploy changed the machine's
   // status, the stage continues.
   const seen = await observe(context);
   if (seen.kind !== "not_started") return seen;
@@ -175,14 +175,14 @@ async function afterError(context: ProvisionContext, error: unknown): Promise<Ou
   };
 }
 
-/** Frees the host's deploy slot, its place among the profile's deploys, once the compensation of the deploy has ended. */
+/** Frees the host's place among the profile's deploys when the compensation of the deploy has ended. */
 async function compensate(context: ProvisionContext, cause: CompensationCause): Promise<Compensation<ProvisionState>> {
   const undone = await undo(context, cause);
   if (undone.kind !== "done" && undone.kind !== "skipped") return undone;
   return { ...undone, commit: (tx) => releaseDeploySlot(tx, context.workflowId) };
 }
 
-/** Releases the machine of a failed deploy back to Ready. A deployed host is released only for the verb `restart_clean` (decision W2). */
+/** Releases the machine of a failed deploy back to Ready. The hub releases a deployed host only for the verb `restart_clean` (decision W2). */
 async function undo(context: ProvisionContext, cause: CompensationCause): Promise<Compensation<ProvisionState>> {
   const { deploy_intent: intent, maas_system_id: systemId, deployed_at: deployedAt } = context.state;
   if (intent === null || intent === undefined || typeof systemId !== "string") {

@@ -16,8 +16,8 @@ const TOKEN_LOOK_SECONDS = 10;
 const TASK_LOOK_SECONDS = 15;
 
 /**
- * Every managed node must have working hardware sync (lifecycle 9.1). The agent configures hardware sync after its enrollment. MAAS issues the
- * machine's token only at the deploy, so the user-data cannot contain the token (decision M3).
+ * Configures hardware sync, which every managed node must have (lifecycle 9.1). The agent configures hardware sync after its enrollment, because MAAS
+ * issues the machine's token only at the deploy (decision M3).
  */
 export const ensureHardwareSyncConfigured: ProvisionStage<"ensure_hardware_sync_configured"> = {
   name: "ensure_hardware_sync_configured",
@@ -36,7 +36,7 @@ export const ensureHardwareSyncConfigured: ProvisionStage<"ensure_hardware_sync_
     }
     const clock = await wrongClock(context);
     if (clock !== null) return clock;
-    // When the agent is connected, the host's first boot is over, so the stored user-data with its token is no longer needed.
+    // When the agent is connected, the host's first boot is over, so the hub deletes the stored user-data with its token.
     await context.services.secrets.remove(SECRET_PATHS.userData(provisioningOf(context).nodeId));
     const waiting = await assertMaasSide(context);
     return waiting ?? seed(context);
@@ -57,8 +57,8 @@ async function wrongClock(context: ProvisionContext): Promise<Wait<ProvisionStat
 }
 
 /**
- * Enables hardware sync for the machine in MAAS, and waits for MAAS to issue the machine's token. Returns null if MAAS has issued the machine's
- * token.
+ * Enables hardware sync for the machine in MAAS, and waits for MAAS to issue the machine's token. `assertMaasSide` returns null if MAAS has issued
+ * the machine's token.
  */
 async function assertMaasSide(context: ProvisionContext): Promise<Outcome<ProvisionState> | null> {
   const machine = await freshMachine(context);
@@ -77,10 +77,7 @@ const done = (taskId: TaskId): Done<ProvisionState> => ({
   patch: { reseed_task_id: taskId },
 });
 
-/**
- * The stage is done if the agent's task that rewrites the files of hardware sync succeeded since the stage was entered, even after the deadline. A
- * task that succeeded before the stage was entered does not complete the stage.
- */
+/** The stage is done if the agent's task succeeded after the workflow entered the stage, even after the deadline. */
 async function seeded(context: ProvisionContext): Promise<Observation<ProvisionState>> {
   const { reseed_task_id: taskId } = context.state;
   const task = typeof taskId === "string" ? await readTask(context.services.db, taskId) : null;
@@ -88,10 +85,7 @@ async function seeded(context: ProvisionContext): Promise<Observation<ProvisionS
   return task !== null && fresh ? done(task.id) : { kind: "not_started" };
 }
 
-/**
- * Each time the workflow enters the stage, the stage queues a new agent task that rewrites the files of hardware sync. A task that failed before an
- * operator continued the workflow does not count as the stage's task.
- */
+/** Each time the workflow enters the stage, the stage queues a new task that rewrites the files of hardware sync. */
 async function seed(context: ProvisionContext): Promise<Outcome<ProvisionState>> {
   const taskId = await enqueueReseed(context, `seed/${context.enteredAt.getTime()}/${context.attempt}`);
   const task = await readTask(context.services.db, taskId);
@@ -116,7 +110,7 @@ async function seed(context: ProvisionContext): Promise<Outcome<ProvisionState>>
   }
 }
 
-/** After the stage's timeout the host stays deployed so that a person can investigate, whatever is missing (lifecycle 4.6). */
+/** After the stage's timeout the host stays deployed, so that a person can find out what is missing (lifecycle 4.6). */
 function timeoutFailure(context: ProvisionContext): Failure | Promise<Failure> {
   const { state, host, profile } = context;
   const evidence = {

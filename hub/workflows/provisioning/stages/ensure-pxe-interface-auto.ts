@@ -7,7 +7,7 @@ import type { ProvisionState } from "../provision-state.ts";
 
 /**
  * MAAS refuses to deploy a machine without a link to a subnet (maas 2.8). The stage links the PXE interface to a subnet before the deploy, or reports
- * why the stage cannot link the interface.
+ * why it cannot link the interface.
  */
 export const ensurePxeInterfaceAuto: ProvisionStage<"ensure_pxe_interface_auto"> = {
   name: "ensure_pxe_interface_auto",
@@ -39,7 +39,7 @@ export const ensurePxeInterfaceAuto: ProvisionStage<"ensure_pxe_interface_auto">
 const isAutomatic = (link: MaasInterface["links"][number]): boolean =>
   ["auto", "dhcp"].includes(link.mode) && link.subnetId !== null;
 
-/** Returns the subnet to which the PXE interface was linked, or else a subnet of the interface's VLAN. */
+/** Prefers the subnet to which the PXE interface was linked to other subnets of the interface's VLAN. */
 function subnetFor(nic: MaasInterface, subnets: readonly MaasSubnet[]): MaasSubnet | null {
   const linked = nic.links.map((link) => link.subnetId);
   return (
@@ -49,7 +49,7 @@ function subnetFor(nic: MaasInterface, subnets: readonly MaasSubnet[]): MaasSubn
   );
 }
 
-/** Without `strictPxePreflight`, a host whose wiring looks wrong is deployed nevertheless (lifecycle 4.6). */
+/** Without `strictPxePreflight`, MAAS deploys even a host whose wiring looks wrong (lifecycle 4.6). */
 function unwired(context: ProvisionContext, refusal: Failed<ProvisionState>): Outcome<ProvisionState> {
   if (context.profile.strictPxePreflight) return refusal;
   const message = `The profile's PXE preflight is not strict, so the ${context.operation} continues in spite of this: ${refusal.failure.message}`;

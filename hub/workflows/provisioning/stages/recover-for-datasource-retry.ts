@@ -5,10 +5,7 @@ import { type ProvisionContext, type ProvisionStage, profileTimeout } from "../c
 import type { ProvisionState } from "../provision-state.ts";
 import { stepBackToReady } from "../release.ts";
 
-/**
- * The limited redeploy of lifecycle 4.3. The stage releases the machine to Ready and goes back to `render_cloud_init`, which makes a new token and
- * new user-data.
- */
+/** The stage releases the machine to Ready and goes back to `render_cloud_init`, which makes a new token and new user-data (lifecycle 4.3). */
 export const recoverForDatasourceRetry: ProvisionStage<"recover_for_datasource_retry"> = {
   name: "recover_for_datasource_retry",
   title: "Release the machine after a datasource failure and deploy it once more",
@@ -22,7 +19,7 @@ export const recoverForDatasourceRetry: ProvisionStage<"recover_for_datasource_r
   retry: { maxAttempts: 2, baseSeconds: 5, maxSeconds: 60 },
   overrides: {
     deploy_cloud_init_failure: { retry: "never" },
-    // If the recovery before a redeploy itself fails, a person must act (lifecycle 4.6).
+    // If the recovery before a second deploy fails, a person must act (lifecycle 4.6).
     upstream_transient: { endsAs: "failed_manual_intervention" },
   },
   async run(context) {

@@ -20,9 +20,10 @@ import { tellRoce } from "../roce-condition.ts";
 import { mustBeNoOtherNode } from "../take-machine.ts";
 
 /**
- * Creates the node, token and user-data of one provisioning attempt. The enrollment token is in the database and the user-data in the secret store,
- * so one transaction cannot write both. Each run of the stage makes a new token and new user-data, and revokes the token of an interrupted run.
- * `deploy_via_maas` compares the user-data's hash with the workflow's record before it sends the user-data to MAAS.
+ * Creates the node, the enrollment token and the user-data of one provisioning attempt. One transaction cannot write both the enrollment token, which
+ * is in the database, and the user-data, which is in the secret store. Each run of the stage therefore makes a new token and new user-data, and
+ * revokes the token of an interrupted run. The stage `deploy_via_maas` compares the user-data with the hash in the workflow's state before it sends
+ * the user-data to MAAS.
  */
 export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
   name: "render_cloud_init",
@@ -57,9 +58,8 @@ export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
   retry: UPSTREAM_RETRY,
   async run(context) {
     const machine = await freshMachine(context);
-    // The machine of a failed deploy may still be unreleased, e.g. because MAAS was unavailable. The stage releases the machine of a failed deploy
-    // before a new attempt deletes the fact `deploy_intent`. Only the fact `deploy_intent` in the workflow's state shows that this workflow deployed
-    // the machine.
+    // The machine of a failed deploy may still be deployed, e.g. because MAAS was unavailable. The stage releases the machine of a failed deploy
+    // before a new attempt deletes the fact `deploy_intent`. Only the fact `deploy_intent` shows that the workflow deployed the machine.
     if ((await judgeMachine("render_cloud_init", context, machine)).kind === "deploy_failed") {
       const step = await stepBackToReady("compensation", context, "the deploy failed");
       if (step.kind !== "ready") return step;
@@ -123,10 +123,7 @@ async function openAttempt(tx: Tx, context: ProvisionContext, macs: readonly str
   return { generation, token };
 }
 
-/**
- * Returns the failure if the node is no longer `enrolling`. A node whose status is not `enrolling` gets no new enrollment token, because a person
- * must first change the status.
- */
+/** A node whose status is not `enrolling` gets no new enrollment token, because a person must first change the status. */
 function notEnrolling({ host, operation }: ProvisionContext, actual: string | null): StageFailure {
   const message = `Node ${host.hostname} is ${actual ?? "gone"} instead of enrolling, so its host is not deployed. Cancel the ${operation}; once the node is removed, start a new one.`;
   const evidence = { node_id: host.nodeId, node_status: actual };
@@ -135,8 +132,9 @@ function notEnrolling({ host, operation }: ProvisionContext, actual: string | nu
 
 /**
  * After a failed deploy the hub revokes the enrollment token and keeps the node for the next attempt. After a cancel or a clean restart, the hub also
- * revokes the host's certificates. After a cancel or a restart, a node that never enrolled is deleted. A node that enrolled keeps its record for the
- * host's next onboarding. If MAAS still has the host deployed after a cancel, the node is quarantined, so that a person decides (lifecycle 4.6).
+ * revokes the host's certificates. After a cancel or a clean restart, the hub deletes a node that never enrolled. A node that has enrolled keeps its
+ * record for the host's next onboarding. If MAAS still has the host deployed after a cancel, the hub quarantines the node, so that a person decides
+ * (lifecycle 4.6).
  */
 async function undo(context: ProvisionContext, cause: CompensationCause) {
   const { nodeId } = context.host;
@@ -159,8 +157,8 @@ async function undo(context: ProvisionContext, cause: CompensationCause) {
 
 async function endIdentity(tx: Tx, { host, operation }: ProvisionContext, staysDeployed: boolean): Promise<void> {
   const { nodeId } = host;
-  // The transaction locks node and token in the same order as an enrollment does. When the transaction has locked the node and its enrollment tokens,
-  // the agent has either enrolled already, or cannot enroll any more.
+  // The transaction locks first the node and then its tokens, as an enrollment does. Once the node and its tokens are locked, the agent has either
+  // enrolled already or cannot enroll any more.
   await lockNode(tx, nodeId);
   await revokeEnrollmentTokens(tx, nodeId);
   if (await deleteNodeThatNeverEnrolled(tx, nodeId)) return;

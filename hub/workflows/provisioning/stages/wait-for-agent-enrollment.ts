@@ -41,8 +41,8 @@ const OWNERS = [
 ] as const;
 
 /**
- * Checks the agent's report about the scripts of the host's first boot, separately for the site's scripts and Muster's scripts (lifecycle 9). If the
- * host's image already contains the agent, the first boot may run neither scripts of the site nor scripts of Muster.
+ * Checks the agent's report about the first boot, for the site's scripts and for Muster's scripts (lifecycle 9). A host whose image already contains
+ * the agent may run no scripts at its first boot.
  */
 async function firstBootUnfinished(
   context: ProvisionContext,
@@ -58,9 +58,8 @@ async function firstBootUnfinished(
   for (const { type, code, whose } of OWNERS) {
     const condition = told.find((one) => one.type === type);
     if (condition?.status !== "False") continue;
-    // A report of a failed first boot may be older than the workflow's entry into the stage, and so out of date. After an old report of a failed
-    // first boot, an operator may have corrected the fault and resumed the workflow. The agent repeats its report about the first boot every two
-    // minutes.
+    // A report of a failed first boot may be out of date if it is older than the workflow's entry into the stage. After the report, an operator may
+    // have corrected the fault and resumed the workflow. The agent repeats its report about the first boot every two minutes.
     if (condition.observedAt < context.enteredAt)
       return wait(`The agent to check the first boot again; its last report: ${condition.message}`.slice(0, 300));
     const message = `${whose} failed on ${context.host.hostname}: ${condition.message}. Remove the cause, run "systemctl restart muster-bootstrap" on the host, then resume.`;
@@ -73,14 +72,11 @@ async function firstBootUnfinished(
     : wait(`The parts of the first boot to finish; ${unfinished.message}`.slice(0, 300));
 }
 
-/**
- * Sets the node's status to `active`, the only status in which it gets work. The node's change to `active` is committed together with the stage's
- * verdict.
- */
+/** Sets the node's status to `active`, in the transaction that stores the stage's verdict. */
 async function enlist(context: ProvisionContext): Promise<Done<ProvisionState>> {
   const { nodeId, generation } = provisioningOf(context);
   const host = context.state.deploy_ip_addresses?.[0];
-  // If the profile requires no hardware sync, no earlier stage has removed the user-data.
+  // If the profile requires no hardware sync, no earlier stage has deleted the user-data.
   await context.services.secrets.remove(SECRET_PATHS.userData(nodeId));
   return {
     kind: "done",

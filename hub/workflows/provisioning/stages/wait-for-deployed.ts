@@ -22,7 +22,7 @@ async function look(context: ProvisionContext): Promise<Exclude<Observation<Prov
     case "deploy_failed":
       return failed(machine, "failed", `The deploy ended as '${machine.statusName}'`);
     default:
-      // The two stages after `wait_for_deployed` decide what happens after a deploy that does not end.
+      // The stages `classify_deploy_failure` and `recover_for_datasource_retry` decide what happens after a deploy that does not end.
       return late
         ? failed(machine, "timeout", "The deploy took longer than the profile allows")
         : waitForDeploy(context);
@@ -41,7 +41,8 @@ async function deployed(context: ProvisionContext, machine: MaasMachine): Promis
       deployed_at: context.state.deployed_at ?? context.now.toISOString(),
       deploy_failure: null,
       deploy_ip_addresses: addresses,
-      // MAAS sets `last_sync` when the deploy ends, before any sync ran. Only a `last_sync` after the end of the deploy proves a sync (decision M3).
+      // MAAS sets `last_sync` at the end of the deploy, before any hardware sync ran. Only a `last_sync` after the end of the deploy proves a
+      // hardware sync (decision M3).
       last_sync_at_deploy: context.state.last_sync_at_deploy ?? (machine.lastSync ?? context.now).toISOString(),
     },
     details: { ip_addresses: addresses.slice(0, 16) },
@@ -49,10 +50,7 @@ async function deployed(context: ProvisionContext, machine: MaasMachine): Promis
   };
 }
 
-/**
- * Of the machine's addresses, the host's own address comes first (lifecycle 4.3), by the same rule as in the reconciler. If the last observation has
- * no addresses by interface, the stage reads the machine again.
- */
+/** The host's own address is first among the machine's addresses, by the rule that the reconciler has too (lifecycle 4.3). */
 async function addressesOf(context: ProvisionContext, machine: MaasMachine): Promise<string[]> {
   const { ipAddresses, interfaceAddresses } =
     machine.interfaceAddresses.length > 0 ? machine : await freshMachine(context);

@@ -4,7 +4,7 @@ import { UPSTREAM_RETRY } from "../../services.ts";
 import type { ReimageStage } from "../context.ts";
 
 /**
- * Runs the preflight of lifecycle 4.14 before the reimage releases the machine. If the site cannot deploy a machine now, the host must keep its
+ * Runs the preflight before the reimage releases the machine (lifecycle 4.14). If the site cannot deploy a machine now, the host must keep its
  * installed system.
  */
 export const loadSiteConfig: ReimageStage<"load_site_config"> = {
