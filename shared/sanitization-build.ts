@@ -22,6 +22,7 @@ export interface RecordFacts
     | "required"
     | "tasks"
     | "unconfirmed_tasks"
+    | "refused_evidence"
     | "gpus"
     | "agent"
     | "hub"

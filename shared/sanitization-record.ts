@@ -20,6 +20,7 @@ export const VERDICT_REASONS = {
   required_missing: "not_clean",
   required_not_ok: "not_clean",
   residue_found: "not_clean",
+  evidence_refused: "not_clean",
   gpu_below_required: "not_clean",
   erase_without_evidence: "incomplete",
   erase_waived: "incomplete",
@@ -58,6 +59,16 @@ const RecordTask = z.strictObject({
   steps: CleaningSteps,
 });
 export type RecordTask = z.output<typeof RecordTask>;
+
+export const MOST_REFUSED = 64;
+/** A disk that a task reports as purged, although the evidence does not fit the hub's order. The record then claims no method for the disk. */
+const RefusedEvidence = z.strictObject({
+  task_id: TaskId,
+  target: Short,
+  code: Code,
+  message: z.string().max(160),
+});
+export type RefusedEvidence = z.output<typeof RefusedEvidence>;
 
 export const MOST_RESIDUE_NAMES = 100;
 const ResidueItem = z.strictObject({
@@ -192,6 +203,8 @@ export const SanitizationRecord = z.strictObject({
   tasks: z.array(RecordTask).max(MOST_RECORD_TASKS),
   /** Tasks of the turnover whose results the agent's journal does not have, so that the agent cannot confirm the results. */
   unconfirmed_tasks: z.array(TaskId).max(MOST_RECORD_TASKS),
+  /** The purges that the hub does not believe. The member is absent if the hub believes all purges. */
+  refused_evidence: z.array(RefusedEvidence).min(1).max(MOST_REFUSED).optional(),
   residue: Residue.nullable(),
   gpus: z.array(RecordGpu).max(64),
   media: z.array(Medium).max(512),

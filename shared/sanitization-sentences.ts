@@ -1,4 +1,4 @@
-import type { Medium, RecordGpu, SanitizationRecord } from "./sanitization-record.ts";
+import type { Medium, RecordGpu, RefusedEvidence, SanitizationRecord } from "./sanitization-record.ts";
 import { erasedByRelease, isErasedByRelease, releaseClaims, releaseGaps } from "./sanitization-release.ts";
 import { type Done, lastSteps } from "./sanitization-verdict.ts";
 import type { CleaningStep } from "./tasks/cleaning-step.ts";
@@ -12,12 +12,13 @@ const METHODS = ["clear", "purge"] as const;
 
 /**
  * Returns the medium that a cleaning step worked on, from the step's evidence. A cleaning step without `media_kind` in its evidence worked on no
- * medium. The medium gets a sanitization method (`clear` or `purge`) only if the cleaning step's outcome is `ok`.
+ * medium. The medium gets a sanitization method (`clear` or `purge`) only if the cleaning step's outcome is `ok` and the hub believes its evidence.
  */
-function mediumOf({ outcome, evidence }: CleaningStep, source: string): Medium | null {
+function mediumOf({ outcome, evidence }: CleaningStep, refused: RefusedEvidence | null, source: string): Medium | null {
   const kind = text(evidence["media_kind"]);
   if (kind === null) return null;
-  const method = METHODS.find((one) => outcome === "ok" && one === evidence["method"]) ?? "none";
+  const isDone = outcome === "ok" && refused === null;
+  const method = METHODS.find((one) => isDone && one === evidence["method"]) ?? "none";
   return {
     kind: kind.slice(0, 64),
     maker: text(evidence["maker"]),
@@ -28,10 +29,11 @@ function mediumOf({ outcome, evidence }: CleaningStep, source: string): Medium |
     technique: text(evidence["technique"]),
     tool: text(evidence["tool"]),
     tool_version: text(evidence["tool_version"]),
-    bytes_treated: count(evidence["bytes_treated"]),
+    bytes_treated: refused === null ? count(evidence["bytes_treated"]) : null,
     bytes_total: count(evidence["bytes_total"]),
-    verification: text(evidence["verification"]),
-    verification_result: text(evidence["verification_result"]),
+    verification: refused === null ? text(evidence["verification"]) : "comparison with the order of the hub",
+    verification_result:
+      refused === null ? text(evidence["verification_result"]) : `${refused.code}: ${refused.message}`,
   };
 }
 
@@ -78,12 +80,20 @@ const gpuMedium = ({ uuid, level, bytes_overwritten, bytes_total }: RecordGpu, s
  * on. A disk that no step worked on names the erase by MAAS, if anything shows this erase.
  */
 export function mediaOf(
-  { tasks, gpus, release }: Pick<SanitizationRecord, "tasks" | "gpus" | "release">,
+  {
+    tasks,
+    gpus,
+    release,
+    refused_evidence: refused = [],
+  }: Pick<SanitizationRecord, "tasks" | "gpus" | "release" | "refused_evidence">,
   known: readonly KnownMedium[],
   source: string,
 ): Medium[] {
   const treated = [
-    ...lastSteps(tasks).flatMap((done) => mediumOf(done, source) ?? []),
+    ...lastSteps(tasks).flatMap((done) => {
+      const not = refused.find(({ task_id, target }) => task_id === done.taskId && target === done.target);
+      return mediumOf(done, not ?? null, source) ?? [];
+    }),
     ...gpus.map((gpu) => gpuMedium(gpu, source)),
   ];
   const serials = new Set(treated.flatMap(({ serial }) => serial ?? []));

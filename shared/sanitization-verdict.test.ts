@@ -12,6 +12,21 @@ const gpu = (...outcomes: readonly ("ok" | "failed" | "skipped" | "unsupported" 
   task({ type: GPU.type, steps: outcomes.map((outcome, n) => step({ step: GPU.step, target: `gpu${n}`, outcome })) });
 
 describe("the verdict", () => {
+  it("is not clean if the hub does not believe a purge, and no claim names the purge", () => {
+    const evidence = { media_kind: "disk", serial: "S-1", method: "purge", technique: "x", bytes_treated: 1 };
+    const purge = task({ type: "node.storage_cleanup", steps: [step({ step: "disk", target: "S-1", evidence })] });
+    const refused = { task_id: purge.task_id, target: "S-1", code: "other_seed", message: "another sample" };
+    const believed = recordOf({ tasks: [task(), purge] });
+    expect([believed.verdict, believed.media[0]?.method]).toEqual(["clean", "purge"]);
+    const record = recordOf({ tasks: [task(), purge], refused_evidence: [refused] });
+    expect(record).toMatchObject({
+      verdict: "not_clean",
+      reasons: [{ code: "evidence_refused", about: "disk S-1: other_seed, another sample" }],
+      media: [{ method: "none", bytes_treated: null, verification_result: "other_seed: another sample" }],
+    });
+    expect(record.claims.join()).not.toContain("method class purge");
+  });
+
   it("is clean without a reason only", () => {
     expect(recordOf({})).toMatchObject({ verdict: "clean", reasons: [] });
   });

@@ -21,6 +21,7 @@ export type Judged = Pick<
   | "required"
   | "tasks"
   | "unconfirmed_tasks"
+  | "refused_evidence"
   | "residue"
   | "gpus"
   | "trust"
@@ -143,6 +144,10 @@ export function judge(record: Judged): { readonly verdict: RecordVerdict; readon
       .filter(({ result_sha256 }) => result_sha256 === null)
       .map(({ type, error }) => ({ code: "task_failed", about: `${type}: ${error ?? "no result"}` }) as const),
     ...record.required.flatMap((requirement) => faultOf(requirement, steps) ?? []),
+    ...(record.refused_evidence ?? []).map(
+      ({ target, code, message }) =>
+        ({ code: "evidence_refused", about: `disk ${told(target)}: ${code}, ${message}` }) as const,
+    ),
     ...residueReasons(record),
     ...gpuReasons(record),
     ...releaseReasons(record),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { PURGE_METHODS } from "../../shared/purge-techniques.ts";
 import {
   BLOCK_BYTES,
   type BlockLook,
@@ -10,6 +11,14 @@ import {
   RANDOM_BLOCKS,
 } from "./purge-sample.ts";
 import { TECHNIQUE_NAMES, TECHNIQUES } from "./purge-technique.ts";
+
+describe("the techniques of the agent", () => {
+  it("are those that the hub accepts, each with the class that the hub expects", () => {
+    expect(Object.values(TECHNIQUES).map(({ title, method }) => [title, method])).toEqual(
+      Object.entries(PURGE_METHODS),
+    );
+  });
+});
 
 describe("the sample of a purge", () => {
   it("has both ends of the disk and random blocks, the same for the same seed", () => {

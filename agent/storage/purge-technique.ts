@@ -1,3 +1,5 @@
+import type { PurgeTitle } from "../../shared/purge-techniques.ts";
+
 /**
  * The commands of disks by which the agent purges a disk (NIST SP 800-88 Rev. 2), each with its class of method and with what a later read of the disk must show. After an erase
  * of blocks or an overwrite, all bytes of the disk are equal. After the exchange of the disk's key, the disk only reads differently than before.
@@ -23,7 +25,7 @@ export const TECHNIQUES = {
   },
 } as const satisfies Record<
   string,
-  { title: string; method: "clear" | "purge"; expects: "uniform" | "changed"; hasLog: boolean }
+  { title: PurgeTitle; method: "clear" | "purge"; expects: "uniform" | "changed"; hasLog: boolean }
 >;
 export type Technique = keyof typeof TECHNIQUES;
 export const TECHNIQUE_NAMES = Object.keys(TECHNIQUES) as [Technique, ...Technique[]];

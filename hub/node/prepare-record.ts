@@ -27,6 +27,7 @@ export interface Turnover
     | "trust"
     | "release"
     | "required"
+    | "refused_evidence"
     | "residue"
     | "gpus"
     | "statements"

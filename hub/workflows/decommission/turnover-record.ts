@@ -1,6 +1,11 @@
 import { compareResidue } from "../../../shared/residue/compare.ts";
 import { ResidueSnapshot } from "../../../shared/residue/snapshot.ts";
-import { MOST_RECORDED_WAYS, type RecordRelease, type Requirement } from "../../../shared/sanitization-record.ts";
+import {
+  MOST_RECORDED_WAYS,
+  MOST_REFUSED,
+  type RecordRelease,
+  type Requirement,
+} from "../../../shared/sanitization-record.ts";
 import { recordResidue } from "../../../shared/sanitization-residue.ts";
 import { TASKS } from "../../../shared/tasks/index.ts";
 import { type DecommissionStage, STAGES_OF_MODE } from "../../../shared/workflow-status.ts";
@@ -14,6 +19,8 @@ import { RESET_STEPS } from "../../node/gpu-reset-verdict.ts";
 import type { Turnover } from "../../node/prepare-record.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 import { hostMemoryOf, needsOverwrite } from "./gpu-memory.ts";
+import { readKnownDisks } from "./known-disks.ts";
+import { refusedPurges } from "./purge-evidence.ts";
 import { tenantOf } from "./tenant.ts";
 
 const RECORDED = [
@@ -80,6 +87,20 @@ async function residueOf(tx: Tx, context: DecommissionContext, tasks: readonly T
   return recordResidue(judgement, known.success);
 }
 
+/** The purges of the turnover whose evidence does not fit the hub's order. Without such a purge, the record has no member for them. */
+async function refusedOf(
+  tx: Tx,
+  { node }: DecommissionContext,
+  tasks: readonly Task[],
+): Promise<Pick<Turnover, "refused_evidence">> {
+  const task = tasks.find(({ type, state }) => type === "node.storage_cleanup" && state === "succeeded");
+  const result = TASKS["node.storage_cleanup"].result.safeParse(task?.result);
+  if (task === undefined || !result.success) return {};
+  const { bytes } = await readKnownDisks(tx, node);
+  const refused = await refusedPurges(tx, task, result.data.steps, bytes);
+  return refused.length === 0 ? {} : { refused_evidence: refused.slice(0, MOST_REFUSED) };
+}
+
 function memoryOf(context: DecommissionContext, tasks: readonly Task[]): HostMemory | null {
   if (context.node.gpusTotal === 0) return null;
   const newest = (type: Task["type"]): Task | null => tasks.find((task) => task.type === type) ?? null;
@@ -125,6 +146,7 @@ export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<
     trust: trustOf(context),
     release: releaseOf(context),
     required: requirementsOf(context),
+    ...(await refusedOf(tx, context, tasks)),
     residue: await residueOf(tx, context, tasks),
     gpus: memory === null ? [] : [...memory.gpus],
     statements: memory === null ? [] : memory.statements,

@@ -5,6 +5,7 @@ import { releaseAllocation } from "../../../hub/allocations/end-allocation.ts";
 import { sweepAllocations } from "../../../hub/allocations/sweep.ts";
 import { and, eq, inArray, sql } from "../../../hub/db/orm.ts";
 import { noteRootBy, readAllocation } from "../../../hub/db/queries/allocations.ts";
+import { keepInventory } from "../../../hub/db/queries/node-inventories.ts";
 import { waitKey, wakeWorkflows } from "../../../hub/db/queries/workflow-wakes.ts";
 import { readWorkflow } from "../../../hub/db/queries/workflows.ts";
 import {
@@ -13,6 +14,7 @@ import {
   nodeDecommissions,
   nodes,
   sanitizationRecords,
+  type Task,
   tasks,
 } from "../../../hub/db/schema/index.ts";
 import { applyVerb } from "../../../hub/workflows/engine/apply-verb.ts";
@@ -20,8 +22,10 @@ import type { WorkflowRunner } from "../../../hub/workflows/engine/runner.ts";
 import { workflowsOf } from "../../../hub/workflows/registry.ts";
 import { AllocationCreate } from "../../../shared/api/allocations.ts";
 import type { AllocationId, NodeId } from "../../../shared/ids.ts";
+import { readRecord } from "../../../shared/sanitization-record.ts";
+import type { TaskInput } from "../../../shared/tasks/index.ts";
 import { EMPTY_SNAPSHOT, resultOnCleanHost } from "../../support/agent-results.ts";
-import { makeSchedulable, SSH_KEY } from "../../support/allocatable-node.ts";
+import { makeSchedulable, onboardedWith, SSH_KEY } from "../../support/allocatable-node.ts";
 import { recordBaseline } from "../../support/decommission-world.ts";
 import { quietLog } from "../../support/log.ts";
 import { nodeInService } from "../../support/node-in-service.ts";
@@ -41,6 +45,17 @@ afterAll(async () => {
   await rig?.close();
 });
 
+const DISK = { name: "/dev/nvme0n1", model: "FAST SSD", bytes: 1_000_000, kind: "NVMe" };
+const NO_HARDWARE = {
+  hostname: "turn-10",
+  boot_id: "boot",
+  system: { manufacturer: "", model: "", uuid: "" },
+  os: { distro: "", release: "", kernel: "", arch: "" },
+  cpu: { model: "", cores: 1, sockets: 1 },
+  memory_bytes: 0,
+  interfaces: [],
+  gpus: [],
+};
 const db = () => rig.services.db;
 const { kinds, by } = {
   kinds: () => workflowsOf(rig.services),
@@ -55,13 +70,17 @@ const RESULTS: Readonly<Record<string, object>> = {
   "node.undrain": { was_draining: true },
 };
 /** Simulates the node's agent: each waiting task succeeds, unless `more` gives another end for the task's type. */
-async function playAgent(nodeId: NodeId, more: Readonly<Record<string, object>> = {}): Promise<void> {
+async function playAgent(
+  nodeId: NodeId,
+  more: Readonly<Record<string, object | ((order: Task) => object)>> = {},
+): Promise<void> {
   const waiting = await db()
     .select()
     .from(tasks)
     .where(and(eq(tasks.nodeId, nodeId), inArray(tasks.state, ["queued", "offered"])));
   for (const task of waiting) {
     const { id, type } = task;
+    const given = more[type];
     await rig.services.inTx(async (tx) => {
       const end = {
         state: "succeeded",
@@ -72,7 +91,7 @@ async function playAgent(nodeId: NodeId, more: Readonly<Record<string, object>> 
       } as const;
       await tx
         .update(tasks)
-        .set({ ...end, leaseUntil: null, ...more[type] })
+        .set({ ...end, leaseUntil: null, ...(typeof given === "function" ? given(task) : given) })
         .where(eq(tasks.id, id));
       await wakeWorkflows(tx, [waitKey.task(id)]);
     });
@@ -140,6 +159,60 @@ describe("after a tenant without root", () => {
       .where(eq(domainEvents.subject, `allocations/${id}`))
       .orderBy(domainEvents.seq);
     expect(told.map(({ type }) => type.split(".").at(-1))).toEqual(["started", "active", "ending", "ended"]);
+  });
+
+  it("the purge of a disk counts only if its evidence fits the order", async () => {
+    const nodeId = await nodeInService(rig, "turn-10");
+    await recordBaseline(rig, nodeId);
+    const profileId = await rig.addProfile("purging", { purge_disks: ["S-1", "S-2"] });
+    await rig.services.inTx(async (tx) => {
+      await makeSchedulable(tx, nodeId);
+      await onboardedWith(tx, { nodeId, siteId: rig.siteId, profileId, hostname: "turn-10" });
+    });
+    await keepInventory(db(), nodeId, { ...NO_HARDWARE, disks: [{ ...DISK, serial: "S-1" }] });
+    const id = await allocate(nodeId);
+    await release(id);
+    const evidence = {
+      media_kind: "disk",
+      serial: "S-1",
+      technique: "NVMe sanitize, block erase",
+      method: "purge",
+      bytes_treated: DISK.bytes,
+      bytes_total: DISK.bytes,
+      verification: "markers at 704 blocks of 4096 bytes",
+      verification_result: "all 704 blocks read only the byte 0x00",
+    };
+    const orders: unknown[] = [];
+    const purged = (more: (order: TaskInput<"node.storage_cleanup">) => object) => (task: Task) => {
+      const order = task.input as TaskInput<"node.storage_cleanup">;
+      orders.push([order.disks, order.disk_pool]);
+      const told = { ...evidence, sample_seed: order.sample_seed, ...more(order) };
+      return { result: { steps: [{ ...step("disk", "ok"), target: "S-1", evidence: told }] } };
+    };
+    const operation = (await readAllocation(db(), id))?.decommissionId;
+    if (operation == null) throw new Error("no turnover has begun");
+    for (const [answer, says] of [
+      [() => ({ result: { steps: [step("temporary", "ok")] } }), "disk S-1: not_found"],
+      [purged(() => ({ sample_seed: "0f".repeat(32) })), "disk S-1: other_seed"],
+    ] as const) {
+      const failed = await until(says, async () => {
+        await playAgent(nodeId, { "node.storage_cleanup": answer });
+        const row = await readWorkflow(db(), operation);
+        return row?.status.startsWith("failed") === true ? row : undefined;
+      });
+      expect([failed.failureCode, failed.failureMessage]).toEqual(["cleaning_failed", expect.stringContaining(says)]);
+      await rig.services.inTx((tx) => applyVerb(tx, kinds(), { ...by, workflowId: operation, verb: "resume" }));
+    }
+    await until("the allocation has ended", async () => {
+      await playAgent(nodeId, { "node.storage_cleanup": purged(() => ({})) });
+      return (await readAllocation(db(), id))?.status === "ended" ? true : undefined;
+    });
+    expect(orders).toEqual(orders.map(() => [[{ serial: "S-1", wwn: null }], ["S-2"]]));
+    const [row] = await db().select().from(sanitizationRecords).where(eq(sanitizationRecords.nodeId, nodeId));
+    expect(row?.verdict).toBe("clean");
+    expect(readRecord(row?.text ?? "")).toMatchObject({
+      media: expect.arrayContaining([expect.objectContaining({ serial: "S-1", method: "purge" })]),
+    });
   });
 
   it("the node stays out of the pool while the account is still on the host", async () => {

@@ -5,6 +5,7 @@ import { cleaningStage } from "../cleaning-stage.ts";
 import { failedSteps, notCleaned, tally } from "../cleaning-steps.ts";
 import type { DecommissionStageOf } from "../decommission-context.ts";
 import { readKnownDisks } from "../known-disks.ts";
+import { refusedPurges } from "../purge-evidence.ts";
 import { expectedDisks, storageOrder, storageSeconds } from "../storage-order.ts";
 
 const CLEANUP: AgentWork<"node.storage_cleanup"> = {
@@ -41,7 +42,13 @@ export const cleanupStorage: DecommissionStageOf<"cleanup_storage"> = cleaningSt
     const missing = expectedDisks(input, profile, known.serials).filter(
       (serial) => !steps.some(({ step, target }) => step === "disk" && target === serial),
     );
-    const reasons = missing.map((serial) => `disk ${serial}: not_found, the agent reports no step for this disk`);
+    const refused = await refusedPurges(services.db, task, steps, known.bytes);
+    const reasons = [
+      ...missing.map((serial) => `disk ${serial}: not_found, the agent reports no step for this disk`),
+      ...refused.map(
+        ({ target, code, message }) => `disk ${target}: ${code}, the purge is not accepted because ${message}`,
+      ),
+    ];
     if (reasons.length > 0) return { kind: "failed", failure: notCleaned(context, reasons, task) };
     return { kind: "done", message: `The storage is clean: ${tally(steps)}`, details: { task_id: task.id } };
   },

@@ -1,0 +1,18 @@
+/**
+ * The techniques by which an agent may report that it purged or cleared a disk, each with its class of method (NIST SP 800-88 Rev. 2). The hub accepts
+ * no other technique, and no other class for a technique.
+ */
+export const PURGE_METHODS = {
+  "NVMe sanitize, block erase": "purge",
+  "NVMe sanitize, crypto erase": "purge",
+  "NVMe sanitize, overwrite with zeros": "purge",
+  "NVMe format, crypto erase": "clear",
+  "NVMe format, user data erase": "clear",
+  "ATA sanitize, block erase": "purge",
+  "ATA sanitize, crypto scramble": "purge",
+  "ATA sanitize, overwrite with zeros": "purge",
+} as const;
+export type PurgeTitle = keyof typeof PURGE_METHODS;
+
+export const isPurgeTitle = (title: unknown): title is PurgeTitle =>
+  typeof title === "string" && Object.hasOwn(PURGE_METHODS, title);
