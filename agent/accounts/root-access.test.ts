@@ -1,6 +1,6 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { quietAgentLog } from "../../test/fakes/hub/host-folder.ts";
 import { systemAt } from "../system/system.ts";
@@ -48,6 +48,113 @@ describe("the ways of an account to the rights of root", () => {
 
   it("are the primary group too", async () => {
     expect(await ways(GROUP, null, PASSWD.replace("20000:20000", "20000:999"))).toEqual(["group docker"]);
+  });
+
+  describe("by the files of container engines", () => {
+    const own = process.getgid?.() ?? 0;
+    const MINE = `${GROUP}mine:x:${own}:ada\n`;
+    // The file belongs to the group of the process that runs the test. If this is the group of root, the group is a way to root of its own.
+    const byGroup = own === 0 ? ["group mine"] : [];
+    const ACL = "user::rw-\nuser:20000:rw-\ngroup::---\nmask::rw-\nother::---\n";
+    const script = (name: string, text: string): void => {
+      writeFileSync(join(root, "usr/bin", name), `#!/bin/sh\n${text}\n`);
+      chmodSync(join(root, "usr/bin", name), 0o755);
+    };
+    /** Makes one file, with `ls` and `getfacl` of a host on which the paths in `marked` have an access control list. */
+    async function found(
+      file: { path: string; mode: number; folder?: number; link?: string },
+      marked: Readonly<Record<string, string>> = {},
+      group = GROUP,
+    ): Promise<string[]> {
+      rmSync(join(root, "run"), { recursive: true, force: true });
+      rmSync(join(root, "etc/kubernetes"), { recursive: true, force: true });
+      const at = join(root, file.path);
+      mkdirSync(dirname(at), { recursive: true });
+      chmodSync(dirname(at), file.folder ?? 0o755);
+      writeFileSync(at, "");
+      chmodSync(at, file.mode);
+      if (file.link !== undefined) symlinkSync("elsewhere", join(root, file.link));
+      script("readlink", `echo ${file.path}`);
+      const plus = Object.keys(marked).map((path) => `${path}) mark=+ ;;`);
+      script(
+        "ls",
+        `shift 2; for path; do mark=; case $path in ${plus.join(" ")} esac; echo "srw-rw----$mark 1 0 0 0 Nov 23 12:00 $path"; done`,
+      );
+      const cases = Object.entries(marked).map(
+        ([path, text]) => `${path}) printf '${text.replaceAll("\n", "\\n")}' ;;`,
+      );
+      script("getfacl", `case "$5" in ${cases.join(" ")} *) exit 1 ;; esac`);
+      return ways(group, null);
+    }
+    const DOCKER = "/run/docker.sock";
+    const CRIO = "/run/crio/crio.sock";
+
+    it.each([
+      ["a socket for everybody", { path: DOCKER, mode: 0o666 }, {}, GROUP, [`socket ${DOCKER}`]],
+      ["a socket for its owner and group", { path: DOCKER, mode: 0o660 }, {}, GROUP, []],
+      [
+        "a socket for an unknown group of the account",
+        { path: DOCKER, mode: 0o660 },
+        {},
+        MINE,
+        [...byGroup, `socket ${DOCKER}`],
+      ],
+      ["an open socket in a closed folder", { path: CRIO, mode: 0o666, folder: 0o700 }, {}, GROUP, []],
+      [
+        "an open socket in a folder that lets in",
+        { path: CRIO, mode: 0o666, folder: 0o711 },
+        {},
+        GROUP,
+        [`socket ${CRIO}`],
+      ],
+      ["a socket that an ACL opens", { path: DOCKER, mode: 0o660 }, { [DOCKER]: ACL }, GROUP, [`socket ${DOCKER}`]],
+      [
+        "a socket behind the mask",
+        { path: DOCKER, mode: 0o640 },
+        { [DOCKER]: ACL.replace("mask::rw-", "mask::r--") },
+        GROUP,
+        [],
+      ],
+      ["an ACL of another user", { path: DOCKER, mode: 0o660 }, { [DOCKER]: ACL.replace("20000", "20001") }, GROUP, []],
+      [
+        "an ACL that nobody can read",
+        { path: DOCKER, mode: 0o660 },
+        { [DOCKER]: "odd" },
+        GROUP,
+        [`unreadable socket ${DOCKER}`],
+      ],
+      [
+        "a symbolic link, which everybody may use, to a closed socket",
+        { path: "/run/podman/podman.sock", mode: 0o660, link: DOCKER },
+        {},
+        GROUP,
+        [],
+      ],
+      [
+        "a symbolic link to an open socket",
+        { path: "/run/podman/podman.sock", mode: 0o666, link: DOCKER },
+        {},
+        GROUP,
+        [`socket ${DOCKER}`, "socket /run/podman/podman.sock"],
+      ],
+      [
+        "the configuration of an administrator",
+        { path: "/etc/kubernetes/admin.conf", mode: 0o644 },
+        {},
+        GROUP,
+        ["file /etc/kubernetes/admin.conf"],
+      ],
+      ["a secret configuration", { path: "/etc/kubernetes/admin.conf", mode: 0o600 }, {}, GROUP, []],
+    ])("are found for %s", async (_what, file, marked, group, expected) => {
+      expect(await found(file, marked as Record<string, string>, group)).toEqual(expected);
+    });
+
+    it("are unreadable if a tool of the host is missing", async () => {
+      await found({ path: DOCKER, mode: 0o600 });
+      rmSync(join(root, "usr/bin/ls"));
+      expect(await ways(GROUP, null)).toEqual([`unreadable socket ${DOCKER}`]);
+      rmSync(join(root, "run"), { recursive: true });
+    });
   });
 
   it("are none for an account that is gone, or that is another account of the same name", async () => {

@@ -1,6 +1,7 @@
 import { MOST_ROOT_WAYS } from "../../shared/tasks/allocation-revoke-user.ts";
 import type { System } from "../system/system.ts";
 import { parseAccounts, parseGroups } from "./account-files.ts";
+import { waysByEngines } from "./engine-sockets.ts";
 import { cleaningStep } from "./step.ts";
 import type { RevokeStep, Tenant } from "./tenant.ts";
 
@@ -35,12 +36,13 @@ export async function waysToRoot(system: System, { loginUser, uid }: Tenant): Pr
   const account = parseAccounts(await system.read("/etc/passwd")).find((one) => one.name === loginUser);
   if (account === undefined || account.uid !== uid) return [];
   const groups = parseGroups(await system.read("/etc/group")).filter(
-    ({ name, gid, members }) =>
-      (gid === account.gid || members.includes(loginUser)) && (gid === 0 || ROOT_GROUPS.has(name)),
+    ({ gid, members }) => gid === account.gid || members.includes(loginUser),
   );
-  const ways = groups.map(({ name }) => `group ${name}`);
+  const ways = groups.filter(({ name, gid }) => gid === 0 || ROOT_GROUPS.has(name)).map(({ name }) => `group ${name}`);
   const rules = await sudoRules(system, loginUser);
-  return rules === null ? ways : [...ways, rules];
+  if (rules !== null) ways.push(rules);
+  const gids = new Set([account.gid, ...groups.map(({ gid }) => gid)]);
+  return [...ways, ...(await waysByEngines(system, { uid, gids }))];
 }
 
 /** Rules for the account that sudo cannot read count as a way to root, because they may have allowed everything. */
