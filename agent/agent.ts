@@ -30,17 +30,17 @@ export interface AgentParts {
 
 const HEALTH_EVERY_MS = 30_000;
 /**
- * After this pause, the agent's next health check repeats an unchanged readiness report. With the interval of health checks, the repeat comes within
- * `AGENT_REPEATS_WITHIN_SECONDS`.
+ * The age of the agent's last readiness report from which the next health check repeats an unchanged report. The agent thus repeats a readiness
+ * report within `AGENT_REPEATS_WITHIN_SECONDS`.
  */
 const READINESS_EVERY_MS = AGENT_REPEATS_WITHIN_SECONDS * 1000 - HEALTH_EVERY_MS;
 /**
- * The interval of the agent's health checks until the host's first boot has ended well. The interval is short, because the hub's onboarding waits for
- * the end of the first boot.
+ * The interval of the agent's health checks until the host's first boot has ended well. Until the first boot has ended, health checks are frequent,
+ * because the hub's onboarding waits for the end of the boot.
  */
 const SETTLING_EVERY_MS = 2_000;
 const RENEW_CHECK_MS = 60_000;
-/** The agent retries a refused identity once in this time, because an operator may have removed the hub's reason. */
+/** How often the agent retries an identity that the hub refused, because an operator may have removed the reason. */
 const REFUSED_PAUSE_MS = 60_000;
 /** Reasons of a channel's end after which the agent reconnects at once, because each ends the channel of one host only. */
 const AT_ONCE: ReadonlySet<ChannelEnd["reason"]> = new Set([
@@ -70,22 +70,22 @@ export class Agent {
   /** The agent's newest identity, which a certificate renewal may replace while a channel to the hub is open. */
   #identity: Identity | null = null;
   /**
-   * The earliest time, by a monotonic clock, of the agent's next certificate renewal. Without this pause, a certificate with a very short life would
-   * cause constant reconnects.
+   * The earliest time, by a monotonic clock, of the agent's next certificate renewal. Without a minimum pause between renewals, a certificate with a
+   * very short life would cause constant reconnects.
    */
   #renewNextAt = 0;
   #lastSignal: ReadinessSignal | null = null;
   #signalPending = false;
   #trusting: Promise<void> = Promise.resolve();
   #ttlMs = 10_000;
-  /** The time in the hub's last welcome frame, and the monotonic time when the agent received the frame, or null before a first welcome. */
+  /** The time in the hub's last welcome frame, and the monotonic time of its arrival; null before the first welcome frame. */
   #welcomed: { readonly hubMs: number; readonly at: number } | null = null;
 
   constructor(parts: AgentParts) {
     this.#parts = parts;
   }
 
-  /** Sets the runner of tasks, which sends its frames over the agent's present connection. */
+  /** Sets the runner of tasks, which sends its frames over the agent's present connection to the hub. */
   use(runner: Runner): void {
     this.#runner = runner;
   }
@@ -105,7 +105,7 @@ export class Agent {
     return this.now().getTime() - Date.now();
   }
 
-  /** Sends a frame to the hub, or drops a frame that the protocol forbids, because the hub would then close the connection. */
+  /** Sends a frame to the hub, but drops a frame that the protocol forbids, because the hub would close the connection for it. */
   send = (frame: AgentFrame): void => {
     const checked = AgentFrame.safeParse(frame);
     if (checked.success) this.#channel?.send(checked.data);
@@ -120,7 +120,7 @@ export class Agent {
     this.#stop.abort();
   }
 
-  /** After a call of `stop()`, the agent ends running tasks, sends their last frames and closes the channel. */
+  /** After a call of `stop()`, the agent ends running tasks, sends the tasks' last frames and closes the channel. */
   async run(): Promise<void> {
     const stopped = new Promise<void>((resolve) => {
       this.#stop.signal.addEventListener("abort", () => resolve(), { once: true });
@@ -149,7 +149,9 @@ export class Agent {
     }
   }
 
-  /** Enrolls if needed, connects, and serves the channel to its end. Returns null when the hub sent no welcome frame. */
+  /**
+   * Enrolls the agent if needed, connects to the hub, and serves the channel to its end. `#attempt` returns null when the hub sent no welcome frame.
+   */
   async #attempt(failures: number): Promise<ChannelEnd | null> {
     const { log } = this.#parts;
     try {
@@ -190,8 +192,8 @@ export class Agent {
       const code = error instanceof HubRefusal ? error.code : null;
       log.warn("enrollment was refused or did not get through", { code, error });
       await this.#askForTrust(error);
-      // The agent soon retries with an expired enrollment token, because the hub extends it while the onboarding waits. A refusal for any other
-      // reason usually needs a person, so the agent rarely retries it.
+      // The agent soon retries with an expired enrollment token, because the hub extends it while the onboarding waits. If the hub refused an
+      // enrollment for another reason, a person usually has to act, so the agent rarely retries it.
       if (code === "token_expired" || code === "unavailable" || code === "internal_error") await this.#pause(5_000);
       else if (code !== null) await this.#pauseLong();
       return null;
@@ -200,7 +202,7 @@ export class Agent {
 
   /**
    * Chooses the agent's next identity after the hub has refused its certificate. An enrollment token on the host comes from an operator, so the agent
-   * enrolls with the token. Without a token, the agent tries to renew its certificate, because perhaps only the host's clock is wrong.
+   * enrolls with the token. Without an enrollment token, the agent tries to renew its certificate, because perhaps only the host's clock is wrong.
    */
   async #afterRefusal(identity: Identity): Promise<Identity | null> {
     const { identities, log } = this.#parts;
@@ -251,7 +253,7 @@ export class Agent {
     }
   }
 
-  /** Serves an open channel to the hub, with timers that end with the channel. */
+  /** Serves an open channel to the hub until the channel ends, and ends the channel's timers with it. */
   async #serve(channel: Channel): Promise<ChannelEnd> {
     const { log, system } = this.#parts;
     this.#ttlMs = channel.welcome.heartbeat_ttl_ms;
@@ -308,7 +310,7 @@ export class Agent {
     if (identity === null) return;
     const due = renewAt(identity.notBefore, identity.notAfter, Math.random()).getTime();
     // The hub sets the dates of the agent's certificate, so the agent uses the hub's time to compute when a renewal is due. By a wrong clock of the
-    // host, the renewal would be due at once or never.
+    // host, the renewal of the agent's certificate would be due at once or never.
     const remaining = (): number => Math.max(due - this.now().getTime(), this.#renewNextAt - performance.now());
     for (let ms = remaining(); ms > 0; ms = remaining())
       await sleep(Math.max(1_000, Math.min(RENEW_CHECK_MS, ms)), undefined, { signal: over });
@@ -338,7 +340,7 @@ export class Agent {
         if (this.#lastSignal?.signal_id === frame.signal_id) this.#signalPending = false;
         return;
       case "task.offer":
-        // The hub may have signed the order with a key that it has just announced, so the agent handles the announcement first.
+        // The hub may have signed an order with a key that it has just announced, so the agent handles the announcement first.
         this.#trusting.then(() => runner?.offer(frame.order)).catch(failed);
         return;
       case "trust.update":

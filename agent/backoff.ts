@@ -2,16 +2,16 @@ const FIRST_WINDOW_MS = 1_000;
 const LONGEST_WINDOW_MS = 60_000;
 
 /**
- * The window, in milliseconds, within which the agent makes its next attempt to connect. The window doubles with each failed attempt since the last
- * welcome frame, up to a minute.
+ * The window, in milliseconds, within which the agent makes its next attempt to connect. The window for the next attempt to connect doubles with each
+ * failed attempt since the last welcome frame, up to a minute.
  */
 export const windowMs = (failures: number): number =>
   Math.min(LONGEST_WINDOW_MS, FIRST_WINDOW_MS * 2 ** Math.min(failures, 6));
 
 /**
- * Returns how long the agent waits before an attempt to connect, and after the attempt if it fails. The attempt comes at a random time (`random` is
- * in [0, 1)), and both waits together are `windowMs`. Without the wait after a failed attempt, the random delays of many agents would add up to a
- * common time.
+ * Returns how long the agent waits before an attempt to connect, and after the attempt if it fails. The attempt to connect comes at a random time
+ * (`random` is in [0, 1)), and both waits together are `windowMs`. Without a wait after a failed attempt, the random delays of many agents would add
+ * up to a common time.
  */
 export function attemptPlan(failures: number, random: number): { beforeMs: number; afterMs: number } {
   const window = windowMs(failures);
@@ -20,9 +20,9 @@ export function attemptPlan(failures: number, random: number): { beforeMs: numbe
 }
 
 /**
- * Returns how long the agent pauses, after the end of a welcomed connection, before the window of its first new attempt begins. A restart of a hub
- * ends the connections of all its hosts at once. Without a random pause, the windows of all these hosts would start together. The pause is at most
- * half of the heartbeats' time to live, so it makes no host count as offline.
+ * Returns how long the agent pauses after the end of a welcomed connection, before it plans a new attempt to connect. A restart of a hub ends the
+ * connections of all its hosts at once. Without a random pause, all agents of a restarted hub would start their reconnect windows together. The pause
+ * before a reconnect is at most half of the heartbeats' time to live, so it makes no host count as offline.
  */
 export const edgeJitterMs = (ttlMs: number, random: number): number =>
   Math.floor(Math.min(LONGEST_WINDOW_MS, ttlMs / 2) * random);
@@ -30,7 +30,7 @@ export const edgeJitterMs = (ttlMs: number, random: number): number =>
 /** The pause before the next heartbeat: 0.3 to 0.6 of the heartbeats' time to live, which the hub sets. */
 export const heartbeatPauseMs = (ttlMs: number, random: number): number => Math.round(ttlMs * (0.3 + 0.3 * random));
 
-/** When the agent renews its certificate: at 45 to 55 percent of the certificate's life. */
+/** Returns when the agent renews its certificate: at 45 to 55 percent of the certificate's life. */
 export function renewAt(notBefore: Date, notAfter: Date, random: number): Date {
   const life = notAfter.getTime() - notBefore.getTime();
   return new Date(notBefore.getTime() + life * (0.45 + 0.1 * random));

@@ -8,8 +8,8 @@ const FOLDER = "/var/lib/muster/bootstrap";
 const SCRIPTS = "/var/lib/cloud/instance/scripts";
 const SITES_OWN = "10-site-bootstrap";
 /**
- * This systemd unit runs each bootstrap part that has not succeeded, once after cloud-init and once at each boot. The unit repeats the bootstrap part
- * that installs the agent until the part succeeds.
+ * The systemd unit that runs each bootstrap part that has not succeeded, once after cloud-init and once at each boot. The unit `muster-bootstrap`
+ * repeats the bootstrap part that installs the agent until that part succeeds.
  */
 const UNIT = "muster-bootstrap.service";
 const ASK_WITHIN_MS = 10_000;
@@ -25,9 +25,9 @@ const PartStatus = z.object({
 type PartStatus = z.output<typeof PartStatus>;
 
 /**
- * The result of the first boot as one condition for the site's own bundle and one for Muster's parts (lifecycle 9). Without a bootstrap part of
- * `site` or `muster` on the host, that owner has no condition. A condition is `False`, at which the hub ends an onboarding, only if nothing will
- * retry the bootstrap part.
+ * The result of the first boot as one condition for the site's own bundle and one for Muster's parts (lifecycle 9). If the host has no bootstrap part
+ * of the owner `site` or `muster`, that owner has no condition. A bootstrap condition becomes `False` only if nothing will retry the failed part,
+ * because the hub then ends the onboarding.
  */
 export async function bootstrapConditions(system: System): Promise<ConditionOf<"agent">[]> {
   const names = (await system.list(FOLDER)).filter((name) => name.endsWith(".status"));
@@ -42,8 +42,8 @@ export async function bootstrapConditions(system: System): Promise<ConditionOf<"
 }
 
 /**
- * The bootstrap parts that have not begun, as their files show. One bootstrap part starts the agent, so the agent runs before later parts have begun.
- * Between two bootstrap parts, no process of a part runs.
+ * Returns the bootstrap parts that have not begun, as the files of the parts show. One bootstrap part starts the agent, so the agent runs before
+ * later parts have begun. Between two bootstrap parts, no process of a part runs.
  */
 async function notBegun(system: System, statuses: readonly string[]): Promise<PartStatus[]> {
   const scripts = (await system.list(SCRIPTS))
@@ -65,7 +65,7 @@ async function notBegun(system: System, statuses: readonly string[]): Promise<Pa
 const hasFailed = (part: PartStatus): boolean => part.exit_code !== null && part.exit_code !== 0;
 
 /**
- * Whether systemd still runs `muster-bootstrap` in this boot, so that a failure of a bootstrap part is not final. If systemd does not answer, no
+ * Whether systemd may still run `muster-bootstrap` in this boot, so that a failed bootstrap part may still succeed. If systemd does not answer, no
  * failure of a bootstrap part counts as final. On a host without systemd, for example in a test, nothing retries a failed bootstrap part.
  */
 async function isTriedAgain(system: System): Promise<boolean> {
@@ -79,7 +79,7 @@ async function isTriedAgain(system: System): Promise<boolean> {
   }
 }
 
-/** An unreadable status file, for example after a power cut, counts as an unfinished part, which `muster-bootstrap` runs again. */
+/** A bootstrap part with an unreadable status file, for example after a power cut, counts as unfinished, because `muster-bootstrap` runs it again. */
 async function readPart(system: System, name: string): Promise<PartStatus> {
   const unreadable = (message: string): PartStatus => ({
     part: name.replace(/[.]status$/, ""),

@@ -3,8 +3,8 @@ import { nodeUri } from "../shared/api/enroll.ts";
 import type { NodeId } from "../shared/ids.ts";
 
 /**
- * Tags of DER, in which the agent writes a PKCS#10 certificate request (RFC 2986) for a P-256 key. The agent uses no library for its certificate
- * requests, because a library would take a fifth of its idle memory (decision I8). The hub reads and verifies certificate requests with a library.
+ * Tags of DER, in which the agent writes a PKCS#10 certificate request (RFC 2986) for a P-256 key. The agent writes its certificate requests without
+ * a library, which would take a fifth of the idle agent's memory (decision I8). The hub reads and verifies certificate requests with a library.
  */
 const TAG = { integer: 0x02, bits: 0x03, octets: 0x04, oid: 0x06, utf8: 0x0c, sequence: 0x30, set: 0x31 } as const;
 /** Two context-specific tags of DER: a URI as the subject's name, and the attributes of a certificate request. */
@@ -20,7 +20,7 @@ const OID = {
 export const makeKey = (): string =>
   generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ type: "pkcs8", format: "pem" }).toString();
 
-/** Makes a certificate request for the key that names only this node. */
+/** Makes a certificate request for a key, in which this node is the only name. */
 export function makeRequest(keyPem: string, nodeId: NodeId): string {
   const key = createPrivateKey(keyPem);
   const names = sequence(der(CONTEXT.uri, Buffer.from(nodeUri(nodeId))));
@@ -41,7 +41,7 @@ export function makeRequest(keyPem: string, nodeId: NodeId): string {
 const sequence = (...parts: readonly Buffer[]): Buffer => der(TAG.sequence, ...parts);
 const oid = (hex: string): Buffer => der(TAG.oid, Buffer.from(hex, "hex"));
 
-/** A certificate request has a few hundred bytes, so two bytes are enough for the length of a long DER element. */
+/** Two bytes are enough for the length of a DER element, because a certificate request has a few hundred bytes. */
 function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;

@@ -5,16 +5,16 @@ export interface Channel {
   readonly kind: "websocket" | "long_poll";
   readonly welcome: Welcome;
   send(frame: AgentFrame): void;
-  /** Resolves with the reason when the channel to the hub has ended. */
+  /** Resolves with the reason of the end when the channel to the hub has ended. */
   readonly ended: Promise<ChannelEnd>;
-  /** After `renewed`, the agent at once opens a channel with its new certificate. */
+  /** After a close as `renewed`, the agent at once opens a channel with its new certificate. */
   close(why: "stopped" | "renewed"): void;
 }
 
 export interface ChannelEnd {
   /**
-   * The reason `retry_socket` ends a long poll so that the agent tries a WebSocket once more. After the reason `renewed`, the next channel uses the
-   * agent's new certificate.
+   * The reason `retry_socket` ends a long poll so that the agent tries a WebSocket once more. After the end of a channel for the reason `renewed`,
+   * the next channel uses the agent's new certificate.
    */
   readonly reason: CloseReason | "lost" | "stopped" | "retry_socket" | "renewed";
   readonly message: string;
@@ -22,7 +22,7 @@ export interface ChannelEnd {
 
 export type TakeFrame = (frame: HubFrame) => void;
 
-/** Thrown when the hub refuses the agent's identity, which an immediate retry would not change. */
+/** Thrown when the hub refuses the agent's identity, so that an immediate retry would be refused too. */
 export class ChannelRefused extends Error {
   override readonly name = "ChannelRefused";
   readonly code: string;

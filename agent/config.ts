@@ -4,7 +4,7 @@ import { NodeId } from "../shared/ids.ts";
 import { isSigningKey } from "./orders.ts";
 import { readTextNow } from "./system/files.ts";
 
-/** The agent's configuration file, which a bootstrap part writes. Its paths are below the host's root. */
+/** The configuration file of the agent, which a bootstrap part writes. Paths in the agent's configuration file are below the host's root. */
 const ConfigFile = z.object({
   hub_url: z.url({ protocol: /^https$/ }),
   node_id: NodeId,
@@ -23,7 +23,7 @@ export interface Config {
   readonly nodeId: NodeId;
   readonly generation: number;
   readonly taskSigningPublicKey: string;
-  /** The root of the host's file system, below which all the agent's paths lie: `/`, or a folder that stands for the host. */
+  /** The root of the host's file system, which is `/` or a folder that stands for the host. All paths that the agent uses are below this root. */
   readonly root: string;
   readonly tokenFile: string;
   readonly caFile: string;

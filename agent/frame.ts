@@ -10,7 +10,7 @@ export function parseFrame(text: string): HubFrame | null {
   try {
     return frameOf(JSON.parse(text));
   } catch {
-    // A frame whose text is not JSON counts as not understood.
+    // The agent ignores a frame whose text is not JSON.
     return null;
   }
 }

@@ -20,10 +20,7 @@ export class HubRefusal extends Error {
     this.code = code;
   }
 }
-/**
- * Thrown without a usable answer of the hub: no connection, a certificate of another CA, or a proxy's page. A later repetition of the request may
- * succeed.
- */
+/** Thrown when the hub gave no usable answer: no connection, a certificate of another CA, or a proxy's page. */
 class HubUnreachable extends Error {
   override readonly name = "HubUnreachable";
 }
@@ -39,8 +36,8 @@ export interface HubRequest {
 }
 
 /**
- * Sends one request to the hub. Throws HubRefusal for an error response in the problem format of RFC 9457. Throws HubUnreachable without an answer,
- * or for an answer that is neither the expected one nor a problem of RFC 9457.
+ * Sends one request to the hub. Throws HubRefusal for an error response in the problem format of RFC 9457. Throws HubUnreachable if no answer
+ * arrives, or if the answer is neither as expected nor a problem of RFC 9457.
  */
 export async function askHub<T>(hub: URL, tls: TlsIdentity, ask: HubRequest, schema: z.ZodType<T>): Promise<T> {
   const { status, text } = await exchange(hub, tls, ask).catch((error: unknown) => {
@@ -88,14 +85,14 @@ export async function askUnproven<T>(hub: URL, path: string, schema: z.ZodType<T
   }
 }
 
-/** True if the error says that the server's certificate is from a CA that this host does not trust. */
+/** True if an error says that the server's certificate is from a CA that this host does not trust. */
 export function isOtherCa(error: unknown): boolean {
   for (let at = error; at instanceof Error; at = at.cause)
     if ("code" in at && OTHER_CA.has(String(at.code))) return true;
   return false;
 }
 
-/** Sends an HTTPS request to the hub. With `tls` null, the agent does not verify the server's certificate. */
+/** Sends an HTTPS request to the hub. If `tls` is null, the agent does not verify the server's certificate. */
 function exchange(hub: URL, tls: TlsIdentity | null, ask: HubRequest): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const body = ask.body === undefined ? null : JSON.stringify(ask.body);
@@ -136,7 +133,7 @@ const OTHER_CA: ReadonlySet<string> = new Set([
   "UNABLE_TO_GET_ISSUER_CERT",
   "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
   "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
-  // This error code means another CA with the same name, for example of a hub that was installed again.
+  // CERT_SIGNATURE_FAILURE means another CA with an equal name, for example of a hub that was installed a second time.
   "CERT_SIGNATURE_FAILURE",
 ]);
 const OF_OTHER_CA =

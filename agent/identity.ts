@@ -12,7 +12,7 @@ import type { Log } from "./log.ts";
 import type { System } from "./system/system.ts";
 import type { TrustStore } from "./trust.ts";
 
-/** The bootstrap part also reads `identity.json`, and leaves the agent's files unchanged if it names the part's node and generation. */
+/** The bootstrap part also reads `identity.json`, and leaves the agent's files unchanged if the file names its node and generation. */
 const IdentityFile = z.object({
   node_id: NodeId,
   generation: z.int().min(0),
@@ -47,7 +47,10 @@ export class IdentityStore {
     return `/${relative(this.#config.root, this.#config.stateDir)}/${name}`;
   }
 
-  /** Reads the identity for the node and generation in the agent's configuration, or returns null. A host without such an identity has to enroll. */
+  /**
+   * Reads the stored identity for the node and generation in the agent's configuration, or returns null. A host without a stored identity has to
+   * enroll.
+   */
   async read(): Promise<Identity | null> {
     const [identity, key, next, cert, ca] = await Promise.all([
       this.#system.read(this.#path("identity.json")),
@@ -59,7 +62,7 @@ export class IdentityStore {
     if (identity === null || cert === null) return null;
     const parsed = IdentityFile.safeParse(parseJson(identity));
     const certificate = parseCertificate(cert);
-    // An interrupted renewal may have stored its certificate but not yet replaced the old key by the new one.
+    // An interrupted certificate renewal may have stored the new certificate but not yet replaced the old key.
     const own = [key, next].find((one) => isKeyOf(one, certificate)) ?? null;
     if (
       !parsed.success ||
@@ -84,8 +87,8 @@ export class IdentityStore {
   }
 
   /**
-   * Exchanges the one-time enrollment token for a certificate. Throws HubRefusal and HubUnreachable. The agent writes the key to disk before its
-   * request, so that it can repeat a request whose answer was lost.
+   * Exchanges the one-time enrollment token for a certificate. Throws HubRefusal and HubUnreachable. The agent writes its key to disk before the
+   * enrollment request, so that it can repeat a request whose answer was lost.
    */
   async enroll(): Promise<Identity> {
     const tokenPath = `/${relative(this.#config.root, this.#config.tokenFile)}`;
@@ -125,13 +128,13 @@ export class IdentityStore {
   }
 
   /**
-   * Gets a new certificate for a new key. From its first use on, a copy of the old key is worthless. The agent writes the new key to disk before its
-   * request, because the hub repeats a lost answer only for the same key. For a request with yet another key, the hub would assume a second host with
-   * this identity.
+   * Gets a new certificate for a new key from the hub. From the first use of the new certificate on, a copy of the agent's old key is worthless. The
+   * agent writes a new key to disk before the renewal request, because the hub repeats a lost answer only for the same key. If the agent repeated a
+   * renewal request with another key, the hub would assume a second host with the same identity.
    */
   async renew(identity: Identity): Promise<Identity> {
     const begun = await this.#system.read(this.#path(NEXT_KEY));
-    // An interrupted renewal stored its certificate but not its key, so only `key-next.pem` contains the key in use.
+    // An interrupted renewal stored the certificate but not the key, so only `key-next.pem` contains the key in use.
     if (begun === identity.tls.key) await this.#system.write(this.#path("key.pem"), begun, 0o600);
     const key = begun !== null && begun !== identity.tls.key && parseKey(begun) !== null ? begun : makeKey();
     await this.#system.write(this.#path(NEXT_KEY), key, 0o600);
@@ -154,7 +157,7 @@ export class IdentityStore {
 
   /**
    * After an enrollment the agent writes `identity.json` last, which marks the other files as complete. After a renewal the new certificate takes
-   * effect as soon as it is on disk, because its key is already there.
+   * effect as soon as it is on disk, because the key is already there.
    */
   async #keep(answer: EnrollResponse, key: string): Promise<void> {
     if (answer.node_id !== this.#config.nodeId || answer.generation !== this.#config.generation)

@@ -131,7 +131,7 @@ describe("journal", () => {
   });
 
   it("reports that it cannot write, refuses records, and recovers when it can write again", async () => {
-    mkdirSync(file, { recursive: true }); // The write of the journal fails, because a folder stands in its file's place.
+    mkdirSync(file, { recursive: true }); // The write of the agent's journal fails, because a folder stands in the place of the journal file.
     mkdirSync(join(file, "in-the-way"));
     await expect(Journal.open(file)).rejects.toThrow(/EISDIR/);
     rmSync(file, { recursive: true });

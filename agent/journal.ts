@@ -19,28 +19,28 @@ const Entry = z.strictObject({
 });
 export type JournalEntry = z.output<typeof Entry>;
 
-/** How many reported deliveries of tasks the journal keeps: more than a hub may still offer a second time. */
+/** How many reported deliveries of tasks the journal keeps: more deliveries than a hub may still offer a second time. */
 const KEEP_REPORTED = 500;
-/** The size above which the agent rewrites the journal file without outdated records. */
+/** The size, in bytes, above which the agent rewrites its journal file without outdated records. */
 const COMPACT_BYTES = 1024 * 1024;
 
 /**
- * Stores each state of a task's delivery (`received -> started -> finished -> reported`) on disk before the agent acts on it. The journal keeps the
- * epoch of each task's latest delivery, so that a replayed order has no effect. The journal keeps a task's reply until the hub has acknowledged the
- * reply. The journal keeps the SHA-256 of a task's result for longer, so that the agent can vouch for the result (architecture 14.5). The journal
- * never contains a task's input, which may contain a secret.
+ * Stores each state of a task's delivery (`received -> started -> finished -> reported`) on disk before the agent acts on the delivery. The journal
+ * keeps the epoch of each task's latest delivery, so that a replayed order has no effect. The journal keeps a task's reply until the hub has
+ * acknowledged the reply. The journal keeps the SHA-256 of a task's result for longer, so that the agent can vouch for the result (architecture
+ * 14.5). The journal never contains a task's input, which may contain a secret.
  */
 export class Journal {
   readonly #file: string;
   readonly #latest: Map<TaskId, JournalEntry>;
   /**
-   * Null while the journal file cannot be written, for example on a full disk. In the meantime the agent runs on, reports the fault and accepts no
-   * order.
+   * The open journal file, or null while the file cannot be written, for example on a full disk. While its journal file cannot be written, the agent
+   * runs on, reports the fault and accepts no order.
    */
   #handle: FileHandle | null = null;
   /**
-   * How many bytes of complete lines the journal file contains. The next write starts behind the complete lines, and so overwrites the remains of a
-   * failed write.
+   * How many bytes of complete lines the journal file contains. The journal's next write starts behind the complete lines, so it overwrites the
+   * remains of a failed write.
    */
   #size = 0;
   #compactAt = COMPACT_BYTES;
@@ -94,12 +94,12 @@ export class Journal {
   }
 
   /**
-   * Resolves when the journal's record is on disk. On a full disk the promise rejects, and the caller may not continue with the task. The journal
-   * drops a record with an older epoch than the newest known one, because a task's epoch never decreases.
+   * Resolves when the journal's record is on disk. If the disk is full, the promise of `record` rejects, and the caller may not continue with the
+   * task. The journal drops a record with an older epoch than the newest known one, because a task's epoch never decreases.
    */
   record(entry: JournalEntry): Promise<void> {
     const written = this.#writing.then(() => this.#append(entry));
-    // Only the caller learns of a failed write to the journal, which then still tries the next record.
+    // Only the caller of `record` learns that a write failed, and the journal still tries the next record.
     this.#writing = written.catch(() => undefined);
     return written;
   }
@@ -120,8 +120,8 @@ export class Journal {
     remember(this.#latest, entry);
     if (this.#size < this.#compactAt) return;
     forgetOldest(this.#latest);
-    // If the rewrite fails, the old journal file, which already contains the new record, stays in use. The next failed write to the journal file
-    // reports the fault of the disk.
+    // If the rewrite of the journal fails, the old file, which already contains the new record, stays in use. The next failed write to the journal
+    // file reports the fault of the disk.
     await this.#rewrite().catch(() => undefined);
     this.#compactAt = Math.max(COMPACT_BYTES, 2 * this.#size);
   }
@@ -143,7 +143,7 @@ export class Journal {
     return this.withState("finished");
   }
 
-  /** The newest delivery of a task with a known result, with the result's SHA-256, or null. */
+  /** Returns the newest delivery of a task whose result the journal knows, with the result's SHA-256, or null. */
   resultOf(taskId: TaskId): { readonly epoch: number; readonly sha256: string } | null {
     const entry = this.#latest.get(taskId);
     const sha256 = entry === undefined ? undefined : (entry.result_sha256 ?? resultSha256(entry.reply));
@@ -160,7 +160,7 @@ export class Journal {
   }
 }
 
-/** The SHA-256 of a successful reply's result in canonical JSON, which the hub compares with its stored copy. */
+/** The SHA-256 of a task's result in canonical JSON, which the hub compares with that of its stored copy. */
 export const resultSha256 = (reply: WireReply | undefined): string | undefined =>
   reply?.ok === true ? createHash("sha256").update(canonicalJson(reply.result)).digest("hex") : undefined;
 
@@ -182,7 +182,7 @@ function parseLine(line: string): JournalEntry | null {
   return parsed.success ? parsed.data : null;
 }
 
-/** Puts the journal entry of a task at the end of the map, because a map keeps the order of insertion. */
+/** Puts the journal entry of a task at the end of the map, because a JavaScript map keeps the order of insertion. */
 function remember(latest: Map<TaskId, JournalEntry>, entry: JournalEntry): void {
   latest.delete(entry.task_id);
   latest.set(entry.task_id, entry);

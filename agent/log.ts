@@ -1,6 +1,6 @@
 import { createLog as createSharedLog, type LogSink, type Log as SharedLog, toStderr } from "../shared/log.ts";
 
-/** The agent writes no debug lines, because nobody can switch them on at a host. */
+/** The agent writes no debug lines, because nobody can switch debug lines on at a host. */
 export type Log = Pick<SharedLog, "info" | "warn" | "error">;
 
 /** Makes the agent's log on stderr, which journald keeps, without the stacks of errors. */

@@ -7,17 +7,20 @@ import { messageOf } from "./message-of.ts";
 import type { OpenOptions } from "./socket.ts";
 
 const WAIT_MS = 25_000;
-/** The time after which the agent ends a long poll and tries the WebSocket again. */
+/** The time, in milliseconds, after which the agent ends a long poll and tries a WebSocket. */
 const RETRY_SOCKET_MS = 10 * 60_000;
-/** How many outgoing frames the agent keeps while the hub does not answer. Important frames are repeated anyway. */
+/**
+ * How many outgoing frames the agent keeps while the hub does not answer. The agent repeats important frames anyway, so it may drop the frames beyond
+ * this number.
+ */
 const MAX_WAITING = 100;
 const Welcomed = z.object({ welcome: Welcome });
 /** The agent parses frames one by one, so that an unknown frame does not affect the other frames of an answer. */
 const Frames = z.object({ frames: z.array(z.unknown()) });
 
 /**
- * Opens the agent's fallback if no WebSocket reaches the hub: HTTP requests that carry the frames. After a while the agent ends a long poll to try
- * the WebSocket again.
+ * Opens a long poll, by which HTTP requests carry the agent's frames if no WebSocket reaches the hub. After a while the agent ends a long poll to try
+ * a WebSocket.
  */
 export async function openLongPoll(options: OpenOptions): Promise<Channel> {
   const { hubUrl, identity, hello } = options;
@@ -52,13 +55,13 @@ class Poll {
     this.#welcome = welcome;
   }
 
-  /** Stops the long poll after it has sent the waiting frames, for example the last frames of a task. */
+  /** Stops the long poll after it has sent the frames that wait, for example the last frames of a task. */
   stop(why: "stopped" | "renewed"): void {
     this.#stoppedFor = why;
     void this.#sending.finally(() => this.#stop.abort());
   }
 
-  /** The agent's next channel repeats frames that this long poll did not send, perhaps with another certificate. */
+  /** The agent's next channel repeats frames that the ended long poll did not send, perhaps with another certificate. */
   run(): Promise<ChannelEnd> {
     return this.#poll().finally(() => {
       this.#over = true;

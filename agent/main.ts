@@ -1,7 +1,7 @@
 /**
- * The agent exits with status 0 after SIGTERM or SIGINT, and with 78 for an unusable configuration. The agent exits with status 79 after it has
- * removed itself, and systemd then does not restart it. Exit status 1 means an internal fault, after which systemd restarts the agent. No network
- * failure ends the agent.
+ * The agent exits with status 0 after SIGTERM or SIGINT, and with 78 for an unusable configuration. After it has removed itself, the agent exits with
+ * status 79, at which systemd does not restart it. Exit status 1 means an internal fault, after which systemd restarts the agent. No network failure
+ * ends the agent.
  */
 import { join } from "node:path";
 import { VERSION } from "../shared/version.ts";
@@ -30,7 +30,7 @@ function configOrExit(): Config {
   }
 }
 
-/** Continues an uninstall before the agent reads its configuration, which the uninstall may already have removed. */
+/** Continues an uninstall at the agent's start, before the read of the configuration, which may already be gone. */
 async function uninstallIfMarked(system: System): Promise<void> {
   if (!(await isUninstalling(system))) return;
   await removeFootprint(system, log);

@@ -5,7 +5,7 @@ import type { OrderRejection } from "../shared/protocol/frames.ts";
 import { isTaskType, TASKS } from "../shared/tasks/index.ts";
 import { orderSigningText, type SignedOrder } from "../shared/tasks/order.ts";
 
-/** An order stays valid this long after its deadline, because the host knows the hub's time only from the last welcome frame. */
+/** How long after its deadline an order stays valid, because the host knows the hub's time only from the last welcome frame. */
 const CLOCK_TOLERANCE_MS = 5 * 60_000;
 
 /** Makes the hub's order key from the text in the agent's configuration, which is raw base64url or PEM. */
@@ -16,18 +16,18 @@ export const signingKey = (text: string): KeyObject =>
 
 const RAW_OR_PEM = /^([A-Za-z0-9_-]{43}|-----BEGIN PUBLIC KEY-----[\s\S]+)$/;
 
-/** Whether the text is a valid Ed25519 key. The agent checks the hub's order key at its start, not at the first order. */
+/** Whether a text is a valid Ed25519 key. The agent checks the hub's order key when the agent starts, not at the first order. */
 export function isSigningKey(text: string): boolean {
   try {
     return RAW_OR_PEM.test(text) && signingKey(text).asymmetricKeyType === "ed25519";
   } catch {
-    // The text looks like PEM but contains no public key.
+    // The text of the hub's order key looks like PEM but contains no public key.
     return false;
   }
 }
 
 export interface OrderContext {
-  /** The hub's order keys: the current one, and during a rotation also the other one. */
+  /** The hub's public keys for orders, which are two keys during a rotation of the order key. */
   readonly keys: readonly KeyObject[];
   readonly nodeId: NodeId;
   readonly highestEpoch: number;

@@ -32,7 +32,7 @@ let folder: string;
 let file: string;
 let sent: AgentFrame[];
 let starts: string[];
-/** The functions with which the test ends its running drain tasks. */
+/** The functions with which the test ends the drain tasks that it started. */
 let accepted: string[];
 let release: (() => void)[];
 beforeEach(() => {
@@ -45,7 +45,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Every task type of which this test gives no order has a handler that fails. */
+/** Each task type that the test does not order has a handler that fails. */
 const failing = Object.fromEntries(
   Object.keys(TASKS).map((type) => [type, () => Promise.reject(new Error("broken handler"))]),
 ) as unknown as TaskHandlers;
@@ -175,7 +175,7 @@ describe("runner", () => {
     await first.runner.offer(order(DRAIN));
     await first.runner.offer(order(DRAIN));
     await started(1);
-    // The first runner stays without a stop, so the second one starts as after kill -9 of the agent.
+    // The test does not stop the first runner, so the second runner starts as after kill -9 of the agent.
     const second = await runner();
     second.runner.resend();
     expect(errors().sort()).toEqual(["interrupted", "not_started"]);

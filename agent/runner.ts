@@ -27,11 +27,11 @@ export interface RunnerOptions {
   readonly keys: () => readonly KeyObject[];
   readonly nodeId: NodeId;
   readonly now: () => Date;
-  /** Sends a frame if a channel to the hub is open. The runner repeats unsent results after the hub's next welcome frame. */
+  /** Sends a frame if a channel to the hub is open. The runner repeats results that it could not send after the hub's next welcome frame. */
   readonly send: (frame: AgentFrame) => void;
   /**
-   * Called when the hub has accepted the result of a task that takes effect only then (`effectOnceAccepted`). When the promise resolves, the agent
-   * has stored on disk that it must carry out the task's effect.
+   * Called when the hub has accepted the result of a task whose effect waits for the acceptance (`effectOnceAccepted`). When the promise of
+   * `onAccepted` resolves, the agent has stored on disk that it must carry out the task's effect.
    */
   readonly onAccepted: (taskId: TaskId, type: TaskType) => Promise<void>;
   /** The worker processes, which do work of tasks outside the agent's process (decision C6). */
@@ -49,11 +49,11 @@ interface Job {
   readonly input: Json;
   readonly abort: AbortController;
   running: boolean;
-  /** True when the task has replied to the hub. The runner ignores everything that the task reports afterwards. */
+  /** True when the task has replied to the hub. The runner ignores everything that a task reports after its reply. */
   ended: boolean;
 }
 
-/** How long running tasks may take to end when the agent stops: shorter than systemd's own limit. */
+/** How long running tasks may take to end when the agent stops, in milliseconds: less than systemd's own limit. */
 const STOP_WITHIN_MS = 5_000;
 
 /**
@@ -65,7 +65,7 @@ const STOP_WITHIN_MS = 5_000;
 export class Runner {
   readonly #options: RunnerOptions;
   readonly #jobs = new Map<TaskId, Job>();
-  /** Replies of tasks that the journal could not store; after a restart of the agent, these tasks become `interrupted`. */
+  /** Replies of tasks that the journal could not store. After a restart of the agent, a task without a stored reply becomes `interrupted`. */
   readonly #unjournalled = new Map<TaskId, Ref & { type: string; reply: WireReply }>();
   #taking: Promise<void> = Promise.resolve();
   /** For each lane (`work` or `look`), the end of the last accepted order, for which the next order waits. */
@@ -77,8 +77,8 @@ export class Runner {
   }
 
   /**
-   * Settles the tasks from before a restart of the agent, before its first hello frame. The hub may safely offer a task again if the task never
-   * started.
+   * Settles tasks from before a restart of the agent, before the agent's first hello frame. The hub may safely offer a task a second time if the task
+   * never started.
    */
   async recover(): Promise<void> {
     const { journal, works } = this.#options;
@@ -90,7 +90,9 @@ export class Runner {
     await works.forgetAllBut(continued);
   }
 
-  /** Runs the handler of a started task once more if the task's work continued without the agent. Returns false if no work of the task continued. */
+  /**
+   * Runs the handler of a started task once more if the work of the task continued without the agent. Returns false if no work of the task continued.
+   */
   #continue({ task_id, epoch, type }: Ref & { type: string }): boolean {
     if (!isTaskType(type) || TASKS[type].worksOutside !== true) return false;
     const input = this.#options.works.inputToContinue(task_id);
@@ -106,7 +108,7 @@ export class Runner {
       if (reply !== undefined) this.#options.send({ type: "task.result", task_id, epoch, reply });
   }
 
-  /** The runner accepts orders one after the other, so that a second copy of an order finds the record of the first. */
+  /** The runner accepts orders one after the other, so that a second copy of an order finds the first copy's record. */
   offer(order: SignedOrder): Promise<void> {
     const taken = this.#taking.then(() => this.#take(order));
     this.#taking = taken.catch(() => undefined);
@@ -131,8 +133,8 @@ export class Runner {
       send({ type: "task.result", ...ref, reply: notJournalled(error) });
       return;
     }
-    // The hub has replaced the task's earlier delivery, so the agent does not report how that delivery ends. The new delivery of the task waits until
-    // the run of the earlier delivery has stopped.
+    // The hub has replaced a task's earlier delivery by a new one, so the agent does not report how the earlier one ends. A task's new delivery waits
+    // until the run of its earlier delivery has stopped.
     const earlier = this.#jobs.get(order.task_id);
     if (earlier !== undefined) {
       earlier.ended = true;
@@ -172,7 +174,7 @@ export class Runner {
       });
   }
 
-  /** The runner also records the cancel of a delivery whose order has not arrived, because the order may still arrive. */
+  /** The runner also records the cancel of a task's delivery before its order has arrived, because the order may still arrive. */
   async cancel(taskId: TaskId, epoch: number): Promise<void> {
     await this.#taking;
     const ref = { task_id: taskId, epoch };
@@ -205,8 +207,8 @@ export class Runner {
   }
 
   /**
-   * Called when the hub has said that it deleted this host's node. If the result of an uninstall still waits for the hub, the deletion of the node
-   * proves its acceptance. A revoked certificate alone proves no acceptance of the uninstall's result.
+   * Called when the hub has said that it deleted this host's node. If the result of an uninstall still waits for acceptance, the deletion of the node
+   * proves that the hub accepted the result. A revoked certificate alone proves no acceptance of the uninstall's result.
    */
   async nodeDeleted(): Promise<boolean> {
     const told = [...this.#options.journal.unreported(), ...this.#unjournalled.values()].find(waitsForAcceptance);
@@ -236,12 +238,15 @@ export class Runner {
     send({ type: "task.ack", ...job.ref, state: "started" });
     log.info("task started", { ...job.ref, type: job.type });
     const reply = await this.#handle(job);
-    // In the journal, a task whose work continues while the agent is stopped keeps the state `started`.
+    // The journal keeps the state `started` for a task whose work continues while the agent is stopped.
     if (reply === null) this.#jobs.delete(job.ref.task_id);
     else await this.#end(job, reply);
   }
 
-  /** Records and sends a task's reply, and sends it even if the journal could not store it. A stored reply survives a restart of the agent. */
+  /**
+   * Records a task's reply and sends it, even if the journal could not store the reply. A task's reply in the journal survives a restart of the
+   * agent.
+   */
   async #recordEnd({ task_id, epoch }: Ref, type: string, reply: WireReply): Promise<void> {
     const { journal, log } = this.#options;
     await journal.record({ task_id, epoch, state: "finished", type, reply }).catch((error: unknown) => {
@@ -263,7 +268,7 @@ export class Runner {
     this.#options.works.forget(job.ref.task_id);
   }
 
-  /** Runs a task's handler. Returns null if the agent stops while the task's work continues without it. */
+  /** Runs a task's handler. Returns null if the agent stops while the work of the task continues without the agent. */
   async #handle({ ref, type, input, abort: { signal } }: Job): Promise<WireReply | null> {
     let seq = 0;
     const run: TaskRun<TaskType> = {
@@ -273,7 +278,7 @@ export class Runner {
         this.#options.send({ type: "task.progress", ...ref, seq: seq++, progress: progress as Json }),
     };
     try {
-      // `judgeOrder` has already checked that the input fits the task's type.
+      // `judgeOrder` has already checked that the order's input fits the type of the task.
       const handler = this.#options.handlers[type] as (input: TaskInput, run: TaskRun<TaskType>) => Promise<TaskReply>;
       const reply = await handler(TASKS[type].input.parse(input), run);
       return reply.ok

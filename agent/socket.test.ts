@@ -57,8 +57,8 @@ async function open() {
 }
 
 /**
- * Stops the clock that measures the heartbeat's time to live. Only the function `passes` moves this clock, so that no time to live expires on a busy
- * computer.
+ * Stops the test's clock, with which the channel measures the heartbeat's time to live. Only the function `passes` moves the test's clock, so that no
+ * time to live expires on a busy computer.
  */
 const stopClock = () => vi.useFakeTimers({ toFake: ["performance"] });
 const passes = (ms: number) => vi.advanceTimersByTime(ms);
@@ -73,7 +73,7 @@ describe("a WebSocket to the hub", () => {
     hub.heartbeatTtlMs = 60_000;
     channel.send({ type: "heartbeat", seq: 1 });
     await expect.poll(() => heard, { timeout: 20_000 }).toEqual(["heartbeat.ack"]);
-    // The hub is silent for 21 seconds, after a welcome with a time to live of 10 seconds and an answer with 60 seconds.
+    // The hub is silent for 21 seconds, longer than its welcome allowed (10 seconds) and shorter than its later answer allows (60 seconds).
     passes(21_000);
     channel.send({ type: "heartbeat", seq: 2 });
     await expect.poll(() => heard.length, { timeout: 20_000 }).toBe(2);

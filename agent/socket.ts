@@ -12,8 +12,8 @@ const CONNECT_TIMEOUT_MS = 20_000;
 const WELCOME_TIMEOUT_MS = 20_000;
 const CLOSE_WITHIN_MS = 2_000;
 /**
- * With more waiting bytes than this number, the agent considers its connection to the hub lost. The agent repeats unacknowledged frames over its next
- * connection.
+ * The number of bytes waiting to be sent above which the agent considers its connection to the hub lost. The agent repeats unacknowledged frames over
+ * its next connection to the hub.
  */
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 const MAX_REFUSAL_BYTES = 64 * 1024;
@@ -42,7 +42,7 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
     perMessageDeflate: false,
   });
   let lastHeard = performance.now();
-  /** The heartbeat's newest time to live, which the hub raises while more hosts connect. */
+  /** The newest time to live of heartbeats, which the hub raises while more hosts connect. */
   let ttlMs = 0;
   let closedFor: "stopped" | "renewed" | null = null;
   let welcomed: ((welcome: Welcome) => void) | null = null;
@@ -92,7 +92,7 @@ export async function openSocket(options: OpenOptions): Promise<Channel> {
       if (socket.readyState !== WebSocket.OPEN) return;
       socket.send(JSON.stringify(frame));
       if (socket.bufferedAmount > MAX_BUFFERED_BYTES) socket.terminate();
-      // After a silence of twice the heartbeat's time to live, the connection to the hub is dead, even if TCP has not noticed.
+      // After a silence of twice the heartbeat's time to live, the agent ends its connection to the hub, even if TCP has not noticed a fault.
       if (performance.now() - lastHeard > 2 * ttlMs) socket.terminate();
     },
     close: (why) => {
@@ -122,7 +122,7 @@ async function refusalIn(response: IncomingMessage): Promise<Error> {
 
 /**
  * Turns an HTTP error response to the agent's WebSocket request into an error. An error response in the hub's format is a refusal by the hub; any
- * other comes from a proxy. After a proxy's error response, the agent's next attempt may still reach the hub.
+ * other response comes from a proxy. After a proxy's error response, the agent's next attempt may still reach the hub.
  */
 function refusalOf(status: number, body: string): Error {
   try {
@@ -130,7 +130,7 @@ function refusalOf(status: number, body: string): Error {
     if (typeof problem === "object" && problem !== null && "code" in problem && "detail" in problem)
       return new ChannelRefused(String(problem.code), String(problem.detail));
   } catch {
-    // A response that is not JSON comes from a proxy.
+    // A response to the agent's WebSocket request that is not JSON comes from a proxy.
   }
   return new Error(
     `The way to the hub answered ${status} with a page that is not the hub's. Is there a proxy in between?`,

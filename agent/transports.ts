@@ -4,8 +4,8 @@ const SOCKET_FAILURES_BEFORE_POLL = 3;
 
 /**
  * Chooses the transport, a WebSocket or a long poll, for the agent's next connection. The long poll is for hosts behind a proxy that lets no
- * WebSocket pass. After a few failed WebSocket attempts, the agent alternates between WebSocket and long poll. Where the long poll works, one failed
- * WebSocket attempt is enough to return to it.
+ * WebSocket pass. After a few failed attempts with a WebSocket, the agent alternates between WebSocket and long poll. Where the long poll works, the
+ * agent returns to it after one failed attempt with a WebSocket.
  */
 export class Transports {
   #socketFailures = 0;
@@ -17,7 +17,7 @@ export class Transports {
 
   opened(kind: Channel["kind"]): void {
     if (kind === "websocket") this.#socketFailures = 0;
-    // After any open channel has ended, the agent tries the WebSocket first.
+    // After the end of any open channel, the agent first tries a WebSocket.
     this.#pollNext = false;
   }
 

@@ -17,8 +17,8 @@ import { signingKey } from "./orders.ts";
 import type { System } from "./system/system.ts";
 
 /**
- * The file with the CAs and order keys that the agent trusts. The agent ignores this file if a later bootstrap command gave the host another order
- * key.
+ * The file with the CAs and order keys that the agent trusts. The agent ignores its stored trust if a later bootstrap command gave the host another
+ * order key.
  */
 const TrustFile = z.object({
   given_key: z.string(),
@@ -31,16 +31,16 @@ const verifyText: VerifyText = (key, text, signature) =>
   verify(null, Buffer.from(text), signingKey(key), Buffer.from(signature, "base64url"));
 
 /**
- * The hub's CAs and order keys that this host trusts: at first those of its bootstrap. Signed statements of the hub later change the trusted keys
- * (decision I6). The agent stores a change of the trusted keys on disk before it uses the new keys. No older statement reverts a change of the
- * trusted keys.
+ * The hub's CAs and order keys that this host trusts, which are at first the keys of its bootstrap. Signed statements of the hub later change the
+ * trusted keys (decision I6). The agent stores a change of the trusted keys on disk before it uses the new keys. No older statement reverts a change
+ * of the trusted keys.
  */
 export class TrustStore {
   readonly #config: Config;
   readonly #system: System;
   readonly #log: Log;
   readonly #givenKey: string;
-  /** Null until the agent has accepted a signed statement of the hub; until then it trusts the keys of the bootstrap. */
+  /** Null until the agent has accepted a signed statement of the hub. Without a statement, the agent trusts the keys of its bootstrap. */
   #trust: Trust | null = null;
   #taking: Promise<unknown> = Promise.resolve();
 
@@ -55,7 +55,7 @@ export class TrustStore {
     return `/${relative(this.#config.root, this.#config.stateDir)}/trust.json`;
   }
 
-  /** Loads the trusted keys. The agent ignores a damaged trust file and starts with the keys of its bootstrap. */
+  /** Loads the trusted keys. If the trust file is damaged, the agent starts with the keys of its bootstrap. */
   async load(): Promise<void> {
     const text = await this.#system.read(this.#path);
     if (text === null) return;
@@ -81,7 +81,8 @@ export class TrustStore {
   }
 
   /**
-   * Verifies the hub's chain of trust statements, and stores the keys to which it leads. Returns the number of the last trusted and stored statement.
+   * Verifies the hub's chain of trust statements, and stores the keys that the chain makes trusted. `take` returns the number of the last statement
+   * that is trusted and stored.
    */
   take(chain: TrustChain): Promise<number> {
     const taken = this.#taking.then(() => this.#take(chain));
@@ -112,8 +113,8 @@ export class TrustStore {
   }
 
   /**
-   * A new host may get new keys up to half a minute before the hub announces the end of its key rotation. Until this announcement, the hub signs no
-   * trust statement with its new keys.
+   * A new host may get new keys up to half a minute before the hub announces the end of its key rotation. Until the hub announces the end of a key
+   * rotation, it signs no trust statement with its new keys.
    */
   #isAheadOf(chain: TrustChain): boolean {
     const about = chain.filter((one) => one.order_key === this.#givenKey);
@@ -122,7 +123,8 @@ export class TrustStore {
 
   /**
    * Asks the hub for its chain of trust statements when the host trusts no CA of the hub, for example after a missed rotation. The agent sends no
-   * data to the unknown server, and only the signatures in the server's answer count. Returns true when the host now trusts another CA.
+   * data to a server that it does not trust, and only the signatures in the server's answer count. `askAnew` returns true when the host trusts
+   * another CA than before.
    */
   async askAnew(): Promise<boolean> {
     const before = await this.caBundle();
@@ -135,12 +137,12 @@ export class TrustStore {
 const pemOf = ({ current, next }: Trust): string =>
   [current.ca_pem, next?.ca_pem ?? ""].map((pem) => pem.trim()).join("\n");
 
-/** Whether a trust statement contains a CA certificate. A statement without one would leave the host without a hub. */
+/** Whether a trust statement contains a CA certificate. A trust statement without a CA certificate would leave the host without a hub. */
 function holdsAuthority({ ca_pem }: TrustChain[number]): boolean {
   try {
     return new X509Certificate(ca_pem).ca;
   } catch {
-    // The trust statement's field `ca_pem` contains no certificate.
+    // The field `ca_pem` of the trust statement contains no certificate.
     return false;
   }
 }

@@ -64,8 +64,8 @@ describe("removing the agent's footprint", () => {
     expect(purge).toMatch(/ dpkg --purge muster-agent$/);
     for (const property of ["Restart=on-failure", "RestartSec=15", "StartLimitBurst=240"])
       expect(purge).toContain(` -p ${property} `);
-    // At boot, the marker file and the enabled unit start the agent, which continues its own removal. Only the purge of the agent's package removes
-    // the marker file and the unit.
+    // At boot, the marker file `uninstalling` and the enabled unit start the agent, which continues its own removal. Only the purge of the agent's
+    // package removes the marker file and the agent's unit.
     expect(await isUninstalling(host.system)).toBe(true);
     expect(host.calls()).not.toContain("systemctl disable muster-agent.service");
     expect(OWN.filter((file) => host.has(file))).toEqual([]);

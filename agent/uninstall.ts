@@ -5,7 +5,7 @@ import type { System } from "./system/system.ts";
 import { NOLOGIN, NOLOGIN_START } from "./tasks/drain.ts";
 import { INTERVAL_DROP_IN } from "./tasks/hw-sync-reseed.ts";
 
-/** The exit status of an agent that has removed itself, after which systemd does not restart it (`RestartPreventExitStatus`). */
+/** The exit status of an agent that has removed itself, which systemd does not restart (`RestartPreventExitStatus`). */
 export const UNINSTALLED_STATUS = 79;
 
 const AGENT_UNIT = "muster-agent.service";
@@ -16,21 +16,24 @@ const SYNC_DROP_IN_FOLDER = `${UNIT_FOLDER}/maas_hardware_sync.service.d`;
 const STATE_FOLDER = "/var/lib/muster";
 const CONFIG_FOLDER = "/etc/muster";
 /**
- * What the agent and the bootstrap parts own in /var/lib/muster and /etc/muster. The agent's removal must keep the files of a hub on the same
- * computer.
+ * The files and folders in /var/lib/muster and /etc/muster that the agent and the bootstrap parts own. The agent's removal must keep the files of a
+ * hub on the same computer.
  */
 const STATE_ENTRIES = ["agent", "bootstrap", "hardware-sync.json"];
 const CONFIG_ENTRIES = ["agent.json", "ca.pem", "enrollment-token", "roce-routing.conf"];
-/** Matches temporary files that a bootstrap part or an agent left when it was killed during a write. */
+/** Matches temporary files that a bootstrap part or an agent left because it was killed during a write. */
 const CUT_WRITE = /^[.](muster[.][A-Za-z0-9]{6}|[0-9a-f]{12}[.]tmp|uninstall-probe)$/;
-/** dpkg's list of the files in the agent's Debian package, which exists only after an installation as a package. */
+/** dpkg's list of the files in the agent's Debian package, which exists only if the agent was installed as a package. */
 const PACKAGE_RECORD = "/var/lib/dpkg/info/muster-agent.list";
-/** While this marker file exists, the agent only continues its own removal. The purge of the agent's Debian package also removes the marker file. */
+/**
+ * While the marker file `uninstalling` exists, the agent only continues its own removal. The purge of the agent's Debian package also removes the
+ * marker file `uninstalling`.
+ */
 const MARKER = `${STATE_FOLDER}/uninstalling`;
 const TOOL_TIMEOUT_MS = 30_000;
 /**
- * Another package job may hold dpkg's lock for a long time. systemd tries to purge the agent's package every 15 s for an hour, and the agent again
- * after each boot.
+ * Another package job may hold dpkg's lock for a long time. The purge of the agent's package is tried every 15 s for an hour, and again after each
+ * boot.
  */
 const PURGE_RETRIES = ["Restart=on-failure", "RestartSec=15", "StartLimitIntervalSec=1d", "StartLimitBurst=240"];
 
@@ -39,7 +42,7 @@ async function ownEntries(system: System, folder: string, names: readonly string
   return own.map((name) => `${folder}/${name}`);
 }
 
-/** Files and folders of the bootstrap parts and the agent on the host, in the order of removal. */
+/** Returns the files and folders of the bootstrap parts and the agent that exist on the host, in the order of removal. */
 export async function footprint(system: System): Promise<readonly string[]> {
   const sudoRules = (await system.list("/etc/sudoers.d")).filter((name) => name.startsWith("90-muster-"));
   const fixed = [
@@ -59,7 +62,7 @@ export async function footprint(system: System): Promise<readonly string[]> {
   return fixed.filter((_path, index) => present[index]);
 }
 
-/** Throws when the agent's folders cannot be written, for example on a read-only disk. */
+/** `probeRemoval` throws when the agent's folders cannot be written, for example on a read-only disk. */
 export async function probeRemoval(system: System): Promise<void> {
   for (const folder of [STATE_FOLDER, CONFIG_FOLDER]) {
     const probe = `${folder}/.uninstall-probe`;
@@ -77,7 +80,7 @@ async function purgePackage(system: System): Promise<void> {
   if (exitCode !== 0) throw new Error(`systemd-run ended with status ${exitCode}: ${stderr.slice(-500)}`);
 }
 
-/** Writes the marker file `uninstalling`, because of which an interrupted removal of the agent always continues. */
+/** Writes the marker file `uninstalling`, because of which the agent continues an interrupted removal of itself. */
 export async function markUninstalling(system: System, taskId: TaskId): Promise<void> {
   await system.write(MARKER, `${JSON.stringify({ task_id: taskId })}\n`, 0o600);
 }
@@ -85,9 +88,9 @@ export async function markUninstalling(system: System, taskId: TaskId): Promise<
 export const isUninstalling = async (system: System): Promise<boolean> => (await system.read(MARKER)) !== null;
 
 /**
- * Removes Muster from the host, at last the agent's unit and the marker file, so that an interrupted removal continues. Only the purge of an
- * installed package removes the marker file and the unit. The agent requests this purge at each boot until it succeeds. The agent logs and skips a
- * file that it cannot remove.
+ * Removes Muster from the host. The agent's unit and the marker file go last, so that an interrupted removal continues. If the agent was installed as
+ * a package, only the purge of the package removes the marker file and the unit. The agent requests the purge of its package at each boot until the
+ * purge succeeds. During its removal, the agent logs and skips a file that it cannot remove.
  */
 export async function removeFootprint(system: System, log: Log): Promise<void> {
   const attempt = async (what: string, act: () => Promise<unknown>): Promise<void> => {

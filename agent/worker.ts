@@ -5,7 +5,7 @@ import { STORAGE_PERFORMERS } from "./system/storage/performers.ts";
 import { type Performer, performer } from "./system/workers/define-work.ts";
 import { runWorkerProgram } from "./system/workers/worker-program.ts";
 
-/** The kinds of work that a worker process can perform: a closed list, as is that of task types. */
+/** The kinds of work that a worker process can perform, which are a closed list like the task types. */
 const PERFORMERS: readonly Performer[] = [
   ...GPU_PERFORMERS,
   performer(OVERWRITE_WORK, performOverwrite),

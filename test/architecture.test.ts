@@ -20,8 +20,8 @@ afterAll(async () => {
 
 /**
  * Only one file of `hub/db/queries` may write a table, so that all rules about the table's rows are in one place. The retention, which deletes old
- * rows of many tables, is exempt from the rule of one file per table. `MORE_WRITERS` lists the tables that several files write, with the reason for
- * each table. An engineer may remove tables from `MORE_WRITERS`, but may not add tables.
+ * rows of many tables, is exempt from the rule that only one file writes a table. `MORE_WRITERS` lists the tables that several files write, with the
+ * reason for each table. An engineer may remove tables from `MORE_WRITERS`, but may not add tables.
  */
 const MORE_WRITERS: Readonly<Record<string, { readonly why: string; readonly files: readonly string[] }>> = {
   nodes: {
@@ -42,7 +42,7 @@ const writtenNames = (text: string): Set<string> =>
     ),
   );
 
-/** Patterns of code that was once in several files, each with the only file that may now contain it. */
+/** Patterns of code that was once in several files, each with the only file that may contain it now. */
 const ONE_PLACE = [
   { what: "a problem's body", shape: /urn:muster:problem:/, home: "shared/api/errors.ts" },
   { what: "a problem's content type", shape: /"application[/]problem[+]json"/, home: "shared/api/errors.ts" },
@@ -121,7 +121,7 @@ describe("every source file", async () => {
       const known = MORE_WRITERS[table]?.files;
       const whole = writers.length <= 1 && writers.every((file) => file.startsWith("hub/db/queries/"));
       if (known === undefined) return whole ? [] : writers.map((file) => `${table}: ${file}`);
-      // The test also reports a file that `MORE_WRITERS` names although the file no longer writes the table.
+      // The test reports a file in `MORE_WRITERS` that no longer writes its table.
       const differ = [...writers, ...known].filter((file) => writers.includes(file) !== known.includes(file));
       return differ.map((file) => `${table}: ${file}`);
     });
@@ -245,7 +245,7 @@ async function plant(): Promise<string> {
   return root;
 }
 
-/** Expands the groups and alternatives of a regular expression into separate expressions, but not its lookaheads and character classes. */
+/** Expands the groups and alternatives of a regular expression into separate expressions, but keeps lookaheads and character classes. */
 function alternativesOf(pattern: string): string[] {
   const open = /(?<!\\)[(](?![?])/.exec(pattern);
   if (open === null) return [pattern];

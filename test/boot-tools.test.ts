@@ -9,8 +9,8 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), "utf8");
 
 /**
- * Only a boot on a new CI machine would show that a Debian package is missing for the boot suite. `.ci/run` and the README of the boot suite must
- * therefore name the Debian package of every program in `TOOLS`.
+ * Only a boot on a new CI machine would show that the boot suite lacks a Debian package. `.ci/run` and the README of the boot suite must name the
+ * Debian package of every program in `TOOLS`.
  */
 it.each([
   [".ci/run", /^boot_packages\(\) \{\n.*echo (.*); fi$/m],

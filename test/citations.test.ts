@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { citationOffences, decisionOffences, FORMS, linkOffences, type Text } from "./citations/citations.ts";
 import { repositoryOffences, repositoryTexts } from "./citations/repository.ts";
 
-/** The test assembles its citations from parts, so that it cites nothing itself. */
+/** The test assembles its citations from parts, so that the test file itself cites nothing. */
 const cite = (form: string, number: string): string => `${form} ${number}`;
 const DOCS = "docs";
 

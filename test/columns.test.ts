@@ -1,6 +1,6 @@
 /**
- * Production code must write and read each column of the hub's database. The test misses an unused column whose name occurs elsewhere, because it
- * searches the code for each column's name.
+ * Production code must write and read each column of the hub's database. The test searches the code for each column's name, so it misses an unused
+ * column whose name occurs elsewhere.
  */
 import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { getTableColumns, type PgTable } from "../hub/db/orm.ts";
 import * as schema from "../hub/db/schema/index.ts";
 
-/** Database columns that production code writes and never reads, each with the reason. */
+/** Database columns that production code writes and never reads, each with the reason why the column exists. */
 const WRITTEN_ONLY: Readonly<Record<string, string>> = {
   "node_inventories.reported_at": "An engineer who looks into the database sees the age of an inventory.",
   "nodes.access_method": "It is a constant of lifecycle 8.1.",
@@ -17,7 +17,7 @@ const WRITTEN_ONLY: Readonly<Record<string, string>> = {
 };
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-/** The hub's code without comments and type members, in which a column's name does not use the column. */
+/** The hub's code without comments and type members, because a column's name there is no use of the column. */
 const CODE = globSync("hub/**/*.ts", { cwd: ROOT })
   .filter((path) => !/[.](test|fixture)[.]ts$|^hub\/db\/(schema|migrations)\//.test(path))
   .map((path) => readFileSync(`${ROOT}${path}`, "utf8"))

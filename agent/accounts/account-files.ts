@@ -54,8 +54,8 @@ export const withoutSubIds = (text: string, name: string, uid: number): string =
     .join("\n");
 
 /**
- * The first subordinate id: Linux distributions give subordinate ids from 100,000 on. Processes of the host would look like a tenant's processes if
- * `/etc/subuid` gave the tenant lower ids.
+ * Linux distributions give subordinate ids from 100,000 on. Processes of the host would look like a tenant's processes if `/etc/subuid` gave the
+ * tenant lower ids.
  */
 const FIRST_SUB_ID = 100_000;
 const MOST_SUB_IDS = 16 * 65_536;

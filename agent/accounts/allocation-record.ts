@@ -4,8 +4,8 @@ import { parseAccounts, parseGroups } from "./account-files.ts";
 
 const FOLDER = "/var/lib/muster/agent/allocations";
 /**
- * The file with the next uid for a tenant's account, which disappears when the host gets a new image. Until then no two tenants get one uid, so no
- * tenant owns files of an earlier tenant.
+ * The file with the next uid for a tenant's account, which disappears when the host gets a new image. Until a host gets a new image, no two of its
+ * tenants get one uid, so no tenant owns files of an earlier tenant.
  */
 const NEXT_UID = "/var/lib/muster/agent/next-uid.json";
 /**
@@ -17,8 +17,8 @@ const LAST_UID = 59_999;
 const TOOL_TIMEOUT_MS = 15_000;
 
 /**
- * The agent's record of a tenant's account. The agent writes the record before it makes the account, so that a restarted agent knows that the account
- * is Muster's. The record stays after the account's removal, so that a late order does not make the account a second time.
+ * The agent's record of a tenant's account. The agent writes its record of an account before it makes the account, so that a restarted agent knows
+ * that the account is Muster's. The agent's record outlives the tenant's account, so that a late order does not make the account a second time.
  */
 const AllocationRecord = z.strictObject({
   allocation_id: z.uuid(),
@@ -26,7 +26,7 @@ const AllocationRecord = z.strictObject({
   uid: z.int().min(FIRST_UID).max(LAST_UID),
   home: z.string(),
   state: z.enum(["granting", "granted", "revoking", "revoked"]),
-  /** How the account could get the rights of root when its revocation began, because the revocation removes these ways. */
+  /** How the tenant's account could get the rights of root when its revocation began, because the revocation removes these ways. */
   root_by: z.array(z.string()).optional(),
 });
 export type AllocationRecord = z.output<typeof AllocationRecord>;
@@ -40,8 +40,8 @@ const NextUid = z.strictObject({
 const fileOf = (allocationId: string): string => `${FOLDER}/${allocationId}.json`;
 
 /**
- * Reads the record of an allocation's account, or returns null if the host has no record. `readRecord` throws if the record is damaged, because null
- * would mean that the account is not Muster's.
+ * Reads the record of an allocation's account, or returns null if the host has no record. `readRecord` throws if the account's record is damaged,
+ * because null would mean that the account is not Muster's.
  */
 export async function readRecord(system: System, allocationId: string): Promise<AllocationRecord | null> {
   return readJson(system, fileOf(allocationId), AllocationRecord);

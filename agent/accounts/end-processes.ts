@@ -3,9 +3,9 @@ import { hasEnded } from "../system/proc-stat.ts";
 import type { HostProcess, ProcessTable } from "../system/processes.ts";
 
 export interface EndTiming {
-  /** How many milliseconds after SIGTERM the processes may take to end. */
+  /** How many milliseconds processes may take to end after SIGTERM. */
   readonly termMs: number;
-  /** How many milliseconds after the first SIGKILL the processes may take to end. */
+  /** How many milliseconds processes may take to end after the first SIGKILL. */
   readonly killMs: number;
   readonly lookEveryMs: number;
 }
@@ -16,7 +16,7 @@ export interface Ownership {
   readonly owns: (process: HostProcess) => boolean;
   /** Whether `endProcesses` may end every process that runs under the given uid. */
   readonly isOwnUid: (uid: number) => boolean;
-  /** The uid whose cgroup of login sessions contains only processes that `endProcesses` may end, or null without such a uid. */
+  /** The uid whose cgroup of login sessions contains only processes that `endProcesses` may end, or null if no uid has one. */
   readonly slice: number | null;
 }
 const MOST_UIDS_AT_ONCE = 64;
@@ -28,7 +28,7 @@ export interface Ended {
   readonly survivors: readonly HostProcess[];
 }
 
-/** The running processes for which `isOwned` returns true, without the agent and its ancestors. */
+/** Returns the running processes for which `isOwned` returns true, without the agent and its ancestors. */
 export async function runningOf(
   table: ProcessTable,
   isOwned: (process: HostProcess) => boolean,
@@ -47,8 +47,8 @@ function ancestorsOf(all: readonly HostProcess[], pid: number): Set<number> {
 }
 
 /**
- * Ends all processes of the given owner, at first with SIGTERM and after `termMs` with SIGKILL. `endProcesses` returns when two reads in a row find
- * no such process.
+ * Ends all processes of an owner, at first with SIGTERM and after `termMs` with SIGKILL. `endProcesses` returns when two reads of the process list in
+ * a row find no process of the owner.
  */
 export async function endProcesses(
   table: ProcessTable,
@@ -75,8 +75,8 @@ export async function endProcesses(
 }
 
 /**
- * If processes start others faster than the agent finds them, only one kill of all processes of the uid ends them. `killAll` kills each process by
- * itself under a uid that also runs other processes, such as root's.
+ * If a user's processes start others faster than the agent finds them, only one kill of all processes of the uid ends them. Under a uid that also
+ * runs other processes, such as root's, `killAll` kills each process by itself.
  */
 async function killAll(
   table: ProcessTable,

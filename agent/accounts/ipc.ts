@@ -5,7 +5,7 @@ import { cleaningStep } from "./step.ts";
 import { ownsUid, type Revocation, type RevokeStep } from "./tenant.ts";
 
 const TOOL_TIMEOUT_MS = 30_000;
-/** The kinds of System V IPC objects, each with its file in `/proc/sysvipc`, the column of the object's id, and the option of `ipcrm`. */
+/** The kinds of System V IPC objects, each with its file in `/proc/sysvipc`, the file's column of ids, and the option of `ipcrm`. */
 const KINDS = [
   { name: "shared memory segments", key: "segments", file: "shm", id: "shmid", option: "--shmem-id" },
   { name: "semaphore sets", key: "semaphores", file: "sem", id: "semid", option: "--semaphore-id" },
@@ -45,7 +45,7 @@ export async function removeSysvIpc({ system, tenant, plan }: Revocation): Promi
     if (plan) continue;
     for (let at = 0; at < found.length; at += REMOVED_AT_ONCE) {
       const args = found.slice(at, at + REMOVED_AT_ONCE).flatMap((one) => [option, String(one)]);
-      // `ipcrm` fails for an object that is already gone, so only a second read of `/proc/sysvipc` decides about success.
+      // `ipcrm` fails for an object that is already gone, so a second read of `/proc/sysvipc` decides whether the removal succeeded.
       await system.run("ipcrm", args, TOOL_TIMEOUT_MS);
     }
     const remaining = found.length === 0 ? [] : await read();
@@ -91,8 +91,8 @@ export async function clearKeyrings({ system, tenant, plan, signal }: Revocation
 }
 
 /**
- * The kernel may keep a user's empty keyrings for a short time, and counts each empty keyring as a key. The agent takes up to this number of a
- * tenant's keys for empty keyrings.
+ * The Linux kernel may keep a user's empty keyrings for a short time, and counts each empty keyring as a key. If the kernel counts at most three keys
+ * of a tenant, the agent takes them for empty keyrings.
  */
 const EMPTY_KEYRINGS = 3;
 const COLLECTED_WITHIN_MS = 10_000;
@@ -100,7 +100,7 @@ const READ_EVERY_MS = 100;
 
 /**
  * The number of the tenant's keys that are still in the kernel's keyrings. The kernel removes cleared keys a moment later, so `keysAfterCollection`
- * reads their number until they are gone.
+ * reads the number of keys until it is zero.
  */
 async function keysAfterCollection(system: System, uid: number, signal: AbortSignal): Promise<number> {
   const deadline = Date.now() + COLLECTED_WITHIN_MS;

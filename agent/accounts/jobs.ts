@@ -2,9 +2,9 @@ import type { System } from "../system/system.ts";
 import { cleaningStep, namesIn } from "./step.ts";
 import { ownsUid, type Revocation, type RevokeStep, type Tenant } from "./tenant.ts";
 
-/** The folders with the users' crontabs: first of Debian and Ubuntu, then of Red Hat. */
+/** The folders of the users' crontabs: on Debian and Ubuntu, and on Red Hat. */
 const CRON_FOLDERS = ["/var/spool/cron/crontabs", "/var/spool/cron"];
-/** The folders with the jobs of `at` and their output: first two of Debian and Ubuntu, then two of Red Hat. */
+/** The folders of jobs of `at` and of their output: two on Debian and Ubuntu, and two on Red Hat. */
 const AT_FOLDERS = ["/var/spool/cron/atjobs", "/var/spool/cron/atspool", "/var/spool/at", "/var/spool/at/spool"];
 
 export const removeCrontabs = (revocation: Revocation): Promise<RevokeStep> =>

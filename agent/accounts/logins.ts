@@ -12,7 +12,7 @@ const LINGER_FOLDER = "/var/lib/systemd/linger";
 
 /**
  * Locks the tenant's account, and sets its expiry date into the past. A locked password does not prevent a login by SSH key, for which PAM checks
- * only the account's expiry.
+ * only the expiry of the account.
  */
 export async function lockAccount({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const { loginUser, uid } = tenant;
@@ -41,7 +41,7 @@ export async function endLinger({ system, tenant, plan }: Revocation): Promise<R
   const has = (await system.entry(file)) !== null;
   if (plan)
     return cleaningStep("linger", file, "planned", has ? "The file would be removed." : "The user does not linger.");
-  // `loginctl` may refuse a user whose account is gone. The result of this step depends only on the removal of the user's linger file.
+  // `loginctl` may refuse a user whose account is gone. The result of the step `linger` depends only on the removal of the user's linger file.
   const told =
     has && (await isSystemdRunning(system))
       ? await toolFault(system, "loginctl", ["disable-linger", tenant.loginUser])
@@ -52,8 +52,8 @@ export async function endLinger({ system, tenant, plan }: Revocation): Promise<R
 }
 
 /**
- * Ends the login sessions and the systemd service manager of the tenant's user. The later step `processes` ends processes that outlive their login
- * session.
+ * Ends the login sessions and the systemd service manager of the tenant's user. The cleaning step `processes`, which comes later, ends processes that
+ * outlive their login session.
  */
 export async function endSessions({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const target = `user-${tenant.uid}.slice`;
@@ -83,8 +83,8 @@ export async function endSessions({ system, tenant, plan }: Revocation): Promise
 }
 
 /**
- * Whether a process belongs to the tenant by one of its uids, by its login uid, or by the cgroup of the tenant's logins. A process of the tenant
- * keeps the tenant's login uid even if it runs as root.
+ * Whether a process belongs to the tenant by one of its uids, by its login uid, or by the cgroup of the tenant's logins. A tenant's process keeps the
+ * tenant's login uid even if it runs as root.
  */
 export const isProcessOf =
   (tenant: Tenant) =>
@@ -95,7 +95,7 @@ export const isProcessOf =
 
 export interface EndedProcesses {
   readonly step: RevokeStep;
-  /** A text that names the tenant's processes that did not end, or null. */
+  /** A text that names the tenant's processes that did not end, or null if all ended. */
   readonly survivors: string | null;
 }
 

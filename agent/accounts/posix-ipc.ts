@@ -9,10 +9,13 @@ const DEEPEST_SHARED_FOLDER = 16;
 const ALIVE_EVERY = 500;
 const MOST_LEFT = 1_000;
 
-/** The limits of one removal of POSIX objects, because a tenant may have made millions of them. */
+/** The limits of one removal of POSIX IPC objects, because a tenant may have made millions of them. */
 export interface PosixBounds {
   readonly objects: number;
-  /** How many file names of `/dev/shm` or `/dev/mqueue` the agent holds in memory at once. The agent reads a larger folder several times. */
+  /**
+   * How many file names of `/dev/shm` or `/dev/mqueue` the agent holds in memory at once. The agent reads a folder with more than `namesAtOnce` names
+   * several times.
+   */
   readonly namesAtOnce: number;
 }
 const BOUNDS: PosixBounds = { objects: 500_000, namesAtOnce: 20_000 };
@@ -35,12 +38,12 @@ export async function removePosixIpc(revocation: Revocation, bounds: PosixBounds
     : cleaningStep("posix_ipc", target, "failed", faults.join(" "), evidence);
 }
 
-/** One removal has one deadline and one limit of objects for `/dev/shm` and `/dev/mqueue` together. */
+/** One removal of POSIX IPC objects has one deadline and one limit of objects for `/dev/shm` and `/dev/mqueue` together. */
 class PosixRemoval {
-  /** How many of the tenant's objects the removal has found. A folder of the tenant counts as one object. */
+  /** How many of the tenant's POSIX IPC objects the removal has found. A folder that the tenant made in `/dev/shm` counts as one object. */
   found = 0;
   readonly left = new Set<string>();
-  /** Why the removal stopped before it had read all POSIX objects, or null. */
+  /** Why the removal stopped before it had read all POSIX IPC objects, or null. */
   stopped: string | null = null;
   #looked = 0;
   readonly #revocation: Revocation;
@@ -71,11 +74,11 @@ class PosixRemoval {
     }
   }
 
-  /** Removes a path if the tenant owns it, and returns true after a removal. */
+  /** Removes the file or folder at a path if the tenant owns it, and returns true after a removal. */
   async #clearEntry(path: string, depth: number): Promise<boolean> {
     const { system, tenant, plan } = this.#revocation;
     const entry = await system.entry(path);
-    // `system.entry` finds no file with a name that is not UTF-8, so the owner of such a file is unknown.
+    // `system.entry` finds no file whose name is not UTF-8, so the file's owner is unknown.
     if (entry === null && path.includes("\ufffd")) this.#leave(path, "the name is not UTF-8");
     if (entry === null) return false;
     if (!ownsUid(tenant, entry.uid)) {

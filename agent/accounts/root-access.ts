@@ -29,8 +29,8 @@ const ROOT_GROUPS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns how the tenant's account can get the rights of root now (decision C4), for example `group docker`. Without a known way to root, or without
- * the account, the list is empty. A tenant with the rights of root can have hidden a way, so an empty list is no proof.
+ * Returns how the tenant's account can get the rights of root now (decision C4), for example `group docker`. If the agent finds no way to root, or if
+ * the account is gone, the list of ways is empty. A tenant with the rights of root can have hidden a way to root, so an empty list is no proof.
  */
 export async function waysToRoot(system: System, { loginUser, uid }: Tenant): Promise<string[]> {
   const account = parseAccounts(await system.read("/etc/passwd")).find((one) => one.name === loginUser);

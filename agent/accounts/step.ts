@@ -4,7 +4,7 @@ const MAX_TARGET = 256;
 const MAX_MESSAGE = 512;
 const MAX_EVIDENCE_TEXT = 256;
 
-/** A tenant may have chosen names in a step's texts, so `cleaningStep` replaces control characters and cuts long texts. */
+/** A tenant may have chosen names in a cleaning step's texts, so `cleaningStep` replaces control characters and cuts long texts. */
 export function cleaningStep<S extends string>(
   step: S,
   target: string,

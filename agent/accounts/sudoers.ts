@@ -3,7 +3,7 @@ export const SUDOERS_FOLDER = "/etc/sudoers.d";
 /** The agent's uninstall removes all sudoers files whose names begin with `90-muster-`. */
 export const sudoersFile = (allocationId: string): string => `${SUDOERS_FOLDER}/90-muster-allocation-${allocationId}`;
 
-/** A sudoers file before its check by `visudo`. `sudo` ignores files whose names contain a dot. */
+/** `sudo` ignores sudoers files whose names contain a dot, such as a file that `visudo` has not checked. */
 export const uncheckedSudoersFile = (allocationId: string): string => `${SUDOERS_FOLDER}/.muster-${allocationId}.new`;
 
 /** Matches the temporary files that an agent leaves behind when it is killed during a write. */

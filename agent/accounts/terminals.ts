@@ -4,7 +4,7 @@ import { parseAccounts } from "./account-files.ts";
 import { runningOf } from "./end-processes.ts";
 
 /**
- * A terminal that a user's process has open. The login manager does not list every open terminal, for example no terminal of `screen` or of `ssh`
+ * A terminal that a user's process has open. The login manager does not list every open terminal, for example not those of `screen` or of `ssh`
  * without PAM.
  */
 export interface OpenTerminal {
@@ -13,7 +13,7 @@ export interface OpenTerminal {
   readonly terminal: number;
 }
 
-/** Whether a process has a terminal and belongs to a chosen user, even if the process runs as root after `sudo`. */
+/** Whether a process has a terminal and belongs to a chosen user, even if it runs as root after `sudo`. */
 export const holdsTerminalOf =
   (isTheirs: (uid: number) => boolean) =>
   (process: HostProcess): boolean =>

@@ -81,7 +81,7 @@ export async function removeMail(revocation: Revocation): Promise<RevokeStep> {
     : cleaningStep("mail", target, "failed", `The mail could not be removed: ${namesIn(left, 3)}`, evidence);
 }
 
-/** Removes the tenant's lines from `/etc/subuid` and `/etc/subgid`, also those with the uid, which `userdel` leaves. */
+/** Removes a tenant's lines from `/etc/subuid` and `/etc/subgid`, also the lines with the tenant's uid, which `userdel` leaves. */
 export async function removeSubIds({ system, tenant, plan }: Revocation): Promise<RevokeStep> {
   const target = SUB_ID_FILES.join(", ");
   let lines = 0;

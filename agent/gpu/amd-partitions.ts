@@ -9,7 +9,10 @@ const WHOLE: Readonly<Record<string, { readonly mode: string; readonly file: Amd
   memory_partition: { mode: "NPS1", file: "current_memory_partition" },
 };
 
-/** Ends the partitions into which a tenant has divided AMD GPUs. The comparison after the GPU reset notices a driver's refusal. */
+/**
+ * Ends the partitions into which a tenant has divided AMD GPUs. The comparison after the GPU reset notices a partition that the driver refused to
+ * end.
+ */
 export async function endPartitions({ system, timing, before }: Scrub): Promise<void> {
   for (const { pci, settings } of before)
     for (const [name, { mode, file }] of Object.entries(WHOLE)) {

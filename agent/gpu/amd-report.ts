@@ -15,7 +15,10 @@ export interface AmdOutputs {
 }
 export const AMD_COMMANDS = ["static", "metric", "bad-pages", "process"] as const;
 
-/** The files below `/sys/bus/pci/devices/<address>` that the agent reads. The XGMI hive's id is in one of two files, depending on the kernel. */
+/**
+ * The files that the agent reads for each AMD GPU below `/sys/bus/pci/devices/<address>`. The id of a GPU's XGMI hive is in one of two files,
+ * depending on the kernel.
+ */
 export const AMD_FILES = [
   "mem_info_vram_total",
   "mem_info_vram_used",
@@ -73,7 +76,7 @@ function rowOf<T>(command: string, rows: z.output<typeof Rows>, gpu: number, sch
 const isNone = (value: unknown): boolean =>
   (Array.isArray(value) && value.length === 0) || (typeof value === "string" && /^no bad pages/i.test(value.trim()));
 
-/** The faults in an AMD GPU's error counters. Counters of uncorrectable errors may be missing only without error correction. */
+/** The faults in an AMD GPU's error counters. Counters of uncorrectable errors may be missing only on a GPU without error correction. */
 function eccFaults(metric: z.output<typeof Metric>, ras: z.output<typeof Static>["ras"]): string[] {
   const blocks = typeof ras === "object" ? ras.ecc_block_state : ras;
   const hasEcc = typeof blocks === "object" && blocks !== null;

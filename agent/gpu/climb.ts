@@ -32,7 +32,7 @@ function isWell(scrub: Scrub): boolean {
   });
 }
 
-/** Resets each group of GPUs, after the agent has unloaded the kernel modules that use the GPU driver, as far as possible. */
+/** Unloads the kernel modules that use the GPU driver, as far as possible, and then resets each group of GPUs. */
 async function resetAll(scrub: Scrub): Promise<void> {
   const stayed = await unloadModules(scrub, false);
   for (const group of resetGroups(scrub.before)) {
@@ -83,7 +83,7 @@ async function reload(scrub: Scrub): Promise<void> {
 }
 
 /**
- * Loads kernel modules, starts the systemd units, waits for the NVLink fabric and reads the GPUs. Returns a message for each module or unit that
+ * Loads the kernel modules, starts the systemd units, waits for the NVLink fabric and reads the GPUs. Returns a message for each module or unit that
  * could not be loaded or started.
  */
 async function settle(scrub: Scrub, units: readonly string[]): Promise<string[]> {
@@ -100,7 +100,7 @@ async function settle(scrub: Scrub, units: readonly string[]): Promise<string[]>
   }
 }
 
-/** Reads the GPUs. If the vendor's tool refuses to answer, for example after a bad reset, no GPU counts as present. */
+/** Reads the state of the host's GPUs. If the vendor's tool refuses to answer, for example because a reset left no GPU, no GPU counts as present. */
 async function readOrNone(scrub: Scrub): Promise<readonly GpuState[]> {
   try {
     return (await scrub.tools.read()).gpus;

@@ -10,7 +10,7 @@ import type { Scrub } from "./scrub-state.ts";
 /** The default control pipe of NVIDIA's MPS daemon, which keeps all GPUs open. */
 const MPS_CONTROL = "/tmp/nvidia-mps/control";
 
-/** Stops the services that hold GPUs, after a note of each in the cleaning's journal, but not the NVLink fabric's services. */
+/** Stops the services that hold GPUs, except those of the NVLink fabric, after it has noted each service in the cleaning's journal. */
 export async function stopServices(scrub: Scrub): Promise<void> {
   const { system, timing, input, run } = scrub;
   run.progress({ step: "gpu_services_stop" });
@@ -42,7 +42,7 @@ export async function stopService(scrub: Scrub, unit: string): Promise<string | 
   return systemctl(scrub.system, scrub.timing, "stop", unit);
 }
 
-/** Ends an MPS daemon that runs outside any service. The agent never restarts such a daemon, because a tenant left it behind. */
+/** Ends an MPS daemon that runs outside any service. The agent never restarts an MPS daemon outside a service, because a tenant left it behind. */
 async function quitMps({ system, timing }: Scrub): Promise<string | null> {
   if (!(await system.isPresent(MPS_CONTROL))) return null;
   const options = { timeoutMs: timing.serviceMs, graceMs: timing.graceMs, input: "quit\n" };
@@ -52,8 +52,8 @@ async function quitMps({ system, timing }: Scrub): Promise<string | null> {
 }
 
 /**
- * Names the processes that hold a GPU, and ends them if the task's order allows it. Returns false if a process still holds a GPU, or may hold one
- * because its open files are unreadable. A reset of a GPU would fail, or harm a process that holds the GPU.
+ * Names the processes that hold a GPU, and ends these processes if the task's order allows it. Returns false if a process still holds a GPU, or may
+ * hold one because its open files are unreadable. A reset of a GPU would fail, or harm a process that holds the GPU.
  */
 export async function freeFromProcesses(scrub: Scrub): Promise<boolean> {
   const { system, timing, input, run } = scrub;
@@ -89,8 +89,8 @@ export async function kernelUsers(scrub: Scrub): Promise<string> {
 }
 
 /**
- * Unloads the kernel modules that use the GPU driver, and with `whole` also the driver's own module. Returns why each kernel module that is still
- * loaded stayed. Before each unload, the agent writes the kernel module to the cleaning's journal.
+ * Unloads the kernel modules that use the GPU driver, and with `whole` also the driver's own module. Returns a reason for each kernel module that is
+ * still loaded. Before each unload, the agent writes the kernel module to the cleaning's journal.
  */
 export async function unloadModules(scrub: Scrub, whole: boolean): Promise<string[]> {
   const { system, timing, tools } = scrub;
@@ -108,8 +108,8 @@ export async function unloadModules(scrub: Scrub, whole: boolean): Promise<strin
 }
 
 /**
- * Turns off the persistence mode of NVIDIA GPUs, which the driver counts as a client of the GPU. The cleaning's journal says for which GPUs the agent
- * must turn persistence mode on afterwards.
+ * Turns off the persistence mode of NVIDIA GPUs, which the driver counts as a client of the GPU. The journal of the GPU cleaning says for which GPUs
+ * the agent must turn persistence mode on later.
  */
 export async function endPersistence(scrub: Scrub): Promise<void> {
   const { system, timing } = scrub;
@@ -117,7 +117,7 @@ export async function endPersistence(scrub: Scrub): Promise<void> {
   if (scrub.input.vendor !== "nvidia" || persistent.length === 0) return;
   scrub.journal = { ...scrub.journal, persistent: persistent.map(({ pci }) => pci) };
   await writeJournal(system, scrub.journal);
-  // The exit status of nvidia-smi does not matter, because a reset that persistence mode prevents says so itself.
+  // The exit status of nvidia-smi does not matter here: if persistence mode prevents the reset, the reset's own message says so.
   for (const { pci } of persistent)
     await callDriver(system, "nvidia-smi", ["-i", pci, "-pm", "0"], {
       timeoutMs: timing.readMs,

@@ -1,6 +1,6 @@
 import type { GpuVendor } from "../../shared/tasks/gpu-scrub.ts";
 
-/** The device numbers with one major number that belong to a GPU driver. */
+/** The device numbers of a GPU driver that have one major number. */
 export interface DeviceRange {
   readonly major: number;
   readonly driver: string;
@@ -14,7 +14,7 @@ const NVIDIA_DRIVER = /^nvidia/;
 
 /**
  * Finds the device numbers of a vendor's GPUs in the text of /proc/devices. The agent finds GPU devices by number, because a process with root rights
- * can make a device file of any name. The kernel chooses all device numbers anew at each boot, except NVIDIA_MAJOR and DRM_MAJOR.
+ * can make a device file of any name. Except for NVIDIA_MAJOR and DRM_MAJOR, the kernel chooses the major numbers of GPU drivers anew at each boot.
  */
 export function gpuDevices(vendor: GpuVendor, procDevices: string): readonly DeviceRange[] {
   const characters = procDevices.split(/^Block devices:/m, 1)[0] ?? "";

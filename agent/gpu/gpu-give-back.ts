@@ -7,7 +7,7 @@ import { SCRUB_TIMING, type ScrubTiming } from "./scrub-timing.ts";
 
 export interface GivenBack {
   readonly services: readonly string[];
-  /** Why a service, kernel module or persistence mode could not be restored; a non-empty list keeps the cleaning's journal on disk. */
+  /** The reasons why services, kernel modules or persistence modes could not be restored, which keep the cleaning's journal on disk. */
   readonly failures: readonly string[];
 }
 
@@ -43,7 +43,7 @@ export async function systemctl(
     : `systemctl ${verb} ${unit} ended with status ${ran.exitCode}: ${ran.stderr.slice(-200)}`;
 }
 
-/** Loads kernel modules; `modprobe` also loads the modules that a module uses. */
+/** Loads kernel modules with `modprobe`, which also loads the modules that they use. */
 export async function loadModules(system: System, timing: ScrubTiming, modules: readonly string[]): Promise<string[]> {
   const failures: string[] = [];
   for (const name of [...modules].reverse()) {
@@ -55,7 +55,7 @@ export async function loadModules(system: System, timing: ScrubTiming, modules: 
   return failures;
 }
 
-/** Starts those `services` that do not run, in the reverse order of their stop. */
+/** Starts the services in `services` that do not run, in the reverse of the order in which the GPU cleaning stopped them. */
 export async function startServices(
   system: System,
   timing: ScrubTiming,
@@ -82,9 +82,9 @@ async function keepPersistent(system: System, timing: ScrubTiming, journal: Scru
 }
 
 /**
- * Restores everything that a GPU cleaning stopped (kernel modules, services, persistence mode), and then removes the cleaning's journal. Kernel
- * modules and services that already run stay as they are. Throws `DriverWedged` if the GPU driver hangs. The journal then stays, and the agent
- * restores everything after the next boot.
+ * Restores the kernel modules, services and persistence modes that a GPU cleaning stopped, and removes the cleaning's journal. Kernel modules and
+ * services that already run stay as they are. Throws `DriverWedged` if the GPU driver hangs. After `DriverWedged`, the cleaning's journal stays on
+ * disk, and the agent restores everything after the next boot.
  */
 export async function giveBack(system: System, timing: ScrubTiming, journal: ScrubJournal): Promise<GivenBack> {
   const modules = await loadModules(system, timing, journal.modules);
@@ -95,15 +95,15 @@ export async function giveBack(system: System, timing: ScrubTiming, journal: Scr
   return { services: started.services, failures };
 }
 
-/** Restores what a killed GPU cleaning had stopped, or returns null without a journal of a cleaning. */
+/** Restores what a killed GPU cleaning had stopped, or returns null if the host has no journal of a GPU cleaning. */
 export async function giveBackLeftovers(system: System, timing: ScrubTiming = SCRUB_TIMING): Promise<GivenBack | null> {
   const journal = await readJournal(system);
   return journal === null ? null : giveBack(system, timing, journal);
 }
 
 /**
- * Restores, at the agent's start, what a GPU cleaning of an earlier boot had stopped. A GPU cleaning of the present boot may still run, and its own
- * task restores what it stopped.
+ * Restores, at the agent's start, what a GPU cleaning of an earlier boot had stopped. A GPU cleaning of the present boot may still run, and its task
+ * restores what the cleaning stopped.
  */
 export async function giveBackAfterBoot(system: System, log: Log): Promise<void> {
   try {

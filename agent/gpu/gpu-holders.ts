@@ -13,8 +13,8 @@ export interface Holders {
 }
 
 /**
- * Finds the processes that hold a GPU of the vendor, but not those that hold only a DRM device of other hardware. Systemd units in `except` may keep
- * the GPUs open, for example the Fabric Manager's unit.
+ * Finds the processes that hold a GPU of the vendor, but not those that hold only a DRM device of other hardware. Processes of the systemd units in
+ * `except` may keep the GPUs open, for example those of the Fabric Manager's unit.
  */
 export async function gpuHolders(system: System, vendor: GpuVendor, except: readonly string[]): Promise<Holders> {
   const devices = gpuDevices(vendor, (await system.read("/proc/devices")) ?? "");
@@ -36,8 +36,8 @@ export const describe = (holders: readonly DeviceHolder[]): string =>
 const isUntouchable = ({ pid }: DeviceHolder): boolean => pid === 1 || pid === process.pid || pid === process.ppid;
 
 /**
- * Ends the processes that hold a GPU: with SIGTERM, and after `holderMs` with SIGKILL. Returns all processes that hold a GPU at the end, also those
- * that opened it meanwhile.
+ * Ends the processes that hold a GPU: with SIGTERM, and after `holderMs` with SIGKILL. Returns all processes that hold a GPU at the end, even those
+ * that opened a GPU after the call.
  */
 export async function endHolders(system: System, timing: ScrubTiming, find: () => Promise<Holders>): Promise<Holders> {
   let found = await find();

@@ -16,8 +16,8 @@ export const GPU_SCRUB_WORK = defineWork({
 });
 
 /**
- * The kind of work that restores the services and kernel modules that a lost or cancelled GPU cleaning stopped. The result says why a service or
- * module could not be restored.
+ * The kind of work that restores the services and kernel modules that a lost or cancelled GPU cleaning stopped. The result of the work says why a
+ * service or kernel module could not be restored.
  */
 export const GPU_GIVE_BACK_WORK = defineWork({
   kind: "gpu.give_back",

@@ -1,10 +1,10 @@
 import type { GpuVendor } from "../../shared/tasks/gpu-scrub.ts";
 
 /**
- * A pattern of the names of systemd units that may hold GPUs, with the mark `fabric` for those that manage NVLink. The agent stops services in the
- * order of RULES, where a service stands before the services that it uses. The fabric's services keep running during a reset of GPUs with NVSwitch,
- * which works with a running Fabric Manager. After a stop and start of the Fabric Manager without a GPU reset in between, NVLink is unusable until a
- * reboot.
+ * A pattern of unit names of services that may hold GPUs; the mark `fabric` means services that manage NVLink. The agent stops services in the order
+ * of RULES, in which a service stands before the services that it uses. Services with the mark `fabric` run on during a reset of GPUs with NVSwitch,
+ * because the reset needs no stop of the Fabric Manager. After a stop and start of the Fabric Manager without a GPU reset in between, NVLink is
+ * unusable until a reboot.
  */
 interface ServiceRule {
   readonly unit: RegExp;
@@ -36,8 +36,9 @@ export interface GpuService {
 }
 
 /**
- * Reads the running services that hold GPUs from the output of `systemctl list-units --type=service --plain --no-legend`. The services are in the
- * order in which the agent stops them. In that output, the first column is the unit and the third column its state.
+ * Reads the running services that hold GPUs from the output of `systemctl list-units --type=service --plain --no-legend`. Returns the services that
+ * hold GPUs in the order in which the agent stops them. In the output of `systemctl list-units`, the first column is the unit and the third column
+ * its state.
  */
 export function runningServices(vendor: GpuVendor, listUnits: string): readonly GpuService[] {
   const running = listUnits.split("\n").flatMap((line) => {

@@ -35,8 +35,8 @@ export interface GpuReport {
 }
 
 /**
- * Converts a PCI address of a vendor's tool (`00000000:3B:00.0`, `3b:00.0`) into Linux's form, for example `0000:3b:00.0`. Returns null for any other
- * text.
+ * Converts a PCI address of a vendor's tool (`00000000:3B:00.0`, `3b:00.0`) into Linux's form, for example `0000:3b:00.0`. `pciAddress` returns null
+ * for a text that is no PCI address.
  */
 export function pciAddress(text: string): string | null {
   const parts = /^(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([0-9a-f]{2})[.]([0-7])$/i.exec(text.trim());

@@ -1,7 +1,10 @@
 import type { Attempt } from "../system/attempt.ts";
 import type { System } from "../system/system.ts";
 
-/** Thrown when a program that talks to the GPU driver did not end by its deadline. No signal ends a program that waits in a hanging GPU driver. */
+/**
+ * Thrown when a program that talks to the GPU driver did not end by the program's deadline. No signal ends a program that waits in a hanging GPU
+ * driver.
+ */
 export class DriverWedged extends Error {
   override readonly name = "DriverWedged";
   readonly tool: string;
@@ -29,7 +32,7 @@ export class StateUnreadable extends Error {
 export interface Ended {
   readonly exitCode: number;
   readonly stdout: string;
-  /** The last part of the tool's output, as one line for a message. */
+  /** The last part of a GPU tool's output, as one line for a message. */
   readonly said: string;
 }
 

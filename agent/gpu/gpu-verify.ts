@@ -3,9 +3,9 @@ import type { KernelFault } from "./kernel-faults.ts";
 
 /** The most MiB of memory that may be in use on a GPU without processes, because drivers before R510 count their own memory. */
 const IDLE_MIB = 1_024;
-/** The GPU driver's own use of memory, in MiB, may differ this much between two readings. */
+/** By how many MiB the GPU driver's own use of memory may differ between two readings. */
 const SLACK_MIB = 16;
-/** The GPU settings that must have a fixed value after a cleaning, whatever a tenant set. */
+/** The GPU settings that must have a fixed value after a GPU cleaning, whatever a tenant set. */
 const REQUIRED: Readonly<Record<string, string>> = {
   compute_mode: "Default",
   accounting_mode: "Disabled",
@@ -16,9 +16,9 @@ const REQUIRED: Readonly<Record<string, string>> = {
 
 export interface GpuReadings {
   readonly before: GpuState | undefined;
-  /** The GPU's state before its reset, while no service or process uses it. */
+  /** The GPU's state before the reset of the GPU, while no service or process uses the GPU. */
   readonly idle: GpuState | undefined;
-  /** The GPU's state after its reset, while no service or process uses it. */
+  /** The GPU's state after the reset of the GPU, while no service or process uses the GPU. */
   readonly after: GpuState | undefined;
   /** The GPU's state after the GPU cleaning has started all services again. */
   readonly settled: GpuState | undefined;
@@ -26,8 +26,8 @@ export interface GpuReadings {
 }
 
 /**
- * Returns why a GPU is not clean after its reset, or an empty list for a clean GPU. An unknown value counts as a reason, because it proves nothing
- * about the GPU.
+ * Returns why a GPU is not clean after its reset, or an empty list for a clean GPU. An unknown value is a reason why a GPU is not clean, because it
+ * proves nothing about the GPU.
  */
 export function whyNotClean(readings: GpuReadings): readonly string[] {
   const { before, idle, after, settled, kernelFaults } = readings;
@@ -56,8 +56,8 @@ function processFaults({ processes }: GpuState): string[] {
 }
 
 /**
- * A GPU that was in an NVLink fabric before its reset must be in the fabric afterwards. A GPU that was in no NVLink fabric, for example a PCIe card,
- * needs none.
+ * A GPU that was in an NVLink fabric before its reset must be in the fabric after the reset. A GPU without an NVLink fabric before its reset, for
+ * example a PCIe card, needs no fabric.
  */
 const fabricFaults = (idle: GpuState, { fabric }: GpuState): string[] =>
   fabric === "ready" || (fabric === "absent" && idle.fabric === "absent") ? [] : [`the fabric is ${fabric}`];
@@ -69,8 +69,8 @@ function identityFaults(before: GpuState, after: GpuState): string[] {
 }
 
 /**
- * Each GPU setting must have its value in REQUIRED, or else its value from before the cleaning. A setting that the vendor's tool does not tell counts
- * as a fault.
+ * Each GPU setting must have its value in REQUIRED, or, without one, its value from before the cleaning. A GPU setting that the vendor's tool does
+ * not tell counts as a fault.
  */
 function settingFaults(before: GpuState, settled: GpuState): string[] {
   return Object.entries(settled.settings).flatMap(([name, value]) => {

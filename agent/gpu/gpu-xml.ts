@@ -8,12 +8,12 @@ export class UnreadableXml extends Error {
   override readonly name = "UnreadableXml";
 }
 
-/** An element of the XML from `nvidia-smi -q -x`, which has no namespaces and no mixed content. */
+/** An element of the XML output of `nvidia-smi -q -x`, which uses no namespaces and no mixed content. */
 export interface XmlNode {
   readonly name: string;
   readonly attributes: Readonly<Record<string, string>>;
   readonly children: readonly XmlNode[];
-  /** The text of the element and its children, without white space at the ends. */
+  /** The text of an XML element and its children, without white space at both ends. */
   readonly text: string;
 }
 

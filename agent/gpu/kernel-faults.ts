@@ -4,7 +4,7 @@ import { pciAddress } from "./gpu-state.ts";
 /** A fault of a GPU from one line of the kernel's log. */
 export interface KernelFault {
   readonly pci: string | null;
-  /** NVIDIA's number of the fault (Xid), for example 79 for a GPU off the PCI bus, or null for AMD's driver. */
+  /** NVIDIA's number of a GPU fault (Xid), for example 79 for a GPU off the PCI bus, or null for AMD's driver. */
   readonly xid: number | null;
   readonly text: string;
 }
@@ -20,7 +20,7 @@ const addressOf = (text: string): string | null => pciAddress(text) ?? pciAddres
 
 /**
  * Reads the GPU faults from the output of `journalctl -k -o json`, which has one JSON object in each line. Throws for a line that is not an object
- * with a message, because an unreadable log proves nothing.
+ * with a message, because an unreadable log does not prove that no fault happened.
  */
 export function kernelFaults(vendor: GpuVendor, journal: string): readonly KernelFault[] {
   return journal.split("\n").flatMap((line) => {
@@ -33,7 +33,7 @@ export function kernelFaults(vendor: GpuVendor, journal: string): readonly Kerne
   });
 }
 
-/** journald writes a message that is not valid UTF-8 as a list of bytes, and a message that is too long as null. */
+/** journald writes a log message that is not valid UTF-8 as a list of bytes, and a log message that is too long as null. */
 function messageOf(entry: unknown): string {
   const message = typeof entry === "object" && entry !== null && "MESSAGE" in entry ? entry.MESSAGE : undefined;
   if (typeof message === "string") return message;

@@ -9,8 +9,8 @@ import {
 import { childrenNamed, parseDocument, textAt, UnreadableXml, type XmlNode } from "./gpu-xml.ts";
 
 /**
- * Whether nvidia-smi says by the text that the GPU does not have a field. A text that is neither `N/A` nor a known value counts as an unknown value
- * of the field.
+ * Whether a text in nvidia-smi's output means that the GPU lacks the field. A text that is neither `N/A` nor a known value counts as an unknown
+ * value.
  */
 const isAbsent = (text: string | null): boolean => text === null || text === "N/A" || text === "[N/A]";
 const known = (text: string | null): string | null => (isAbsent(text) || text === "" ? null : text);
@@ -43,7 +43,7 @@ function recommendation(gpu: XmlNode): { readonly action: GpuAction; readonly sa
   return { action: "unknown", said };
 }
 
-/** The counters of uncorrectable memory errors since the last load of the GPU driver, in all generations of GPUs and drivers. */
+/** The names that different GPUs and drivers give to the counters of uncorrectable memory errors since the driver's last load. */
 const VOLATILE = [
   "double_bit/total",
   "sram_uncorrectable",
@@ -54,8 +54,8 @@ const VOLATILE = [
 const REPAIRS = ["channel_repair_pending", "tpc_repair_pending"];
 
 /**
- * The faults in the GPU's counters of uncorrectable errors since the last load of the driver. These counters may be missing only if the GPU's error
- * correction is off or does not exist.
+ * The faults in the GPU's counters of uncorrectable errors since the last load of the GPU driver. The GPU's error counters may be missing only if its
+ * error correction is off or does not exist.
  */
 function eccFaults(gpu: XmlNode): string[] {
   const mode = textAt(gpu, "ecc_mode/current_ecc");
@@ -114,8 +114,8 @@ const mib = (text: string | null): number | null => {
 };
 
 /**
- * The GPU settings, each with the path of its field in nvidia-smi's output. The agent checks the power limit separately, because `N/A` counts as the
- * default limit there.
+ * The GPU settings, each with the path of its field in nvidia-smi's output. The agent checks the power limit separately from the other GPU settings,
+ * because a power limit of `N/A` counts as the default limit.
  */
 const SETTINGS: Readonly<Record<string, string>> = {
   persistence_mode: "persistence_mode",
@@ -162,7 +162,10 @@ function gpuOf(gpu: XmlNode, driver: string | null): GpuState {
   };
 }
 
-/** Compares the GPU's power limit with the default limit of the GPU. Drivers before R520 name these fields `power_readings` and `power_limit`. */
+/**
+ * Compares the GPU's power limit with the default limit of the GPU. NVIDIA's drivers before R520 name the fields of the power limit `power_readings`
+ * and `power_limit`.
+ */
 function powerLimit(gpu: XmlNode): Record<string, string | null> {
   const block = textAt(gpu, "gpu_power_readings") === null ? "power_readings" : "gpu_power_readings";
   const limit = textAt(gpu, `${block}/current_power_limit`) ?? textAt(gpu, `${block}/power_limit`);
@@ -171,7 +174,7 @@ function powerLimit(gpu: XmlNode): Record<string, string | null> {
   return { power_limit: limit === standard || isAbsent(limit) ? "default" : limit };
 }
 
-/** Throws `UnreadableXml` if the output of `nvidia-smi -q -x` is incomplete, or has another number of GPUs than `attached_gpus`. */
+/** Throws `UnreadableXml` if the output of `nvidia-smi -q -x` is incomplete, or if its number of GPUs is not `attached_gpus`. */
 export function parseNvidiaReport(text: string): GpuReport {
   const root = parseDocument(text);
   if (root.name !== "nvidia_smi_log") throw new UnreadableXml(`The root element is ${root.name}, not nvidia_smi_log.`);

@@ -1,6 +1,6 @@
 /** A registry switch of NVIDIA's driver, which a modprobe file or a kernel parameter sets for all GPUs or for one GPU. */
 export interface DriverSwitch {
-  /** `all`, or the PCI address of one GPU, which is also the name of its folder in /proc/driver/nvidia/gpus. */
+  /** `all`, or the PCI address of one GPU, which is also the name of the GPU's folder in /proc/driver/nvidia/gpus. */
   readonly scope: string;
   readonly name: string;
   readonly value: string;
@@ -20,7 +20,7 @@ const SCRUB_OFF = "RMDisableScrubOnFree";
 
 /**
  * Reads the registry switches from the file `params` of NVIDIA's driver, for example `RMDisableScrubOnFree=1;RmX=2`. Returns null if `params` lacks
- * one of its two lines with switches, because a switch may then be set unseen.
+ * one of its two lines with registry switches, because a switch may be set unseen.
  */
 export function switchesInParams(text: string): readonly DriverSwitch[] | null {
   const lines = [...text.matchAll(TEXT_LINE)];
@@ -50,6 +50,6 @@ export function switchesInRegistry(gpu: string, text: string): readonly DriverSw
   });
 }
 
-/** True if a switch keeps NVIDIA's driver from zeroing freed GPU memory. Every value except zero counts as set. */
+/** True if a registry switch keeps NVIDIA's driver from zeroing freed GPU memory. Every value of a registry switch except zero counts as set. */
 export const turnsScrubOff = ({ name, value }: DriverSwitch): boolean =>
   name.toLowerCase() === SCRUB_OFF.toLowerCase() && !/^(0x)?0+$/i.test(value);

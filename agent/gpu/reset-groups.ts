@@ -1,8 +1,8 @@
 import type { GpuState } from "./gpu-state.ts";
 
-/** GPUs that one call of the vendor's tool resets together (decision C3). */
+/** A group of GPUs that one call of the vendor's tool resets together (decision C3). */
 export interface ResetGroup {
-  /** `nvswitch`, the name of an XGMI hive, or the PCI address of a GPU that the agent resets alone. */
+  /** The name of a reset group: `nvswitch`, the name of an XGMI hive, or the PCI address of a GPU that the agent resets alone. */
   readonly name: string;
   readonly gpus: readonly GpuState[];
 }

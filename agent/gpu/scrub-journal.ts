@@ -7,8 +7,8 @@ const JOURNAL = "/var/lib/muster/agent/gpu-scrub.json";
 const WEDGED = "/var/lib/muster/agent/gpu-wedged.json";
 
 /**
- * The journal of a GPU cleaning: the services, kernel modules and persistence modes that it stopped and must restore. The agent writes an entry
- * before each stop, so that a killed agent can restore everything.
+ * The journal of a GPU cleaning: the services, kernel modules and persistence modes that the cleaning must restore. The agent writes a journal entry
+ * before each stop, so that everything can be restored after a kill of the agent.
  */
 const ScrubJournal = z.strictObject({
   task_id: z.string(),
@@ -24,8 +24,8 @@ const ScrubJournal = z.strictObject({
 export type ScrubJournal = z.output<typeof ScrubJournal>;
 
 /**
- * Reads the journal of an unfinished GPU cleaning, or returns null if the host has none. Throws if the journal is unreadable, because some services
- * of the host may then still be stopped.
+ * Reads the journal of an unfinished GPU cleaning, or returns null if the host has none. Throws if the journal is unreadable, because the GPU
+ * cleaning may have left services of the host stopped.
  */
 export async function readJournal(system: System): Promise<ScrubJournal | null> {
   const text = await system.read(JOURNAL);
@@ -35,7 +35,7 @@ export async function readJournal(system: System): Promise<ScrubJournal | null> 
 export const writeJournal = (system: System, journal: ScrubJournal): Promise<void> =>
   system.write(JOURNAL, `${JSON.stringify(journal)}\n`, 0o600);
 
-/** Removes a GPU cleaning's journal, unless the journal is already that of another task. */
+/** Removes a GPU cleaning's journal, unless the journal already belongs to another task. */
 export async function endJournal(system: System, journal: ScrubJournal): Promise<void> {
   if ((await readJournal(system))?.task_id === journal.task_id) await system.remove(JOURNAL);
 }
@@ -50,8 +50,7 @@ export async function markWedged(system: System, error: Error): Promise<void> {
 }
 
 /**
- * Returns why the GPU driver counts as hanging in this boot, or null. An unreadable file gpu-wedged.json also means that the GPU driver counts as
- * hanging.
+ * Returns why the GPU driver counts as hanging in this boot, or null. If the file gpu-wedged.json is unreadable, the GPU driver counts as hanging.
  */
 export async function wedgedInThisBoot(system: System): Promise<string | null> {
   const text = await system.read(WEDGED);

@@ -7,7 +7,7 @@ export interface ScrubTiming {
   readonly resetMs: number;
   readonly serviceMs: number;
   readonly moduleMs: number;
-  /** How many milliseconds a tool may take to end after SIGTERM, and as many after SIGKILL. */
+  /** How many milliseconds a GPU tool may take to end after SIGTERM, and as many after SIGKILL. */
   readonly graceMs: number;
   /** How many milliseconds a process that holds a GPU may take to end after SIGTERM, and as many after SIGKILL. */
   readonly holderMs: number;

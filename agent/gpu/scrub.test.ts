@@ -8,7 +8,7 @@ import { giveBackAfterBoot } from "./gpu-give-back.ts";
 import { scrubGpus } from "./scrub.ts";
 import type { ScrubTiming } from "./scrub-timing.ts";
 
-/** These time-outs are long enough for a loaded computer; only tests of a hanging tool use short ones. */
+/** The time-outs of these tests suit a loaded computer; only tests of a hanging tool use short time-outs. */
 const TIMING: ScrubTiming = {
   readMs: 60_000,
   resetMs: 60_000,
@@ -79,8 +79,8 @@ describe("a cleaning of NVIDIA GPUs", () => {
     host.gpu(0, { used: "70000 MiB", recovery: "Reset", persistence: "Enabled" });
     const done = await scrub({});
     expect(outcomes(done)).toEqual(CLEAN);
-    // `gpu_verify` is the GPU step with the most values of evidence. If the evidence had more values than a cleaning step may have, `cleaningStep`
-    // would drop the last values.
+    // `gpu_verify` is the GPU step with the most values of evidence. If the evidence of `gpu_verify` had more values than a cleaning step may have,
+    // `cleaningStep` would drop the last values.
     expect(Object.keys(stepOf(done, "gpu_verify", PCI(0)).evidence)).toEqual(VERIFY_EVIDENCE);
     expect(done.needs).toBe("none");
     expect(host.actions()).toEqual([

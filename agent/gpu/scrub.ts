@@ -25,9 +25,9 @@ type ErrorCode = Extract<Reply, { ok: false }>["error"];
 
 const failure = (error: ErrorCode, message: string): Reply => ({ ok: false, error, message });
 /**
- * Cleans a host's GPUs at the claim level `reset_only` (decisions C2 and C3). Frees and resets the GPUs, and compares their states before and after
- * the reset. At its end, even after an error, the cleaning restores the services, kernel modules and persistence modes that it stopped. The task
- * `node.gpu_scrub` fails only if the cleaning has changed nothing on the host's GPUs.
+ * Cleans a host's GPUs at the claim level `reset_only` (decisions C2 and C3). The GPU cleaning frees and resets the GPUs, and compares their states
+ * before and after the reset. At its end, even after an error, the GPU cleaning restores the services, kernel modules and persistence modes that it
+ * stopped. The task `node.gpu_scrub` fails only if the cleaning has changed nothing on the host's GPUs.
  */
 export async function scrubGpus(
   system: System,
@@ -88,8 +88,9 @@ async function reply(scrub: Scrub, steps: readonly GpuStep[], needs: ReturnType<
 }
 
 /**
- * Frees and resets the GPUs, and restores what the cleaning stopped for that. Returns the error of a hanging GPU driver, otherwise null. With a
- * hanging GPU driver, the agent restores nothing before the next boot, because every program that uses the driver would hang.
+ * Frees and resets the GPUs, and restores the services, kernel modules and persistence modes that it stopped. Returns the error of a hanging GPU
+ * driver, otherwise null. With a hanging GPU driver, the agent restores nothing before the next boot, because every program that uses the driver
+ * would hang.
  */
 async function clean(scrub: Scrub): Promise<DriverWedged | null> {
   let wedge: DriverWedged | null = null;
@@ -137,7 +138,7 @@ async function bringBack(scrub: Scrub, wedge: DriverWedged | null): Promise<Driv
   return null;
 }
 
-/** The steps that the GPU cleaning would do on this host, without any change. */
+/** Returns the steps that a GPU cleaning would do on the host, and changes nothing. */
 async function planned(scrub: Scrub): Promise<GpuStep[]> {
   const { system, timing, input, before } = scrub;
   const services = runningServices(input.vendor, await listUnits(system, timing));

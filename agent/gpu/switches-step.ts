@@ -14,7 +14,8 @@ import type { Scrub } from "./scrub-state.ts";
 
 /**
  * Checks the registry switches of NVIDIA's driver, which AMD's driver does not have. The step `gpu_switches` fails if a switch keeps NVIDIA's driver
- * from zeroing freed GPU memory. All other switches are only evidence of the step, because operators set such switches too.
+ * from zeroing freed GPU memory. Registry switches that do not concern freed memory are only evidence of the step `gpu_switches`, because operators
+ * set them too.
  */
 export async function switchesStep(scrub: Scrub): Promise<GpuStep | null> {
   if (scrub.input.vendor !== "nvidia") return null;
@@ -33,8 +34,8 @@ export async function switchesStep(scrub: Scrub): Promise<GpuStep | null> {
 }
 
 /**
- * Returns the registry switches of NVIDIA's driver, or why they cannot be read. The separate process `cat` reads the driver's files, because a read
- * may hang in the driver.
+ * Returns the registry switches of NVIDIA's driver, or why they cannot be read. The separate process `cat` reads the files of NVIDIA's driver,
+ * because a read may hang in the driver.
  */
 async function readSwitches({ system, timing }: Scrub): Promise<readonly DriverSwitch[] | string> {
   const read = async (path: string): Promise<string | null> => {

@@ -17,12 +17,12 @@ export interface Ends {
 interface Seen {
   readonly settled: readonly GpuState[];
   readonly onBus: readonly string[];
-  /** The GPU faults in the kernel's log since the cleaning's start, or why the log is unreadable. */
+  /** The GPU faults in the kernel's log since the GPU cleaning's start, or why the log is unreadable. */
   readonly faults: readonly KernelFault[] | string;
   readonly wedge: DriverWedged | null;
 }
 
-/** Compares each GPU with its state before the cleaning, in a step `gpu_verify` for each GPU, even a missing one. */
+/** Compares each GPU with its state before the cleaning, and makes a step `gpu_verify` even for a missing GPU. */
 export async function verify(scrub: Scrub, startedAt: Date, earlier: DriverWedged | null): Promise<Ends> {
   scrub.run.progress({ step: "gpu_verify" });
   const seen = await look(scrub, startedAt, earlier);
@@ -60,8 +60,8 @@ async function look(scrub: Scrub, startedAt: Date, earlier: DriverWedged | null)
 }
 
 /**
- * Reads the GPU faults since the cleaning's start from the systemd journal. The agent's systemd unit may not be allowed to read the kernel's own
- * buffer.
+ * Reads the GPU faults since the GPU cleaning's start from the systemd journal. The agent reads the kernel's log from the systemd journal, because
+ * its unit may not be allowed to read the kernel's buffer.
  */
 async function readFaults({ system, timing, input }: Scrub, since: Date): Promise<readonly KernelFault[] | string> {
   const args = ["-k", "-o", "json", "--output-fields=MESSAGE", "--no-pager", "-q"];
@@ -83,7 +83,7 @@ function verdict(scrub: Scrub, seen: Seen, pci: string): { readonly step: GpuSte
   const after = at(scrub.after);
   const settled = at(seen.settled);
   const reset = scrub.resets.get(pci);
-  // A fault whose log line names no GPU may belong to any GPU, so it counts for every GPU.
+  // A GPU fault whose log line names no GPU may belong to any GPU, so it counts for every GPU.
   const own =
     typeof seen.faults === "string" ? [] : seen.faults.filter((one) => one.pci === null || samePlace(one.pci, pci));
   const reasons = [
@@ -120,7 +120,7 @@ function verdict(scrub: Scrub, seen: Seen, pci: string): { readonly step: GpuSte
   };
 }
 
-/** Whether two PCI addresses differ at most in the function, because NVIDIA's driver logs a GPU without its function. */
+/** Whether two PCI addresses differ at most in the PCI function, because NVIDIA's driver logs a GPU without its function. */
 const samePlace = (a: string, b: string): boolean => a.slice(0, -2) === b.slice(0, -2);
 
 const settingsText = ({ settings }: GpuState): string =>

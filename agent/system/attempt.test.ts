@@ -8,7 +8,7 @@ import { until } from "../../test/support/until.ts";
 import { readProcess } from "./workers/processes.ts";
 
 const PATIENT = { timeoutMs: 60_000 };
-/** A hanging tool has this time-out, in milliseconds, to reach the place where it hangs, even on a loaded computer. */
+/** The time-out, in milliseconds, of a tool that hangs: enough to reach the hanging place, even on a loaded computer. */
 const HASTY = { timeoutMs: 3_000, graceMs: 100 };
 
 let host: HostFolder;

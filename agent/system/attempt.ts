@@ -35,9 +35,9 @@ const LONGEST_CHARACTER = 4;
 const FOLDERS = ["usr/bin", "usr/sbin", "bin", "sbin", "opt/rocm/bin"];
 
 /**
- * Returns a function that runs a tool without a shell, with fixed environment variables, which may hang in a driver. A tool that does not end within
- * `timeoutMs` gets SIGTERM, and SIGKILL after `graceMs`. The agent abandons a tool that survives SIGKILL, because no signal ends a process that waits
- * in the kernel.
+ * Returns a function that runs a tool, which may hang in a driver, without a shell and with fixed environment variables. A tool that does not end
+ * within `timeoutMs` gets SIGTERM, and SIGKILL after `graceMs`. The agent abandons a tool that survives SIGKILL, because no signal ends a process
+ * that waits in the kernel.
  */
 export function attemptsBelow(root: string): AttemptTool {
   return async (tool, args, options) => {
@@ -58,7 +58,7 @@ async function pathOf(root: string, tool: string): Promise<string | null> {
 function attempt(root: string, path: string, args: readonly string[], options: AttemptOptions): Promise<Attempt> {
   const graceMs = options.graceMs ?? GRACE_MS;
   return new Promise((resolve) => {
-    // The tool stays in this process's session, so that the end of a lost worker process also ends the tools that it started.
+    // A tool stays in the session of its worker process, so that the end of a lost worker process also ends the tool.
     const child = spawn(path, [...args], { stdio: ["pipe", "pipe", "pipe"], cwd: "/", env: environment(root) });
     const stdout: Buffer[] = [];
     let stderr: Buffer = Buffer.alloc(0);
@@ -82,8 +82,8 @@ function attempt(root: string, path: string, args: readonly string[], options: A
     const settleHung = (isAlive: boolean): void =>
       settle({ kind: "hung", pid: child.pid ?? -1, state: hung?.state ?? "?", wchan: hung?.wchan ?? "", isAlive });
     /**
-     * Counts the tool's output, and ends a tool that writes too much. After the end of such a tool, the agent closes its output, even if other
-     * processes still write there.
+     * Counts the tool's output, and ends a tool that writes too much. After the end of a tool that wrote too much, the agent closes the pipes of the
+     * tool's output.
      */
     const fits = (chunk: Buffer): boolean => {
       size += chunk.length;
@@ -100,14 +100,14 @@ function attempt(root: string, path: string, args: readonly string[], options: A
       fits(chunk);
       stderr = Buffer.concat([stderr, chunk]).subarray(-MOST_STDERR * LONGEST_CHARACTER);
     });
-    // A tool that ends without reading its input breaks the input's pipe, but only the tool's exit status counts.
+    // A tool that ends without reading its input breaks the pipe of its input, but only the tool's exit status counts.
     child.stdin.on("error", () => undefined);
     child.stdin.end(options.input ?? "");
     child.once("error", (error) => settle({ kind: "missing", message: `${path} could not be run: ${error.message}` }));
     child.once("exit", () => void (hung !== null && settleHung(false)));
     child.once("close", settleEnded);
     after(options.timeoutMs, () => {
-      // After the tool's end, a process that the tool left behind may keep its pipes open.
+      // After a tool's end, a process that the tool left behind may keep the tool's pipes open.
       if (child.exitCode !== null || child.signalCode !== null) return settleEnded();
       hung = placeOf(child.pid ?? -1);
       child.kill("SIGTERM");

@@ -9,36 +9,36 @@ export interface Removal {
   readonly removed: number;
   /** How often the removal cleared the flags "immutable" and "append only" of a folder and its entries. */
   readonly unlocked: number;
-  /** What the removal left, each with the reason: at most the first paths, while `leftCount` counts all. */
+  /** The paths that the removal left, each with the reason. The list has only the first paths, while `leftCount` counts all. */
   readonly left: readonly { readonly path: string; readonly reason: string }[];
   readonly leftCount: number;
 }
 
 export interface RemovalLimits {
   readonly signal: AbortSignal;
-  /** When the removal gives up, as a value of `Date.now()`. */
+  /** The time when the removal gives up, as a value of `Date.now()`. */
   readonly deadline: number;
-  /** Decides by its owner's uid whether an entry may be removed. By default every entry may be removed. */
+  /** Decides by its owner's uid whether a file or folder may be removed. Without `mayRemove`, the removal may remove every file and folder. */
   readonly mayRemove?: (uid: number) => boolean;
   readonly onProgress: (removed: number) => void;
 }
 
-/** Clears the flags "immutable" and "append only" of the paths in the text, which has a zero byte after each path. */
+/** Clears the flags "immutable" and "append only" of the listed paths, each of which ends with a zero byte. */
 export type UnlockPaths = (paths: Buffer) => Promise<void>;
 
 const MOST_NAMED = 20;
 const MOST_LEFT = 10_000;
 /**
- * The removal first moves a folder that lies deeper than this upwards, and then empties it. A removal therefore needs neither a deep recursion nor
- * many descriptors.
+ * The depth beyond which the removal moves a folder upwards before it empties the folder. Because it moves deep folders upwards, the removal needs
+ * neither a deep recursion nor many descriptors.
  */
 const DEEPEST = 64;
 const PROGRESS_EVERY = 500;
 const ENTRIES_UNLOCKED_AT_ONCE = 500;
 
 /**
- * Removes a file, or a folder with its content, by names of bytes, because a file name need not be UTF-8. The removal follows no symbolic link and
- * enters no mount, and its result names a mount that stays. If flags such as "immutable" prevent a removal, the agent clears these flags first.
+ * Removes a file, or a folder with its content. File names are bytes, because a file name need not be UTF-8. The removal follows no symbolic link and
+ * enters no mount, and its result names a mount that stays. If flags such as "immutable" prevent a removal, `removeConfined` clears the flags first.
  */
 export async function removeConfined(
   root: string,
@@ -54,7 +54,7 @@ export async function removeConfined(
     const mounts = new Map((await readMounts("/")).map((mount) => [mount.path, mount.type]));
     const run = new ConfinedRemoval(limits, unlock, mounts, await folder.mountId());
     const name = Buffer.from(basename(path));
-    // The check of the owner and the removal go through one descriptor, so they concern the same entry.
+    // The check of an entry's owner and the entry's removal go through one descriptor, so they concern the same entry.
     if (limits.mayRemove !== undefined && !(await isAllowed(folder.entry(name), limits.mayRemove)))
       return { removed: 0, unlocked: 0, left: [], leftCount: 0 };
     const real = Buffer.from(join(parent, basename(path))).toString("latin1");
@@ -68,11 +68,11 @@ export async function removeConfined(
 class ConfinedRemoval {
   #removed = 0;
   #unlocked = 0;
-  /** The paths that the removal left, each with the reason, which a later read of their folder skips. */
+  /** The paths that the removal left, each with the reason; a later read of a folder skips these paths. */
   readonly #left = new Map<string, string>();
-  /** The folder that the removal empties, into which it moves deep folders. */
+  /** The folder that the removal empties, and into which the removal moves deep folders. */
   #top: { folder: OpenFolder; path: string } | null = null;
-  /** How many deep folders the removal has moved into its top folder, which it therefore reads again. */
+  /** How many deep folders the removal has moved into the top folder, which it must therefore read again. */
   #moved = 0;
   readonly #limits: RemovalLimits;
   readonly #unlock: UnlockPaths;
@@ -90,7 +90,7 @@ class ConfinedRemoval {
     return { removed: this.#removed, unlocked: this.#unlocked, left, leftCount: this.#left.size };
   }
 
-  /** Removes one entry of a folder, or returns false if the entry is still there. */
+  /** Removes one entry of a folder, or returns false if the entry is still in the folder. */
   async removeEntry(folder: OpenFolder, name: Buffer, path: string, depth: number): Promise<boolean> {
     this.#limits.signal.throwIfAborted();
     if (Date.now() > this.#limits.deadline) return this.#leave(path, "the time for the removal is over");
@@ -125,12 +125,12 @@ class ConfinedRemoval {
       await this.#unlockAt(parent, [name]);
       code = await failureOf(rmdir(parent.entry(name)));
     }
-    // If the folder is not empty, `#left` already names its entries that could not be removed.
+    // If a folder is not empty, `#left` already names the entries that could not be removed.
     return code === "ENOTEMPTY" && this.#left.size > 0 ? false : this.#count(code, path);
   }
 
   async #empty(folder: OpenFolder, path: string, depth: number): Promise<void> {
-    // A read of a folder may miss entries while the agent removes others, so the agent reads until it removes nothing.
+    // A read of a folder may miss entries while entries are removed, so `#empty` reads the folder until nothing more is removed.
     for (let removedSome = true; removedSome; ) {
       removedSome = false;
       const refused: Refused[] = [];
@@ -160,7 +160,7 @@ class ConfinedRemoval {
     return removedSome;
   }
 
-  /** Moves a deep folder into the top folder of the removal, where a later read empties it. */
+  /** Moves a deep folder into the top folder of the removal, where a later read of the top folder empties it. */
   async #moveUp(parent: OpenFolder, name: Buffer, path: string): Promise<boolean> {
     const top = this.#top;
     if (top === null) return this.#leave(path, "the folder is too deep");

@@ -4,8 +4,8 @@ import { basename, dirname, join } from "node:path";
 import { isMissing } from "./files.ts";
 
 /**
- * A folder that was opened without following a symbolic link, and whose entries are reached through its descriptor. The descriptor leads to the
- * opened folder even if a tenant renames or replaces it.
+ * A folder that was opened without following a symbolic link, and whose entries are reached through its descriptor. The descriptor of an `OpenFolder`
+ * leads to the opened folder even if a tenant renames or replaces that folder.
  */
 export class OpenFolder {
   readonly #handle: FileHandle;
@@ -31,14 +31,14 @@ export class OpenFolder {
     }
   }
 
-  /** The path of an entry, which the kernel resolves from this folder's descriptor. */
+  /** Returns the path of an entry of a folder, which the kernel resolves from the folder's descriptor. */
   entry(name: string | Buffer): Buffer {
     const bytes = typeof name === "string" ? Buffer.from(name) : name;
     if (bytes.length === 0 || bytes.includes(0x2f) || bytes.equals(DOT) || bytes.equals(DOT_DOT))
       throw new Error("A name in a folder must not lead out of the folder.");
     return Buffer.concat([Buffer.from(`/proc/self/fd/${this.#handle.fd}/`), bytes]);
   }
-  /** The path by which another process, such as a tool, reaches this folder or one of its entries. */
+  /** Returns the path by which another process, such as a tool, reaches a folder or one of its entries. */
   pathForTools(name: Buffer | null): Buffer {
     return Buffer.concat([Buffer.from(`/proc/${process.pid}/fd/${this.#handle.fd}/`), name ?? DOT]);
   }
@@ -60,7 +60,7 @@ export class OpenFolder {
   }
 
   /**
-   * The kernel's number of the mount that contains the folder. A bind mount has its own mount number, although its device number is that of the
+   * The kernel's number of the mount that contains a folder. A bind mount has its own mount number, although its device number is that of the
    * original mount.
    */
   async mountId(): Promise<string> {
@@ -89,7 +89,7 @@ export async function realParent(root: string, path: string): Promise<string | n
   return parent;
 }
 
-/** The kind, owner and mode of a file or folder, or of a symbolic link itself. */
+/** The kind, owner and mode of a file or folder; for a symbolic link, those of the link itself. */
 export interface Entry {
   readonly kind: "file" | "folder" | "other";
   readonly uid: number;
@@ -113,7 +113,7 @@ export async function entryAt(root: string, path: string): Promise<Entry | null>
 }
 
 export interface OwnedFile {
-  /** The path of the home folder of a user. Only root can change its parent folder. */
+  /** The path of the home folder of a user. Only root can change the parent folder of a user's home folder. */
   readonly home: string;
   readonly folder: string;
   readonly name: string;
@@ -123,8 +123,9 @@ export interface OwnedFile {
 }
 
 /**
- * Writes a file with mode 0600 into a folder of a user's home, which the user may change at the same time. The agent opens the home and the folder
- * without following symbolic links, and both must belong to the user. The written file replaces anything with its name, and even a symbolic link.
+ * Writes a file with mode 0600 into a folder of a user's home, which the user may change at the same time. The agent opens the user's home and the
+ * folder in it without following symbolic links, and both must belong to the user. The written file replaces whatever has its name, even a symbolic
+ * link.
  */
 export async function writeOwned(root: string, file: OwnedFile): Promise<void> {
   const { home, folder, uid, gid } = file;
@@ -137,7 +138,7 @@ export async function writeOwned(root: string, file: OwnedFile): Promise<void> {
     if (inner === null) throw new Error(`${home}/${folder} was removed meanwhile.`);
     try {
       const stats = await inner.stat();
-      // An empty folder of root is one that this call or a killed agent made.
+      // If the folder is empty and belongs to root, this call or a killed agent made it.
       if (stats.uid === 0 && (await readdir(inner.self)).length === 0) await handOver(inner, uid, gid);
       else if (stats.uid !== uid) throw new Error(`${home}/${folder} belongs to uid ${stats.uid} and not to ${uid}.`);
       await replaceFile(inner, file);
@@ -168,7 +169,7 @@ async function handOver(folder: OpenFolder, uid: number, gid: number): Promise<v
 }
 
 async function replaceFile(folder: OpenFolder, { name, text, uid, gid }: OwnedFile): Promise<void> {
-  // The temporary file has a fixed name, so that the next write replaces what a killed agent left.
+  // The temporary file has a fixed name, so that the next write replaces the temporary file of a killed agent.
   const temporary = folder.entry(`.${name}.muster`);
   await unlink(temporary).catch((error: unknown) => {
     if (!isMissing(error)) throw error;

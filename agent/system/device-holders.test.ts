@@ -39,7 +39,7 @@ async function start(command: string, ...args: string[]): Promise<number> {
 const holding = (path: string): Promise<number> => start("/bin/sh", "-c", 'exec 3< "$0"; echo ready; read line', path);
 const walk = () => walkDeviceHolders(host.root, MEMORY);
 
-/** A program that maps a device into its memory and closes the descriptor, so that only the mapping is left. */
+/** A program that maps a device into its memory and closes the device's descriptor, so that only the mapping is left. */
 const MAPPER = `
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)

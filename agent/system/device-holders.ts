@@ -5,28 +5,31 @@ import { hasFirstThreadEnded, parseStat } from "./proc-stat.ts";
 
 export interface DeviceHolder {
   readonly pid: number;
-  /** When the process started, in clock ticks since boot. The kernel may give a pid to a later process, but never with the same start time. */
+  /**
+   * When the process that holds a device started, in clock ticks since boot. The Linux kernel may give a pid to a later process, but never with the
+   * same start time.
+   */
   readonly startTicks: string;
   readonly uid: number;
   readonly name: string;
-  /** The systemd unit of the process, or null for a process outside all units. */
+  /** The systemd unit of the process that holds a device, or null for a process outside all units. */
   readonly unit: string | null;
   readonly devices: readonly string[];
 }
 
 export interface HolderWalk {
   readonly holders: readonly DeviceHolder[];
-  /** The pids of processes whose open files are unreadable, so that they may hold a device. */
+  /** The pids of processes whose open files are unreadable, so that a process may hold a device unseen. */
   readonly unreadable: readonly number[];
 }
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && "code" in error ? error.code : null);
-/** True if a process, descriptor or mapping disappeared while the agent read /proc. */
+/** True if an error says that a process, descriptor or mapping disappeared while the agent read /proc. */
 const isGone = (error: unknown): boolean => ["ENOENT", "ESRCH"].includes(String(codeOf(error)));
 
 /**
- * True for an error of a user's FUSE file system, which root may not read, or whose server has ended. Such a file system is mounted with `nodev`, so
- * no process can open a device through it.
+ * True for the error of a FUSE file system of a user that root may not read, or whose server has ended. A user's FUSE file system is mounted with
+ * `nodev`, so no process can open a device through it.
  */
 const isForeignFuse = (error: unknown): boolean => ["EACCES", "ENOTCONN"].includes(String(codeOf(error)));
 
@@ -40,8 +43,8 @@ const minorOf = (rdev: number): number => ((rdev & 0xff) | ((rdev >>> 12) & 0xff
 export const deviceNumber = ({ rdev }: Pick<Stats, "rdev">): string => `${majorOf(rdev)}:${minorOf(rdev)}`;
 
 /**
- * Finds the processes that have a character device of the given major numbers open or mapped. The agent compares device numbers, so it also finds a
- * device under another name. A process that ends in the meantime does not count.
+ * Finds the processes that have a character device of the given major numbers open or mapped. The search for holders compares device numbers, so it
+ * also finds a device under another name. The search for holders leaves out a process that ends during the search.
  */
 export const walkDeviceHolders = (root: string, majors: ReadonlySet<number>): HolderWalk =>
   walkHolders(root, (stat) => stat.isCharacterDevice() && majors.has(majorOf(stat.rdev)));
@@ -87,7 +90,7 @@ function devicesOf(process: string, isWanted: (stat: Stats) => boolean): string[
   for (const folder of descriptorFolders(process))
     for (const fd of readdirSync(folder)) {
       const path = join(folder, fd);
-      // The link target of a socket, pipe or anonymous inode is no path, so such a descriptor is no device.
+      // The link target of a socket, pipe or anonymous inode is no path, so the descriptor cannot be a device.
       if (targetOf(path)?.startsWith("/") === true && !hanging.ids.has(mountIdOf(join(folder, "..", "fdinfo", fd))))
         look(path);
     }
@@ -97,8 +100,8 @@ function devicesOf(process: string, isWanted: (stat: Stats) => boolean): string[
 }
 
 /**
- * The folders of /proc that list a process's descriptors. If the first thread has ended, Linux lists the descriptors only in the folders of the other
- * threads.
+ * The folders of /proc that list a process's descriptors. If the first thread of a process has ended, Linux lists the descriptors only in the folders
+ * of the other threads.
  */
 function descriptorFolders(process: string): string[] {
   const stat = parseStat(readFileSync(join(process, "stat"), "latin1"));
@@ -115,12 +118,12 @@ function targetOf(path: string): string | null {
   }
 }
 
-/** The text of a file of /proc about a process, or an empty text if the file is missing. */
+/** Returns the text of a file in /proc about a process, or an empty text if the file is missing. */
 function textIfThere(file: string): string {
   try {
     return readFileSync(file, "latin1");
   } catch (error) {
-    // A zombie has no mounts, so the kernel refuses the read.
+    // An ended process (zombie) has no mounts, so the kernel refuses to read the list of its mounts.
     if (isGone(error) || codeOf(error) === "EINVAL") return "";
     throw error;
   }
@@ -129,8 +132,8 @@ function textIfThere(file: string): string {
 const mountIdOf = (file: string): string => /^mnt_id:\s*(\d+)$/m.exec(textIfThere(file))?.[1] ?? "";
 
 /**
- * The mounts of network file systems that a process sees. The agent does not look at files of these mounts, because a look waits as long as the
- * server is gone. The agent looks at a file with an unknown mount, because the file may be a device.
+ * The mounts of network file systems that a process sees. The agent does not look at files of network file systems, because a look waits as long as
+ * the server is gone. The agent looks at a file whose mount it does not know, because the file may be a device.
  */
 function networkMounts(process: string): { ids: ReadonlySet<string>; devices: ReadonlySet<string> } {
   const found = parseMounts(textIfThere(join(process, "mountinfo"))).filter(isNetworkMount);
@@ -138,8 +141,8 @@ function networkMounts(process: string): { ids: ReadonlySet<string>; devices: Re
 }
 
 /**
- * One address range for each mapped file in the text of `/proc/<pid>/maps`, without files of the file systems `left`. A process maps a library at
- * several addresses, but one address range is enough to find the file's device number.
+ * Returns one address range for each mapped file in the text of `/proc/<pid>/maps`, except for files of the file systems `left`. A process maps a
+ * library at several addresses, and any of these address ranges gives the library's device number.
  */
 function mappedFiles(maps: string, left: ReadonlySet<string>): string[] {
   const byFile = new Map<string, string>();
@@ -152,7 +155,7 @@ function mappedFiles(maps: string, left: ReadonlySet<string>): string[] {
   return [...byFile.values()].map((range) => range.replace(/\b0+(?=[0-9a-f])/g, ""));
 }
 
-/** The device number of a file system, which is hexadecimal in /proc/PID/maps (`00:2d 17`) and decimal in /proc/PID/mountinfo (`0:45`). */
+/** Returns the device number of a file system, which is hexadecimal in /proc/PID/maps (`00:2d 17`) and decimal in /proc/PID/mountinfo (`0:45`). */
 const fileSystemOf = (file: string): string =>
   (file.split(" ")[0] ?? "")
     .split(":")
@@ -185,8 +188,8 @@ export function signalHolder(root: string, holder: DeviceHolder, signal: "SIGTER
 }
 
 /**
- * In a test, a pid below the folder that stands for /proc may be any process of the computer. `signalHolder` signals a process only if its entry in
- * this folder is a link into the real /proc.
+ * In a test, a pid below the folder that stands for /proc may be any process of the computer. `signalHolder` signals a process only if the process's
+ * entry in that folder is a link into the real /proc.
  */
 function refuseStranger(root: string, pid: number): void {
   const entry = join(root, "proc", String(pid));

@@ -15,7 +15,7 @@ export type RunTool = (tool: string, args: readonly string[], timeoutMs: number,
 
 const MAX_OUTPUT = 1_000_000;
 
-/** Returns the function that runs a tool without a shell. When a folder stands for the host, only tools in this folder run. */
+/** Returns the function that runs a tool without a shell. If a folder stands for the host, the returned function runs only tools in this folder. */
 export function toolsOf(root: string): RunTool {
   const resolve = async (tool: string): Promise<string> => {
     if (root === "/") return tool;
@@ -26,7 +26,7 @@ export function toolsOf(root: string): RunTool {
     throw new ToolError(`There is no ${tool} below ${root}.`);
   };
   return async (tool, args, timeoutMs, input) => {
-    // An idle agent runs no tool, so it loads the library `execa` only for its first tool, to save memory.
+    // An idle agent runs no tool, so the agent loads the library `execa` only for the first tool, to save memory.
     const { execa } = await import("execa");
     const result = await execa(await resolve(tool), [...args], {
       reject: false,

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 export const isMissing = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ENOENT";
 
-/** Reads a file synchronously, which only the start of the agent does. */
+/** Reads a file synchronously, which the agent does only at its start. */
 export const readTextNow = (file: string): string => readFileSync(file, "utf8");
 
 export async function readText(file: string): Promise<string | null> {
@@ -45,14 +45,17 @@ export async function removeFile(file: string): Promise<void> {
   await rm(file, { force: true });
 }
 
-/** Renames a file inside its folder, and returns when the new name is on disk. */
+/** Renames a file inside a folder, and returns when the new name is on disk. */
 export async function renameFile(from: string, to: string): Promise<void> {
   await rename(from, to);
   const handle = await open(dirname(to), "r");
   await handle.sync().finally(() => handle.close());
 }
 
-/** Removes a file or folder below the host's root, or a symbolic link itself. Refuses a path that leads out of the host's root. */
+/**
+ * Removes a file or folder below the host's root. If the path is a symbolic link, only the link is removed. `removeTree` refuses a path that leads
+ * out of the host's root.
+ */
 export async function removeTree(root: string, path: string): Promise<void> {
   const folder = dirname(path);
   if (!(await isPresent(folder))) return;

@@ -5,12 +5,12 @@ import { isPresent } from "./files.ts";
 
 const SKELETON = "etc/skel";
 
-/** The temporary path of a home folder, until the home folder is complete. */
+/** The temporary path of a new home folder, until the folder is complete and gets its final name. */
 export const unfinishedHome = (home: string): string => join(dirname(home), `.muster-home-${basename(home)}`);
 
 /**
- * Makes a home folder with the files of /etc/skel, which only its user can read. The agent renames a complete home folder to its final name, so that
- * a killed agent leaves no half-made home. Only root can change the folder that contains the home folders.
+ * Makes a user's home folder with the files of /etc/skel, which other users cannot read. The agent renames a complete home folder to its final name,
+ * so that a killed agent leaves no half-made home. Only root can change the folder that contains the home folders.
  */
 export async function makeHome(root: string, path: string, uid: number, gid: number): Promise<void> {
   const parent = await realParent(root, path);

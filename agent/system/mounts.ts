@@ -30,7 +30,7 @@ export function parseMounts(text: string): Mount[] {
 }
 
 /**
- * Matches file systems whose content another computer or a process serves. A look at a file of such a file system waits as long as the server is
+ * Matches file systems whose content another computer or a process serves. A look at a file of a network file system waits as long as the server is
  * gone.
  */
 const NETWORK =
@@ -41,7 +41,7 @@ export const isNetworkMount = (mount: Pick<Mount, "type"> | undefined): boolean 
 const plain = (text: string): string =>
   text.replace(/\\([0-7]{3})/g, (_all, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
-/** The mounts of the mount namespace in which the agent runs. */
+/** Returns the mounts of the mount namespace in which the agent runs. */
 export async function readMounts(root: string): Promise<Mount[]> {
   return parseMounts(await readFile(join(root, "proc/self/mountinfo"), "latin1"));
 }

@@ -4,23 +4,22 @@ import { join } from "node:path";
 import { setImmediate as breathe } from "node:timers/promises";
 import { parseStat } from "./proc-stat.ts";
 
-/** A process of the host, as /proc shows it, also from inner namespaces of processes or users. */
+/** A process of the host, as /proc shows it; the process may run in an inner namespace of processes or users. */
 export interface HostProcess {
   readonly pid: number;
   /**
-   * When the process started, in clock ticks since boot. A pid and a start time together identify one process, because Linux uses each pid many
-   * times.
+   * When a process started, in clock ticks since boot. A pid and a start time together identify one process, because Linux uses each pid many times.
    */
   readonly startTicks: string;
-  /** The process's real, effective, saved and file-system uid. */
+  /** The real, effective, saved and file-system uid of a process. */
   readonly uids: readonly number[];
-  /** The uid of the login session to which the process belongs, which `sudo` and `setuid` do not change, or null. */
+  /** The uid with which a process's login session began, which `sudo` and `setuid` do not change, or null without a session. */
   readonly loginUid: number | null;
   readonly state: string;
   readonly threads: number;
   readonly comm: string;
   readonly parent: number;
-  /** The device number of the process's terminal, or 0 without a terminal. */
+  /** The device number of a process's controlling terminal, or 0 without a terminal. */
   readonly terminal: number;
   readonly cgroups: readonly string[];
 }
@@ -30,14 +29,14 @@ export interface ProcessTable {
   read(): Promise<readonly HostProcess[]>;
   /** Sends a signal to a process, and returns false if the process has ended. */
   signal(process: HostProcess, signal: NodeJS.Signals): boolean;
-  /** Sends SIGKILL to all processes of the uid in one step, so that none can escape by starting another. */
+  /** Sends SIGKILL to all processes of a uid in one step, so that no process can escape by starting another process. */
   killAllOf(uid: number): Promise<void>;
   /**
-   * Ends all processes in the cgroup of a user's login sessions by the kernel's `cgroup.kill`. Returns false without `cgroup.kill`, or without such a
-   * cgroup.
+   * Ends all processes in the cgroup of a user's login sessions by the kernel's `cgroup.kill`. `killSlice` returns false if the kernel lacks
+   * `cgroup.kill`, or if the user has no cgroup of login sessions.
    */
   killSlice(uid: number): boolean;
-  /** The kernel function in which a process waits, or an empty text if Linux does not tell it. */
+  /** Returns the kernel function in which a process waits, or an empty text if Linux does not tell the function. */
   waitsIn(pid: number): string;
 }
 
@@ -45,8 +44,8 @@ const NO_LOGIN_UID = 4_294_967_295;
 const KTHREADD = 2;
 const KILL_TIMEOUT_MS = 10_000;
 /**
- * How many milliseconds the agent reads processes before its other work continues. On a host with 5,000 processes, a read of all processes takes half
- * a second.
+ * How many milliseconds the agent may read processes before it lets its other work continue. On a host with 5,000 processes, a read of all processes
+ * takes half a second.
  */
 const SLICE_MS = 10;
 
@@ -76,8 +75,8 @@ export function processTableOf(root: string): ProcessTable {
         timeout: KILL_TIMEOUT_MS,
         killSignal: "SIGKILL",
       });
-      // The exit status of `kill` does not matter, because the caller afterwards kills the remaining processes one by one. Node.js emits the event
-      // "error" on a host without /bin/kill.
+      // The exit status of `kill` does not matter, because the caller kills the remaining processes one by one. Node.js emits the event "error" on a
+      // host without /bin/kill.
       await new Promise<void>((resolve) => {
         child.once("exit", () => resolve());
         child.once("error", () => resolve());
@@ -99,7 +98,7 @@ export function processTableOf(root: string): ProcessTable {
 }
 
 /**
- * A list of processes never shows one moment, because other processes run while the agent reads. A caller that must know that no process is left
+ * A list of processes never shows one moment, because processes run while the agent reads the list. A caller that must know that no process is left
  * reads the list twice.
  */
 async function readProcesses(proc: string): Promise<HostProcess[]> {
@@ -122,7 +121,7 @@ function readProcess(proc: string, pid: number): HostProcess | null {
   const field = (name: string): string => new RegExp(`^${name}:\\s*(.*)$`, "m").exec(status)?.[1] ?? "";
   const uids = field("Uid").split(/\s+/).map(Number);
   const parent = Number(field("PPid"));
-  // Every kernel thread has the parent kthreadd, and no other process can get this parent.
+  // Every kernel thread has the parent kthreadd, which no other process can get as its parent.
   if ((pid === KTHREADD || parent === KTHREADD) && uids.every((uid) => uid === 0)) return null;
   const stat = readProc(join(folder, "stat"));
   const cgroup = readProc(join(folder, "cgroup"));
@@ -137,7 +136,7 @@ function readProcess(proc: string, pid: number): HostProcess | null {
   };
 }
 
-/** Reads a file of a process in /proc. Returns null if the process has ended, or if the kernel has no such file. */
+/** Reads a file of a process in /proc. Returns null if the process has ended, or if the kernel offers no such file of /proc. */
 function readProc(file: string): string | null {
   try {
     return readFileSync(file, "utf8");

@@ -11,8 +11,9 @@ import type { ResidueReading, ResidueSnapshot } from "../../shared/residue/snaps
 import { until } from "../../test/support/until.ts";
 
 /**
- * These tests make residue on a real kernel and check that the residue snapshot shows it. Most residue is in private namespaces for processes,
- * network, memory and mounts, so that this computer keeps its state. The folders in LAYERS get an overlay, which disappears with the mount namespace.
+ * The tests leave residue on a real kernel and check that the residue snapshot shows the residue. Most of the tests' residue is in private namespaces
+ * for processes, network, memory and mounts, so that this computer stays unchanged. The folders in LAYERS get an overlay, which disappears with the
+ * mount namespace of the tests.
  */
 const PROGRAM = new URL("./residue/main.ts", import.meta.url).pathname;
 const TENANT = { login_user: "ann", uid: 30_001 };
@@ -116,7 +117,7 @@ describe.skipIf(why !== null)(`residue in private namespaces of this machine${wh
     ...command,
   ];
   const sh = (script: string): void => void execFileSync("nsenter", inside("bash", "-c", script), { stdio: "inherit" });
-  /** Starts a shell script in the private namespaces, whose processes run until the end of the test. */
+  /** Starts a shell script in the private namespaces, where the script's processes run until the end of the test. */
   const start = (script: string): void => {
     started.push(spawn("nsenter", inside("bash", "-c", script), { stdio: ["ignore", "inherit", "inherit"] }));
   };
@@ -211,7 +212,7 @@ describe.skipIf(why !== null)(`residue in private namespaces of this machine${wh
       for (const name of names)
         expect(findings(baseline, planted, item), item).toContainEqual(expect.stringContaining(name));
 
-    // `kill -KILL -1` ends every process of the private namespace except its first process.
+    // `kill -KILL -1` ends every process of the private process namespace except the namespace's first process.
     sh("kill -KILL -1 || true");
     await Promise.all(started.map((child) => child.exitCode ?? child.signalCode ?? once(child, "exit")));
     sh(
@@ -249,8 +250,8 @@ describe.skipIf(why !== null)("residue of the whole machine", () => {
   const folder = mkdtempSync(join(tmpdir(), "muster-residue-"));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   /**
-   * Reads residue items of this computer. A tmpfs over /var/lib, in a mount namespace of its own, takes the key of the residue digests, so that no
-   * file stays.
+   * Reads residue items of this computer. The test mounts a tmpfs over /var/lib in a separate mount namespace, so that no file stays on this
+   * computer.
    */
   const snapshot = async (items: readonly ResidueItem[], setup = "true"): Promise<ResidueSnapshot> => {
     const script = `mount -t tmpfs tmpfs /var/lib && ${setup} && exec "$0" "$@"`;

@@ -15,26 +15,27 @@ import { itemsFor } from "./residue/read-item.ts";
 import { isSystemdAt } from "./workers/launch.ts";
 
 /**
- * How long a residue snapshot may take, in milliseconds. Each residue item has its own deadline, so this deadline ends only a child process that
- * hangs as a whole.
+ * How long a residue snapshot may take, in milliseconds. Each residue item has its own deadline, so the deadline of the whole snapshot ends only a
+ * child process that hangs.
  */
 const SNAPSHOT_DEADLINE_MS = 60 * 60_000;
 /** How many seconds after the snapshot's deadline systemd ends an abandoned child process. */
 const SCOPE_LEFT_SECONDS = 60;
 const STDERR_KEPT = 2_000;
 /**
- * The limit of the child process's JavaScript heap. A tenant may make so many files that the reading of residue exceeds this limit. The child process
- * then ends, and its unread residue items count as unreadable.
+ * The limit, in megabytes, of the JavaScript heap of the child process that reads residue. A tenant may make so many files that the child process
+ * exceeds its heap limit while it reads residue. When the child process that reads residue exceeds its heap limit, it ends, and its unread items
+ * count as unreadable.
  */
 const HEAP_MEGABYTES = 384;
-/** The memory limit of the child process with its tools, in systemd's notation. */
+/** The memory limit, in systemd's notation, of the child process that reads residue and of its tools. */
 const MEMORY_MAX = "768M";
 
 export interface ResidueOrder {
   readonly tenant: ResidueTenant | null;
-  /** The residue items to read, by default all. */
+  /** The residue items that the child process reads, by default all items. */
   readonly items?: readonly ResidueItem[];
-  /** The pause between two reads of a state that changes by itself, for example of the list of processes. */
+  /** The pause, in milliseconds, between two reads of a host state that changes by itself, for example of the list of processes. */
   readonly pauseMs: number;
   readonly deadlineMs?: number;
   /** `readResidue` calls `onItem` before it reads a residue item. */
@@ -79,14 +80,14 @@ function startChild(
   const [command = "nice", ...args] = childCommand(order.root === "/" && isSystemdAt("/"), program);
   return spawn(command, [...args, JSON.stringify(order)], {
     stdio: ["ignore", "pipe", "pipe"],
-    // The child process gets only the environment variables that the host's tools need, and none of the agent's own.
+    // The child process that reads residue gets only the environment variables that the host's tools need.
     env: { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C" },
   });
 }
 
 /**
- * The command line that starts the child process of a residue snapshot. A scope of systemd limits the child process's memory, so that it cannot use
- * up the memory of the agent's unit. A scope of systemd changes neither the parent nor the pipes of the child process.
+ * The command line that starts the child process of a residue snapshot. A scope of systemd limits the memory of the child process, so that the memory
+ * of the agent's unit is not used up. A scope of systemd changes neither the parent nor the pipes of the child process.
  */
 export function childCommand(hasSystemd: boolean, program: string): string[] {
   const properties = [`MemoryMax=${MEMORY_MAX}`, `RuntimeMaxSec=${SNAPSHOT_DEADLINE_MS / 1000 + SCOPE_LEFT_SECONDS}`];
@@ -99,7 +100,7 @@ export function childCommand(hasSystemd: boolean, program: string): string[] {
   ];
 }
 
-/** Waits until the child process has ended or its deadline has passed, and says how it ended. */
+/** Waits until the child process that reads residue has ended or its deadline has passed, and returns how it ended. */
 function childEnd(child: ChildProcess, order: ResidueOrder, onLine: (line: string) => void): Promise<string> {
   return new Promise((resolve) => {
     let said = "";

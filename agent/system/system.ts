@@ -35,19 +35,19 @@ const WORK_FOLDER = "/var/lib/muster/agent/work";
 const UNLOCK_TIMEOUT_MS = 60_000;
 
 /**
- * The only access to the host that the agent's tasks have. Paths are the host's own, for example `/etc/hostname`, even if a folder stands for the
- * host.
+ * All access to the host that the agent's tasks have. In the methods of `System`, paths are the host's own, for example `/etc/hostname`, even if a
+ * folder stands for the host.
  */
 export interface System {
   readonly root: string;
   readonly run: RunTool;
   readonly workers: Workers;
-  /** Runs a tool that may hang in a driver, and abandons a tool that hangs in the kernel. */
+  /** Runs a tool that may hang in a driver, and abandons the tool if it hangs in the kernel. */
   readonly attempt: AttemptTool;
   read(path: string): Promise<string | null>;
   write(path: string, text: string, mode: number): Promise<void>;
   remove(path: string): Promise<void>;
-  /** Removes a file, a link, or a folder with its content. Refuses a path that symbolic links lead out of the host's root. */
+  /** Removes a file, a link, or a folder with its content. `removeTree` refuses a path that symbolic links lead out of the host's root. */
   removeTree(path: string): Promise<void>;
   isPresent(path: string): Promise<boolean>;
   /** Returns the sorted names in a folder, and none for a missing folder. */
@@ -59,7 +59,7 @@ export interface System {
   rename(from: string, to: string): Promise<void>;
   /** Writes a file into a user's home, even while the user changes the home. */
   writeOwned(file: OwnedFile): Promise<void>;
-  /** Removes a file or folder without following symbolic links and entering mounts, and says what is left. */
+  /** Removes a file or folder without following symbolic links or entering mounts, and returns the paths that are left. */
   removeConfined(path: string, limits: RemovalLimits): Promise<Removal>;
   mounts(): Promise<readonly Mount[]>;
   disks(): DiskPicture;
@@ -113,7 +113,7 @@ export function systemAt(root: string, log: Log, program: readonly string[] = ow
     macs: () => readMacs(root),
     uptimeSeconds,
     inventory: async () => readInventory(await hostname(), await bootId(), log),
-    // The agent loads the code that reads residue only for a task, so that an idle agent needs less memory.
+    // The agent loads the code that reads residue only for a task that needs it, so that an idle agent needs less memory.
     residue: async (order) => (await import("./residue.ts")).readResidue(root, order),
     deviceHolders: (majors) => walkDeviceHolders(root, majors),
     signalHolder: (holder, signal) => signalHolder(root, holder, signal),

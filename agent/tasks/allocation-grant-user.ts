@@ -15,13 +15,13 @@ type Failure = Extract<TaskReply<Type>, { ok: false }>;
 
 const TOOL_TIMEOUT_MS = 30_000;
 const SHELL = "/bin/bash";
-/** In /etc/shadow, `*` is the hash of no password. With a hash that begins with `!`, an sshd without PAM would refuse SSH keys too. */
+/** In /etc/shadow, `*` is a hash that no password has. With a hash that begins with `!`, an sshd without PAM would refuse SSH keys too. */
 const NO_PASSWORD = "*";
 const commentOf = (allocationId: string): string => `Muster allocation ${allocationId}`;
 
 /**
- * Makes a tenant's account step by step, and continues an account that a killed agent began. On a complete account, the task changes only the SSH
- * keys and the sudo rights.
+ * Makes a tenant's account step by step, and continues an account that a killed agent began. On a complete account, `allocation.grant_user` changes
+ * only the SSH keys and the sudo rights.
  */
 export const grantUser =
   (system: System): TaskHandlers[Type] =>
@@ -96,8 +96,8 @@ const exists = (message: string): Failure => ({
 });
 
 /**
- * Whether Muster made the account, as the host's record proves and the account's comment shows to people. A tenant with root rights may have changed
- * the account's comment.
+ * Whether Muster made an account, as the allocation's record on the host proves and the account's comment shows to people. A tenant with root rights
+ * may have changed the account's comment.
  */
 const isOurs = (account: Account, record: AllocationRecord): boolean =>
   account.uid === record.uid && (record.state === "granted" || account.comment === commentOf(record.allocation_id));
@@ -154,7 +154,7 @@ async function ensureAccount(system: System, record: AllocationRecord): Promise<
   };
   const was = await isComplete();
   if (!was) {
-    // A killed `useradd` may have left the account in only one of /etc/passwd and /etc/shadow.
+    // A killed `useradd` may have left an account in only one of /etc/passwd and /etc/shadow.
     const half = parseAccounts(await system.read("/etc/passwd")).some(({ name }) => name === login_user);
     if (half) await tool(system, "userdel", [login_user]);
     if (half) await ensureGroup(system, record);
@@ -165,7 +165,7 @@ async function ensureAccount(system: System, record: AllocationRecord): Promise<
   return cleaningStep("account", login_user, "ok", was ? "The account was there." : "The account was made.", evidence);
 }
 
-/** The account gets no subordinate ids, because a later account could get the same ids and with them its files. */
+/** A tenant's account gets no subordinate ids, because a later account could get the same ids and with them the tenant's files. */
 const useraddArguments = ({ allocation_id, login_user, uid, home }: AllocationRecord): string[] => [
   ...["--uid", String(uid), "--gid", String(uid), "--home-dir", home, "--no-create-home", "--no-log-init"],
   ...["--shell", SHELL, "--comment", commentOf(allocation_id), "--password", NO_PASSWORD],

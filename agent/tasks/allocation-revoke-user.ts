@@ -19,7 +19,7 @@ type Type = "allocation.revoke_user";
 type Input = TaskInput<Type>;
 type Part = (revocation: Revocation) => Promise<RevokeStep>;
 
-/** The steps that prevent new processes of the tenant, before the agent ends the running ones. */
+/** The cleaning steps that prevent new processes of the tenant, before the agent ends the running processes. */
 const BEFORE: Partial<Record<RevokeStepName, Part>> = {
   lock: lockAccount,
   sudo: removeSudo,
@@ -39,8 +39,8 @@ const AFTER: Partial<Record<RevokeStepName, Part>> = {
 };
 
 /**
- * Removes a tenant's account with everything that runs or waits for it. The account itself goes last, so that a restarted agent still finds it. After
- * a failed step the removal continues, and the step's message says what is left on the host.
+ * Removes a tenant's account with everything that runs or waits for it. The agent removes the account itself last, so that a restarted agent still
+ * finds the account. After a failed step the revocation continues, and the step's message says what is left on the host.
  */
 export const revokeUser =
   (system: System, timing?: EndTiming): TaskHandlers[Type] =>
@@ -132,7 +132,7 @@ async function tenantOf(system: System, record: AllocationRecord): Promise<Tenan
   return { allocationId, loginUser, uid, home, subUids };
 }
 
-/** The steps of a revocation if this host's image never had an account for the allocation. */
+/** The steps of a revocation on a host whose present image never had an account for the allocation. */
 const nothingToDo = ({ login_user, plan }: Input): RevokeStep[] =>
   REVOKE_STEPS.map((step) =>
     cleaningStep(

@@ -1,4 +1,4 @@
-/** Says why a task was aborted. A handler undoes its work only after a cancel by the hub, not when the agent stops. */
+/** The error that says why a task was aborted. A task's handler undoes its work only after a cancel by the hub, not when the agent stops. */
 export class TaskCancelled extends Error {
   override readonly name = "TaskCancelled";
   readonly why: "cancelled" | "interrupted" | "superseded";

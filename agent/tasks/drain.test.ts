@@ -9,7 +9,8 @@ const QUICK = { lookEveryMs: 5, progressEveryMs: 60_000, endWithinMs: 5_000 };
 const NOLOGIN = "etc/nologin";
 const MARK = "var/lib/muster/agent/drain.json";
 /**
- * A simulated `loginctl`, whose sessions are the lines of the file `sessions`. The simulated `loginctl terminate-session` removes one of these lines.
+ * A simulated `loginctl`, whose sessions are the lines of the file `sessions`. The simulated `loginctl terminate-session` removes one line of the
+ * file `sessions`.
  */
 const LOGINCTL = `case $1 in
 list-sessions) cat "$MUSTER_ROOT/sessions" ;;

@@ -14,8 +14,8 @@ export const NOLOGIN = "/etc/nologin";
 export const NOLOGIN_START = "This host is being drained by Muster";
 const TOOL_TIMEOUT_MS = 15_000;
 /**
- * How many users a drain's report names at most, so that the report fits into a frame. The drain waits for all users, even for those that its report
- * does not name.
+ * How many users the report of a drain names at most, so that the report fits into a frame. The drain waits for all users, even for those that its
+ * report does not name.
  */
 const MOST_TOLD = 100;
 
@@ -39,8 +39,8 @@ interface LoginSession {
 }
 
 /**
- * Prevents new logins and waits for the end of all login sessions; with `force` it ends the sessions after the deadline. A second run of the drain
- * keeps the first run's deadline and reads the login sessions once more. A drain that the hub cancels allows logins again.
+ * Prevents new logins and waits for the end of all login sessions. With `force`, the drain ends the sessions after its deadline. A second run of a
+ * drain keeps the first run's deadline and reads the login sessions once more. A drain that the hub cancels allows logins again.
  */
 export const drain =
   (system: System, timing: DrainTiming = TIMING): Handler =>
@@ -140,8 +140,8 @@ async function waitForSessions(
 }
 
 /**
- * Parses the lines of `loginctl list-sessions --no-legend`: id, uid, user, and columns that differ between versions. Sessions of system users do not
- * count. Throws when `loginctl` fails, because without its list nobody knows whether users are logged in.
+ * Parses the lines of `loginctl list-sessions --no-legend`: id, uid, user, and columns that differ between versions. `readSessions` leaves out the
+ * sessions of system users. `readSessions` throws when `loginctl` fails, because a missing list does not prove that no user is logged in.
  */
 async function readSessions(system: System): Promise<LoginSession[]> {
   const ran = await system.run("loginctl", ["list-sessions", "--no-legend"], TOOL_TIMEOUT_MS);
@@ -154,8 +154,8 @@ async function readSessions(system: System): Promise<LoginSession[]> {
 }
 
 /**
- * Returns the login sessions, and the terminals of users without a listed session. For example, a terminal of `screen` stays open after its user has
- * logged out. Only a drain with `force` waits for such terminals and ends their processes.
+ * Returns the login sessions, and the terminals of users without a login session. For example, a terminal of the program `screen` stays open after
+ * its user has logged out. Only a drain with `force` waits for terminals without a login session and ends their processes.
  */
 async function readAllSessions(system: System): Promise<LoginSession[]> {
   const listed = await readSessions(system);

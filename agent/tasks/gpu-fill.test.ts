@@ -23,7 +23,7 @@ const QUICK = { lookEveryMs: 20, endWithinMs: 20_000, tellEveryMs: 0 };
 const AMD = { vendor: "amd", pci_address: "0000:c1:00.0" } as const;
 const nvidia = (number: number) => ({ vendor: "nvidia", uuid: gpuUuid(number), pci_address: PCI_ADDRESS }) as const;
 
-/** The time limit, in milliseconds, of a hook that compiles a library or waits for the end of a worker process. */
+/** The time limit, in milliseconds, of a test hook that compiles a library or waits for a worker process's end. */
 const HOOK_MS = 120_000;
 
 describe.skipIf(!hasCompiler)("node.gpu_fill and node.gpu_challenge (SKIPPED without gcc)", () => {

@@ -15,9 +15,9 @@ type Step = TaskResult<Type>["steps"][number];
 const TIMING: FillTiming = { lookEveryMs: 250, endWithinMs: 60_000, tellEveryMs: 2_000 };
 
 /**
- * Starts a worker process for each GPU, and returns what each worker process commits to. The worker processes hold the GPU memory beyond the end of
- * `node.gpu_fill`, so that they can answer the hub's challenge. A restarted agent finds the worker processes or their commitments, and starts no
- * worker process twice.
+ * Starts a worker process for each GPU, and returns the commitments of the worker processes. The worker processes hold the GPU memory after the task
+ * `node.gpu_fill`, so that they can answer the hub's challenge. A restarted agent finds the running worker processes or their commitments, and starts
+ * no worker process twice.
  */
 export const gpuFill =
   (system: System, timing: FillTiming = TIMING): TaskHandlers[Type] =>
@@ -73,7 +73,7 @@ const unsupported = (pciAddress: string): FillOutcome => ({
   message: `GPU ${pciAddress} is not overwritten. ${GPU_FAULTS.unsupported}`,
 });
 
-/** The outcome for a GPU whose driver has hung since the host's last boot, for which the agent starts no further worker process. */
+/** The outcome for a GPU whose driver has hung since the last boot, for which the agent starts no worker process. */
 const wedged = (message: string): FillOutcome => ({
   commitment: null,
   fault: "driver_wedged",
@@ -102,7 +102,10 @@ function stepOf(gpu: Gpu, { commitment, markedBytes, fault, message }: FillOutco
   return { step: "gpu_fill", target: nameOf(gpu), outcome, message: message.slice(0, 512), evidence };
 }
 
-/** The figures of a GPU's commitment that a person reads first. The task's result contains the whole `GpuCommitment` of each GPU. */
+/**
+ * The figures of a worker process's commitment that a person reads first. The result of `node.gpu_fill` contains the whole `GpuCommitment` of each
+ * GPU.
+ */
 const evidenceOf = (one: GpuCommitment) => ({
   allocated_bytes: one.allocated_bytes,
   total_bytes: one.total_bytes,
@@ -121,7 +124,7 @@ const perSecond = (bytes: number, ms: number): number => Math.round((bytes * 100
 
 type Progress = TaskProgress<Type>;
 
-/** Collects the progress of all GPUs into one report, which goes out at most once every `everyMs`. */
+/** Collects the progress of all GPUs' worker processes into one report, which the agent sends at most once every `everyMs`. */
 class ToldGpus {
   readonly #gpus = new Map<string, Progress["gpus"][number]>();
   readonly #tell: (progress: Progress) => void;

@@ -49,7 +49,7 @@ describe("node.gpu_scrub", () => {
   });
 
   it("starts the services again if the cleaning is killed", async () => {
-    // The eighth call of a tool unloads a kernel module, after the cleaning has stopped all services.
+    // The eighth call of a simulated tool unloads a kernel module, after the GPU cleaning has stopped all services.
     host.state("kill-at", "after 8");
     expect(await scrub()).toMatchObject({
       ok: false,

@@ -13,7 +13,7 @@ const Step = z.enum(GPU_STEPS);
 
 /**
  * Resets the host's GPUs, and reports their states before and after the reset. The GPU cleaning runs in a worker process outside the agent (decision
- * C6). If this worker process is lost or cancelled, another one restarts the services that the cleaning had stopped.
+ * C6). If the worker process of a GPU cleaning is lost or cancelled, another worker process restarts the stopped services.
  */
 export const gpuScrub =
   (system: System): TaskHandlers["node.gpu_scrub"] =>
@@ -54,8 +54,8 @@ export const gpuScrub =
   };
 
 /**
- * Restarts the services and reloads the kernel modules that the GPU cleaning had stopped. Returns null, or a text about what the agent could not
- * restore.
+ * Restarts the services and reloads the kernel modules that the GPU cleaning had stopped. Returns null, or a text about the services or kernel
+ * modules that the agent could not restore.
  */
 async function giveBack(system: System, taskId: string): Promise<string | null> {
   const end = await system.workers.perform({
@@ -64,7 +64,7 @@ async function giveBack(system: System, taskId: string): Promise<string | null> 
     work: GPU_GIVE_BACK_WORK,
     input: {},
     deadlineSeconds: GIVE_BACK_SECONDS,
-    // This signal never aborts, because the stopped services must run again even after the hub has cancelled the task.
+    // The signal never aborts, because the stopped services must run again even after the hub has cancelled the task.
     signal: new AbortController().signal,
     endsWith: () => false,
     progress: () => undefined,

@@ -7,17 +7,17 @@ import type { System } from "../system/system.ts";
 const CREDENTIALS = "/etc/maas/maas-machine-creds.yml";
 const SERVICE = "maas_hardware_sync.service";
 const TIMER = "maas_hardware_sync.timer";
-/** The folders of MAAS's systemd units, in systemd's order of precedence. */
+/** The folders of MAAS's systemd units on a host, in systemd's order of precedence. */
 const UNIT_FOLDERS = ["/etc/systemd/system", "/run/systemd/system", "/lib/systemd/system", "/usr/lib/systemd/system"];
 const OWN_UNIT_FOLDER = "/lib/systemd/system";
 const OPERATORS_FOLDER = "/etc/systemd/system";
-/** This systemd drop-in overrides the interval of MAAS's hardware sync, and survives when MAAS rewrites the timer's unit. */
+/** The systemd drop-in that overrides the interval of MAAS's hardware sync, and survives when MAAS rewrites the timer's unit. */
 export const INTERVAL_DROP_IN = `${OPERATORS_FOLDER}/${TIMER}.d/50-muster-interval.conf`;
 const CLOUD_CONFIG = "/etc/cloud/cloud.cfg.d";
 const RELOAD_TIMEOUT_MS = 30_000;
 /**
- * The time-out for a hardware sync, which runs scripts as commissioning does. A slower hardware sync continues, but the agent no longer waits for its
- * end.
+ * The time-out, in milliseconds, for a hardware sync, which runs scripts as commissioning does. If a hardware sync takes longer than its time-out, it
+ * continues, but the agent no longer waits for its end.
  */
 const SYNC_TIMEOUT_MS = 60_000;
 
@@ -35,8 +35,9 @@ export const hwSyncReseed =
   };
 
 /**
- * Rewrites the credentials of MAAS's hardware sync, starts its timer, and starts one sync at once (decision M3). The agent writes MAAS's units only
- * where they are missing or unusable. A systemd drop-in sets the order's interval, because MAAS computes the timer's times only once, at the deploy.
+ * Rewrites the credentials of MAAS's hardware sync, makes sure that its timer runs, and starts one sync at once (decision M3). The agent writes
+ * MAAS's systemd units only where they are missing or unusable. A systemd drop-in sets the interval of hardware sync, because MAAS computes the
+ * timer's times only once, at the deploy.
  */
 const reseed =
   (system: System): Reseed =>
@@ -112,7 +113,10 @@ async function ensureUnit(
   await system.write(`${OWN_UNIT_FOLDER}/${name}`, ours, 0o644);
 }
 
-/** Writes the systemd drop-in with the interval of hardware sync. Returns null, and writes nothing, if an operator's own timer is in /etc. */
+/**
+ * Writes the systemd drop-in with the interval of hardware sync. Returns null, and writes nothing, if an operator's own timer for hardware sync is in
+ * /etc.
+ */
 async function ensureInterval(system: System, seconds: number): Promise<number | null> {
   if ((await system.read(`${OPERATORS_FOLDER}/${TIMER}`)) !== null) return null;
   const wanted = intervalDropIn(seconds);
@@ -132,7 +136,7 @@ async function isStillRunning(system: System): Promise<boolean> {
   }
 }
 
-/** Every value in the credentials file is a JSON string, which is also a YAML string, so that it cannot add YAML structure. */
+/** Each value in the credentials file is a JSON string, which is also a YAML string, so no value can add YAML structure. */
 const credentials = (endpoint: string, token: NonNullable<Input["machine_token"]>): string =>
   [
     "reporting:",
@@ -167,7 +171,7 @@ OnUnitActiveSec=${intervalSeconds}s
 WantedBy=timers.target
 `;
 
-/** The empty `OnCalendar=` removes all times of MAAS's timer unit. */
+/** The empty `OnCalendar=` removes all times that MAAS's timer unit sets. */
 const intervalDropIn = (seconds: number): string => `# Written by muster-agent: as often as the node's profile says.
 [Timer]
 OnCalendar=

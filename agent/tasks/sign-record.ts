@@ -9,14 +9,14 @@ type Handler = TaskHandlers["node.sign_record"];
 type Reply = Awaited<ReturnType<Handler>>;
 type Refusal = Exclude<Reply, { ok: true }>;
 
-/** The agent's knowledge of its own identity and tasks, with which it compares a sanitization record. */
+/** What the agent knows about its own identity and tasks, and compares with a sanitization record. */
 export interface RecordEvidence {
   /** Reads the agent's identity from disk, because a certificate renewal may have replaced it since the agent started. */
   readonly identity: () => Promise<{
     readonly nodeId: NodeId;
     readonly tls: { readonly cert: string; readonly key: string };
   } | null>;
-  /** The newest delivery of a task in the agent's journal, with the SHA-256 of its result, or null. */
+  /** Returns the newest delivery of a task in the agent's journal, with the SHA-256 of the task's result, or null. */
   readonly resultOf: (taskId: TaskId) => { readonly epoch: number; readonly sha256: string } | null;
 }
 
@@ -80,7 +80,7 @@ function describe(certificatePem: string, bootId: string): Agent {
 const differing = (named: Agent, own: Agent): keyof Agent | undefined =>
   (Object.keys(own) as (keyof Agent)[]).find((member) => named[member] !== own[member]);
 
-/** A task without a result supports no claim of a sanitization record, so the agent does not compare it. */
+/** A task without a result supports no claim of a sanitization record, so the agent does not compare the task. */
 function compare(
   record: SignableRecord,
   { resultOf }: RecordEvidence,

@@ -21,7 +21,7 @@ type Step = TaskResult<typeof TYPE>["steps"][number];
 
 const HOUR_S = 3_600;
 const EMPTY_WITHIN_S = 4 * HOUR_S;
-/** At 1 GB per second, the fill of a data disk of 30 TB takes about eight hours. */
+/** At 1 GB per second, filling a data disk of 30 TB takes about eight hours. */
 const FILL_WITHIN_S = 24 * HOUR_S;
 const WEKA_WITHIN_S = 900;
 const FSTAB = "/etc/fstab";
@@ -38,8 +38,9 @@ interface PlannedStep {
 }
 
 /**
- * Cleans the host's storage step by step, each in a worker process outside the agent. A restarted agent plans the same steps, because it has the same
- * input. The restarted agent takes the results of ended worker processes, and follows the running one.
+ * Cleans the host's storage step by step, with each step in a worker process outside the agent. A restarted agent plans the same steps of a storage
+ * cleanup, because the task's input is the same. A restarted agent takes the results of ended worker processes, and follows the running worker
+ * process.
  */
 export const storageCleanup =
   (system: System): TaskHandlers[typeof TYPE] =>
@@ -132,8 +133,8 @@ const fillStep = (path: string): PlannedStep => ({
 });
 
 /**
- * The skipped step, or null if the folder's free space must be overwritten. The cleanup skips a folder that could not be opened, or whose file system
- * an earlier folder has covered.
+ * The skipped step of a folder whose free space need not be overwritten, otherwise null. The cleanup skips a folder that could not be opened, or
+ * whose file system an earlier folder has covered.
  */
 function skippedFill(one: PlannedStep, earlier: readonly Step[]): Step | null {
   if (one.step !== "free_space") return null;
@@ -149,7 +150,7 @@ function skippedFill(one: PlannedStep, earlier: readonly Step[]): Step | null {
 
 /**
  * The skipped step `weka_mounts` of a host without a Weka client and Weka file system, otherwise null. A storage cleanup does not remove a Weka
- * client, so a restarted agent decides in the same way.
+ * client, so a restarted agent skips `weka_mounts` or not as the earlier agent did.
  */
 async function skippedWeka(system: System, one: PlannedStep): Promise<Step | null> {
   if (one.step !== "weka_mounts") return null;
@@ -158,7 +159,7 @@ async function skippedWeka(system: System, one: PlannedStep): Promise<Step | nul
   return stepOf(one, "skipped", "This host has no Weka client and no Weka file system.");
 }
 
-/** Removes the tenant's Weka lines from /etc/fstab. The agent edits /etc/fstab without a worker process, because a second edit changes nothing. */
+/** Removes the tenant's Weka lines from /etc/fstab. The agent edits /etc/fstab in its own process, because a second edit would change nothing. */
 async function cleanFstab(system: System, prefixes: readonly string[]): Promise<Step> {
   const step = (outcome: Step["outcome"], message: string, evidence: Step["evidence"] = {}): Step =>
     cleaningStep("weka_fstab", FSTAB, outcome, message, evidence);

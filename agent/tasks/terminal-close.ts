@@ -14,8 +14,8 @@ type Step = CleaningStep & { readonly step: (typeof TERMINAL_STEPS)[number] };
 const TOOL_TIMEOUT_MS = 15_000;
 
 /**
- * Ends login sessions by the login manager, and then the processes that still have a terminal. A session that the login manager does not list, for
- * example of `su`, counts by its terminal.
+ * Ends login sessions by the login manager, and afterwards ends the processes that still have a terminal. A session that the login manager does not
+ * list, for example a session of `su`, counts by its terminal.
  */
 export const terminalClose =
   (system: System, timing: EndTiming = END_TIMING): TaskHandlers["terminal.close"] =>
@@ -32,7 +32,7 @@ export const terminalClose =
       const fault = await toolFault(system, "loginctl", ["terminate-session", id]);
       if (fault !== null) faults.push(fault);
     }
-    // The login manager may leave processes of an ended session alive, which `endProcesses` then ends.
+    // `endProcesses` also ends processes of an ended login session, because the login manager may leave them alive.
     const ownership = { owns: onTerminal, isOwnUid: () => false, slice: null };
     const ended = await endProcesses(system.processes, ownership, run.signal, timing);
     const left = (await sessionsOf(system, isTheirs)) ?? [];
@@ -63,7 +63,7 @@ export const terminalClose =
     };
   };
 
-/** The ids of the login sessions, or null on a host without systemd. Sessions of system users do not count. */
+/** The ids of the login sessions, or null on a host without systemd. `sessionsOf` leaves out the sessions of system users. */
 async function sessionsOf(system: System, isTheirs: (uid: number) => boolean): Promise<string[] | null> {
   if (!(await isSystemdRunning(system))) return null;
   const { exitCode, stdout, stderr } = await system.run("loginctl", ["list-sessions", "--no-legend"], TOOL_TIMEOUT_MS);

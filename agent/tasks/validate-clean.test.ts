@@ -47,8 +47,8 @@ const foundIn = (baseline: ResidueSnapshot, now: ResidueSnapshot, item: ResidueI
 };
 
 /**
- * Residue in files: the item of the snapshot, the finding, and the files that cause it. A file of the test may stand for a file of the kernel, for
- * example in /sys.
+ * Residue in files: the residue item, the expected finding, and the files that cause the finding. A file of the test may stand for a file of the
+ * kernel, for example in /sys.
  */
 const PLANTS: readonly (readonly [ResidueItem, string, Readonly<Record<string, string>>])[] = [
   ["accounts", "added account ann", { "etc/passwd": `${PASSWD}ann:x:1001:1001::/home/ann:/bin/bash\n` }],
@@ -143,7 +143,7 @@ const PLANTS: readonly (readonly [ResidueItem, string, Readonly<Record<string, s
   ["time_servers", "added /etc/chrony/chrony.conf", { "etc/chrony/chrony.conf": "server x\n" }],
   ["rdma", "added 4 virtual functions of eth0", { "sys/class/net/eth0/device/sriov_numvfs": "4\n" }],
 ];
-/** Residue items that need a real kernel, which the tests in residue-on-linux.test.ts cover. */
+/** The residue items that only a real kernel can show, which the tests in residue-on-linux.test.ts cover. */
 const OF_KERNEL: readonly ResidueItem[] = [
   ...(["tenant_processes", "user_processes", "unpackaged_processes", "fake_kernel_threads"] as const),
   ...(["traced_processes", "listening_sockets", "gpu_state", "gpu_holders"] as const),

@@ -21,7 +21,7 @@ interface Idle {
   readonly cpuMs: number;
 }
 
-/** In the same minute, the benchmark measures Node.js with only one open WebSocket: the minimum for any agent on Node.js. */
+/** Besides the agent, the benchmark measures Node.js with only one open WebSocket: the minimum for any agent on Node.js. */
 export async function measureAgentIdle(stateDir: string, port: number): Promise<Figure[]> {
   const unpacked = join(stateDir, "package");
   await unpackAgent(unpacked);

@@ -51,7 +51,7 @@ export async function startEngineHub(bench: Bench, env: Readonly<Record<string, 
   return { id: String((await child.ready)["listening"]), child };
 }
 
-/** Inserts one workflow at `stage` for each number in `delays`, due after that number of milliseconds. */
+/** Inserts one workflow at `stage` for each number in `delays`, which is due after that number of milliseconds. */
 export async function insertRows({ database }: Bench, stage: string, delays: readonly number[]): Promise<WorkflowId[]> {
   const rows = delays.map((delay) => ({
     id: randomUUID() as WorkflowId,

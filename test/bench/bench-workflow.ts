@@ -3,7 +3,7 @@ import type { Stage, StageRun } from "../../hub/workflows/engine/stage.ts";
 import { defineWorkflow, type Workflow } from "../../hub/workflows/engine/workflow.ts";
 import { failure } from "../../shared/failures.ts";
 
-/** The number of stages that a workflow of the benchmark runs after `HOLD`, with `TIMED` counted. */
+/** The number of stages that a workflow of the benchmark runs after the stage `HOLD`, including the stage `TIMED`. */
 export const STAGES = 16;
 /** A stage that never ends, for workflows whose leases a hub only has to renew. */
 export const HOLD = "hold";

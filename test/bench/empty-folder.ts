@@ -6,11 +6,11 @@ import type { Figure } from "./figure.ts";
 
 const FILES = 200_000;
 const FILES_IN_A_FOLDER = 100;
-/** The removal of a file does not read the file's blocks, so small files cost about as much as 10 GB of large files. */
+/** The removal of a file does not read the file's blocks, so emptying a folder of small files costs about as much as of large files. */
 const BYTES = 4_096;
 const PAIRS = 3;
 const PROGRAM = join(import.meta.dirname, "../support/empty-folder-process.ts");
-/** Shell commands that make an ext4 file system in memory, so that the figure does not depend on the computer's disk. */
+/** Shell commands that make an ext4 file system in memory, so that the measured time does not depend on the computer's disk. */
 const ON_EXT4_IN_MEMORY = `mount -t tmpfs -o size=4g none "$0"; truncate -s 3G "$0/image"; mkfs.ext4 -q -N 400000 "$0/image"
 mkdir "$0/disk"; mount -o loop "$0/image" "$0/disk"; exec "$1" "$2" "$0/disk"`;
 

@@ -1,7 +1,7 @@
 /**
- * A hub process for benchmarks: engine, site watcher and connection pool are as in hub/main.ts, without the hub's listeners. The workflow of this hub
- * process calls no other system. The program reads the environment variable DATABASE_URL and, to watch sites, MAAS_URL and MAAS_KEY. At SIGTERM, the
- * program writes its counters to the table `bench_hubs`.
+ * A hub process for benchmarks: engine, site watcher and connection pool are as in hub/main.ts, without the hub's listeners. The workflow of the
+ * benchmark's hub process calls no other system. The benchmark's hub process reads the environment variable DATABASE_URL and, to watch sites,
+ * MAAS_URL and MAAS_KEY. At SIGTERM, the benchmark's hub process writes its counters to the table `bench_hubs`.
  */
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -21,7 +21,7 @@ const maasUrl = process.env["MAAS_URL"];
 const hubId = randomUUID();
 const log = createLog("error");
 
-/** The number of the program's SQL statements, including BEGIN and COMMIT. */
+/** The number of SQL statements of the benchmark's hub process, including BEGIN and COMMIT. */
 let statements = 0;
 const query = Client.prototype.query;
 Client.prototype.query = function counted(this: Client, ...args: unknown[]) {

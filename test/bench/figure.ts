@@ -3,7 +3,7 @@ export interface Figure {
   readonly value: number;
   readonly unit: string;
   readonly note: string;
-  /** The upper bound that docs/benchmarks.md promises for the figure, or absent without a promise. */
+  /** The upper bound of a figure that docs/benchmarks.md promises; a figure without a promise has no `atMost`. */
   readonly atMost?: number;
 }
 

@@ -7,14 +7,14 @@ import { answerPrefix, MOST_SAMPLE_BLOCKS } from "../../shared/gpu-memory.ts";
 import type { Figure } from "./figure.ts";
 
 const GPUS = 8;
-/** The memory of an NVIDIA H200 that the agent's worker can allocate. */
+/** The number of bytes in an NVIDIA H200 that the agent's worker can allocate. */
 const ALLOCATED_BYTES = 142_550 * 2 ** 20;
 const ROUNDS = 20;
 const MOST_CPU_MS = 1_000;
 
 /**
- * Measures how long a hub needs to check the answers of eight GPUs of 139 GiB to a GPU memory challenge. The benchmark does not measure the first
- * check, which also starts a thread of the hub.
+ * Measures how long a hub needs to check the answers of eight GPUs of 139 GiB to a GPU memory challenge. The benchmark does not measure the hub's
+ * first check of answers, which also starts a thread of the hub.
  */
 export async function measureGpuAnswers(): Promise<Figure[]> {
   const host = answeringHost();

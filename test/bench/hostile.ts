@@ -29,8 +29,8 @@ interface Look {
 }
 
 /**
- * Measures how an attack on the hub affects good agents and `/healthz`. For a minute, clients without an identity and five enrolled hosts attack the
- * hub.
+ * Measures how an attack on the hub affects good agents and `/healthz`. Clients without an identity and five enrolled hosts attack the hub for a
+ * minute.
  */
 export async function measureHostile(stateDir: string, port: number): Promise<Figure[]> {
   const hub = await startMemoryHub(stateDir, port);

@@ -13,7 +13,7 @@ const AS_COMMON_JS = PARTS.map((part) => `require(${JSON.stringify(part)});`).jo
 export async function measureHubStart(stateDir: string): Promise<Figure[]> {
   const starts = await withDatabase(stateDir, async ({ url }) => {
     const measured: { wall: number; cpu: number }[] = [];
-    // The benchmark ignores a hub's first start, which also makes certificates and keys.
+    // The benchmark ignores a hub's first start, in which the hub also makes certificates and keys.
     for (let start = 0; start <= STARTS; start += 1) measured.push(await startOnce(url, stateDir));
     return measured.slice(1);
   });
@@ -62,7 +62,7 @@ async function startOnce(url: string, stateDir: string): Promise<{ wall: number;
   return { wall, cpu };
 }
 
-/** Runs `script` in several Node.js processes, and returns the processor time of each in seconds. */
+/** Runs `script` in several Node.js processes, and returns the processor time of each process in seconds. */
 async function processorSeconds(flag: string, script: string): Promise<number[]> {
   const seconds: number[] = [];
   const told = `${script} const used = process.cpuUsage(); console.log((used.user + used.system) / 1e6);`;

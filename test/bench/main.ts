@@ -1,4 +1,7 @@
-/** Measures and prints the figures of docs/benchmarks.md with real processes. The program exits with status 1 when a figure exceeds its bound. */
+/**
+ * Measures and prints the figures of docs/benchmarks.md with real processes. The benchmark program exits with status 1 when a figure exceeds its
+ * bound.
+ */
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { freePort } from "../support/free-port.ts";
@@ -27,7 +30,7 @@ for (const measure of [
   () => measureHubStart(join(stateDir, "start")),
   () => measureGpuAnswers(),
   () => measureStageMoves(join(stateDir, "moves")),
-  // The measurements of a takeover and of MAAS requests mostly wait, so both run at the same time.
+  // The measurements of a takeover and of MAAS requests mostly wait, so both measurements run at the same time.
   async () =>
     (
       await Promise.all([measureTakeover(join(stateDir, "takeover")), measureMaasRequests(join(stateDir, "maas"))])

@@ -77,7 +77,7 @@ export async function connectAgents(agents: readonly SimulatedAgent[], hub: HubA
 }
 
 /**
- * Resolves with the agent's WebSocket when the hub has sent the frame `welcome`. The connected simulated agent sends a heartbeat every five seconds.
+ * Resolves with the agent's WebSocket when the hub has sent the frame `welcome`. A connected simulated agent sends a heartbeat every five seconds.
  */
 export function connectAgent(agent: SimulatedAgent, { port, ca }: HubAddress): Promise<WebSocket> {
   return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
 /**
- * Sweeps all machines of one site twice as a hub's watcher does, and prints the cost of each sweep. The program reads the environment variables
+ * Sweeps all machines of one site twice as a hub's watcher does, and prints the cost of each sweep. This program reads the environment variables
  * DATABASE_URL, MAAS_URL and MAAS_KEY.
  */
 import { randomUUID } from "node:crypto";
@@ -38,7 +38,7 @@ const siteId = randomUUID() as SiteId;
 const hubId = randomUUID();
 const memory = emptyMemory();
 
-/** The time-out of a sweep is so long that a sweep of every fleet size ends within one poll. */
+/** A sweep's time-out is so long that a sweep of any number of machines ends within one poll. */
 const deps = { db, inTx, log, sweepIntervalMs: 0, sweepPatienceMs: 600_000 };
 
 async function poll(): Promise<PollResult | "lost"> {

@@ -11,8 +11,8 @@ const Took = z.object({ seconds: z.number(), statements: z.number(), requests: z
 const Swept = z.object({ first: Took, again: Took, peakMiB: z.number(), grownMiB: z.number() });
 
 /**
- * Measures what a sweep of all machines costs hub and MAAS, by the number of machines. The first measured sweep finds only new machines, and the
- * second sweep finds no change.
+ * Measures what a sweep of all machines costs hub and MAAS, by the number of machines. The benchmark first measures a sweep that finds only new
+ * machines, and then a sweep that finds no change.
  */
 export async function measureSweep(stateDir: string): Promise<Figure[]> {
   return withDatabase(stateDir, async (bench) => {

@@ -10,7 +10,7 @@ import type { Figure } from "./figure.ts";
 const KILLS = 20;
 const ROWS = 8;
 
-/** Measures a takeover: after `kill -9` of a hub, another hub runs the dead hub's workflows and polls its site. */
+/** Measures a takeover: how soon after `kill -9` of a hub another hub runs the dead hub's workflows and polls its site. */
 export async function measureTakeover(stateDir: string): Promise<Figure[]> {
   const maas = await startMaasSimulator({ machines: 2 });
   try {

@@ -17,7 +17,7 @@ import { type FleetRegion, startFleetRegion } from "./fleet-regions.ts";
 
 const WAITING = [0, 50, 500] as const;
 const MACHINES = 500;
-/** The benchmark's watcher polls ten times as often as usual, so that six seconds contain as many polls as a real minute. */
+/** The benchmark's watcher polls ten times as often as by default, so that six seconds contain as many polls as a real minute. */
 const INTERVAL_MS = 500;
 const DEFAULT_INTERVAL_MS = 5_000;
 /** The number of a watcher's polls in eight minutes at the default interval. In eight minutes the hub reads the ids of all machines twice. */
@@ -83,7 +83,10 @@ async function addSite({ database }: Bench, region: FleetRegion, waiting: number
   return siteId;
 }
 
-/** Returns the average number of requests to MAAS per poll of the watcher. The first 14 polls, with the first sweep, do not count. */
+/**
+ * Returns the average number of requests to MAAS per poll of the watcher. The average leaves out the first 14 polls of the watcher, which contain the
+ * first sweep.
+ */
 async function requestsPerPoll({ control }: FleetRegion): Promise<number> {
   const polls = async (): Promise<{ polls: number; all: number }> => {
     const counters = await readCounters(control);

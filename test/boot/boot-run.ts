@@ -6,13 +6,13 @@ import { bootCache } from "./image/boot-image.ts";
 export const startBootRun = (): Promise<string> => startRun(join(bootCache(), "runs"), "run", endBootRun);
 
 /**
- * `endBootRun` deletes the run's network before the run's folder, because the folder's name gives the network's name. A run of the boot suite without
- * containers has no network to delete.
+ * `endBootRun` deletes a run's network before the run's folder, because the network's name follows from the folder's name. A run of the boot suite
+ * without containers has no network to delete.
  */
 export async function endBootRun(folder: string): Promise<void> {
   await execa("ip", ["link", "delete", bridgeOf(folder)], { reject: false });
   await endRun(folder);
 }
 
-/** The name of a run's network bridge is short, because Linux allows at most fifteen letters. */
+/** The name of a run's network bridge is short, because Linux allows at most fifteen letters for a network interface. */
 export const bridgeOf = (run: string): string => `muster${pidOf(basename(run)) ?? ""}`;

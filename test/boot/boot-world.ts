@@ -27,9 +27,9 @@ export interface BootWorld<L extends Lane = ContainerHosts> {
   readonly site: SeededSite;
   readonly boxes: readonly DemoHost[];
   readonly agentPort: number;
-  /** The folder for the files of one run of the boot suite, which removes the folder at its end. */
+  /** The folder for the files of one run of the boot suite, which the suite removes at the end of the run. */
   readonly folder: string;
-  /** Onboards the n-th host of the simulated region, counted from 1, with the settings of `profile`. */
+  /** Onboards the n-th host of the simulated region, counted from 1, under a profile with the settings of `profile` if they are given. */
   onboard(n: number, profile?: Readonly<Record<string, unknown>>): Promise<{ id: string; hostname: string }>;
   verb(id: string, verb: string): Promise<unknown>;
   ended(id: string, timeoutMs?: number): ReturnType<HubApi["onboarding"]>;

@@ -52,10 +52,10 @@ interface Case {
   readonly environment?: Readonly<Record<string, string>>;
   readonly prepare?: (host: ContainerHost, machine: Machine) => Promise<void> | void;
 }
-/** Onboards the next host of the simulated region, on which `prepare` breaks something before its first boot. */
+/** Onboards the next host of the simulated region, after `prepare` has broken something on the host. */
 async function onboard({ profile = {}, environment = {}, prepare }: Case) {
   box += 1;
-  // The key is the hostname, so that a slow host of an earlier test does not get this test's `prepare`.
+  // The key of `prepares` is the hostname, so that a slow host of an earlier test does not get this test's `prepare`.
   prepares.set(world.boxes[box - 1]?.hostname ?? "", async (host, machine) => {
     await host.setEnvironment({ ...QUICK, ...environment });
     await prepare?.(host, machine);
@@ -81,7 +81,7 @@ const statusOf = async (host: ContainerHost, part: string) =>
   } | null;
 async function expectActive(id: string): Promise<void> {
   const end = await world.ended(id);
-  // If a repaired host connects before an operator resumes its onboarding, the hub adopts the host without the operator.
+  // If a repaired host connects before an operator resumes its onboarding, the hub adopts the host by itself.
   expect(["completed", "reconciled"], `${end.error_message}`).toContain(end.status);
   expect(world.maas.sim.region.state.counters[end.maas_system_id ?? ""]).toMatchObject({ deploy: 1, boot: 1 });
   expect((await world.api.node(end.node_id ?? "")).status).toBe("active");
@@ -182,7 +182,7 @@ describe("an agent that cannot come up", () => {
 
   it("connects after its expired token was extended", async () => {
     const { id } = await onboard({
-      // The enrollment token and the deploy have 60 seconds: enough for a boot on a busy computer, but less than the test's pause of 62 seconds.
+      // The enrollment token and the deploy have 60 seconds each, enough for a boot on a busy computer.
       profile: { enrollment_token_ttl_seconds: 60, deploy_timeout_seconds: 60 },
       prepare: (one) => beforeFinal(one, "sleep 62"),
     });

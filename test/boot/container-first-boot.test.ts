@@ -7,7 +7,7 @@ import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import type { ContainerHost } from "./container-host.ts";
 import { ContainerHosts } from "./container-hosts.ts";
 
-/** Onboards one host up to `active`, with Debian's systemd and cloud-init and with the user data that the hub rendered. */
+/** Onboards one host up to `active`, with Debian's systemd and cloud-init and the user data that the hub rendered. */
 let world: BootWorld;
 let host: ContainerHost;
 let onboarding: Awaited<ReturnType<BootWorld["ended"]>>;
@@ -57,7 +57,7 @@ describe("the agent", () => {
     expect(await host.shell("systemctl is-active muster-agent; systemctl is-enabled muster-agent")).toBe(
       "active\nenabled",
     );
-    // The image of the hosts contains no documentation of Debian packages.
+    // The image of the boot suite's hosts contains no documentation of Debian packages.
     expect(await host.shell("dpkg --verify muster-agent | grep -v ' /usr/share/doc' || true")).toBe("");
   });
 
@@ -160,7 +160,7 @@ describe("a removal", () => {
     );
     expect(left).toBe("");
     expect(await host.shell("getent passwd hpcadmin")).toContain("hpcadmin");
-    // At a host's second boot, cloud-init runs once more and must not install anything of Muster again.
+    // At a host's second boot, cloud-init runs once more and must not install anything of Muster a second time.
     await host.reboot();
     await host.bootEnded();
     expect(await host.shell("systemctl list-units 'muster*' --all --no-legend")).toBe("");

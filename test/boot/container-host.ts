@@ -6,7 +6,7 @@ import { BASE, type Lxd } from "./lxd.ts";
 export interface ContainerNic {
   readonly name: string;
   readonly mac: string;
-  /** True if the container's network interface is on the bridge to hub and MAAS, and false for an unconnected interface. */
+  /** True if a container's network interface is on the bridge to hub and MAAS, and false if it is connected to nothing. */
   readonly onBridge: boolean;
 }
 export interface HostFile {
@@ -58,7 +58,7 @@ export class ContainerHost {
       });
   }
 
-  /** Adds a block device of this computer to the container, with an unchanged path. */
+  /** Adds a block device of this computer to the container, under an unchanged path. */
   async addDisk(device: string): Promise<void> {
     const name = device.split("/").at(-1) ?? device;
     await this.#lxd.lxc("config", "device", "add", this.name, name, "unix-block", `source=${device}`, `path=${device}`);
@@ -103,7 +103,7 @@ export class ContainerHost {
     return stdout;
   }
 
-  /** Waits until cloud-init reports the end of the container's boot, and returns the status in that report. */
+  /** Waits until cloud-init reports the end of the container's boot, and returns cloud-init's status. */
   bootEnded(): Promise<string> {
     return until(
       `cloud-init of ${this.name} to end`,

@@ -19,7 +19,7 @@ export class ContainerHosts implements Lane {
   readonly listen: string;
   readonly reach: string;
   readonly #hosts = new Map<string, ContainerHost>();
-  /** The newest operation on a container, for which the next operation waits. */
+  /** The end of the newest operation on a container, for which the next operation waits. */
   #last: Promise<void> = Promise.resolve();
   readonly #failing = new AbortController();
   readonly failed = this.#failing.signal;
@@ -66,7 +66,7 @@ export class ContainerHosts implements Lane {
     };
   }
 
-  /** Gives the simulated region the network of the bridge, so that each container has the address that MAAS shows. */
+  /** Gives the simulated region the bridge's network, so that each container has the address that MAAS shows. */
   #layNetwork({ state }: Region): void {
     const subnet = state.subnets.find((one) => one.name === "pxe");
     const range = state.ipRanges.find((one) => one.subnetId === subnet?.id && one.type === "dynamic");

@@ -3,7 +3,7 @@ import { endDeployment } from "../fakes/maas/engine/deploy.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import { ContainerHosts } from "./container-hosts.ts";
 
-/** Boots a host whose user data, rendered for MAAS, comes from a NoCloud seed on the disk. */
+/** Boots a host with user data that was rendered for MAAS, but that comes from a NoCloud seed on the disk. */
 let world: BootWorld;
 beforeAll(async () => {
   world = await startBootWorld({ boxes: 1, profile: { require_hw_sync: false }, lane: ContainerHosts.start });
@@ -18,10 +18,10 @@ it("user-data rendered for MAAS boots a host from NoCloud's seed", async () => {
     const metaData = JSON.stringify({ "instance-id": machine.systemId, "local-hostname": machine.hostname });
     await host.put({ path: `${seed}/user-data`, mode: 0o600, content: userData });
     await host.put({ path: `${seed}/meta-data`, mode: 0o600, content: `${metaData}\n` });
-    // Replaces the file that names MAAS as cloud-init's datasource by a file that names NoCloud.
+    // Replaces the file in which cloud-init reads that its datasource is MAAS, by a file that names the datasource NoCloud.
     const datasource = "etc/cloud/cloud.cfg.d/90_dpkg_maas.cfg";
     await host.put({ path: datasource, mode: 0o600, content: "datasource_list: [ NoCloud ]\n" });
-    // The test itself ends the deployment in MAAS, because no host fetches the user data there.
+    // The test itself ends the deployment in MAAS, because no host fetches user data from MAAS.
     endDeployment(region, machine);
   };
   const { id, hostname } = await world.onboard(1);

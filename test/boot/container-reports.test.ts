@@ -6,7 +6,7 @@ import { until } from "../support/until.ts";
 import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import { ContainerHosts } from "./container-hosts.ts";
 
-/** Tests a host without an agent that Muster does not provision: its cloud-init itself reports the boot to the hub. */
+/** Tests a host without an agent that Muster does not provision: the host's cloud-init reports the boot to the hub. */
 let world: BootWorld;
 beforeAll(async () => {
   world = await startBootWorld({ boxes: 1, lane: ContainerHosts.start });
@@ -51,6 +51,6 @@ it("phone_home and the reporting webhook of cloud-init become conditions of the 
     "cloud_init.done": "True by cloud-init",
     "os.booted": "True by cloud-init",
   });
-  // A report token is not an enrollment token, so the node is still not enrolled.
+  // The node is still not enrolled, because a report token is not an enrollment token.
   expect((await world.api.node(made.node_id)).status).toBe("bootstrap_issued");
 });

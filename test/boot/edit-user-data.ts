@@ -1,8 +1,8 @@
 import type { Machine } from "../fakes/maas/state/model.ts";
 
 /**
- * Changes one part of the user data that the hub rendered, as a fault on the way to the host would. User data is a MIME message with its parts in
- * base64. `editUserData` throws when the edit changes nothing.
+ * Changes one part of the user data that the hub rendered, as a fault on the way to the host would. User data is a MIME message, whose parts are in
+ * base64. `editUserData` throws when the function `edit` changes nothing.
  */
 export function editUserData(machine: Machine, part: string, edit: (text: string) => string): void {
   const mime = Buffer.from(machine.userData ?? "", "base64").toString("utf8");

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { createServer } from "node:http";
 
 export interface FileServer {
-  /** The paths that hosts have requested from the web server, in order. */
+  /** The paths that hosts have requested from the web server with the site's files, in order. */
   readonly asked: string[];
   serve(name: string, text: string): string;
   stop(): Promise<void>;

@@ -13,7 +13,7 @@ export class Lxd {
   readonly #folder: string;
   readonly gateway: string;
   readonly network: string;
-  /** The IP addresses that DHCP gives to containers. MAAS may assign all other addresses of the bridge's network. */
+  /** The range of IP addresses that DHCP gives to containers. MAAS may assign all addresses of the bridge's network outside DHCP's range. */
   readonly dhcp: { readonly first: string; readonly last: string };
   readonly bridge: string;
 
@@ -61,7 +61,7 @@ export class Lxd {
 
   /**
    * Runs a command in a container and returns the command's exit status, or 1 when the container does not run. `run` starts the command by `nsenter`,
-   * because `lxc exec` on a busy computer sometimes loses a short command's output.
+   * because `lxc exec` on a busy computer sometimes loses the output of a short command.
    */
   async run(container: string, command: readonly string[], input = "") {
     const state = JSON.parse(await this.lxc("query", `/1.0/instances/${container}/state`)) as { pid: number };
@@ -91,8 +91,8 @@ export class Lxd {
 }
 
 /**
- * Returns the first three numbers of an IPv4 network in which this computer has no address. Concurrent runs of the boot suite begin this search at
- * different networks.
+ * Returns the first three numbers of an IPv4 network in which this computer has no address. Concurrent runs of the boot suite begin their search for
+ * a free network at different networks.
  */
 async function freeNetwork(): Promise<string> {
   const taken = Object.values(networkInterfaces()).flatMap((all) => (all ?? []).map((one) => one.address));

@@ -6,17 +6,17 @@ import type { VmHost } from "./vm-host.ts";
 
 const MIB = 2 ** 20;
 const DISK_MIB = 1024;
-/** The content of a file that must stay unchanged on each file system that the part for extra disks may not erase. */
+/** The content of a test file on disks that the first boot may not erase, where the file must stay unchanged. */
 export const LEDGER = "what nobody may erase";
 const UUID = (last: number): string => `6d757374-6572-4000-8000-0000000000${last}`;
 const [MOUNTED, SWAP, PRIVATE, SIGNED] = [UUID(11), UUID(12), UUID(13), UUID(14)];
-/** The partitions of the disk `private`, in MiB. */
+/** The partitions of the virtual machine's disk `private`, in MiB. */
 const FIRST = { start: 1, size: 400 };
 const SECOND = { start: 401, size: 400 };
 
 /**
- * The disks `mounted` and `swap` are in use by fstab, and `private` by a process in its own mount namespace. The second partition of the disk
- * `private` is unused. The disks `signed`, `table` and `luks` contain data but are not in use. The disk `blank` is empty.
+ * The disks `mounted` and `swap` are in use by fstab. The disk `private` is in use by a process in its own mount namespace. The second partition of
+ * the disk `private` is unused. The disks `signed`, `table` and `luks` contain data but are not in use. The disk `blank` is empty.
  */
 export async function layDisks(host: VmHost): Promise<void> {
   const serials = ["mounted", "swap", "private", "signed", "table", "luks", "blank"];
@@ -41,7 +41,7 @@ export async function layDisks(host: VmHost): Promise<void> {
   await ext4("private", UUID(15), SECOND);
   await ext4("signed", SIGNED);
   await table("table", []);
-  // These bytes are enough of a LUKS header that `blkid` recognises the disk as encrypted.
+  // These bytes are enough of a LUKS header for `blkid` to recognise the disk as encrypted.
   await execa("dd", [`of=${host.diskFile("luks")}`, "conv=notrunc", "status=none"], {
     input: Buffer.from("LUKS\xba\xbe\0\x01", "latin1"),
   });
@@ -49,7 +49,7 @@ export async function layDisks(host: VmHost): Promise<void> {
 }
 
 export const MOUNTS = `UUID=${MOUNTED} /data ext4 defaults,nofail 0 0\nUUID=${SWAP} none swap sw,nofail 0 0\n`;
-/** A systemd service that mounts the disk `private` before the parts of the user data run, as a site's own service would. */
+/** A systemd service that mounts the disk `private` before the parts of the user data run, as a site's service could do. */
 export const PRIVATE_MOUNT: readonly HostFile[] = [
   {
     path: "etc/systemd/system/private-data.service",
@@ -72,7 +72,7 @@ ExecStart=/bin/sh -c 'mount UUID=${PRIVATE} /mnt && systemd-notify --ready && ex
 ];
 
 /**
- * For disks in use, the ranges in MiB that only a program which formats the disk would write. The kernel itself may write any part of a mounted file
+ * The ranges, in MiB, of disks in use that only a program which formats the disk would write. The kernel itself may write any part of a mounted file
  * system.
  */
 const QUIET: Readonly<Record<string, readonly { start: number; size: number }[]>> = {
@@ -82,7 +82,7 @@ const QUIET: Readonly<Record<string, readonly { start: number; size: number }[]>
   ],
 };
 
-/** Returns a hash of the disk, or of the disk's ranges in `QUIET`. */
+/** Returns a hash of a disk, or of the disk's ranges in `QUIET`. */
 export async function hashOf(host: VmHost, serial: string): Promise<string> {
   const ranges = QUIET[serial] ?? [{ start: 0, size: DISK_MIB }];
   const reads = ranges.map(({ start, size }) => `dd if="$1" bs=1M skip=${start} count=${size} status=none`);

@@ -7,7 +7,7 @@ import { type FileServer, startFileServer } from "./file-server.ts";
 import { GUEST_GATEWAY, ROOT_MOUNT, type VmHost } from "./vm-host.ts";
 import { VmHosts } from "./vm-hosts.ts";
 
-/** The inputs of the test contain text that a shell, YAML or a systemd unit could execute, which would create the file `PWNED`. */
+/** The test's inputs contain text that would create the file `PWNED` if a shell, YAML or a systemd unit executed it. */
 const PWNED = "/run/pwned";
 /** A host name that YAML could read as a hexadecimal number, with the maximum length of a DNS label. */
 const HOSTNAME = `0x${"f".repeat(61)}`;
@@ -15,7 +15,7 @@ const DEPLOY_USER = `_-0${"-_".repeat(14)}-`;
 const PASSWORD = ` '"$(touch ${PWNED})\`touch ${PWNED}\`$HOME\\ : # & ! | ; < > * ? [ ] { } % ~ ä€😀 - `;
 const BUNDLE = `it's;$(touch$\{IFS}${PWNED})\`touch$\{IFS}${PWNED}\`|&"<>*[]{}!~^,:%5c\\?x=$HOME&y='"\\`;
 
-/** Tests what a container cannot: a host with its own kernel, disks that the first boot finds, a power cut and a wrong clock. */
+/** Tests what a test in a container cannot: a kernel, disks that the first boot finds, a power cut and a wrong clock. */
 const BOOT_MS = 3_600_000;
 let files: FileServer;
 let world: BootWorld<VmHosts>;
@@ -132,7 +132,7 @@ describe("a machine with disks of its own", () => {
       const [rss, anonymous] = kib.split("\n").map((one) => (Number(one) / 1024).toFixed(1));
       return `${rss} MiB resident, ${anonymous} MiB of it its own, ${cpuMs} ms of processor time in 60 s`;
     };
-    // For comparison, the test also measures the agent's Node.js with one WebSocket and without the agent's program. The WebSocket's server is a
+    // For comparison, the test also measures Node.js with one WebSocket and without the agent's program. The server of the measured WebSocket is a
     // separate process.
     const bare = (unit: string, program: string) =>
       host.shell(

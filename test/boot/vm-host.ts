@@ -10,26 +10,26 @@ import { shellIn } from "./vm-shell.ts";
 export const GUEST_GATEWAY = "10.0.2.2";
 const DATA_DISK_BYTES = 2 ** 30;
 const MIB = 2 ** 20;
-/** The system disk of a virtual machine has two partitions, as an installer makes them: boot, then root. */
+/** The system disk of a virtual machine has two partitions, as an installer makes them: a boot partition and a root partition. */
 const BOOT_PARTITION = { start: MIB, size: 31 * MIB };
 const ROOT_START = 32 * MIB;
 const ROOT_PARTUUID = "6d757374-6572-4000-8000-000000000002";
-/** The line of /etc/fstab names the root file system by its partition UUID, because device names may change from boot to boot. */
+/** In /etc/fstab, a partition UUID names the root file system, because device names may change from boot to boot. */
 export const ROOT_MOUNT = `PARTUUID=${ROOT_PARTUUID} / ext4 defaults,noatime 0 0\n`;
 
-/** Returns QEMU's accelerator for virtual machines. On some computers, a guest with a stock kernel hangs with /dev/kvm. */
+/** Returns the accelerator with which QEMU runs virtual machines. On some computers, a virtual machine with a stock kernel hangs with /dev/kvm. */
 function accelerator(): "kvm" | "tcg" {
   const cpu = readFileSync("/proc/cpuinfo", "utf8");
   return /\b(vmx|svm)\b/.test(cpu) && existsSync("/dev/kvm") && !existsSync("/sys/module/kvm_pvm") ? "kvm" : "tcg";
 }
 
-/** A simulated region's host as a virtual machine with its own kernel, disks and clock. */
+/** A host as a virtual machine with its own kernel, disks and clock. */
 export class VmHost {
   readonly #folder: string;
   readonly #image: BootImage;
   readonly name: string;
   readonly mac: string;
-  /** The serial numbers of the data disks, whose content survives the installation of a new system. */
+  /** The serial numbers of the virtual machine's data disks, whose content survives the installation of a new system. */
   dataDisks: readonly string[] = ["data1", "data2"];
   #process: ChildProcess | null = null;
   /** The time when the virtual machine was last switched on. */
@@ -48,8 +48,8 @@ export class VmHost {
   diskFile = (serial: string): string => this.#file(`disk-${serial}.raw`);
 
   /**
-   * Installs a new operating system on the virtual machine's first disk, and creates missing data disks. `install` writes files into the root file
-   * system without mounting it.
+   * Installs a new operating system on the virtual machine's first disk, and creates missing data disks. `install` writes the files into the root
+   * file system without mounting it.
    */
   async install(files: readonly HostFile[]): Promise<void> {
     const root = await this.#partitionedRoot();
@@ -91,8 +91,8 @@ export class VmHost {
   }
 
   /**
-   * Copies the virtual machine's system disk, and returns a second virtual machine with this copy. A test can later boot the system of the present
-   * moment from the copy.
+   * Copies the virtual machine's system disk, and returns a second virtual machine that has this copy. A test can later boot the present system of
+   * the first virtual machine from the copy of its disk.
    */
   async keepSystem(): Promise<VmHost> {
     const kept = new VmHost(this.#file("kept"), this.#image, this.name, this.mac);
@@ -113,7 +113,7 @@ export class VmHost {
       ["-cpu", accelerator() === "kvm" ? "host" : "Nehalem", "-m", "1024", "-smp", "2"],
       ["-nographic", "-nodefaults", "-no-user-config", "-no-reboot"],
       ["-serial", `file:${this.#file("console.log")}`],
-      // The boot suite's root shell is on a serial port, so the guest needs no network service.
+      // The boot suite's root shell is on a serial port, so the virtual machine needs no network service.
       ["-chardev", `socket,id=shell,path=${this.#file("shell.sock")},server=on,wait=off`, "-serial", "chardev:shell"],
       ["-kernel", this.#image.kernel, "-append"],
       [`root=PARTUUID=${ROOT_PARTUUID} rw console=ttyS0 quiet mitigations=off systemd.show_status=0`],
@@ -133,20 +133,20 @@ export class VmHost {
     return this.#process !== null && this.#process.exitCode === null && this.#process.signalCode === null;
   }
 
-  /** Ends the virtual machine at once, so that data that the guest has not written to disk is lost. */
+  /** Ends the virtual machine at once, which loses data that the guest system has not written to disk. */
   async powerCut(): Promise<void> {
     this.#process?.kill("SIGKILL");
     await this.#ended;
   }
 
-  /** Returns the output of a shell command in the guest, and throws when the command fails or the guest does not answer. */
+  /** Returns the output of a shell command in the virtual machine. Throws when the command fails or the shell does not answer. */
   shell = (line: string, timeoutMs?: number): Promise<string> => shellIn(this.#file("shell.sock"), line, timeoutMs);
   async devices(): Promise<ReadonlyMap<string, string>> {
     const lines = (await this.shell("lsblk -dnro SERIAL,NAME")).split("\n").map((line) => line.split(" "));
     return new Map(lines.map(([serial = "", name = ""]) => [serial, `/dev/${name}`]));
   }
 
-  /** `answers` repeats its question, because a question before the start of the shell is lost. */
+  /** `answers` repeats its question to the guest's shell, because a question before the start of the shell is lost. */
   answers = (): Promise<true> =>
     until(`a shell on ${this.name}`, async () => (await this.shell("echo up", 5_000)) === "up" || undefined, {
       timeoutMs: 300_000,

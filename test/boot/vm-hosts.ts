@@ -10,7 +10,7 @@ import type { Lane } from "./lane.ts";
 import { GUEST_GATEWAY, VmHost } from "./vm-host.ts";
 import { SHELL_UNIT, SHELL_WANTED } from "./vm-shell.ts";
 
-/** Changes a virtual machine before the installation of its new operating system, and returns additional files for the system. */
+/** Changes a virtual machine before the installation of a new operating system, and returns additional files for that system. */
 export type PrepareVm = (host: VmHost) => Promise<HostFile[]>;
 
 /** Boots the machines that a simulated MAAS region deploys as virtual machines, and carries out the region's power calls. */
@@ -72,7 +72,7 @@ export class VmHosts implements Lane {
   #make = (hostname: string, mac: string): VmHost =>
     new VmHost(join(this.#folder, String(this.#hosts.size + 1)), this.#image, hostname, mac);
 
-  /** Cuts the virtual machine's power, and returns a copy of its operating system. */
+  /** Cuts a virtual machine's power, and returns a copy of the machine's operating system. */
   async keepSystem(host: VmHost): Promise<VmHost> {
     await host.powerCut();
     const kept = await host.keepSystem();

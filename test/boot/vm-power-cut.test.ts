@@ -7,8 +7,8 @@ import { type BootWorld, startBootWorld } from "./boot-world.ts";
 import type { VmHost } from "./vm-host.ts";
 import { VmHosts } from "./vm-hosts.ts";
 
-/** Each power cut loses the data that the virtual machine has not written to disk. */
-/** A long time-out for the boot of a virtual machine, for busy machines without hardware virtualisation. */
+/** Each power cut in this test loses the data that the virtual machine has not written to disk. */
+/** A long time-out for the boot of a virtual machine, for busy computers without hardware virtualisation. */
 const BOOT_MS = 3_600_000;
 let world: BootWorld<VmHosts>;
 let host: VmHost;
@@ -41,8 +41,8 @@ async function sha256Of(file: string): Promise<string> {
   return hash.digest("hex");
 }
 /**
- * Waits until the shell condition is true in the guest, and then cuts the virtual machine's power. The guest itself checks the condition in a loop,
- * so that the test does not miss a condition that holds only briefly.
+ * Waits until a shell condition is true in the virtual machine, and then cuts the machine's power. The virtual machine itself checks the condition in
+ * a loop, so that the test does not miss a condition that holds only briefly.
  */
 async function cutPowerOnce(condition: string): Promise<void> {
   await host.answers();

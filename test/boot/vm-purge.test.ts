@@ -16,7 +16,7 @@ const has = (tool: string, argument: string): boolean =>
   spawnSync(tool, [argument], { stdio: "ignore" }).error === undefined;
 const canRun = has("qemu-system-x86_64", "--version") && has("nvme", "version");
 
-/** Makes a disk with nvme-cli, Node.js and the agent's code. The disk also gets this computer's libraries, because the guest runs the same Debian. */
+/** Makes a disk with nvme-cli, Node.js, the agent's code and the libraries of this computer, whose Debian the guest also runs. */
 async function layToolbox(file: string): Promise<void> {
   const folder = `${file}.content`;
   for (const part of ["agent", "shared", "test/support", "package.json", "node_modules/zod"])
@@ -50,7 +50,7 @@ describe.skipIf(!canRun)("the purge of an emulated NVMe disk (SKIPPED without qe
     await host.shell("udevadm trigger --settle --subsystem-match=block");
     const devices = await host.devices();
     await host.shell(`mkdir -p /box /data && mount -o ro ${devices.get("toolbox")} /box`);
-    // The guest has the C library of the same Debian, so nvme-cli needs only the other libraries on this disk.
+    // The guest has the C library of the same Debian, so nvme-cli needs only the further libraries on the disk.
     const tool = '#!/bin/sh\\nLD_LIBRARY_PATH=/box/lib exec /box/nvme "$@"\\n';
     await host.shell(`printf '${tool}' > /usr/sbin/nvme && chmod 755 /usr/sbin/nvme && nvme version`);
   });

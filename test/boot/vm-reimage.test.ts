@@ -7,12 +7,12 @@ import { ROOT_MOUNT, type VmHost } from "./vm-host.ts";
 import { VmHosts } from "./vm-hosts.ts";
 
 /**
- * The test installs one machine twice, with foreign data on its disks. Only the profile of the second installation allows to erase the data on the
+ * The test installs one machine twice, with foreign data on its disks. Only the profile of the second installation permits erasing the data on the
  * disks. At the end, the test boots the machine's first operating system once more.
  */
 const BOOT_MS = 3_600_000;
 const SIGNED = ["signed", "table", "luks"];
-/** The disks whose bytes show whether a program has written to them. */
+/** The disks of the virtual machine whose bytes show whether a program has written to them. */
 const QUIET_DISKS = [...SIGNED, "private"];
 let world: BootWorld<VmHosts>;
 let host: VmHost;

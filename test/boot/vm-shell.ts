@@ -3,7 +3,7 @@ import { connect, type Socket } from "node:net";
 import { until } from "../support/until.ts";
 import type { HostFile } from "./container-host.ts";
 
-/** The boot suite writes this systemd unit into the disk of each virtual machine, so that the disk image needs no change. */
+/** The systemd unit of the boot suite's root shell, which the suite writes into the disk of each virtual machine. */
 export const SHELL_UNIT: HostFile = {
   path: "etc/systemd/system/boot-suite-shell.service",
   mode: 0o644,

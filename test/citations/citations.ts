@@ -1,5 +1,6 @@
 /**
- * Finds the citations in a text, and the headings to which citations must lead. This module has only pure functions; `repository.ts` reads the texts.
+ * Finds the citations in a text, and the headings to which citations must lead. The module `citations.ts` has only pure functions; `repository.ts`
+ * reads the texts.
  */
 
 export interface Text {
@@ -32,13 +33,13 @@ export const FORMS: readonly Form[] = [
   { name: "maas", words: "maas", pages: /^docs[/]maas[.]md$/ },
 ];
 
-/** Old forms of citation, which are no longer allowed, each with the form to use instead. */
+/** Old forms of citation, which texts may no longer use, each with the form to use instead. */
 const RETIRED: Readonly<Record<string, string>> = {
   contract: "cite `maas N.N` of docs/maas.md",
   "maas-observed": "cite `maas 12` of docs/maas.md",
 };
 
-/** Matches the gap between two words of a citation: a blank, or a line end with the next line's comment mark. */
+/** Matches the gap between two words of a citation: a blank, or a line end with the comment mark of the next line. */
 const GAP = String.raw`(?: |[ \t]*\r?\n[ \t]*(?:[*]|//|#|--|>)?[ \t]*)`;
 const NUMBER = String.raw`\d+(?:[.]\d+)*`;
 const ID = String.raw`[A-Z]\d+`;
@@ -72,7 +73,7 @@ const headingsOf = (page: Text): readonly string[] =>
 const numbersOf = (pages: readonly Text[]): ReadonlySet<string> =>
   new Set(pages.flatMap(headingsOf).flatMap((heading) => /^(\d+(?:[.]\d+)*)[.]?(?= |$)/.exec(heading)?.[1] ?? []));
 
-/** For headings with the same words, GitHub appends `-1` to the second anchor and `-2` to the third. */
+/** If several headings of a page have the same words, GitHub appends `-1` to the second anchor and `-2` to the third. */
 function anchorsOf(page: Text): ReadonlySet<string> {
   const seen = new Map<string, number>();
   return new Set(
@@ -101,10 +102,12 @@ function citedIn(source: Text, word: string, item: string): { readonly cited: st
   );
 }
 
-/** Matches an id of a decision without the word "decision". A decision's id in quotes, in a link, in a path or in a heading is no citation. */
+/**
+ * Matches the id of a decision without the word "decision" before it. A decision's id in quotes, in a link, in a path or in a heading is no citation.
+ */
 const BARE = /(?<![\w./"'`[-]|# )[A-Z]\d{1,2}(?![\w"'`\]-])/g;
 
-/** Finds existing decisions that a text cites by their id alone, and any id alone in brackets. */
+/** Finds the ids of existing decisions without the word "decision" before them, and any id alone in brackets. */
 function bareIn(source: Text, decisions: ReadonlySet<string>): Offence[] {
   const letters = new Set([...decisions].map((id) => id[0]));
   const cited = [...source.text.matchAll(listed("[Dd]ecisions?", ID))].map(
@@ -118,7 +121,7 @@ function bareIn(source: Text, decisions: ReadonlySet<string>): Offence[] {
   });
 }
 
-/** Finds citations of missing headings, of decisions by their id alone, and in forms that are no longer allowed. */
+/** Finds citations of missing headings, decisions that a text cites by their id alone, and citations in old forms. */
 export function citationOffences(texts: readonly Text[]): Offence[] {
   const decisions = decisionsOf(texts);
   const forms = FORMS.map((form) => ({
@@ -152,8 +155,8 @@ function resolved(from: string, to: string): string {
 }
 
 /**
- * Matches the paths, and the path patterns, of pages and sources of the repository. A path in quotes does not match, because it need not be a file of
- * the repository. Paths that end in `.js` do not match, because they name built files.
+ * Matches the paths and path patterns by which a text names files of the repository. A path in quotes does not match, because the path need not be a
+ * file of the repository. A path that ends in `.js` does not match, because the path names a built file.
  */
 const NAMED =
   /(?<![\w./"'{-])((?:docs|agent|hub|shared|cloud-init|packaging|test)[/][\w/.*-]+[.](?:md|json|ts|mjs|sh|service))(?![\w*])(?:#([\w-]+))?/g;
@@ -183,7 +186,7 @@ export function linkOffences(texts: readonly Text[], exists: (path: string) => b
 
 const PARTS = ["**Context.**", "**Decision.**", "**Cost.**"];
 
-/** Reports each decision's page without its id and title as heading, its date, a required part, or a link in the README. */
+/** Reports each page of a decision that lacks its id and title as heading, its date, a required part, or its link in the README. */
 export function decisionOffences(texts: readonly Text[]): Offence[] {
   const list = texts.find(({ path }) => path === "docs/decisions/README.md");
   return texts.flatMap(({ path, text }) => {

@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** The test files of the boot suite run in sequence, because each test file uses all cores of the computer. */
+/** The test files of the boot suite run one after the other, because each test file uses all cores of the computer. */
 export default defineConfig({
   test: {
     root: new URL("../..", import.meta.url).pathname,

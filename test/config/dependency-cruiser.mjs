@@ -221,8 +221,8 @@ export default {
       "^hub/workflows/(onboarding|provisioning|decommission|reimage)/stages/",
       [
         "^hub/workflows/(engine|machine)/",
-        "^hub/workflows/provisioning/[^/]+[.]ts$", // Code that all workflows share which deploy a machine.
-        // Code that the stages of one workflow share. No stage may import its workflow's list of stages, because the list imports the stage.
+        "^hub/workflows/provisioning/[^/]+[.]ts$", // Code that is common to all workflows that deploy a machine.
+        // Code that is common to the stages of one workflow. No stage may import its workflow's list of stages, because the list imports the stage.
         "^hub/workflows/$1/",
         "^hub/workflows/(?!registry)[^/]+[.]ts$",
         "^hub/maas/(port|boot-images|power-address|host-address|same-owner|schemas)[.]ts$",

@@ -13,7 +13,7 @@ const WAITING = ["e2e", "db", "packages"];
  */
 const WORKING_PER_WAITING = 2;
 
-/** vitest's own order starts the projects alphabetically, and the longest file then runs alone at the end of the run. */
+/** By default, vitest starts the projects alphabetically, so that the longest test file runs alone at the end. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);

@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-/** The test files of the page suite run in sequence, because each test file starts a hub and a browser. */
+/** The test files of the page suite run one after the other, because each test file starts a hub and a browser. */
 export default defineConfig({
   test: {
     root: new URL("../..", import.meta.url).pathname,

@@ -22,7 +22,7 @@ const onUncaught = (error: unknown) => uncaught.push(error);
 
 beforeAll(async () => {
   test = await createTestDatabase();
-  // The connection pool has one client for each worker, so a pool that lost a client at each cut would soon be empty (decision P6).
+  // The connection pool has one client for each worker, so a pool that lost a client at each cut of connections would soon be empty (decision P6).
   database = openDatabase({ url: test.url, poolSize: WORKERS, applicationName: "cut-me", log: quietLog });
   await database.db.execute(sql`create table cut_test (worker int, number int, primary key (worker, number))`);
   admin = new Client({ connectionString: test.url });
@@ -88,7 +88,7 @@ describe("30 cuts of every connection under load", () => {
     const workers = Array.from({ length: WORKERS }, (_, worker) => runWorker(worker, () => !cutting));
     for (let cut = 0; cut < CUTS; cut += 1) {
       const before = acknowledged.size;
-      // Before the test cuts all database connections, it waits for new commits, so that the cut hits a working connection pool.
+      // Before it cuts all database connections, the test waits for new commits, so that the cut hits a working connection pool.
       await expect
         .poll(() => acknowledged.size - before, { timeout: 30_000, interval: 5 })
         .toBeGreaterThan(WORKERS * 2);

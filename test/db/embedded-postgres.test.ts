@@ -23,7 +23,9 @@ const Started = z.object({ url: z.string(), adopted: z.boolean(), version: z.str
 /** The user `nobody` of the operating system, or undefined if the tests do not run as root. */
 const nobody = process.getuid?.() === 0 ? parsePasswd(await readFile("/etc/passwd", "utf8"), "nobody") : undefined;
 
-/** True if the user that runs PostgreSQL can enter the folder of the program `database-hub.ts`. The user `nobody` cannot enter `/root`. */
+/**
+ * True if the user that runs PostgreSQL in the test can enter the folder of the program `database-hub.ts`. The user `nobody` cannot enter `/root`.
+ */
 const runnableByNobody = await canEnter(dirname(HUB), nobody);
 
 const folders: string[] = [];

@@ -1,4 +1,6 @@
-/** A hub that has lost its database stops its running stages in time. Fences make the writes of a paused hub ineffective. */
+/**
+ * A hub that has lost its database stops its running stages before another hub takes them over. Fences make the writes of a paused hub ineffective.
+ */
 import { randomUUID } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -88,7 +90,7 @@ describe("a lease on a workflow", () => {
       return row?.status === "completed" ? row : undefined;
     });
     first.kill("SIGCONT");
-    // A stage from before the hub's pause has ended, and the engine has dropped the stage's result, once the hub completes the workflow `next`.
+    // Once the hub completes the workflow `next`, the engine has dropped the result of a stage that ran before the hub's pause.
     const next = await insertToy(test.database.db, "hold");
     await second.stop();
     await until("the paused hub works again", async () =>
@@ -129,8 +131,7 @@ describe("a run that has lost its lease without notice", () => {
       workflows: [toyWorkflow([stage])],
       classifyError: () => null,
       log: createLog("info", (line) => logged.push(line)),
-      // The workflow's lease is so long that the hub neither renews nor checks the lease during the test. The running stage therefore does not learn
-      // that the hub has lost the workflow's lease.
+      // The workflow's lease is so long that the hub neither renews nor checks the lease during the test, and so does not learn of its loss.
       leaseSeconds: 3_600,
       drainMs: 10_000,
     });

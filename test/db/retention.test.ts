@@ -84,8 +84,8 @@ it("removes events from the oldest on without a gap, also beside another transac
   await other.query("commit");
   other.release();
   expect(await removing).toMatchObject({ domain_events: 2 });
-  // Retention keeps the outdated event 3, because it is the last event before the recent event 4. Retention keeps the old event 5 because it follows
-  // the young event 4, and retention leaves no gap between kept events.
+  // Retention keeps the outdated domain event 3, because it is the last event before the recent event 4. Retention keeps the old domain event 5,
+  // because retention leaves no gap after a kept event.
   expect(await left()).toEqual([3, 4, 5, 6]);
 });
 
@@ -129,7 +129,7 @@ it("removes a deleted node: first its conditions, then its history and its workf
   };
   const [recently, lately, longAgo] = [await gone(1), await gone(100), await gone(500)];
   await removeOutdated(db, KEPT);
-  // Retention needs a second round, because it removes some rows only after rows of another table are gone.
+  // The test calls the retention twice, because some rows can go only after rows of another table are gone.
   await removeOutdated(db, KEPT);
   expect(await recently()).toEqual({ conditions: 1, events: 2, nodes: 1, steps: 1, workflows: 1 });
   expect(await lately()).toEqual({ conditions: 0, events: 1, nodes: 1, steps: 1, workflows: 1 });
@@ -176,8 +176,7 @@ it("removes everything about a deleted node, including its last certificate, whi
   const [lately, soon, longAgo] = [await gone(20), await gone(100), await gone(500)];
   await removeOutdated(db, { records: 90, history: 400 });
   expect([await lately(), await soon(), await longAgo()]).toEqual([tables, [], []]);
-  // If finished tasks and workflows are kept longer than the history of nodes, retention removes a deleted node's own row before the rows about the
-  // node.
+  // If finished tasks and workflows are kept longer than the history of nodes, retention removes a deleted node's own row first.
   const [before, after] = [await gone(50), await gone(100)];
   await removeOutdated(db, { records: 90, history: 30 });
   await removeOutdated(db, { records: 90, history: 30 });

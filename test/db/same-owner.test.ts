@@ -10,7 +10,7 @@ import { NodeId, SiteId } from "../../shared/ids.ts";
 import { createTestDatabase, type TestDatabase } from "../support/database.ts";
 
 /**
- * When the MAAS user is renamed, an SQL statement updates the stored owner of machines. That SQL statement and the TypeScript function that compares
+ * When the MAAS user is renamed, an SQL statement updates the stored owner of machines. The SQL statement and the TypeScript function that compares
  * owners must agree on which names mean the same owner.
  */
 let test: TestDatabase;

@@ -37,7 +37,7 @@ async function node(machine: string, status = "active"): Promise<NodeId> {
     );
   return id;
 }
-/** Writes an operation that began later than all operations in the database. */
+/** Writes an operation that began later than all operations that are already in the database. */
 async function operation(of: NodeId, machine: string, erase: string, state: object): Promise<string> {
   const id = randomUUID();
   age -= 1;
@@ -85,7 +85,7 @@ it("bars the node that has the machine now, unless a later erase is proven or a 
     [removed, `disk-erase: not erased in reimage ${told}`],
   );
   const migration = readFileSync(new URL(FILE, FOLDER), "utf8");
-  // The second run of the migration changes nothing, because the node's history contains each override that the first run set.
+  // A second run of the migration changes nothing, because the node's history contains each override that the first run set.
   for (const _run of [1, 2]) await db.execute(sql.raw(migration));
   const all = [barred, weaker, erased, proven, earlier, gone, heir, unused, never, removed];
   const found = await listHealthOverrides(db, all);

@@ -53,7 +53,7 @@ describe("two hubs on a database that loses connections", () => {
         ...database,
         hubId: randomUUID(),
         workflows: [workflow],
-        // As in a hub, a database error does not count as an error of the stage.
+        // In the test, as in a hub, a database error does not count as an error of the stage.
         classifyError: () => null,
         log: quietLog,
         databaseUrl: proxy.url,

@@ -5,7 +5,7 @@ import { NODE_ON_HOST, REPOSITORY_ON_HOST } from "../fakes/maas/host/own-linux.t
 
 const COMMAND_TIMEOUT_MS = 120_000;
 
-/** Runs commands on a host with a Linux of its own, as a person who is logged in there would. */
+/** Runs commands on a host with a Linux of its own, as a person who is logged in to the host would. */
 export class HostShell {
   readonly #folder: string;
   constructor(folder: string) {
@@ -38,7 +38,7 @@ export class HostShell {
     throw new Error(`A command on the host ended with ${status}: ${stderr}`, { cause: error });
   }
 
-  /** The pid of the host's first process, a grandchild of the host's unit `muster-agent.service`. */
+  /** The pid of the host's first process, which is a grandchild of the host's unit `muster-agent.service`. */
   #firstProcess(): number {
     const file = join(this.#folder, "run/units/muster-agent.service.pid");
     const unit = existsSync(file) ? Number(readFileSync(file, "utf8")) : 0;

@@ -1,6 +1,6 @@
 /**
- * The demo onboards hosts with a hub process, a simulated MAAS region, and one real agent process for each host, and then turns the first host over.
- * `npm run demo` keeps running until Ctrl-C. With `npm run demo -- --exit`, the demo ends by itself.
+ * The demo onboards hosts with a hub process, a simulated MAAS region and one real agent process for each host. `npm run demo` keeps running until
+ * Ctrl-C. With `npm run demo -- --exit`, the demo ends by itself after the onboardings and a turnover of the first host.
  */
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
@@ -68,7 +68,7 @@ function readArguments(): Arguments {
   };
 }
 
-/** The first host has a SKU without GPUs, because it runs on the kernel of this computer. */
+/** The first host of the demo has a SKU without GPUs, because its turnover uses the kernel of this computer. */
 const SKU_WITHOUT_GPUS = {
   id: "cpu.256c",
   description: "256 CPUs without GPUs",
@@ -76,7 +76,7 @@ const SKU_WITHOUT_GPUS = {
   gpus_total: 0,
 } as const;
 
-/** Onboards the first host alone and all other hosts as one batch, but no host whose onboarding an earlier run of the demo began. */
+/** Onboards the demo's first host alone and all other hosts as one batch. */
 async function onboard(rig: DemoWorld, site: SeededSite, hosts: readonly DemoHost[]): Promise<void> {
   const known = new Set((await rig.api.onboardings()).map((onboarding) => onboarding.hostname));
   const selectors = { site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId };
@@ -92,7 +92,7 @@ async function onboard(rig: DemoWorld, site: SeededSite, hosts: readonly DemoHos
 const isOver = (onboarding: Onboarding): boolean => !["pending", "running", "compensating"].includes(onboarding.status);
 
 /**
- * Shows the demo's onboardings until every onboarding has ended or needs a person. The hub may restart while the demo shows the progress of
+ * Shows the demo's onboardings until every onboarding has ended or needs a person. The hub may restart while the demo shows the progress of its
  * onboardings.
  */
 async function watch(
@@ -135,7 +135,7 @@ async function startFolders(args: Arguments, ownLinux: readonly string[]): Promi
   return { ...rig, logs: args.stateDir };
 }
 
-/** Starts hosts as containers with a real first boot. The first start builds their image, which takes minutes. */
+/** Starts the demo's hosts as containers with a real first boot. The first start of containers builds the hosts' image, which takes minutes. */
 async function startContainers(hosts: number): Promise<DemoWorld> {
   const { api, maas, folder, stop } = await startBootWorld({ boxes: hosts, lane: ContainerHosts.start });
   const { url, apiKey, controlUrl: control } = maas;
@@ -191,8 +191,8 @@ async function main(): Promise<number> {
 }
 
 /**
- * Turns the first host over after a tenant. Returns false if the turnover failed. If this computer does not allow the turnover, `showTurnover` prints
- * the reason and returns true.
+ * Turns the demo's first host over after a tenant. `showTurnover` returns false if the turnover failed. If this computer does not allow the turnover,
+ * `showTurnover` prints the reason and returns true.
  */
 async function showTurnover(
   rig: DemoWorld,
@@ -227,7 +227,7 @@ async function showTurnover(
   }
 }
 
-/** With `--exit`, the demo prints for each host that is not active the reason, before the summary. */
+/** Before the summary, `npm run demo -- --exit` prints why a host is not active. */
 async function closing(
   rig: DemoWorld,
   hosts: readonly DemoHost[],

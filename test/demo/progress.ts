@@ -4,8 +4,8 @@ import { ONBOARDING_STAGES } from "../../shared/workflow-status.ts";
 const stageNumber = (stage: Onboarding["current_stage"]): number => ONBOARDING_STAGES.indexOf(stage) + 1;
 
 /**
- * Returns one line about an onboarding: its stage, its attempt, and what it waits for. The line about a failed onboarding has the failure class, the
- * error code and the next action.
+ * Returns one line about an onboarding: its stage, its attempt, and what the onboarding waits for. The line about a failed onboarding has the failure
+ * class, the error code and the next action.
  */
 function describe(onboarding: Onboarding): string {
   const done = onboarding.status === "completed" || onboarding.status === "reconciled";
@@ -26,8 +26,8 @@ function describeState(onboarding: Onboarding, done: boolean): string {
 }
 
 /**
- * On a terminal, `ProgressView` rewrites all lines in place. If the output is no terminal, `ProgressView` prints a host's line only when it has
- * changed.
+ * On a terminal, `ProgressView` rewrites the lines of all hosts in place. If the output is no terminal, `ProgressView` prints a host's line only when
+ * it has changed.
  */
 export class ProgressView {
   readonly #out: NodeJS.WriteStream;

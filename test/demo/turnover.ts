@@ -1,4 +1,4 @@
-/** Turns one host over after a tenant: from the allocation and the tenant's file and process to the verified sanitization record. */
+/** Turns one host over after a tenant, from the tenant's allocation to the verified sanitization record. */
 import { generateKeyPairSync } from "node:crypto";
 import { join } from "node:path";
 import { z } from "zod";
@@ -20,7 +20,7 @@ const FILE = "/tmp/model.bin";
 const COMMAND = "sleep 3600";
 const ADMIN = "/api/v1/admin";
 /**
- * The pause, in milliseconds, between two reads of a state that changes by itself. The pause is shorter than the agent's own, because the demo reads
+ * The pause, in milliseconds, between two reads of a host state that changes by itself. The demo pauses shorter than the agent does, because it reads
  * the host only to show what the tenant left.
  */
 const PAUSE_MS = 300;
@@ -29,13 +29,13 @@ export interface Turnover {
   readonly api: HubApi;
   readonly hostname: string;
   readonly stateDir: string;
-  /** Prints one line about a step of the turnover. The step's name is only in its first line. */
+  /** Prints one line about a step of the turnover. Of several lines about a step of the turnover, only the first line has the step's name. */
   readonly tell: (step: string, text: string) => void;
   readonly signal: AbortSignal;
 }
 
 /**
- * Turns the host over, or tells why this computer does not allow the turnover. Throws if the node is not active after the turnover, or if its
+ * Turns the host over, or tells why this computer does not allow the turnover. Throws if the node is not active after the turnover, or if the
  * sanitization record is not in order.
  */
 export async function turnOver(turnover: Turnover): Promise<void> {
@@ -61,11 +61,11 @@ export async function turnOver(turnover: Turnover): Promise<void> {
   await verifyRecord(turnover, node.id, allocation.id);
 }
 
-/** `look` may throw while a process of the demo restarts, so `waitFor` repeats it until it returns a value. */
+/** `look` may throw while a process of the demo restarts, so `waitFor` calls `look` until it returns a value. */
 const waitFor = <T>({ signal }: Turnover, what: string, look: () => Promise<T | undefined>): Promise<T> =>
   until(what, look, { everyMs: 200, signal });
 
-/** Returns the host's baseline, or null if the agent could not read a part of the host, because no turnover would then find it clean. */
+/** Returns the host's baseline, or null if the agent could not read a part of the host, because the turnover would fail. */
 async function readBaseline(turnover: Turnover, node: NodeSummary): Promise<ResidueSnapshot | null> {
   const baseline = await waitFor(turnover, `the baseline of ${node.hostname}`, async () => {
     const now = await turnover.api.call(Baseline, "GET", `${ADMIN}/nodes/${node.id}/baseline`);
@@ -132,7 +132,7 @@ function showFindings(turnover: Turnover, baseline: ResidueSnapshot, uid: number
     else if (one.state === "unreadable") turnover.tell("findings", `${item}: unreadable, ${one.reason}`);
 }
 
-/** Waits until the turnover has ended the allocation, and shows how each of its stages ended. */
+/** Waits until the turnover has ended the allocation, and shows how each stage of the turnover ended. */
 async function showCleaning(turnover: Turnover, allocationId: string): Promise<void> {
   const { api, tell } = turnover;
   const shown = new Set<string>();

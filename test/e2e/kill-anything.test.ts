@@ -12,8 +12,8 @@ const HOSTS = demoHosts(8);
 const HUB_KILLS = 6;
 
 /**
- * How long the test keeps MAAS down, in milliseconds. Three attempts of one call to MAAS take less than this outage, so a workflow's stage has to
- * wait for MAAS.
+ * How long the test keeps MAAS down, in milliseconds. Three attempts of one call to MAAS are shorter than the outage of MAAS, so a workflow's stage
+ * has to wait.
  */
 const MAAS_AWAY_MS = 8_000;
 
@@ -40,7 +40,7 @@ describe("kill -9 of the region, of the hub and of agents while eight hosts are 
 
   it("all eight hosts become active, and no outside effect happens twice", async () => {
     const site = await seedSite(rig.api, rig.maas, HOSTS);
-    // The outage of MAAS comes first in this test, because the first stages of an onboarding call MAAS themselves. After its first stages, an
+    // The outage of MAAS comes first in the test, because the first stages of an onboarding call MAAS themselves. After its first stages, an
     // onboarding may wait for the hub's watcher and make no call to MAAS.
     const back = await rig.keepMaasDown();
     await rig.api.onboardBatch({ site_id: site.siteId, profile_id: site.profileId, sku_id: site.skuId, nodes: HOSTS });

@@ -21,8 +21,8 @@ import { freeHubPorts, type HubPorts, startHubProcess } from "../support/hub-pro
 import { until } from "../support/until.ts";
 
 /**
- * The test kills a hub at each step of a rotation of the hub's keys, and restarts the hub with its database and state folder. The test holds the lock
- * of the table `authority_statements`, so that it can kill the hub while the hub waits for this lock.
+ * The test kills a hub at each step of a rotation of the hub's keys, and starts another hub with the same database and state folder. The test holds
+ * the lock of `authority_statements`, so that the hub waits for the lock when the test kills it.
  */
 const AUTHORITY = "/api/v1/admin/authority";
 const folder = mkdtempSync(join(tmpdir(), "muster-kill-rotation-"));
@@ -184,8 +184,8 @@ async function killedAfter(request: () => Promise<Answer>, count: number): Promi
   await startHub();
 }
 /**
- * A hub announces the end of a key rotation to its hosts half a minute after it has written the end. To skip this half minute, the function moves the
- * times of all statements about keys back by 31 seconds.
+ * A hub announces the end of a key rotation to its hosts half a minute after it has written the end. The function moves the times of all statements
+ * about keys back by 31 seconds, to skip the half minute.
  */
 const halfMinuteLater = () =>
   db().execute(sql`update authority_statements set created_at = created_at - interval '31 seconds'`);

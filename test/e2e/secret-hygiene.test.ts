@@ -24,7 +24,7 @@ const ManualNode = z.looseObject({ node_id: z.string(), bootstrap_command: z.str
 const ReportToken = z.looseObject({ token: z.string() });
 const Decommission = z.looseObject({ decommission_id: z.string() });
 
-/** Files below `stateDir` that may contain secrets, each with the reason. The test searches all other files. */
+/** Files below `stateDir` that may contain secrets, each with the reason. The test searches all files below `stateDir` that `KEPT` does not name. */
 const KEPT: readonly (readonly [RegExp, string])[] = [
   [/^maas\.(json|log)$/, "MAAS itself"],
   [/^vault-secret-id$/, "the file that the operator gives the hub"],
@@ -67,8 +67,8 @@ describe("every secret of a site, its hosts and its hub", () => {
     await verb(first.id, "rerun");
     expect((await world.ends(first.id, "failed")).error_code).toBe("maas_token_rejected");
     await world.maas.clearFaults();
-    // The BMC of the third host refuses the site's login. The simulated MAAS refuses the deploys of the first two hosts, and repeats their user data
-    // in its answer.
+    // The BMC of the third host refuses the site's login. The simulated MAAS refuses the deploys of the first two hosts, and repeats the hosts' user
+    // data in its answer.
     await world.maas.fault({ match: { op: "deploy" }, kind: "echo_form" });
     const [second, third] = [await world.onboard(1), await world.onboard(2)];
     await verb(first.id, "rerun");
@@ -84,7 +84,7 @@ describe("every secret of a site, its hosts and its hub", () => {
     for (const { id } of [first, second, third]) await world.ends(id, "completed");
   });
 
-  /** Fails a deploy with a message that contains the host's secrets, which MAAS stores as the machine's error and as an event. */
+  /** Fails a deploy with a message that contains the host's secrets. MAAS stores the message as the machine's error and as an event. */
   async function failDeployAloud(onboardingId: string, hostname: string): Promise<void> {
     const machine = (await world.maas.machines()).find((one) => one.hostname === hostname);
     const plan = (deploy: string[]) => world.maas.call("POST", `machines/${machine?.system_id}/outcomes`, { deploy });
@@ -196,11 +196,11 @@ describe("every secret of a site, its hosts and its hub", () => {
     vault.seal();
     await asked();
     vault.unseal();
-    // Vault answers here like a proxy that repeats the hub's request in its error text.
+    // The simulated Vault answers like a proxy that repeats the hub's request in its error text.
     vault.failing = new VaultFault(500, [`x-vault-token: ${token}`, power.pass]);
     await asked();
     vault.failing = null;
-    // The hub logs in to Vault twice: with a secret ID that Vault refuses, and with one that Vault repeats in its refusal.
+    // The hub logs in to Vault twice: with a secret ID that Vault refuses, and with a secret ID that Vault repeats in its refusal.
     vault.tokens.revokeAll();
     world.vault.giveSecretId(secrets.plant("a secret ID that Vault refuses"));
     await asked();

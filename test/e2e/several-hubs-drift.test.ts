@@ -12,7 +12,7 @@ import { HubApi } from "../support/hub-api.ts";
 import { until } from "../support/until.ts";
 
 const NODES = 60;
-/** After this number of changes, the reconciler waits for an advisory lock that the test holds, so that the test can kill the hub. */
+/** The number of changes after which the reconciler waits for the test's advisory lock, so that the test can kill the hub. */
 const BEFORE_THE_GATE = 20;
 const GATE = "1, 1";
 

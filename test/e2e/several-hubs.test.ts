@@ -56,8 +56,8 @@ describe("three hubs on one PostgreSQL, killed and stopped at random while eight
       if (hub === undefined) throw new Error("no hub");
       const victim = hub.pid();
       if (kill === 3) {
-        // The test pauses a hub until the hub's leases have expired. Another hub then takes over the paused hub's workflows, and the engine drops the
-        // paused hub's late results.
+        // The test pauses a hub until the hub's leases have expired. After a hub's pause, another hub has taken over its workflows, and the engine
+        // drops the paused hub's late results.
         process.kill(victim, "SIGSTOP");
         await pause(5_000);
         process.kill(victim, "SIGCONT");
@@ -67,7 +67,7 @@ describe("three hubs on one PostgreSQL, killed and stopped at random while eight
       process.kill(victim, "SIGKILL");
       await until("the hub is started again", () => (hub.pid() === victim ? undefined : true));
       await hub.ready();
-      // Before the next kill, the test waits until another hub has run a stage, so that each kill hits a hub at work.
+      // Before the next kill, the test waits until another hub has run a stage, so that each kill hits a working hub.
       await until(
         "another hub has done some of the work, or all of it is done",
         async () => (await hubsThatWorked()) > worked || (await activeNodes()) === HOSTS.length || undefined,

@@ -7,7 +7,7 @@ import { STATUS } from "../fakes/maas/state/statuses.ts";
 
 const GB = 1000 ** 3;
 
-/** Creates the recorded MAAS region's networks and hosts in the simulator. A person entered the inventory of one recorded host by hand. */
+/** Creates the recorded MAAS region's networks and hosts in the simulator. In the recording, a person entered the inventory of one host by hand. */
 export function seedRecordedSite(region: Region): void {
   const { state } = region;
   state.fabrics.push({ id: 1, name: "fabric-data" });
@@ -70,7 +70,7 @@ interface MadeMachine {
   disks: boolean;
 }
 
-/** Creates a machine that a person set to Ready for the recording, so MAAS never commissioned the machine and its values are invented. */
+/** Creates a machine that a person set to Ready for the recording. MAAS never commissioned the machine, so its values are invented. */
 function makeReady(region: Region, made: MadeMachine): void {
   const machine = blankMachine(region);
   Object.assign(machine, {
@@ -150,7 +150,7 @@ function ready(hostname: string, powerType: MadeMachine["powerType"] = "manual",
   return (region) => makeReady(region, { hostname, powerType, disks });
 }
 
-/** What a person did by hand before a recorded exchange with MAAS, by the exchange's name. */
+/** What a person did by hand before an exchange of the recording, by the exchange's name. */
 export const BY_HAND: Readonly<Record<string, Step>> = {
   version: ready("m1"),
   "machine-read-after-abort": settle("s-renamed"),

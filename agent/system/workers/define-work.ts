@@ -8,22 +8,22 @@ export interface WorkKind<I extends z.ZodType = z.ZodType, R extends z.ZodType =
   /** The memory limit of the worker process's systemd unit, in systemd's notation. */
   readonly memoryMax: string;
   /**
-   * On a host without systemd, the agent refuses work that may block in a driver or a disk, where no signal ends a process. Other work then runs as a
-   * child process, with a supervisor that enforces the deadline.
+   * On a host without systemd, the agent refuses work that may block in a driver or a disk, where no signal ends a process. On a host without
+   * systemd, work that cannot block runs as a child process, with a supervisor that enforces the deadline.
    */
   readonly mayBlock: boolean;
 }
 
 export const defineWork = <I extends z.ZodType, R extends z.ZodType>(kind: WorkKind<I, R>): WorkKind<I, R> => kind;
 
-/** What work gets when it starts, to notice a stop and to report progress. */
+/** What the worker program gives to a piece of work, so that the work notices a stop and reports progress. */
 export interface WorkRun {
   readonly root: string;
-  /** Throws if the agent has asked the worker process to stop. Work without an `await` calls this method often. */
+  /** Throws if the agent has asked the worker process to stop. Work without an `await` calls `throwIfStopped` often. */
   throwIfStopped(): void;
-  /** Aborted when the agent asks the worker process to stop. */
+  /** Aborted when the agent asks the worker process of the work to stop. */
   readonly signal: AbortSignal;
-  /** Tells the agent the work's progress, of which the worker process writes the newest to disk at most once in a second. */
+  /** Tells the agent the progress of the work. The worker process writes the newest progress to disk at most once in a second. */
   progress(progress: WorkProgress): void;
 }
 
@@ -33,7 +33,10 @@ export interface WorkProgress {
   readonly bytes: number;
 }
 
-/** Performs one kind of work. The worker program parses the work's input with `work.input` before it calls `perform`. */
+/**
+ * The function that performs one kind of work in a worker process. The worker program parses the work's input with `work.input` before it calls
+ * `perform`.
+ */
 export interface Performer<I extends z.ZodType = z.ZodType, R extends z.ZodType = z.ZodType> {
   readonly work: WorkKind<I, R>;
   perform(input: z.output<I>, run: WorkRun): Promise<z.input<R>>;

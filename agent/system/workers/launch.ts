@@ -8,7 +8,7 @@ import { LOG_FILE, WORKER_ARGUMENT } from "./work-files.ts";
 const START_TIMEOUT_MS = 30_000;
 /** How many seconds after SIGTERM systemd sends SIGKILL to a worker process. */
 const STOP_SECONDS = 10;
-/** systemd creates this folder at boot, so the folder shows that systemd runs (sd_booted(3)). */
+/** systemd creates the folder /run/systemd/system at boot, so the folder shows that systemd runs (sd_booted(3)). */
 const SYSTEMD_RUNS = "/run/systemd/system";
 export const isSystemdAt = (root: string): boolean => existsSync(join(root, SYSTEMD_RUNS));
 
@@ -25,12 +25,12 @@ export interface Launcher {
   launch(launch: Launch): Promise<void>;
 }
 
-/** The command line of the agent's own program, which also starts worker processes with additional arguments. */
+/** The command line of the agent's own program, which with additional arguments starts a worker process. */
 export const ownProgram = (): readonly string[] => [process.execPath, ...process.execArgv, ...process.argv.slice(1, 2)];
 
 /**
  * Starts each worker process as a transient unit of systemd. On a host without systemd, a supervisor in a separate session starts the worker process.
- * The supervisor outlives the agent, and enforces the worker process's deadline.
+ * The supervisor of a worker process outlives the agent, and enforces the worker process's deadline.
  */
 export function launcherFor(root: string, run: RunTool, program: readonly string[] = ownProgram()): Launcher {
   const hasSystemd = isSystemdAt(root);
@@ -63,7 +63,8 @@ const asUnit =
   (run: RunTool, program: readonly string[]): Launcher["launch"] =>
   async (launch) => {
     const { exitCode, stderr } = await run("systemd-run", unitArguments(launch, program), START_TIMEOUT_MS);
-    // `systemd-run` fails if the worker's unit exists already. An agent may have been killed between its start of this unit and the unit's report.
+    // `systemd-run` fails if the systemd unit of a worker process exists already. An agent may have been killed after it had started a worker
+    // process's unit and before the unit reported its start.
     if (exitCode !== 0 && !/already (loaded|exists)/.test(stderr))
       throw new Error(`systemd-run ended with status ${exitCode}: ${stderr.slice(-500)}`);
   };
@@ -88,7 +89,7 @@ const asChild =
     }
   };
 
-/** The last lines of a worker process's log, for a message to an operator. */
+/** Returns the last lines of a worker process's log, for a message to an operator. */
 export function lastLines(folder: string): string {
   try {
     return readFileSync(join(folder, LOG_FILE), "utf8").slice(-500).trim();

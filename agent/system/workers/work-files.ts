@@ -6,8 +6,8 @@ import { isMissing } from "../files.ts";
 
 /**
  * The files by which the agent and a worker process communicate, in a separate folder for each piece of work. The agent writes `order.json`, and only
- * the worker process that creates `started.json` performs the work. By these files, a restarted agent can follow a worker process that the earlier
- * agent started.
+ * the worker process that creates `started.json` performs the work. Because they communicate by files, a restarted agent can follow a worker process
+ * that the earlier agent started.
  */
 export const ORDER_FILE = "order.json";
 export const STARTED_FILE = "started.json";
@@ -15,9 +15,9 @@ export const PROGRESS_FILE = "progress.json";
 export const RESULT_FILE = "result.json";
 export const LOG_FILE = "log";
 
-/** With this first argument the agent's program is a worker process: `worker perform <folder>` or `worker supervise <folder>`. */
+/** The first argument with which the agent's program runs as a worker process: `worker perform <folder>` or `worker supervise <folder>`. */
 export const WORKER_ARGUMENT = "worker";
-/** How many milliseconds after SIGTERM a living worker process gets SIGKILL. */
+/** How many milliseconds after SIGTERM a worker process that is still alive gets SIGKILL. */
 export const KILL_AFTER_MS = 10_000;
 
 export const WorkOrder = z.strictObject({
@@ -25,7 +25,7 @@ export const WorkOrder = z.strictObject({
   kind: z.string().min(1).max(64),
   root: z.string().startsWith("/"),
   input: Json,
-  /** How many seconds the work may run from its start. */
+  /** How many seconds the work may run, counted from the start of the work. */
   deadline_seconds: z.int().min(1),
 });
 export type WorkOrder = z.output<typeof WorkOrder>;
@@ -48,7 +48,7 @@ export const WorkResult = z.discriminatedUnion("ok", [
 ]);
 export type WorkResult = z.output<typeof WorkResult>;
 
-/** Reads a file in the folder of a piece of work. Returns null if the file is missing or does not fit `schema`. */
+/** Reads a file in the folder of a piece of work. `readWorkFile` returns null if the file is missing or does not fit `schema`. */
 export function readWorkFile<T>(folder: string, name: string, schema: z.ZodType<T>): T | null {
   let text: string;
   try {
@@ -65,7 +65,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // A file whose text is not JSON counts as missing, because its writer was killed.
+    // A file of a worker process whose text is not JSON counts as missing, because its writer was killed.
     return undefined;
   }
 }

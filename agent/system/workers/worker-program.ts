@@ -36,7 +36,7 @@ export async function runWorkerProgram(args: readonly string[], performers: read
 }
 
 /**
- * Performs the order in `folder`, unless another worker process has already created `started.json`. The worker process writes its result or error to
+ * Performs the order in `folder`, unless another worker process has created the file `started.json`. The worker process writes its result or error to
  * `result.json`.
  */
 async function perform(folder: string, performers: readonly Performer[]): Promise<number> {
@@ -86,8 +86,8 @@ function runOf(folder: string, root: string, signal: AbortSignal): WorkRun {
 }
 
 /**
- * Runs the supervisor of a worker process on a host without systemd. The supervisor starts the worker process in a separate session, which it ends at
- * the order's deadline. The supervisor abandons a process that survives SIGKILL, because it might wait for ever.
+ * Runs the supervisor of a worker process on a host without systemd. The supervisor starts the worker process in a separate session, and ends this
+ * session at the order's deadline. The supervisor abandons a process that survives SIGKILL, because a wait for its end might last for ever.
  */
 async function supervise(folder: string): Promise<number> {
   const order = readWorkFile(folder, ORDER_FILE, WorkOrder);

@@ -39,9 +39,12 @@ export const WORK_FAILURES = [
   /** The worker process ended without a result, for example by SIGKILL or at its memory limit. */
   "worker_lost",
   "deadline_passed",
-  /** A process of the work survives SIGKILL, because it is blocked in a driver or a disk. Only a reboot ends such a process. */
+  /**
+   * A process of the work survives SIGKILL, because it is blocked in a driver or a disk. Only a reboot ends a process that is blocked in a driver or
+   * a disk.
+   */
   "driver_wedged",
-  /** The work may block, and without systemd nothing would enforce its deadline. */
+  /** The work may block in a driver, and this host has no systemd that would enforce the work's deadline. */
   "systemd_missing",
 ] as const;
 export type WorkFailure = (typeof WORK_FAILURES)[number];
@@ -60,7 +63,7 @@ export interface WorkersTiming {
   /** How often the agent repeats a worker process's progress to the hub, which renews the task's lease. */
   readonly repeatProgressMs: number;
   readonly startWithinMs: number;
-  /** How many milliseconds after SIGKILL a living process counts as blocked in the kernel. */
+  /** How many milliseconds after SIGKILL a process that is still alive counts as blocked in the kernel. */
   readonly killedWithinMs: number;
 }
 const TIMING: WorkersTiming = {
@@ -76,12 +79,12 @@ const PART = /^[a-z0-9][a-z0-9-]{0,40}$/;
 
 export interface PerformOptions<I, R> {
   readonly taskId: string;
-  /** The name of one piece of a task's work, which no other piece of the task has. */
+  /** The name of a piece of work, which is unique among the pieces of a task's work. */
   readonly part: string;
   readonly work: WorkKind<z.ZodType<I>, z.ZodType<R>>;
   readonly input: I;
   readonly deadlineSeconds: number;
-  /** How long the worker process may take until its first report of progress, by default up to `deadlineSeconds`. */
+  /** How many seconds a worker process may take until its first report of progress; the default is `deadlineSeconds`. */
   readonly firstProgressSeconds?: number;
   readonly signal: AbortSignal;
   /**
@@ -93,8 +96,8 @@ export interface PerformOptions<I, R> {
 }
 
 /**
- * Runs heavy or possibly hanging work outside the agent's process, with which it shares only files (decision C6). Each piece of a task's work starts
- * at most once. A restarted agent finds running work or its result, and does not start that work again.
+ * Runs heavy or possibly hanging work outside the agent's process. Agent and worker process share only files (decision C6). Each piece of a task's
+ * work starts at most once. A restarted agent finds running work or the result of ended work, and does not start that work a second time.
  */
 export class Workers {
   readonly #folder: string;
@@ -117,7 +120,7 @@ export class Workers {
     createWorkFile(folder, TASK_FILE, { boot_id: kernelBootId(), input });
   }
 
-  /** The input of a task since the host's last boot, whose worker processes may still run, or null without such work. */
+  /** Returns the input of a task whose worker processes may still run since the host's last boot, or null. */
   inputToContinue(taskId: string): Json | null {
     const file = readWorkFile(this.#taskFolder(taskId), TASK_FILE, TaskFile);
     return file === null || file.boot_id !== kernelBootId() ? null : file.input;
@@ -135,7 +138,7 @@ export class Workers {
     for (const taskId of await listFolder(this.#folder)) if (!keep.has(taskId)) this.forget(taskId);
   }
 
-  /** Starts a piece of work, or finds it running, and follows it until its end. */
+  /** Starts a piece of work, or finds the running work, and follows the work until its end. */
   async perform<I, R>(options: PerformOptions<I, R>): Promise<WorkEnd<R>> {
     const { taskId, part, work, input } = options;
     if (!PART.test(part)) throw new Error(`${part} cannot name a part of a task.`);
@@ -206,7 +209,9 @@ export class Workers {
       : failed("worker_lost", `The work's process ended without a result. ${lastLines(folder)}`, progress);
   }
 
-  /** Sends SIGKILL to all living processes of a piece of work. A process that survives SIGKILL is abandoned, and the failure names it. */
+  /**
+   * Sends SIGKILL to all living processes of a piece of work. `#kill` abandons a process that survives SIGKILL, and names the process in the failure.
+   */
   async #kill(
     started: WorkStarted,
     progress: WorkProgress | null,
@@ -282,8 +287,8 @@ class ToldProgress {
 }
 
 /**
- * Creates `started.json` in place of a worker process, so that no worker process can begin the work. Returns false if a worker process has already
- * begun the work.
+ * Creates `started.json` in place of a worker process, so that no worker process can begin the work later. Returns false if a worker process has
+ * already begun the work.
  */
 function preventStart(folder: string): boolean {
   const start_ticks = readProcess(process.pid)?.startTicks ?? "0";

@@ -57,7 +57,7 @@ const lanConf = (folder: string, { address, port }: { address: string; port: num
 
 /**
  * The shell script by which ipmi_sim reads and changes the simulated host's power and boot device. Each time a client switches the simulated host on
- * with the boot device PXE, this script runs the command `onNetworkBoot`.
+ * with the boot device PXE, the script of ipmi_sim runs the command `onNetworkBoot`.
  */
 const chassis = (folder: string, onNetworkBoot: string): string => `#!/bin/sh
 cd ${folder} || exit 1

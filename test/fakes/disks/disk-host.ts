@@ -18,7 +18,7 @@ import { HostFolder } from "../hub/host-folder.ts";
 const TOOL = join(import.meta.dirname, "disk-tool.sh");
 const BYTES = 4 * 1024 * 1024;
 const SECRET = "TENANT-SECRET";
-/** The tests keep the content of disks in memory where possible, because the computer's own disk is slow. */
+/** The content of simulated disks is in memory where possible, because the computer's own disk is slow. */
 const IMAGES = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 export interface DriveState {
@@ -42,8 +42,9 @@ export interface DriveState {
   readonly fails: boolean;
   readonly erases: "zeros" | "random" | "nothing";
   /**
-   * How the disk treats a command. `other`: it does another command than the tool sent. `late`: it begins the command although it reports an error.
-   * `lost`: it begins the command while the tool ends with an error of the kernel. `mute`: it tells no status while the command runs.
+   * How the simulated disk treats a command. With `other`, the disk does another command than the tool sent. With `late`, the disk begins the command
+   * although it reports an error. With `lost`, the disk begins the command while the tool ends with an error of the kernel. With `mute`, the disk
+   * tells no status while the command runs.
    */
   readonly accepts: "accepted" | "refused" | "other" | "late" | "lost" | "mute";
   /** Whether the tool exits with status 0 although the disk refused the tool's command. */
@@ -154,7 +155,7 @@ export class DiskHost extends HostFolder {
   fill(text: string): void {
     writeFileSync(this.loop, Buffer.alloc(BYTES, `${text} `), { flag: "r+" });
   }
-  /** Whether a text of the tenant is still on the simulated disk. */
+  /** Whether the tenant's text is still on the simulated disk. */
   hasSecret(): boolean {
     return readFileSync(this.loop).includes(SECRET);
   }

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Stands for nvme-cli and hdparm on a simulated host with one disk. The arguments of this script are the tool's name and the tool's own arguments. The
-# folder `state` has one file for each fact of the disk, and `$device` is the block device with the disk's content. A simulated sanitize ends after as
-# many status reads as the file `looks` says, and changes the disk's content only at its end.
+# This script stands for nvme-cli and hdparm on a simulated host with one disk. The script's arguments are the name of the tool and the arguments of
+# the tool. The folder `state` has one file for each fact of the disk, and `$device` is the block device with the disk's content. A simulated sanitize
+# ends after as many status reads as the file `looks` says, and changes the disk's content only at its end.
 tool=$1
 shift
 cd "$MUSTER_ROOT/state" || exit 1
 echo "$tool $*" >>../calls
-# A test can let a program run at a moment: the program `at-id-ctrl-2` runs at the second call of `id-ctrl`.
+# A test can let a program run at a chosen call: the program `at-id-ctrl-2` runs at the second call of `id-ctrl`.
 count=$(grep -c "^$tool $1" ../calls)
 if [ -x "at-$1-$count" ]; then "./at-$1-$count"; fi
 for fact in device status action looks fails erases accepts exitsWell sanicap namespaces; do
@@ -66,7 +66,7 @@ case "$tool $1" in
   fi
   if [ "$accepts" = mute ] && [ "$status" = 2 ]; then lose; fi
   look
-  # The bytes of the NVMe sanitize log: SPROG is 655 of 65,536 while the sanitize runs, then follow SSTAT, SCDW10 and zeros.
+  # The bytes of the NVMe sanitize log. The first field SPROG is 655 of 65,536 while the sanitize runs, and SSTAT, SCDW10 and zeros follow.
   if [ "$status" = 2 ]; then printf '\217\002'; else printf '\377\377'; fi
   # Bit 8 of SSTAT in the NVMe sanitize log says that nobody wrote to the disk since the sanitize.
   erased=0

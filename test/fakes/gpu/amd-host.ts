@@ -7,7 +7,7 @@ import { HostFolder } from "../hub/host-folder.ts";
  * real AMD GPU.
  */
 
-/** The amd-smi of ROCm 6 prints a list of GPUs, and the amd-smi of ROCm 7 an object with that list in `gpu_data`. */
+/** The amd-smi of ROCm 6 prints a list of GPUs. The amd-smi of ROCm 7 prints an object with the list in `gpu_data`. */
 export type Release = "6.2" | "7.0";
 export type AmdCommand = "static" | "metric" | "bad-pages" | "process";
 
@@ -31,7 +31,7 @@ const IDLE_PROCESSES = [{ process_info: "No running processes detected" }];
 
 export function amdOutput(command: AmdCommand, gpus: readonly AmdGpu[], release: Release = "7.0"): string {
   const rows = gpus.map((gpu, index) => ({ gpu: index, ...fields(command, gpu, release) }));
-  // If its user is not in certain groups, amd-smi prints a warning line before the JSON.
+  // If its user is not in certain groups, amd-smi prints a warning line before its JSON.
   const warning = command === "static" ? "WARNING: User is missing the following required groups: render\n" : "";
   return `${warning}${JSON.stringify(release === "7.0" && command !== "process" ? { gpu_data: rows } : rows, null, 4)}\n`;
 }

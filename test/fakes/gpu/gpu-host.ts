@@ -13,8 +13,8 @@ const LIBRARY_FOLDER = "usr/lib/x86_64-linux-gnu";
 const AGENT_PROGRAM = [process.execPath, join(import.meta.dirname, "../../../agent/main.ts")];
 
 /**
- * A stand-in for systemd-run, which starts the given program in a new session and ends the program at its deadline. As under systemd, the program
- * that the stand-in starts outlives the process that called systemd-run.
+ * A stand-in for systemd-run, which starts the given program in a new session and ends the program at its deadline. As under systemd, the started
+ * program outlives the process that called the stand-in for systemd-run.
  */
 const SYSTEMD_RUN = `deadline=600
 while [ "$1" != -- ]; do
@@ -37,7 +37,7 @@ export const PCI_ADDRESS = "0000:3b:00.0";
 
 /**
  * Compiles `libcuda.c`, the stand-in for NVIDIA's driver library, once for each version of its source. Several test files may compile `libcuda.c` at
- * the same time, because each test file renames its complete library into place.
+ * the same time, because each test file renames a complete library into place.
  */
 function compiled(undefinedSymbol: string): string {
   const version = createHash("sha256").update(readFileSync(SOURCE)).digest("hex").slice(0, 16);
@@ -66,7 +66,7 @@ export class GpuHost extends HostFolder {
     this.install("libnvidia-ml.so.1");
   }
 
-  /** Installs the stand-in for NVIDIA's driver library. The library then lacks `undefinedSymbol`, as the library of an old driver does. */
+  /** Installs the stand-in for NVIDIA's driver library, which lacks the symbol `undefinedSymbol` as the library of an old driver does. */
   install(name: string, undefinedSymbol = ""): void {
     copyFileSync(compiled(undefinedSymbol), this.path(join(LIBRARY_FOLDER, name)));
   }

@@ -11,7 +11,7 @@ import { type Driver, gpuXml, XML_HEAD, XML_TAIL, type XmlGpu } from "./nvidia-x
  */
 
 const DRIVER: Driver = "575.51.02";
-/** The simulated driver has the major number 1 of memory devices, because a test cannot open a device of an absent driver. */
+/** The simulated NVIDIA driver has the major number 1 of memory devices, because a test cannot open a device of an absent driver. */
 const PROC_DEVICES = "Character devices:\n  1 nvidia-uvm\n226 drm\n\nBlock devices:\n  7 loop\n";
 
 /**
@@ -161,14 +161,14 @@ export class NvidiaHost extends HostFolder {
   }
 
   /**
-   * Starts a real process that holds a device with the major number 1 open. The started process opens a new device file, or `/dev/zero` if the test
-   * may not create device files.
+   * Starts a real process that holds a device with the major number 1 open. The process that `holder` starts opens a new device file, or `/dev/zero`
+   * if the test may not create device files.
    */
   async holder(options: { readonly deaf?: boolean; readonly unit?: string } = {}): Promise<number> {
     const node = this.path(`device-${this.#children.length}`);
     const made = spawnSync("mknod", [node, "c", "1", "5"]).status === 0;
     const trap = options.deaf === true ? "trap '' TERM; " : "";
-    // The standard input and output of the started shell are pipes, so that the shell holds no device except the given one.
+    // The standard input and output of the started shell are pipes, so that the shell holds only the given device.
     const child = spawn(
       "/bin/sh",
       ["-c", `${trap}exec 3< "$0"; echo ready; while :; do sleep 0.05 3<&- <&1; done`, made ? node : "/dev/zero"],

@@ -1,6 +1,6 @@
 /**
- * Outputs of `nvidia-smi -q -x` for tests. These outputs of `nvidia-smi` have the field names of NVIDIA's documentation and of published outputs of
- * the driver versions in `Driver`. No output in this file comes from a real NVIDIA GPU.
+ * Outputs of `nvidia-smi -q -x` for tests. These outputs of `nvidia-smi` have the field names of NVIDIA's documentation and of published outputs. No
+ * output in this file comes from a real NVIDIA GPU.
  */
 
 /** Versions of NVIDIA's driver whose outputs differ in the fields that Muster reads. */

@@ -1,6 +1,7 @@
 /**
  * Runs PTX kernels on the CPU, from the same PTX text that the agent gives to NVIDIA's driver. The PTX interpreter knows only the instructions of the
- * agent's PTX kernels. The PTX interpreter refuses an unknown instruction, an undeclared register, and an address outside the given memory.
+ * agent's PTX kernels. The PTX interpreter refuses an unknown instruction, an undeclared register, and an address outside the memory that the test
+ * gives.
  */
 export interface Memory {
   readonly address: bigint;
@@ -88,7 +89,7 @@ const declared = (line: string): string[] =>
     count === undefined ? [`%${name}`] : Array.from({ length: Number(count) }, (_, index) => `%${name}${index}`),
   );
 
-/** Compiles a line of PTX into a function, so that the interpreter need not parse the line for each thread. */
+/** Compiles a line of PTX into a function, so that the interpreter does not parse the line for each thread. */
 function compile(line: string, kernel: Kernel, launch: Launch): Step {
   const guard = /^@(%\w+) (.*)$/.exec(line);
   if (guard !== null) {

@@ -34,7 +34,7 @@ export class HostFolder {
   }
   write(name: string, text: string, mode = 0o644): void {
     mkdirSync(dirname(this.path(name)), { recursive: true });
-    // `write` renames a complete new file over the old file, so that no reader sees an empty file.
+    // `write` renames a complete new file over an old file, so that no reader sees an empty file.
     const next = `${this.path(name)}.next`;
     writeFileSync(next, text);
     chmodSync(next, mode);
@@ -51,8 +51,8 @@ export class HostFolder {
   }
 
   /**
-   * Installs a shell script that stands for a tool of the simulated host. The script appends its name and arguments to the file `calls`, and then
-   * runs the commands `script`.
+   * Installs a shell script that stands for a tool of the simulated host. The installed shell script appends its name and arguments to the file
+   * `calls`, and then runs the commands `script`.
    */
   tool(name: string, script = "exit 0"): void {
     this.write(`usr/bin/${name}`, `#!/bin/sh\necho "${name} $*" >> "$MUSTER_ROOT/calls"\n${script}\n`, 0o755);

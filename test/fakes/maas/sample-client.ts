@@ -49,7 +49,7 @@ export class SampleClient {
     return { status: response.status, text: await response.text(), headers: response.headers };
   }
 
-  /** Calls the simulated MAAS API and returns the body of the answer; throws when the answer's status is not 200. */
+  /** Calls the simulated MAAS API and returns the body of the answer. */
   async get<Body = Record<string, unknown>>(
     method: string,
     path: string,
@@ -83,7 +83,7 @@ export class SampleClient {
     });
   }
 
-  /** Polls a function until the function returns a value. The long deadline ends only a wait that can never succeed. */
+  /** Polls a function until the function returns a value. The long deadline of `waitFor` ends only a wait that can never succeed. */
   async waitFor<Value>(what: string, ask: () => Promise<Value | null> | Value | null): Promise<Value> {
     const deadline = Date.now() + 60_000;
     while (Date.now() < deadline) {

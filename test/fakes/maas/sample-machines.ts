@@ -4,7 +4,7 @@ import type { MaasSimulator, MaasSimulatorOptions } from "./simulator.ts";
 import { startMaasSimulator } from "./simulator.ts";
 import { bmcAddress, SITE_BMC_PASSWORD, SITE_BMC_USER } from "./state/site.ts";
 
-/** At this speed of the simulator, no job becomes due by itself. Each test runs a machine's waiting jobs with `settle`. */
+/** A speed of the simulator at which no job becomes due by itself. Each test runs a machine's waiting jobs with `settle`. */
 const STANDSTILL = 1e-6;
 export const [NEW, COMMISSIONING, READY, DEPLOYED, BROKEN, DEPLOYING, ALLOCATED, FAILED_DEPLOYMENT, RELEASING] = [
   0, 1, 4, 6, 8, 9, 10, 11, 12,
@@ -17,7 +17,7 @@ export interface Started {
 
 const running: MaasSimulator[] = [];
 
-/** Starts a MAAS simulator with two simulated servers and a clock that stands still. `closeAll` closes the simulator. */
+/** Starts a MAAS simulator with two simulated servers and a clock that stands still. `closeAll` closes the simulators that `start` has started. */
 export async function start(options: MaasSimulatorOptions = {}): Promise<Started> {
   const simulator = await startMaasSimulator({
     machines: 2,

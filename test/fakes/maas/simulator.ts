@@ -16,7 +16,7 @@ export interface MaasSimulatorOptions {
   port?: number;
   host?: string;
   version?: MaasVersion;
-  /** The speed-up factor: the simulator divides every simulated duration by it. */
+  /** The number by which the simulator divides every simulated duration. */
   speed?: number;
   /** The durations of the simulated region's actions, in simulated seconds, with `DEFAULT_TIMINGS` as defaults. */
   timings?: Partial<Timings>;
@@ -31,8 +31,8 @@ export interface MaasSimulatorOptions {
   /** The folder in which each deployed machine's simulated host has a subfolder. Without `hostsDir`, the simulator plays no hosts. */
   hostsDir?: string;
   /**
-   * Filenames of the user-data parts that a simulated host runs. A simulated host unpacks and lists all parts of the user data, but runs only those
-   * in `runParts`.
+   * Filenames of the user-data parts that a simulated host runs. A simulated host unpacks and lists all parts of the user data, but runs only the
+   * parts in `runParts`.
    */
   runParts?: readonly string[];
   /** If true, the vendor data of deployed machines lacks the files of hardware sync. */

@@ -26,7 +26,7 @@ export const noHandler = (path: string): VaultFault => new VaultFault(404, [`no 
 export const invalid = (error: string): VaultFault => new VaultFault(400, [error]);
 export const unsupported = (): VaultFault => new VaultFault(405, ["unsupported operation"]);
 
-/** Returns the given data within the fields of an answer of Vault. */
+/** Returns data within the fields that Vault puts around the data of an answer. */
 export const dataReply = (data: unknown): VaultReply => ({
   status: 200,
   body: {
@@ -41,6 +41,6 @@ export const dataReply = (data: unknown): VaultReply => ({
   },
 });
 export const noContent: VaultReply = { status: 204, body: null };
-/** Vault's answer to a request for a path that its secrets engine does not have. */
+/** Vault's answer to a request for a path that the secrets engine does not have. */
 export const warned = (warning: string): VaultFault =>
   new VaultFault(404, [], { ...(dataReply(null).body as Record<string, unknown>), warnings: [warning] });

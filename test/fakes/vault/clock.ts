@@ -11,7 +11,7 @@ export class VaultClock {
     return this.#now;
   }
 
-  /** The timer function for a secret store under test, which thus runs by the clock of the simulated Vault. */
+  /** The timer function for a secret store under test, so that the store and the simulated Vault use one clock. */
   readonly timer = (ms: number, run: () => void): (() => void) => {
     const id = this.#next++;
     this.#timers.set(id, { at: this.#now + ms, run });
@@ -23,7 +23,7 @@ export class VaultClock {
     return this.#timers.size;
   }
 
-  /** Moves the clock to its next timer and fires the timer, or returns false without a timer. */
+  /** Moves the clock to the next timer and fires the timer, or returns false if no timer waits. */
   fire(): boolean {
     const [first] = [...this.#timers].sort(([, a], [, b]) => a.at - b.at);
     if (first === undefined) return false;
@@ -34,7 +34,7 @@ export class VaultClock {
     return true;
   }
 
-  /** Moves the clock without firing a timer, like the time in which a process is suspended. */
+  /** Moves the clock without firing a timer, as if the process had been suspended. */
   advance(seconds: number): void {
     this.#now += seconds * 1000;
   }

@@ -16,7 +16,7 @@ interface Entry {
 export class KvMount {
   readonly #clock: VaultClock;
   readonly #entries = new Map<string, Entry>();
-  /** Vault's setting `cas_required` of the mount: if true, each write must name the version that it replaces. */
+  /** Vault's setting `cas_required` of a mount: if true, each write must name the version that it replaces. */
   casRequired = false;
   maxVersions = 10;
 
@@ -93,7 +93,7 @@ export class KvMount {
     return dataReply(made === undefined ? null : this.#metadata(entry.current, made));
   }
 
-  /** Deletes the newest version of a secret, which Vault can undelete. */
+  /** Deletes the newest version of a secret. Vault could undelete this version. */
   deleteNewest(path: string): VaultReply {
     const entry = this.#entries.get(path);
     const version = entry?.versions.get(entry.current);
@@ -101,7 +101,7 @@ export class KvMount {
     return noContent;
   }
 
-  /** Removes the data of the named versions of a secret for good, but keeps the metadata of these versions. */
+  /** Removes the data of the named versions of a secret for good, and keeps the metadata of these versions. */
   destroy(path: string, body: unknown): VaultReply {
     const { versions = [] } = (body ?? {}) as { versions?: readonly number[] };
     for (const number of versions) {
@@ -122,7 +122,7 @@ export class KvMount {
       cas_required: false,
       current_version: entry.current,
       max_versions: 0,
-      // Vault reports 0 as the oldest version until it has removed a version of the secret.
+      // Vault reports 0 as the oldest version of a secret until it has removed a version.
       oldest_version: entry.current > this.maxVersions ? Math.min(...entry.versions.keys()) : 0,
       versions: Object.fromEntries(versions),
     });

@@ -23,7 +23,7 @@ export interface TokenTerms {
   readonly maxTtl: number;
   readonly renewable: boolean;
   readonly namespace: string;
-  /** Without the policy `default`, a Vault token cannot look itself up. */
+  /** Without Vault's policy `default`, a token cannot look itself up. */
   readonly defaultPolicy: boolean;
 }
 const TERMS: TokenTerms = {
@@ -61,7 +61,7 @@ interface Role {
 export interface RoleHandle {
   readonly roleId: string;
   newSecretId(terms?: SecretIdTerms): string;
-  /** Changes the terms of tokens from later logins. Tokens from previous logins keep their policies. */
+  /** Changes the terms of the tokens that Vault issues at later logins. Tokens from previous logins keep their policies. */
   change(terms: Partial<TokenTerms>): void;
 }
 
@@ -118,14 +118,14 @@ export class VaultTokens {
     this.#tokens.clear();
   }
 
-  /** Throws 403 when the token is unknown or expired, belongs to another namespace, or has no policy for the call. */
+  /** Throws 403 when a token is unknown or expired, belongs to another namespace, or has no policy for the call. */
   demand(id: string | undefined, namespace: string, path: string, capability: Capability): Token {
     const token = this.#living(id, namespace, noToken());
     if (!this.#grants(token, path).has(capability)) throw forbidden();
     return token;
   }
 
-  /** True if a policy of the token names a path below the mount, because Vault shows a mount only to such a token. */
+  /** True if a policy of the token names a path below the mount, because Vault shows a mount only to a token with a policy for it. */
   knowsMount(id: string | undefined, namespace: string, mount: string): boolean {
     const token = this.#living(id, namespace, noToken(500));
     return this.#policiesOf(token).some((policy) => Object.keys(policy).some((path) => path.startsWith(`${mount}/`)));

@@ -23,9 +23,9 @@ export class Vault {
   readonly #mounts = new Map<string, Mount>();
   readonly #namespaces = new Set([""]);
   #sealed = false;
-  /** While `failing` is set, the simulated Vault answers every call with this error, as a proxy in front of Vault could. */
+  /** While `failing` is set, the simulated Vault answers every call with the error in `failing`, as a proxy in front of Vault could. */
   failing: VaultFault | null = null;
-  /** The method and path of each call of the simulated Vault. Request bodies stay out of this list. */
+  /** The method and path of each call of the simulated Vault. The list `calls` contains no request bodies. */
   readonly calls: string[] = [];
 
   seal(): void {
@@ -80,8 +80,8 @@ export class Vault {
   }
 
   /**
-   * Returns the mount of the secrets engine that contains the path of a secret. A mount's path is the beginning of the secret's path, or the whole
-   * path.
+   * Returns the mount of the secrets engine that contains the path of a secret. The path of a mount is the beginning of the secret's path, or the
+   * whole path.
    */
   #mountOf({ method, path, token, namespace }: VaultCall): VaultReply {
     if (method !== "GET") throw unsupported();

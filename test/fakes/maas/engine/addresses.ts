@@ -34,7 +34,7 @@ export function contains(cidr: string, address: string): boolean {
   return list.check(address, familyOf(address));
 }
 
-/** True if two IP networks overlap. Two IP networks overlap exactly if the larger network contains the first address of the smaller network. */
+/** True if two IP networks overlap. Two IP networks overlap if and only if the larger network contains the first address of the smaller network. */
 export function overlaps(a: string, b: string): boolean {
   const [left, right] = [parseCidr(a), parseCidr(b)];
   if (left === null || right === null || familyOf(left.address) !== familyOf(right.address)) return false;
@@ -59,7 +59,7 @@ export function addressOf(number: number): string {
   return [24, 16, 8, 0].map((shift) => Math.floor(number / 2 ** shift) % 256).join(".");
 }
 
-/** Returns, as numbers, the first and last address that a host of an IPv4 subnet may have. Returns null for an IPv6 subnet. */
+/** Returns, as numbers, the first and last address that a host of an IPv4 subnet may have, and null for an IPv6 subnet. */
 export function hostBounds(subnet: Subnet): { first: number; last: number } | null {
   const cidr = parseCidr(subnet.cidr);
   if (cidr === null || isIP(cidr.address) !== 4) return null;

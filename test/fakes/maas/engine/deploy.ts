@@ -26,7 +26,7 @@ interface System {
   kernel: string;
 }
 
-/** Returns the image that `distro_series` names, as `os/series` or as a bare series, or else the region's default image. */
+/** Returns the image that `distro_series` names, as `os/series` or as a bare series, and by default the region's default image. */
 function chooseSystem(region: Region, wanted: string | null): System {
   const names = region.state.images.map((image) => image.name).toSorted();
   const name =
@@ -60,7 +60,7 @@ export function setHwSync(region: Region, machine: Machine, enabled: boolean): v
   if (enabled) machine.syncInterval ??= hwSyncSeconds(region);
 }
 
-/** Allocates a machine to a user, and gives the machine its own copy of the storage layout. */
+/** Allocates a machine to a user, and gives the machine a copy of the storage layout for this user. */
 export function acquire(region: Region, machine: Machine, user: User, agentName: string | null): void {
   region.setOwner(machine, user.username);
   machine.agentName = agentName ?? "";
@@ -127,7 +127,7 @@ function startInstall(region: Region, machine: Machine): void {
 }
 
 /**
- * The simulated region calls `finishInstall` when a machine's installer ends. When its installer has ended, the simulated server reboots into its
+ * The simulated region calls `finishInstall` when a machine's installer ends. When the installer has ended, the simulated server reboots into the
  * installed system, unless the test has planned a failure.
  */
 export function finishInstall(region: Region, machine: Machine): void {
@@ -161,7 +161,7 @@ export function bootInstalled(region: Region, machine: Machine): void {
   else region.hooks.boot(machine);
 }
 
-/** Ends a machine's deployment, when the simulated host has fetched its user data, or at once without a simulated host. */
+/** Ends a machine's deployment: when the simulated host has fetched its user data, or at once if the simulator plays no hosts. */
 export function endDeployment(region: Region, machine: Machine): void {
   if (machine.status !== STATUS.deploying) return;
   setPower(region, machine, "on");

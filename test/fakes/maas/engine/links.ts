@@ -96,7 +96,7 @@ function checkStaticAddress(region: Region, subnet: Subnet, address: string): vo
   if (takenAddresses(region).has(address)) throw new Refusal(404, "IP address is already in use.");
 }
 
-/** Returns a free address of the subnet outside all of its ranges. Throws a refusal with status 503 when no address is free. */
+/** Returns a free address of the subnet, outside all ranges of the subnet. Throws a refusal with status 503 when the subnet has no free address. */
 function pickAddress(region: Region, subnet: Subnet): string {
   const bounds = hostBounds(subnet);
   const taken = takenAddresses(region).add(subnet.gatewayIp);
@@ -131,7 +131,7 @@ export function linkSubnet(region: Region, nic: NetworkInterface, request: LinkR
   addLink(region, nic, mode, subnet?.id ?? null, address);
 }
 
-/** An interface whose last link to a subnet is removed gets a LINK_UP link without an address. */
+/** An interface without a link to a subnet gets a LINK_UP link, which has no address. */
 export function unlinkSubnet(region: Region, nic: NetworkInterface, linkId: string | null): void {
   if (linkId === null || linkId === "") throw required("id");
   const choices = nic.links.map((link) => String(link.id));
@@ -152,7 +152,7 @@ export function assignAutoAddresses(region: Region, machine: Machine): void {
 }
 
 /**
- * Changes the boot interface's AUTO link to a STATIC link with an unchanged address. The boot interface's link to its subnet stays STATIC after the
+ * Changes the boot interface's AUTO link to a STATIC link, and keeps the address. The boot interface's link to its subnet stays STATIC after the
  * machine's release.
  */
 export function keepBootAddress(machine: Machine): void {

@@ -8,7 +8,7 @@ import type { Region } from "./region.ts";
 import { leaveTesting } from "./release.ts";
 import { endScriptSet, pickScripts, startScriptSet } from "./scripts.ts";
 
-/** Only its owner may mark a machine broken, so nobody can mark a machine without an owner. */
+/** Only the owner of a machine may mark it broken, so nobody can mark a machine without an owner. */
 export function markBroken(region: Region, machine: Machine, user: User, comment: string | null): void {
   if (machine.owner !== user.username) throw forbidden();
   if (!mayChange(machine.status, STATUS.broken))
@@ -86,7 +86,7 @@ export async function powerOn(
   startPowerOn(region, machine);
 }
 
-/** Returns false when the simulated region cannot control the machine's power. */
+/** `powerOff` returns false when the simulated region cannot control the machine's power. */
 export async function powerOff(region: Region, machine: Machine, user: User, comment: string | null): Promise<boolean> {
   region.userEvent(machine, user, "User powering down node", comment);
   const bmc = await requireBmc(region, machine);

@@ -1,6 +1,4 @@
-/**
- * An error answer of the simulated region. Clients read the status, body and content type of an error answer, so all three are those of a real MAAS.
- */
+/** An error answer of the simulated region. Clients read the status, body and content type of an error answer, so all three are as in a real MAAS. */
 export class Refusal extends Error {
   readonly status: number;
   readonly body: string;
@@ -21,12 +19,12 @@ export class Refusal extends Error {
   }
 }
 
-/** An error answer with status 400 and with messages by form field. */
+/** An error answer with status 400, with error messages by form field. */
 export function badFields(fields: Readonly<Record<string, readonly string[]>>): Refusal {
   return new Refusal(400, JSON.stringify(fields), "application/json; charset=utf-8");
 }
 
-/** An error answer with status 409 and a plain text, for a call that the machine's state does not allow. */
+/** An error answer with status 409 and a plain text, for a call that the status of the machine does not allow. */
 export function stateConflict(message: string): Refusal {
   return new Refusal(409, message);
 }

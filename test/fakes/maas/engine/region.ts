@@ -58,11 +58,14 @@ export interface RegionOptions {
   onJob: JobHandler;
 }
 
-/** The state and the clock of the simulated MAAS region. Jobs that became due while the simulator was stopped run after its restart. */
+/**
+ * The state and the clock of the simulated MAAS region. Jobs of the region that became due while the simulator was stopped run after the simulator's
+ * restart.
+ */
 export class Region {
   readonly state: State;
   readonly version: MaasVersion;
-  /** How many times faster the simulated region is than a real MAAS. A change of `speed` applies to the jobs that begin later. */
+  /** How many times faster the simulated region is than a real MAAS. A change of `speed` applies only to jobs that begin later. */
   speed: number;
   readonly timings: Timings;
   hooks: HostHooks = { boot: null, halt: () => undefined, resume: () => undefined };
@@ -72,8 +75,8 @@ export class Region {
    */
   readonly bootReports: { systemId: string; name: string; result: string | null }[] = [];
   /**
-   * By how many milliseconds the clock that clients see is ahead of the real clock. The simulated region's jobs become due by the real clock, without
-   * `clockAheadMs`. A restart of the simulator resets `clockAheadMs` to 0.
+   * By how many milliseconds the region's clock is ahead of the real clock for clients. The simulated region's jobs become due by the real clock,
+   * without `clockAheadMs`. A restart of the simulator resets `clockAheadMs` to 0.
    */
   clockAheadMs = 0;
   noncesForgottenAt = 0;
@@ -142,7 +145,7 @@ export class Region {
     this.state.counters[systemId] = counters;
   }
 
-  /** An event of level INFO or higher also becomes its machine's status message. */
+  /** An event of level INFO or higher also becomes the status message of its machine. */
   event(machine: Machine, level: EventLevel, type: string, description = "", action = ""): void {
     this.state.events.push({
       id: this.next("event"),

@@ -14,7 +14,7 @@ export interface ReleaseRequest extends WipeKind {
   comment: string | null;
 }
 
-/** A release clears the machine's fields about its deployment while the machine still has its owner. */
+/** A release clears the machine's fields about its deployment before it clears the owner. */
 function forgetDeployment(region: Region, machine: Machine): void {
   machine.agentName = "";
   machine.osystem = "";
@@ -38,7 +38,7 @@ export function finishRelease(region: Region, machine: Machine): void {
   if (machine.status === STATUS.ready) return;
   setPower(region, machine, "off");
   const passed = commissioningPassed(machine);
-  // Since the release began, a test or the control API may have changed the machine's status. A machine that is no longer Releasing becomes Releasing
+  // A test or the control API may have changed the machine's status since the release began. A machine that is no longer Releasing becomes Releasing
   // once more, because in MAAS only Releasing comes before Ready and New.
   if (machine.status !== STATUS.releasing) region.changeStatus(machine, STATUS.releasing);
   region.changeStatus(machine, passed ? STATUS.ready : STATUS.new);
@@ -81,8 +81,8 @@ export function release(region: Region, machine: Machine, user: User, request: R
   }
   region.cancelJobs(machine);
   region.hooks.halt(machine, true);
-  // If the region's configuration erases disks at each release, a request for an erase counts as a second release script. A machine with several
-  // release scripts has the status Releasing in place of Disk erasing.
+  // If the region's configuration erases disks at each release, a request for an erase counts as a second release script. A machine whose release
+  // runs several release scripts has the status Releasing in place of Disk erasing.
   const ofRegion = {
     secure: config["disk_erase_with_secure_erase"] === true,
     quick: config["disk_erase_with_quick_erase"] === true,
@@ -99,7 +99,7 @@ export function finishErase(region: Region, machine: Machine): void {
   else if (machine.status !== STATUS.disk_erasing) return;
   const ended = machine.status === STATUS.releasing ? "Release scripts executed successfully." : "Disks erased";
   region.event(machine, "INFO", ended);
-  // At the end of an erase, MAAS itself releases the machine, so the event names no user and no comment.
+  // At the end of an erase, MAAS itself releases the machine, so the event of the release names no user and no comment.
   region.event(machine, "DEBUG", "User releasing node", "");
   beginRelease(region, machine);
 }
@@ -117,7 +117,7 @@ const ABORTED: Readonly<Partial<Record<Status, string>>> = {
   [STATUS.disk_erasing]: "Aborted disk erasing",
 };
 
-/** The answer to an abort call shows the machine's old status, because the job `aborted` changes the status later. */
+/** The answer to an abort call shows the machine's old status, because the job `aborted` changes the status after the answer. */
 export function abort(region: Region, machine: Machine, user: User, comment: string | null): void {
   if (!allows("abort", machine.status))
     throw stateConflict(
@@ -158,9 +158,7 @@ export function finishAbort(region: Region, machine: Machine, from: number): voi
   }
 }
 
-/**
- * Sets a machine's status back to its status before the tests of the machine. If the tests followed a commissioning run, the machine becomes Ready.
- */
+/** Sets a machine's status back to the status that it had before the tests. If the tests followed a commissioning run, the machine becomes Ready. */
 export function leaveTesting(region: Region, machine: Machine): Status {
   const back = machine.previousStatus === STATUS.commissioning ? STATUS.ready : machine.previousStatus;
   if (back === STATUS.ready || back === STATUS.new) {

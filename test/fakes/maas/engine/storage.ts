@@ -44,7 +44,7 @@ export function physicalDisks(machine: Machine): BlockDevice[] {
   return machine.blockDevices.filter((device) => device.kind === "physical");
 }
 
-/** Returns the boot disk that a client has chosen, or otherwise the machine's first physical disk. */
+/** Returns the boot disk that a client has chosen, or the machine's first physical disk. */
 export function bootDiskOf(machine: Machine): BlockDevice | null {
   const physical = physicalDisks(machine);
   return physical.find((device) => device.id === machine.bootDiskId) ?? physical[0] ?? null;

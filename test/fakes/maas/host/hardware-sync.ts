@@ -17,7 +17,7 @@ interface Credentials {
 }
 
 /**
- * Reads the file with the machine's credentials for hardware sync. `readCredentials` understands only YAML with two levels of mapping and plain
+ * Reads the machine's credentials for hardware sync from their file. `readCredentials` understands only YAML with two levels of mapping and plain
  * values.
  */
 function readCredentials(yaml: string): Credentials {
@@ -36,7 +36,7 @@ function readCredentials(yaml: string): Credentials {
   };
 }
 
-/** Returns the interval, in seconds, of hardware sync's timer that a systemd drop-in on the host sets, or null. */
+/** Returns the interval, in seconds, that a systemd drop-in sets for hardware sync's timer, or null without a drop-in. */
 export function ownInterval(root: string): number | null {
   const folder = join(root, DROP_INS);
   if (!existsSync(folder)) return null;
@@ -63,12 +63,12 @@ export function machineAuthorization(credentials: Omit<Credentials, "endpoint">)
 
 async function ask(url: URL, init: RequestInit): Promise<Response> {
   const response = await fetch(url, { ...init, signal: AbortSignal.timeout(TIMEOUT_MS) });
-  // The body of MAAS's refusal may contain the token's secret, so `ask` does not read the body.
+  // The body of a refusal by MAAS may contain the token's secret, so `ask` does not read the body.
   if (!response.ok) throw new Error(`${url.origin}${url.pathname} answered ${response.status}.`);
   return response;
 }
 
-/** Fetches MAAS's reporting script from the rack controller, as hardware sync's systemd unit does first. */
+/** Fetches MAAS's reporting script from the rack controller, as hardware sync's systemd unit does before it reports. */
 async function fetchScript(root: string): Promise<void> {
   const path = findUnitFile(root, HW_SYNC_SERVICE);
   if (path === null) throw new Error(`Unit ${HW_SYNC_SERVICE} not found.`);

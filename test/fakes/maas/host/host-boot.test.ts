@@ -66,7 +66,7 @@ function userData(script: string): string {
   return Buffer.from(message).toString("base64");
 }
 
-/** Deploys the only simulated server, and returns the id of its machine. */
+/** Deploys the only simulated server, and returns the id of the server's machine. */
 async function deployOne(script = AGENT): Promise<string> {
   const machine = await client.get<{ system_id: string }>("POST", "machines/", {
     hostname: "gpu1",
@@ -156,8 +156,8 @@ describe("a deployed machine boots", { timeout: 120_000 }, () => {
     expect(counted.boot).toBe(1);
     const machine = simulator.sim.region.machine(id);
     expect(machine.lastSync).toBeGreaterThan(machine.deployedAt ?? Number.POSITIVE_INFINITY);
-    // The machine stays Deployed, because its host has signalled only `WORKING` to MAAS. The host's signal `WORKING` has changed the boot interface's
-    // link to its subnet to STATIC.
+    // The machine stays Deployed, because its host has signalled only `WORKING` to MAAS. By the host's signal `WORKING`, the boot interface's link to
+    // its subnet has become STATIC.
     expect(machine).toMatchObject({ status: 6, owner: "admin" });
     const links = () => machine.interfaces.find((nic) => nic.id === machine.bootInterfaceId)?.links;
     const kept = [{ mode: "static", ipAddress: expect.stringMatching(/^10\.81\./) }];

@@ -21,12 +21,14 @@ export interface HostOptions {
   root: string;
   environment: Readonly<Record<string, string>>;
   restartDelayMs: number;
-  /** The interval between two firings of an active systemd timer, in milliseconds. With null, the simulated host never fires its timers. */
+  /**
+   * The interval between two firings of an active systemd timer, in milliseconds. If the interval is null, the simulated host never fires its timers.
+   */
   timerMs: () => number | null;
   onTimer: (service: string) => Promise<void>;
 }
 
-/** The running systemd units of one simulated host. `HostSupervisor` keeps the list of enabled units. */
+/** The systemd units that run on one simulated host. `HostSupervisor` keeps the list of a host's enabled units. */
 export class SimulatedHost {
   readonly #options: HostOptions;
   readonly #children = new Map<string, ChildProcess>();
@@ -82,7 +84,7 @@ export class SimulatedHost {
     forgetPid(this.root, unit);
   }
 
-  /** Simulates a power loss of the host: stops all its units. */
+  /** Simulates a power loss of the host by stopping all its units. */
   async halt(): Promise<void> {
     this.#down = true;
     const units = [...this.#children.keys(), ...this.#timers.keys(), ...this.#restarts.keys()];
@@ -137,7 +139,7 @@ export class SimulatedHost {
     this.#children.set(unit, child);
     if (child.pid !== undefined) notePid(this.root, unit, child.pid);
     const code = await exit;
-    // If somebody stopped the unit, `#children` no longer contains its ended process, and perhaps contains a new process of the unit.
+    // If somebody stopped the unit, `#children` no longer has the ended process, but may have a new process of the unit.
     if (this.#children.get(unit) !== child) return { code, stopped: true };
     this.#children.delete(unit);
     forgetPid(this.root, unit);

@@ -30,7 +30,7 @@ function quote(text: string): string {
 function put(root: string, file: HostFile): void {
   const path = join(root, file.path);
   mkdirSync(dirname(path), { recursive: true });
-  // `put` first removes the file of the host's previous boot, because it cannot overwrite a read-only file.
+  // `put` first removes an existing file, because it cannot overwrite a read-only file of the host's previous boot.
   rmSync(path, { force: true });
   writeFileSync(path, file.content);
   chmodSync(path, file.mode);
@@ -42,12 +42,13 @@ export interface ImageOptions {
   /** The address `http://HOST:PORT/MAAS` of the simulated region, as the host reaches it. */
   maasUrl: string;
   omitHwSyncFiles: boolean;
-  /** True if the host's agent runs in a Linux of its own, which `own-linux.ts` builds. */
+  /** True if the agent of the host runs in a Linux of its own, which `own-linux.ts` builds. */
   ownLinux: boolean;
 }
 
 /**
- * Creates the root folder of a simulated host as MAAS's installer leaves it. The image replaces all files in the root folder of the simulated host.
+ * Creates the root folder of a simulated host as MAAS's installer leaves it. `installImage` first removes all files in the root folder of the
+ * simulated host.
  */
 export function installImage(options: ImageOptions): void {
   const { machine, root, ownLinux } = options;
@@ -67,8 +68,8 @@ export function installImage(options: ImageOptions): void {
       mode: 0o755,
       content: `#!/bin/sh\nSIM_HOST_ROOT=${quote(root)} exec ${quote(process.execPath)} ${quote(SYSTEMCTL)} "$@"\n`,
     },
-    // Each file in `run/sessions` stands for one login session on the simulated host. The name of a session's file is the session's id. Its content
-    // is the rest of the session's line in the output of `loginctl`.
+    // Each file in `run/sessions` stands for one login session on the simulated host. The name of a session's file is the session's id. The content
+    // of a session's file is the rest of the session's line in the output of `loginctl`.
     {
       path: "usr/bin/loginctl",
       mode: 0o755,
@@ -91,7 +92,7 @@ export function installImage(options: ImageOptions): void {
         : `#!/bin/sh\nexec ${quote(process.execPath)} ${quote(join(REPOSITORY, "agent/main.ts"))} "$@"\n`,
     },
     ...(ownLinux ? ownLinuxFiles() : []),
-    // The simulated host has no network cards, so the agent reads MAC addresses from files below `sys/class/net`.
+    // The simulated host has no network cards, so the agent reads the MAC addresses from files below `sys/class/net`.
     ...machine.interfaces.map((nic) => ({
       path: `sys/class/net/${nic.name}/address`,
       mode: 0o444,

@@ -5,7 +5,7 @@ import type { HostFile } from "./vendor-data.ts";
 export const OWN_LINUX = new URL("own-linux.ts", import.meta.url).pathname;
 
 const DPKG = "var/lib/dpkg";
-/** The host's list of packages contains these packages, because the agent makes and removes accounts with their programs. */
+/** The packages in the package list of a host, because the agent makes and removes accounts with their programs. */
 const PACKAGES = ["passwd", "login"];
 
 const ACCOUNTS: Readonly<Record<string, readonly string[]>> = {
@@ -15,7 +15,7 @@ const ACCOUNTS: Readonly<Record<string, readonly string[]>> = {
   gshadow: ["root:*::", "tty:*::", "shadow:*::", "nogroup:*::"],
 };
 
-/** Only a host with a Linux of its own has these files: its accounts, and entries of this computer's dpkg for some packages. */
+/** The files that only a host with a Linux of its own has: accounts, and entries of some packages from this computer's dpkg. */
 export function ownLinuxFiles(): HostFile[] {
   const accounts = Object.entries(ACCOUNTS).map(([name, lines]) => ({
     path: `etc/${name}`,

@@ -1,6 +1,6 @@
 /**
  * Listens at the given ports of the simulated host's 127.0.0.1, hands each listening socket to `own-linux.ts`, and ends. `own-linux.ts` connects each
- * accepted connection with a port of the same number on this computer.
+ * accepted connection with the port of the same number on this computer.
  */
 import { createServer } from "node:net";
 

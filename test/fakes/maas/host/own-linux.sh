@@ -1,7 +1,8 @@
 #!/bin/sh
-# Turns new namespaces into the Linux of one simulated host, and runs the command "$@" as the host's only service. own-linux.ts starts this script as
-# the first process of the new namespaces. ROOT is the host's folder, NODE the program of Node.js, REPOSITORY this repository. HOSTNAME_OF_HOST is the
-# host's name. LISTEN_PROGRAM listens at PORTS, the ports of this computer that the host reaches at its own 127.0.0.1.
+# This script turns new namespaces into the Linux of one simulated host, and runs the command "$@" as the host's only service. The program
+# own-linux.ts starts this script as the first process of the namespaces. ROOT is the host's folder, NODE the path of Node.js, and REPOSITORY the path
+# of this repository. HOSTNAME_OF_HOST is the host's name. LISTEN_PROGRAM listens at PORTS, the ports of this computer that the host reaches at its
+# own 127.0.0.1.
 set -eu
 umask 022
 mkdir -p "$ROOT/home" "$ROOT/tmp" "$ROOT/var/tmp" "$ROOT/var/mail" "$ROOT/var/spool/cron" "$ROOT/run" "$ROOT/dev" "$ROOT/proc" "$ROOT/usr/bin" "$ROOT/lib"
@@ -37,7 +38,7 @@ mount --bind "$REPOSITORY" "$ROOT/run/muster/repository"
 mount --bind "$NODE" "$ROOT/run/muster/node"
 mount -t proc proc "$ROOT/proc"
 
-# After the change of the root folder, the host sees nothing of this computer's file system except the mounts above.
+# After the change of the root folder, the host sees only those files of this computer that are mounted below ROOT.
 cd "$ROOT"
 pivot_root . run/muster/old
 cd /
@@ -55,7 +56,7 @@ done
 if [ -d /proc/driver/nvidia ]; then mount -t tmpfs -o ro host /proc/driver/nvidia; fi
 printf '%s\n' "$boot_id" >/run/muster/boot_id
 mount --bind /run/muster/boot_id /proc/sys/kernel/random/boot_id
-# The hardware sync of the simulated MAAS writes the program `maas-run-scripts` anew, but nobody can write to the mounted /usr.
+# The hardware sync of the simulated MAAS replaces the program `maas-run-scripts`, but nobody can write to the mounted /usr.
 touch /run/muster/maas-run-scripts
 mount --bind /run/muster/maas-run-scripts /usr/bin/maas-run-scripts
 cat >/run/muster/systemctl <<'END'
@@ -67,7 +68,7 @@ mount --bind /run/muster/systemctl /usr/bin/systemctl
 
 hostname "$HOSTNAME_OF_HOST"
 ip link set lo up
-# The descriptor 3 leads to own-linux.ts, which must not stay reachable from the host.
+# The file descriptor 3 leads to own-linux.ts, which the host must not reach later.
 # shellcheck disable=SC2086 # a list of ports
 /run/muster/node "$LISTEN_PROGRAM" $PORTS
 exec 3>&-

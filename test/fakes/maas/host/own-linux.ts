@@ -1,5 +1,5 @@
 /**
- * Builds a Linux for one simulated host: the host's folder becomes `/` in new namespaces, and the programs of this computer its `/usr`. In the host's
+ * Builds a Linux for one simulated host: new namespaces in which the host's folder is `/`, and this computer's programs are `/usr`. In the host's
  * namespaces an ordinary user of this computer is root, and may make accounts with uids of their own. When the first process of the host's namespaces
  * ends, the kernel ends all processes of the host.
  */
@@ -30,9 +30,9 @@ const TOOLS: Readonly<Record<string, string>> = {
   useradd: "passwd",
   chattr: "e2fsprogs",
 };
-/** How many uids and gids a simulated host has. The host's uids must include those of tenants' accounts, from 20,000 on, and 65,534 of `nobody`. */
+/** How many uids and gids a simulated host has. The uids of a host must include 65,534 of `nobody`, and those of tenants' accounts from 20,000 on. */
 const IDS = 65_536;
-/** The host's uids begin here if root runs the tests and `/etc/subuid` has no line for root. systemd leaves these uids to containers. */
+/** The first uid of a host's accounts if root runs the tests and `/etc/subuid` has no line for root. systemd leaves these uids to containers. */
 const UNUSED_IDS = 1_878_982_656;
 const PROBE_TIMEOUT_MS = 30_000;
 const MAPPED_WITHIN_MS = 10_000;
@@ -56,7 +56,7 @@ export async function startOwnLinux(host: OwnLinux): Promise<ChildProcess> {
   const users = await newUserNamespace();
   try {
     const enter = ["nsenter", `--user=/proc/${users.pid}/ns/user`, "--setuid", "0", "--setgid", "0", "--"];
-    // When this program is killed, the kernel ends `unshare`, and with it the host's first process and all other processes of the host.
+    // When `own-linux.ts` is killed, the kernel ends `unshare`, and with it all processes of the host.
     const bound = ["setpriv", "--pdeathsig", "KILL", "--"];
     const spaces = [
       "--mount",
@@ -101,7 +101,7 @@ function serve(port: number, server: Server): void {
       [inner, outer],
       [outer, inner],
     ] as const) {
-      // A connection that breaks on one side also breaks on the other side.
+      // A connection that breaks on one side of `serve` also breaks on the other side.
       one.on("error", () => other.destroy());
       one.on("close", () => other.destroy());
     }
@@ -131,7 +131,7 @@ async function newUserNamespace(): Promise<ChildProcess & { pid: number }> {
   return Object.assign(holder, { pid });
 }
 
-/** Maps the id 0 of the namespace to the user's own id, and the ids from 1 on to ids that no account of this computer has. */
+/** Maps the user's own id to the id 0 of the namespace, and unused ids of this computer to the ids from 1 on. */
 function mapIds(pid: number, kind: "uid" | "gid", own: number, username: string): void {
   const first = firstSubId(`/etc/sub${kind}`, username, own);
   if (first !== null)
@@ -149,7 +149,7 @@ function firstSubId(file: string, username: string, own: number): number | null 
   return range === undefined ? null : Number(range[1]);
 }
 
-/** The reason why this computer's user cannot start a simulated host with its own Linux, or null after a successful trial. */
+/** The reason why the user cannot start a simulated host with a Linux of its own on this computer, or null. */
 export async function ownLinuxObstacle(): Promise<string | null> {
   const missing = Object.entries(TOOLS).filter(
     ([tool]) => spawnSync("sh", ["-c", `command -v ${tool}`], { env: { PATH } }).status !== 0,
@@ -178,14 +178,14 @@ async function runAgent(root: string): Promise<ChildProcess> {
   const { root: _folder, ...config } = json("etc/muster/agent.json");
   const ports = [portOf(String(config["hub_url"])), portOf(String(json("run/simulated-host.json")["control"]))];
   const file = "/etc/muster/agent-of-own-linux.json";
-  // The agent's configuration for the host's own Linux leaves out the root folder, because that folder is `/` there.
+  // For a host with a Linux of its own, the agent's configuration leaves out the root folder, because that folder is `/` there.
   writeFileSync(join(root, file), JSON.stringify(config), { mode: 0o600 });
   const command = [NODE_ON_HOST, `${REPOSITORY_ON_HOST}/agent/main.ts`, "--config", file];
   return startOwnLinux({ root, hostname: readFileSync(join(root, "etc/hostname"), "utf8").trim(), ports, command });
 }
 
 async function main(words: readonly string[]): Promise<number> {
-  // A stop of the host sends SIGTERM to the whole process group, but this program ends only when the host has ended.
+  // A stop of the host sends SIGTERM to the whole process group, but `own-linux.ts` ends only when the host has ended.
   process.on("SIGTERM", () => undefined);
   const [first = "", folder = ""] = words;
   const child =
@@ -203,6 +203,6 @@ if (import.meta.main) {
     process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     process.exitCode = 1;
   }
-  // `process.exit` also ends the connections to the ended host.
+  // `process.exit` also ends the open connections to the ended host.
   process.exit();
 }

@@ -6,8 +6,8 @@ import { join } from "node:path";
 const STOP_GRACE_MS = 5000;
 
 /**
- * Returns a file's path below the host's root if the file exists there. If the simulated host lacks the file, returns the unchanged path, which names
- * a file of the computer that runs the simulator.
+ * Returns a file's path below the host's root if the file exists there. If the simulated host lacks the file, returns the path unchanged, which then
+ * names a file of this computer.
  */
 function underRoot(root: string, path: string): string {
   return path.startsWith("/") && existsSync(join(root, path)) ? join(root, path) : path;
@@ -27,7 +27,7 @@ export interface HostCommand {
   root: string;
   command: readonly string[];
   environment: Readonly<Record<string, string>>;
-  /** The path, below the host's root, of the log file to which the command appends its output. */
+  /** The path, below the host's root, of the log file to which a command appends its output. */
   log: string;
 }
 
@@ -63,7 +63,7 @@ function signalGroup(pid: number, signal: NodeJS.Signals): boolean {
   }
 }
 
-/** Ends a simulated host's process and its process group with SIGTERM, and after a grace period with SIGKILL. */
+/** Ends a simulated host's process and its process group: with SIGTERM, and after a grace period with SIGKILL. */
 export async function stopOnHost(child: ChildProcess): Promise<void> {
   const { pid } = child;
   if (pid === undefined || child.exitCode !== null || child.signalCode !== null) return;

@@ -25,8 +25,8 @@ export interface SupervisorOptions {
 
 const RESTART_DELAY_S = 1;
 /**
- * The minimum pause, in milliseconds of real time, before a simulated host restarts a systemd unit. Without such a pause, a unit that cannot start
- * would use up the processor.
+ * The minimum pause, in milliseconds of real time, before a simulated host restarts a systemd unit. Without a pause before the restart, a unit that
+ * cannot start would use up the processor.
  */
 const MIN_RESTART_DELAY_MS = 250;
 const SCRIPTS = "var/lib/cloud/instance/scripts";
@@ -50,8 +50,8 @@ export class HostSupervisor implements UnitSupervisor {
     region.hooks = {
       boot: (machine) => this.#enqueue(machine.systemId, () => this.#boot(machine)),
       halt: (machine, wipe) => {
-        // A halt switches the simulated host's power off at once, even during a first boot. The removal of the host's files waits until previous work
-        // on the host has ended.
+        // A halt switches the simulated host's power off at once, even during a first boot. A halt removes the host's files only after all earlier
+        // work on the host has ended.
         void this.#hosts.get(machine.systemId)?.halt();
         this.#enqueue(machine.systemId, () => this.#halt(machine.systemId, wipe));
       },
@@ -203,7 +203,7 @@ export class HostSupervisor implements UnitSupervisor {
     if (!record.firstBootDone) await this.#firstBoot(machine, host, record);
   }
 
-  /** Does the work of cloud-init on a simulated host: fetches the user data, which ends the machine's deployment, and runs its parts in order. */
+  /** Does the work of cloud-init on a simulated host: fetches the user data and runs the parts of the user data in order. */
   async #firstBoot(machine: Machine, host: SimulatedHost, record: HostRecord): Promise<void> {
     const { region } = this.#options;
     const parts = unpackUserData(await this.#fetchUserData(machine));
@@ -261,7 +261,7 @@ export class HostSupervisor implements UnitSupervisor {
 }
 
 /**
- * Returns the parts of the user-data in the order in which the host runs them: boothooks, then scripts, each sorted by name. A simulated host ignores
+ * Returns the parts of the user data in the order in which the host runs them: boothooks, then scripts, each sorted by name. A simulated host ignores
  * parts of the user data that are neither boothooks nor scripts.
  */
 function orderOfRun(parts: readonly UserDataPart[]): UserDataPart[] {
@@ -272,7 +272,7 @@ function orderOfRun(parts: readonly UserDataPart[]): UserDataPart[] {
   ];
 }
 
-/** Returns the interpreter and its arguments from a script's first line. The host finds the interpreter by its file name in `PATH`. */
+/** Returns the interpreter and its arguments from a script's first line. The host finds a script's interpreter by the file name in `PATH`. */
 function interpreterOf(content: Buffer): string[] {
   const first = content.subarray(0, 256).toString("latin1").split("\n")[0] ?? "";
   const words = first.startsWith("#!") ? first.slice(2).trim().split(/\s+/) : [];

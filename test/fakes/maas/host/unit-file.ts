@@ -21,7 +21,7 @@ const UNIT_FOLDERS = [
   "usr/lib/systemd/system",
 ];
 
-/** Returns the path of a systemd unit's file below a host's root folder, or null. */
+/** Returns the path of a systemd unit's file below a host's root folder, or null if the host has no file of the unit. */
 export function findUnitFile(root: string, name: string): string | null {
   return UNIT_FOLDERS.map((folder) => join(root, folder, name)).find((path) => existsSync(path)) ?? null;
 }
@@ -86,8 +86,8 @@ export function readServiceUnit(root: string, name: string, path: string): Servi
 }
 
 function applySetting(root: string, unit: ServiceUnit, key: string, value: string): void {
-  // A prefix such as - or + before a command in a systemd unit changes how systemd treats failures or users. `applySetting` removes these prefixes,
-  // because the simulated host runs a command in the same way with and without a prefix.
+  // A prefix such as - or + before a command in a systemd unit changes how systemd treats failures or users. `applySetting` removes prefixes of
+  // commands, because the simulated host runs a command in the same way without its prefix.
   const command = (): string[] => splitCommand(value.replace(/^[-+!@:]+/, ""));
   if (key === "Type") unit.type = value;
   else if (key === "Restart") unit.restart = value;

@@ -12,8 +12,8 @@ interface Message {
 }
 
 /**
- * Splits a MIME message into headers and body, and joins a header's continuation lines. In this parser, each byte of a MIME message is one Latin-1
- * character.
+ * Splits a MIME message into headers and body, and joins a header's continuation lines. In the parser of user data, each byte of a MIME message is
+ * one Latin-1 character.
  */
 function parseMessage(text: string): Message {
   const end = /\r?\n\r?\n/.exec(text);

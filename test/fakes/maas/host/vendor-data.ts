@@ -1,8 +1,6 @@
 import type { Machine } from "../state/model.ts";
 
-/**
- * A file that the region's vendor data writes on a deployed machine. The `path` of a `HostFile` is relative to the root folder of the simulated host.
- */
+/** A file that MAAS's vendor data writes on a deployed machine. The `path` of a `HostFile` is relative to the root folder of the simulated host. */
 export interface HostFile {
   path: string;
   mode: number;
@@ -58,7 +56,7 @@ WantedBy=timers.target
   ];
 }
 
-/** The file with which MAAS's installer tells cloud-init the address of the region. */
+/** The file in which MAAS's installer tells cloud-init the address of the region. */
 export function datasourceFile(machine: Machine, maasUrl: string): HostFile | null {
   const token = machine.token;
   if (token === null) return null;
@@ -72,7 +70,7 @@ export function datasourceFile(machine: Machine, maasUrl: string): HostFile | nu
   return { path: "etc/cloud/cloud.cfg.d/90_dpkg_maas.cfg", mode: 0o600, content };
 }
 
-/** cloud-config with the files of hardware sync, for a client that requests the vendor data over HTTP. */
+/** The files of hardware sync as cloud-config, for a client that requests the vendor data over HTTP. */
 export function vendorData(machine: Machine, maasUrl: string): string {
   if (!machine.enableHwSync) return "#cloud-config\n{}\n";
   const document = {

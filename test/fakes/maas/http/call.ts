@@ -5,7 +5,7 @@ import type { User } from "../state/model.ts";
 
 export interface Reply {
   status: number;
-  /** A body that would be too long for one string consists of several strings. */
+  /** The body of the region's answer, in several strings if it would be too long for one. */
   body: string | Buffer | Iterable<string>;
   contentType: string;
   headers?: Readonly<Record<string, string>>;
@@ -36,7 +36,7 @@ export class Fields {
     return [...this.#values];
   }
 
-  /** Returns a boolean form field. Throws a 400 that names the field when its value is no boolean. */
+  /** Returns a boolean form field. Throws a 400 that names the form field when the field's value is no boolean. */
   flag(name: string, otherwise: boolean): boolean {
     const text = this.get(name);
     if (text === null || text === "") return otherwise;
@@ -60,7 +60,7 @@ export class Fields {
   }
 }
 
-/** One request with everything that an operation needs to answer it. */
+/** One request to the simulated MAAS, with everything that an operation needs to answer it. */
 export interface Call {
   region: Region;
   user: User;
@@ -88,7 +88,7 @@ export function fromRefusal(refusal: Refusal): Reply {
   return { status: refusal.status, body: refusal.body, contentType: refusal.contentType, headers: refusal.headers };
 }
 
-/** The largest request body in bytes, because nginx in front of a real MAAS refuses larger bodies. */
+/** The largest body of a request, in bytes, because nginx in front of a real MAAS refuses larger bodies. */
 const MAX_BODY_BYTES = 10 * 1024 * 1024;
 
 export async function readBody(request: IncomingMessage): Promise<Buffer> {

@@ -205,7 +205,7 @@ export class Control {
     return json(request);
   }
 
-  /** Makes a machine's deploy fail. The given reason becomes the machine's error and the text of an event. */
+  /** Makes a machine's deploy fail. The given reason of a failed deploy becomes the machine's error and the text of an event. */
   #failDeploy(id: string | undefined, request: z.infer<typeof FailDeploy>): Reply {
     const { region } = this.#parts;
     const machine = region.machine(id ?? "");
@@ -229,8 +229,8 @@ export class Control {
   }
 
   /**
-   * Simulates that a server boots by PXE although MAAS did not ask it to. If no machine has the booted server's BMC address, the region creates a New
-   * machine.
+   * Simulates that a server boots by PXE, although MAAS did not switch it on. If no machine has the booted server's BMC address, the region creates a
+   * New machine.
    */
   async #enlist(id: string | undefined): Promise<Reply> {
     const { region } = this.#parts;

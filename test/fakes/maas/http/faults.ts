@@ -12,7 +12,7 @@ export const FAULT_KINDS = [
   "echo_form",
 ] as const;
 /**
- * Only tests in the simulator's own process can use the fault kind `held`. With a fault of the kind `held`, the region carries out and answers the
+ * Only tests in the simulator's own process can use the fault kind `held`. With a fault of the kind `held`, the region carries out and answers a
  * request only when the promise `held` resolves.
  */
 export type FaultKind = (typeof FAULT_KINDS)[number] | "held";
@@ -20,7 +20,7 @@ export type FaultKind = (typeof FAULT_KINDS)[number] | "held";
 export interface FaultMatch {
   method?: string | undefined;
   op?: string | undefined;
-  /** A text that the path of a matching request contains below the API root. */
+  /** A text that must occur, below the API root, in the path of a request that the fault affects. */
   path?: string | undefined;
   system_id?: string | undefined;
 }
@@ -34,7 +34,7 @@ export interface Fault {
   headers?: Readonly<Record<string, string>> | undefined;
   held?: Promise<void> | undefined;
   times: number;
-  /** How many matching requests the region answers before the fault begins. */
+  /** How many matching requests the region answers correctly before the fault begins. */
   after?: number | undefined;
 }
 
@@ -44,7 +44,7 @@ export interface RequestShape {
   path: string;
 }
 
-/** The faults that tests have added and that still apply, in order. At most one fault affects a request. */
+/** The faults that tests have added and that still apply, in the order in which they were added. At most one fault affects a request. */
 export class FaultBook {
   #faults: Fault[] = [];
   #lastId = 0;
@@ -64,7 +64,7 @@ export class FaultBook {
     this.#faults = [];
   }
 
-  /** Counts the request for the first fault that matches it, and returns this fault if it has begun, otherwise null. */
+  /** Counts a request for the first fault that matches it, and returns the fault if it has begun, otherwise null. */
   take(request: RequestShape): Fault | null {
     const fault = this.#faults.find(({ match }) => fits(match, request));
     if (fault === undefined) return null;
@@ -88,9 +88,9 @@ function fits(match: FaultMatch, request: RequestShape): boolean {
 }
 
 /**
- * Refuses each field except the hostname with Django's error text, which repeats the value that was sent. The hostname has no such error, because a
- * client of MAAS takes a refused hostname for a conflict with another machine. If the form has user data, the refusal also repeats all script lines
- * that contain `=`. The installer of a real host that prints its scripts would show the same script lines.
+ * Refuses each field except the hostname with Django's error text, which repeats the value that was sent. `echoOf` does not refuse the hostname,
+ * because a client of MAAS takes a refused hostname for a conflict with another machine. If the form has user data, the refusal also repeats all
+ * lines of the user data's scripts that contain `=`. A real host whose installer prints its scripts would show the same script lines.
  */
 export function echoOf(form: Fields): Reply {
   const refused = form.entries().filter(([name]) => name !== "hostname");

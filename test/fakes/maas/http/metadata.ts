@@ -35,7 +35,7 @@ async function signal(region: Region, machine: Machine, request: IncomingMessage
   if (!["OK", "WORKING", "FAILED", "TIMEDOUT", "INSTALLING", "TESTING", "APPLYING_NETCONF"].includes(status))
     throw new Refusal(400, `Unknown commissioning status: '${status}'`);
   if (machine.status !== STATUS.deployed) return plain("OK");
-  // Only a deployed machine with `enable_hw_sync` reports its hardware, and each report sets the time of its last sync.
+  // Only a deployed machine with `enable_hw_sync` reports its hardware, and each report sets the time of the last sync.
   if (machine.enableHwSync) {
     machine.lastSync = region.now();
     keepBootAddress(machine);

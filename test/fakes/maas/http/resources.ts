@@ -11,7 +11,7 @@ import * as site from "./operations/site.ts";
 /** A path of MAAS's API with its operations, each under the key `METHOD` or `METHOD op`. */
 export interface Resource {
   path: RegExp;
-  /** If true, an unsigned request to the path gets the answer for an unknown operation. */
+  /** If true, an unsigned request to the path gets the answer that MAAS gives for an unknown operation. */
   unsignedIsUnrecognised?: true;
   operations: Readonly<Record<string, Handler>>;
 }

@@ -130,7 +130,7 @@ function send(region: Region, response: ServerResponse, reply: Reply, truncated:
   response.write(body.subarray(0, Math.floor(body.length / 2)), () => response.destroy());
 }
 
-/** Keeps the connection of a request open without an answer until the client gives up or the server closes. */
+/** Leaves a request without an answer, with an open connection, until the client gives up or the server closes. */
 function hang(request: IncomingMessage): void {
   request.socket.setTimeout(0);
 }
@@ -168,7 +168,7 @@ async function handle(parts: ServerParts, request: IncomingMessage, response: Se
   if (fault?.kind === "held") await fault.held;
   const instead = fault === null ? null : await replyOf(fault, request, body);
   const reply = instead ?? (await answer(parts, request, url, body));
-  // The simulator stores its state before it sends the answer, so a kill right after the answer loses no change.
+  // The simulator stores its state before it sends an answer, so that a kill right after the answer loses no change.
   parts.region.changed();
   parts.region.flush();
   if (fault?.kind === "timeout_after_accept") hang(request);

@@ -82,7 +82,7 @@ export interface ScriptResult {
   /** When the commissioning, test or installation script ended, in milliseconds since the epoch, or null until the script ends. */
   ended: number | null;
   parameters: Record<string, unknown>;
-  /** What the script printed, if the simulated region stored the output. */
+  /** What a script on the machine printed, if the simulated region stored the output. */
   output?: string | undefined;
 }
 
@@ -123,7 +123,7 @@ export interface Machine {
   enableHwSync: boolean;
   /** The time of the machine's last hardware sync, in milliseconds since the epoch. */
   lastSync: number | null;
-  /** The interval of hardware sync, in seconds. */
+  /** The interval of the machine's hardware sync, in seconds. */
   syncInterval: number | null;
   userData: string | null;
   token: MachineToken | null;
@@ -290,7 +290,7 @@ export type JobKind = (typeof JOB_KINDS)[number];
 /** A planned change of a simulated machine, which survives a restart of the simulator. */
 export interface Job {
   id: number;
-  /** The time at which the job runs, in milliseconds since the epoch. */
+  /** The time at which the planned change happens, in milliseconds since the epoch. */
   due: number;
   kind: JobKind;
   systemId: string;
@@ -316,7 +316,7 @@ export interface HostRecord {
   systemId: string;
   hostname: string;
   root: string;
-  /** True when the host has run or skipped every part of the user data. */
+  /** True when the simulated host has run or skipped every part of its user data. */
   firstBootDone: boolean;
   enabledUnits: string[];
   knownUnits: string[];
@@ -345,8 +345,8 @@ export interface State {
   requests: Record<string, number>;
   hosts: HostRecord[];
   /**
-   * When the simulator saw each OAuth nonce, in milliseconds since the epoch. Each key consists of the OAuth consumer key, the token key and the
-   * nonce, separated by spaces.
+   * When the simulator saw each OAuth nonce, in milliseconds since the epoch. A key of `nonces` consists of the OAuth consumer key, the token key and
+   * the nonce, separated by spaces.
    */
   nonces: Record<string, number>;
   rack: {

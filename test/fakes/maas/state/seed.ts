@@ -3,8 +3,8 @@ import { CONFIG_DEFAULTS } from "./config-settings.ts";
 import type { ApiToken, Counters, NetworkInterface, State } from "./model.ts";
 
 /**
- * The API key of the simulated region's administrator, which is valid only for the simulator. Tests search logs for the parts of this API key. No
- * part of this API key has only zeros and ones, because PostgreSQL has file names such as 000000010000000000000001.
+ * The API key of the simulated region's administrator, which is valid only for the simulator. Tests search logs for the parts of the simulator's API
+ * key. No part of the simulator's API key has only zeros and ones, because PostgreSQL has file names such as 000000010000000000000001.
  */
 export const DEFAULT_API_KEY = "simConsumer0000001:simToken000000001:simTokenSecretKv7Qm2Zx9Lr4Tn8Wc3H";
 

@@ -194,7 +194,7 @@ function siteHardware(n: number, networks: SiteNetworks): Hardware {
   };
 }
 
-/** Creates the site's networks, and puts `count` simulated servers into the racks, for which MAAS has no machines. */
+/** Creates the site's networks, and puts `count` simulated servers into the racks. */
 export function buildSite(state: State, count: number): SiteNetworks {
   const networks = layNetworks(state);
   state.rack.nic = { ...state.rack.nic, name: RACK_NIC, vlanId: networks.pxeVlanId };

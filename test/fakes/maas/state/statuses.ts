@@ -104,7 +104,8 @@ export function mayChange(from: Status, to: Status): boolean {
 const S = STATUS;
 
 /**
- * For each operation, the machine statuses in which MAAS allows it. Each operation has an error text of its own for a machine with another status.
+ * The machine statuses in which MAAS allows each operation. MAAS has an error text of its own for each operation that a machine's status does not
+ * allow.
  */
 export const ALLOWED = {
   commission: [S.new, S.failed_commissioning, S.ready, S.broken],
@@ -165,7 +166,7 @@ export function allows(operation: keyof typeof ALLOWED, status: Status): boolean
   return accepted.includes(status);
 }
 
-/** Machine statuses in which MAAS shows the owner's copy of the storage layout instead of the machine's layout. */
+/** The machine statuses in which MAAS shows the owner's copy of the storage layout instead of the machine's layout. */
 const OWNED_STORAGE: readonly Status[] = [
   S.deployed,
   S.deploying,

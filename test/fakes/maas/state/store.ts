@@ -5,8 +5,8 @@ import type { State } from "./model.ts";
 const DEBOUNCE_MS = 20;
 
 /**
- * Keeps the simulated region's state in one JSON file, or nowhere without a path. Each write renames a complete new file over the old file, so that a
- * kill never leaves half a state.
+ * Keeps the simulated region's state in one JSON file, or stores nothing if there is no path. Each write renames a complete new state file over the
+ * old one, so that a kill never leaves half a state.
  */
 export class StateStore {
   readonly #path: string | null;
@@ -34,7 +34,7 @@ export class StateStore {
     return state;
   }
 
-  /** Keeps the simulated region's changed state in memory, and writes it to the file a few milliseconds later. */
+  /** Keeps the simulated region's changed state in memory, and writes the state to the file a few milliseconds later. */
   changed(state: State): void {
     if (this.#path === null) return;
     this.#state = state;

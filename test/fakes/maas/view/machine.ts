@@ -122,8 +122,8 @@ function viewStorage(machine: Machine): Record<string, unknown> {
 function viewNetwork(region: Region, machine: Machine): Record<string, unknown> {
   const interfaces = machine.interfaces.map((nic) => viewInterface(region, machine.systemId, nic));
   const boot = machine.interfaces.findIndex((nic) => nic.id === machine.bootInterfaceId);
-  // As in MAAS, a machine's links to subnets are in the order in which their interfaces were created. The order of the links does not show which
-  // interface is the boot interface.
+  // As in MAAS, a machine's links to subnets are in the order in which their interfaces were created. The order of a machine's links does not show
+  // which interface is the boot interface.
   const links = machine.interfaces.toSorted((a, b) => a.id - b.id).flatMap((nic) => nic.links);
   const gateway = links
     .map((link) => region.state.subnets.find((subnet) => subnet.id === link.subnetId)?.gatewayIp ?? null)
@@ -152,7 +152,7 @@ function viewSync(machine: Machine): Record<string, unknown> {
   };
 }
 
-/** The facts about a machine before an operation changes the machine. */
+/** The facts about a machine that an operation reads before it changes the machine. */
 export interface Before {
   status: Status;
   installationId: number | null;
@@ -168,8 +168,8 @@ export function readBefore(region: Region, machine: Machine): Before {
 }
 
 /**
- * Returns MAAS's answer to an operation that changes a machine. In the answer to an operation, `boot_disk` shows the machine as it was before the
- * operation. In the answer to a deploy or release, the network fields also show the machine's old state.
+ * Returns MAAS's answer to an operation that changes a machine. In MAAS's answer to an operation, `boot_disk` shows the machine as it was before the
+ * operation. In MAAS's answer to a deploy or release, the network fields show the machine's old state.
  */
 export function viewMachineAfter(
   region: Region,

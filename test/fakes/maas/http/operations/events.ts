@@ -36,7 +36,7 @@ function limitOf(call: Call): number {
   return limit;
 }
 
-/** Returns one page of events, newest first. With `after`, a page has the oldest events after the id `after`, otherwise the newest events. */
+/** Returns one page of events, newest first. With the parameter `after`, a page has the oldest events after that id, otherwise the newest events. */
 export function pageOf(
   events: readonly MaasEvent[],
   limit: number,

@@ -35,7 +35,7 @@ const REQUIRED = "This field is required.";
 
 type Errors = Record<string, string[]>;
 
-/** The default power parameters by power type, which MAAS stores for parameters that the form lacks. */
+/** The default power parameters by power type, which MAAS stores for parameters that the client's form lacks. */
 const POWER_DEFAULTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   ipmi: {
     power_driver: "LAN_2_0",
@@ -55,7 +55,7 @@ function add(errors: Errors, field: string, message: string): void {
   errors[field] = [...(errors[field] ?? []), message];
 }
 
-/** Returns the power parameters of a form, which may send them as one JSON object or as separate fields. */
+/** Returns the power parameters of a form, which come as one JSON object or as separate fields. */
 function powerParameters(data: Fields): Record<string, string> {
   const found: Record<string, string> = {};
   const whole = data.get("power_parameters");
@@ -232,7 +232,7 @@ function applyForm(machine: Machine, data: Fields): void {
   applyPower(machine, data);
 }
 
-/** As in MAAS, the form's unknown field names have no effect. */
+/** As in MAAS, unknown field names in the client's form have no effect. */
 export function updateByForm(region: Region, machine: Machine, data: Fields): void {
   const errors: Errors = {};
   checkArchitecture(data, false, errors);

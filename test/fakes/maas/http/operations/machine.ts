@@ -39,7 +39,10 @@ export function update(call: Call): Reply {
   return show(call, machine);
 }
 
-/** Deletes a machine in any status and leaves the power of its server as it is. The server of a deleted machine may enlist later under a new id. */
+/**
+ * Deletes a machine in any status and leaves the power of its server as it is. The server of a deleted machine may enlist later, as a machine with a
+ * new id.
+ */
 export function remove(call: Call): Reply {
   const machine = administered(call);
   const { region } = call;
@@ -119,7 +122,7 @@ export function broken(call: Call): Reply {
   const machine = editable(call);
   const before = readBefore(call.region, machine);
   markBroken(call.region, machine, call.user, call.form.get("comment"));
-  // For a machine that was Deployed, the answer to `mark_broken` still shows its old boot disk and network. In MAAS 3.7 the answer to `mark_broken`
+  // For a machine that was Deployed, the answer to `mark_broken` still shows the old boot disk and network. In MAAS 3.7 the answer to `mark_broken`
   // also shows the machine's old installation.
   if (before.status !== STATUS.deployed) return show(call, machine);
   const view = viewMachineAfter(call.region, machine, before, "stale");

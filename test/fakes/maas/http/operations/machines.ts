@@ -109,7 +109,7 @@ export async function create(call: Call): Promise<Reply> {
   return json(viewMachine(call.region, machine));
 }
 
-/** The operation `accept` starts a commissioning run with the default options for each New machine. */
+/** Carries out the operation `accept`: starts a commissioning run with the default options for each New machine. */
 export async function accept(call: Call): Promise<Reply> {
   requireAdmin(call);
   const ids = call.form.all("machines");

@@ -116,8 +116,8 @@ export function createSubnet(call: Call): Reply {
     managed: call.data.flag("managed", true),
   };
   region.state.subnets.push(subnet);
-  // When a client creates a subnet without a gateway, the answer shows the gateway as an empty string. Every other answer of MAAS shows an absent
-  // gateway of a subnet as null.
+  // When a client creates a subnet without a gateway, the answer shows the gateway as an empty string. Except at the creation of a subnet, MAAS shows
+  // an absent gateway of a subnet as null.
   return json({ ...viewSubnet(region, subnet), gateway_ip: subnet.gatewayIp ?? "" });
 }
 

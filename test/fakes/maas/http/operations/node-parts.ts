@@ -27,7 +27,7 @@ function interfaceOf(machine: Machine, id: string | undefined): NetworkInterface
 export function blockDevices(call: Call): Reply {
   const machine = viewable(call);
   const all = machine.blockDevices.map((device) => {
-    // MAAS shows a disk's firmware version in the answer for this disk, but not in the list of block devices.
+    // MAAS shows a disk's firmware version in the answer about the single disk, but not in the list of block devices.
     const { firmware_version: _, ...shown } = viewBlockDevice(machine, device);
     return shown;
   });
@@ -77,7 +77,7 @@ export function readInterface(call: Call): Reply {
   return json(viewInterface(call.region, machine.systemId, interfaceOf(machine, call.params[1])));
 }
 
-/** When an interface moves to another VLAN, it loses its links, which belong to the old VLAN. */
+/** When an interface moves to another VLAN, the interface loses its links, which belong to the old VLAN. */
 function moveToVlan(nic: NetworkInterface, vlanId: number | null): void {
   if (nic.vlanId !== vlanId) nic.links = [];
   nic.vlanId = vlanId;
@@ -144,7 +144,7 @@ function scriptTime(ms: number): string {
   return new Date(ms).toUTCString().replace("GMT", "+0000");
 }
 
-/** The default values of script parameters. A script result of MAAS lists only those parameters that have a value. */
+/** The default values of the parameters of MAAS's scripts. A script result of MAAS lists only parameters that have a value. */
 const RUN_VALUES: Readonly<Record<string, string>> = {
   maas_auto_ipmi_user: "maas",
   maas_auto_ipmi_cipher_suite_id: "3",

@@ -25,7 +25,7 @@ export function versionDocument(version: string): Reply {
 function checkSetting(call: Call, name: string): void {
   const names = settingNames(call.region.version);
   if (names.includes(name)) return;
-  // Only the error that refuses the name of a setting has a content type without a character set.
+  // MAAS's error about an unknown name of a setting is the only error whose content type has no character set.
   const refusal = badFields({
     [name]: [`${name} is not a valid config setting (valid settings are: ${names.join(", ")}).`],
   });
