@@ -1,6 +1,6 @@
 /**
- * Opens the hub's one pool of database connections. One pool serves the embedded server and any PostgreSQL >= 15, because the two differ only in
- * their URLs. Drizzle gets no schema object, because the hub's queries name their tables themselves and use no relational queries of Drizzle.
+ * Opens the hub's one pool of database connections. One pool can serve the embedded server or any other PostgreSQL >= 15, because the two differ only
+ * in their URLs. Drizzle gets no schema object, because the hub's queries name their tables themselves and use no relational queries of Drizzle.
  */
 import { Pool } from "pg";
 import type { Log } from "../../shared/log.ts";
@@ -11,14 +11,14 @@ import { transactionsOn } from "./tx.ts";
 export type DatabaseOptions = {
   url: string;
   poolSize: number;
-  /** The connection's name in PostgreSQL's pg_stat_activity, which identifies the hub instance. */
+  /** The name that identifies the hub instance in PostgreSQL's view pg_stat_activity. */
   applicationName: string;
   log: Log;
   timeouts?: Partial<DatabaseTimeouts>;
 };
 
 export type DatabaseTimeouts = {
-  /** The time limit for getting a database connection from the pool, including the wait for a free one. */
+  /** The time limit for getting a database connection from the pool, which includes the wait for a free connection. */
   connectMs: number;
   statementMs: number;
   lockMs: number;

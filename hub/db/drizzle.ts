@@ -12,7 +12,7 @@ export class StatementError extends Error {
   readonly code: string | undefined;
   readonly constraint: string | undefined;
   constructor(sql: string, cause: unknown) {
-    // For SQLSTATE class 22 (data exception), PostgreSQL's own message quotes the refused value.
+    // PostgreSQL's own message for SQLSTATE class 22 (data exception) quotes the refused value, so the hub does not repeat the message.
     const quotesValue = cause instanceof DatabaseError && cause.code?.startsWith("22") === true;
     const reason = quotesValue ? `a value was refused (SQLSTATE ${cause.code})` : String(cause);
     super(`${reason}; statement: ${bounded(sql)}`, quotesValue ? undefined : { cause });

@@ -20,10 +20,7 @@ export const KEPT_OF_A_NODE = {
     duplicate_identity: 20,
     agent_noisy: 50,
     condition_stale: 100,
-    /**
-     * The limit for events of type `status_changed` counts only changes by the heartbeat: an agent falls silent, or the hub hears a silent agent
-     * again.
-     */
+    /** The limit for events of type `status_changed` counts only the changes that the hub makes because of an agent's heartbeats. */
     status_changed: 200,
   },
   /** After the hub deletes the record of a replaced certificate, the hub refuses the certificate as unknown. */

@@ -1,7 +1,7 @@
 /**
- * `listen` wakes the hub by PostgreSQL's LISTEN/NOTIFY. A database notification is only a hint, because PostgreSQL does not deliver it while the
- * connection is down. The receiver of a database notification reads the current state from the tables, and reads the state after every gap in the
- * connection too.
+ * `listen` wakes the hub by PostgreSQL's LISTEN/NOTIFY. A database notification is only a hint, because PostgreSQL does not deliver notifications
+ * while the connection is down. The receiver of a database notification reads the current state from the tables, as it also does after every gap in
+ * the connection.
  */
 import { Client } from "pg";
 import type { Log } from "../../shared/log.ts";
@@ -94,7 +94,7 @@ async function listenOnce(signal: AbortSignal, options: ListenOptions, onListeni
   } finally {
     clearInterval(probe);
     signal.removeEventListener("abort", onAbort);
-    // The listener ignores a failure to close a broken connection, because it returns the error that broke the connection.
+    // The listener returns the error that broke its connection, and ignores a failure to close the broken connection.
     await client.end().catch(() => undefined);
   }
 }

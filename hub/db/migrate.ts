@@ -33,7 +33,7 @@ export async function migrate(url: string, folder: string = MIGRATIONS): Promise
 }
 
 const Journal = z.object({ entries: z.array(z.object({ tag: z.string(), when: z.number() })).min(1) });
-/** When Drizzle applies a migration, it stores the migration's `when` in the database. */
+/** When Drizzle applies a migration, Drizzle stores the migration's `when` in the database. */
 export const KNOWN_MIGRATIONS: readonly { readonly tag: string; readonly when: number }[] = Journal.parse(
   JSON.parse(readFileSync(join(MIGRATIONS, "meta/_journal.json"), "utf8")),
 ).entries;

@@ -30,7 +30,7 @@ export type InTx = <T>(fn: (tx: Tx) => Promise<T>, options?: TxOptions) => Promi
 
 /**
  * A `CommitOutcomeUnknownError` says that the connection broke during COMMIT, so the transaction may or may not be committed. After a
- * `CommitOutcomeUnknownError`, the caller must read the rows again before any action that must not happen twice.
+ * `CommitOutcomeUnknownError`, the caller must read the rows anew before any action that must not happen twice.
  */
 export class CommitOutcomeUnknownError extends Error {
   override readonly name = "CommitOutcomeUnknownError";
@@ -64,7 +64,7 @@ export class TransactionRolledBackError extends Error {
 }
 
 const MOST_TRIES = 5;
-/** The random pause before a retry keeps two transactions from causing the same deadlock again at once. */
+/** The random pause before a retry keeps two transactions from running into the same deadlock a second time. */
 const PAUSE_MS = 20;
 
 export function transactionsOn(pool: Pool): InTx {
@@ -80,8 +80,8 @@ export function transactionsOn(pool: Pool): InTx {
       broken = await rollBack(client, error);
       throw error;
     } finally {
-      // If `release` gets an error as its argument, the pool destroys the client. If `release` got no error, the pool would lend out a client whose
-      // connection is in an unknown state.
+      // If `release` gets an error as its argument, the pool destroys the client. Without an error as argument, the pool would lend out a client
+      // whose connection is in an unknown state.
       client.release(broken);
     }
   };

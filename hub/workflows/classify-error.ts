@@ -56,8 +56,8 @@ const BMC: Readonly<Record<BmcErrorCode, FailureCode<"bmc_power_failure">>> = {
 };
 
 /**
- * Maps an error that a stage threw to a failure with its class. Only `classifyError` decides the failure class of an error that a stage threw. For a
- * fault of the hub's own database `classifyError` returns null, because a database fault says nothing about the stage.
+ * Only `classifyError` decides the failure class of an error that a stage threw. For a fault of the hub's own database `classifyError` returns null,
+ * because a database fault says nothing about the stage.
  */
 export const classifyError: ClassifyError = (error) => {
   if (isDatabaseAway(error)) return null;
@@ -79,7 +79,7 @@ const retryOf = (error: unknown) => {
  * machine or host.
  */
 export const isAway = (error: unknown): boolean => retryOf(error) === "until_deadline";
-/** True if the call that threw the error would fail in the same way again. */
+/** True if a second call would fail in the same way as the call that threw the error. */
 export const isFinal = (error: unknown): boolean => retryOf(error) === "never";
 
 /**

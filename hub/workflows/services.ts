@@ -13,7 +13,7 @@ export interface FirstBoot {
   readonly agentUrl: string;
   /**
    * The hub's CA certificate in PEM, and the raw Ed25519 public key for signed tasks in base64url. Throws `SecretError` until the secret store has
-   * returned the hub's CA and key.
+   * returned the hub's CA and task-signing key.
    */
   readonly keys: () => { readonly caBundlePem: string; readonly taskSigningPublicKey: string };
   /**
@@ -36,7 +36,7 @@ export interface WorkflowServices {
   readonly countersign: Countersign;
   /**
    * Compares a host's answers about GPU memory with the answers that the hub computes. The promise of `checkAnswers` rejects while too many checks of
-   * answers wait.
+   * GPU answers wait.
    */
   readonly checkAnswers: (check: AnswersToCheck) => Promise<CheckedAnswers[]>;
 }
@@ -59,7 +59,7 @@ export async function inFencedTx<T>(
 
 /**
  * A MAAS call whose answer was lost may still take effect within `UNHEARD_CALL_SECONDS`. Until `UNHEARD_CALL_SECONDS` have passed, an unchanged
- * machine does not prove that the unanswered call had no effect.
+ * machine does not prove that an unanswered MAAS call had no effect.
  */
 export const UNHEARD_CALL_SECONDS = 30;
 

@@ -1,6 +1,4 @@
-/**
- * Chooses where the hub takes PostgreSQL's programs from: the operator's folder, else an installed PostgreSQL, else the npm package (decision P7).
- */
+/** The hub takes PostgreSQL's programs from the operator's folder, else from an installed PostgreSQL, else from the npm package (decision P7). */
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../../../shared/log.ts";
@@ -21,7 +19,6 @@ export type BinariesOptions = {
   binDir?: string | undefined;
   /** If `source` is set, the hub searches only the installed PostgreSQL or only the npm package for PostgreSQL's programs. */
   source?: "system" | "npm" | undefined;
-  /** A folder to use in place of the installed npm package with PostgreSQL's programs. */
   packageDir?: string | undefined;
 };
 
@@ -119,7 +116,7 @@ async function probe(binDir: string, source: Binaries["source"], user: ServerUse
   return { binDir, source, version: version[1] ?? "", major: Number(version[2]) };
 }
 
-/** The major version of PostgreSQL that created the data folder, or undefined if the folder does not exist yet. */
+/** The major version of PostgreSQL that created the data folder; undefined if the folder does not exist yet. */
 async function majorOf(dataDir: string): Promise<number | undefined> {
   try {
     return Number.parseInt(await readFile(join(dataDir, "PG_VERSION"), "utf8"), 10);

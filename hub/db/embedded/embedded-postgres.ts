@@ -1,7 +1,7 @@
 /**
- * The default database: a PostgreSQL server that the hub starts itself (decision P7). If the hub is killed, its embedded PostgreSQL server keeps
- * running, and the next hub uses that server. Several hubs may share one embedded PostgreSQL server. Code outside `hub/db/embedded` knows only the
- * URL of the database.
+ * The hub's default database is a PostgreSQL server that the hub starts itself (decision P7). If the hub is killed, its embedded PostgreSQL server
+ * keeps running, and the next hub uses that server. Several hubs may share one embedded PostgreSQL server. Code outside `hub/db/embedded` knows only
+ * the URL of the database.
  */
 import { resolve } from "node:path";
 import type { Log } from "../../../shared/log.ts";
@@ -122,9 +122,9 @@ async function createDatabase({ client }: Connection): Promise<void> {
 }
 
 /**
- * While a hub uses the embedded database server, it keeps one connection open with the application name `muster-launcher`. A hub stops the embedded
- * database server only if no other hub has a connection `muster-launcher`. The hub counts the connections `muster-launcher` under the lock that a
- * starting hub holds, so the count includes a hub that is just starting.
+ * While a hub uses the embedded database server, the hub keeps a connection to it open with the application name `muster-launcher`. A hub stops the
+ * embedded database server only if no other hub has a connection `muster-launcher`. The hub counts the connections `muster-launcher` under the lock
+ * that a starting hub holds, so the count includes a hub that is just starting.
  */
 async function release(paths: ClusterPaths, connection: Connection, options: EmbeddedPostgresOptions): Promise<void> {
   await withLaunchLock(paths.lock, async () => {

@@ -8,7 +8,7 @@ import { open, readFile, rename, rm, stat, utimes } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EmbeddedPostgresError } from "./error.ts";
 
-/** If nobody touched the file of a launch lock for `STALE_AFTER_MS`, the lock's holder is dead, even if another process now has the holder's pid. */
+/** If nobody touched the file of a launch lock for `STALE_AFTER_MS`, the lock's holder is dead, even if a living process has the holder's pid. */
 const STALE_AFTER_MS = 30_000;
 const TOUCH_EVERY_MS = 3_000;
 const GIVE_UP_AFTER_MS = 300_000;
@@ -18,7 +18,7 @@ export async function withLaunchLock<T>(file: string, fn: () => Promise<T>): Pro
   await acquire(file, token);
   const touch = setInterval(() => {
     const now = new Date();
-    // If the holder cannot touch the launch lock's file, the lock correctly becomes stale.
+    // A launch lock correctly becomes stale if its holder cannot touch the lock's file.
     utimes(file, now, now).catch(() => undefined);
   }, TOUCH_EVERY_MS);
   try {

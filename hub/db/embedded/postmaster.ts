@@ -37,7 +37,8 @@ async function workingFolder(pid: string): Promise<string | undefined> {
   try {
     return await readlink(join("/proc", pid, "cwd"));
   } catch {
-    return undefined; // A process that the hub cannot inspect is not the PostgreSQL server: it has ended, is a zombie, or belongs to another user.
+    // A process that the hub cannot inspect has ended, is a zombie, or belongs to another user, and so is not the PostgreSQL server.
+    return undefined;
   }
 }
 

@@ -22,7 +22,7 @@ const MADE_WITHIN_MS = 15_000;
 const OTHERWISE =
   "Set MUSTER_POSTGRES_USER to an existing user that runs nothing else, run the hub as an ordinary user, or set DATABASE_URL";
 
-/** `root` is the root folder of the system whose users the hub reads; tests set another folder. */
+/** `root` is the root folder of the system whose users the hub reads; tests set another root folder. */
 const SYSTEM = { root: "/", useradd: "/usr/sbin/useradd" };
 
 export async function findServerUser(named: string | undefined, log: Log, system = SYSTEM): Promise<ServerUser> {

@@ -19,7 +19,7 @@ const LOG_BYTES_KEPT = 10_000_000;
 
 export type Connection = { client: Client; port: number };
 
-/** Connects to the PostgreSQL server that already has the data folder open, or returns undefined if no server has. */
+/** Connects to the PostgreSQL server that has the data folder open, or returns undefined if no server has the data folder open. */
 export async function adoptServer(paths: ClusterPaths): Promise<Connection | undefined> {
   const deadline = Date.now() + START_WITHIN_MS;
   while (Date.now() < deadline) {
@@ -143,7 +143,7 @@ function bindable(port: number): Promise<number | undefined> {
   });
 }
 
-/** The signal that `spawnServer` returns fires when the PostgreSQL program has ended. */
+/** The signal that `spawnServer` returns fires when the PostgreSQL server has ended. */
 async function spawnServer(
   paths: ClusterPaths,
   binaries: Binaries,
@@ -186,7 +186,7 @@ async function untilAnswering(paths: ClusterPaths, port: number, ended: AbortSig
   return undefined;
 }
 
-/** The hub renames a log file larger than `LOG_BYTES_KEPT` before it opens a new one, and keeps one renamed file. */
+/** The hub renames a log file larger than `LOG_BYTES_KEPT` before it opens a new log file, and keeps only one renamed file. */
 async function openLog(file: string) {
   const size = await stat(file).then(
     (found) => found.size,

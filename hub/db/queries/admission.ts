@@ -7,7 +7,7 @@ import { admitWhere } from "./workflows.ts";
 
 /**
  * A lane is a group of operations that share the places of their site, e.g. all onboardings. A value of `Lane` is SQL that selects the operations of
- * a lane as workflows `w`, each joined with the profile `p` that limits it.
+ * a lane as workflows `w`, each joined with `p`, the profile that limits the operation.
  */
 type Lane = SQL;
 
@@ -39,9 +39,9 @@ export async function admitDecommissions(tx: Tx, mode: string): Promise<Workflow
  * Admits waiting operations within limits for the running operations of their lane, counted over all hubs (lifecycle 4.4). For each profile, at most
  * `batch_max_parallel` operations of a lane run at once. For a whole lane, the limit of a site is the largest `batch_max_parallel` among the profiles
  * of its running and waiting operations. The hub admits a site's waiting operations in the order in which they were requested, whatever their
- * profile. An operation whose profile already runs its maximum keeps its place in the site's order and does not block later operations. A separate
- * SQL statement first locks the rows of the sites, so the count includes operations that another hub has just admitted.
- * Before the count, `admitWithin` pauses the batches with too many failures, and a paused batch takes no place for an operation that has not begun.
+ * profile. An operation whose profile already runs its maximum keeps its place in the site's order and does not block later operations. `admitWithin`
+ * first locks the rows of the sites, so its count of running operations includes operations that another hub has just admitted. Before it counts,
+ * `admitWithin` pauses the batches with too many failures; an operation of a paused batch that has not begun takes no place.
  */
 export async function admitWithin(tx: Tx, kind: string, lane: Lane): Promise<Workflow[]> {
   const locked = await tx

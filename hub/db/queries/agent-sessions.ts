@@ -47,7 +47,7 @@ export async function openSession(
       set: {
         ...opened,
         sessionEpoch: sql`${agentSessions.sessionEpoch} + 1`,
-        // A new agent session keeps `trustSequence` and `displacedAt` only if the node's previous session belonged to the same generation.
+        // A new agent session keeps `trustSequence` and `displacedAt` of the node's previous session if both sessions belong to one generation.
         trustSequence: sql`case when ${agentSessions.generation} = excluded.generation then ${agentSessions.trustSequence} end`,
         displacedAt: sql`case when ${agentSessions.generation} = excluded.generation then ${agentSessions.displacedAt} end`,
         connectedAt: sql`now()`,
@@ -60,7 +60,7 @@ export async function openSession(
   return { epoch: row.epoch, previous: previous ?? null };
 }
 
-/** Closes an agent session, and returns true if the session was open and was the node's newest session. */
+/** Closes an agent session, and returns true if the session was open and was the newest session of its node. */
 export async function closeSession(tx: Tx, nodeId: NodeId, epoch: number, reason: string): Promise<boolean> {
   const rows = await tx
     .update(agentSessions)
@@ -127,8 +127,8 @@ export async function noteDisplaced(tx: Tx, nodeId: NodeId): Promise<void> {
 type VoidBecause = "superseded" | "identity_revoked" | "certificate_replaced" | "certificate_expired";
 
 /**
- * An agent session is void if a newer session exists, or if its certificate is revoked, replaced, expired, or of an earlier generation. Each hub runs
- * `findVoidSessions` regularly, so a void session lives only seconds too long after a lost notification.
+ * An agent session is void if the node has a newer session, or if the session's certificate is revoked, replaced, expired or of an earlier
+ * generation. Each hub runs `findVoidSessions` regularly, so after a lost notification a void session lives only some seconds longer.
  */
 export async function findVoidSessions(
   db: Db,
@@ -172,8 +172,8 @@ export interface Silence {
 
 /**
  * `findSilentNodes` returns a silent node that is still `active` or whose session is still open, e.g. because the session's hub died.
- * `findSilentNodes` leaves out a node whose heartbeat interval exceeds half of `upForMs`, because a hub must run longer to judge the node (decision
- * F2).
+ * `findSilentNodes` leaves out a node whose heartbeat interval exceeds half of `upForMs`, because the hub has not run long enough to judge the node
+ * (decision F2).
  */
 export const findSilentNodes = (tx: Tx, silence: Silence): Promise<SilentNode[]> => silentNodes(tx, silence);
 
@@ -227,7 +227,7 @@ export async function lockReturnedNodes(tx: Tx, limit: number): Promise<Pick<Nod
     .for("no key update", { of: nodes, skipLocked: true });
 }
 
-/** Returns the node's agent session if the session is open and belongs to the given generation, and null otherwise. */
+/** Returns the node's agent session of the given generation, or null if the session is not open or belongs to another generation. */
 export async function readOpenSession(db: Db | Tx, nodeId: NodeId, generation: number): Promise<AgentSession | null> {
   const [session] = await db
     .select()

@@ -140,8 +140,8 @@ export async function forgetAllocationProblems(tx: Tx, stuck: readonly Allocatio
 }
 
 /**
- * Stores how the agent found that the tenant could get the rights of root. The findings of a later run of the task are added to those of an earlier
- * run.
+ * Stores how the agent found that the tenant could get the rights of root. The findings of a later run of the task `allocation.grant_user` are added
+ * to the findings of earlier runs.
  */
 export async function noteRootBy(tx: Tx, id: AllocationId, ways: readonly string[]): Promise<void> {
   if (ways.length === 0) return;
@@ -207,8 +207,8 @@ export async function findSettledGrants(db: Db, page: IdPage): Promise<Allocatio
 }
 
 /**
- * Returns the allocations that the hub should end now: their planned end has passed, or they are `ending` without a turnover. `findDueEnds` leaves
- * out an allocation while a workflow holds its node, or while its node is neither `active`, `offline` nor `quarantined`.
+ * Returns the allocations that the hub should end now: those past their planned end, and `ending` allocations without a turnover. `findDueEnds`
+ * leaves out an allocation while a workflow holds its node, or while its node is neither `active`, `offline` nor `quarantined`.
  */
 export async function findDueEnds(db: Db, page: IdPage): Promise<AllocationId[]> {
   const { rows } = await db.execute<{ id: AllocationId }>(sql`

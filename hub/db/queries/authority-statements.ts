@@ -55,7 +55,7 @@ export interface TrustCounts {
   readonly missing: { id: NodeId; hostname: string; status: NodeStatus; last_seen_at: string }[];
 }
 
-/** SQL for the agent sessions `a` of nodes `n` whose certificate of the present generation is valid or can still be renewed. */
+/** SQL for the agent sessions `a` of nodes `n` whose certificate of the present generation is valid or renewable. */
 export const ENROLLED_HOSTS = sql`${agentSessions} a join ${nodes} n on n.id = a.node_id and n.generation = a.generation
     and n.status <> 'deleted' and exists (
       select from ${nodeCertificates} c where c.node_id = n.id and c.generation = n.generation and c.revoked_at is null

@@ -5,7 +5,6 @@ import { endPause, listFailedBatches, type Pause, setPause } from "./batches.ts"
 import { recordDomainEvent } from "./domain-events.ts";
 import { setBatchWait } from "./workflows.ts";
 
-/** A batch that is paused or resumed. */
 interface Paused {
   readonly id: BatchId;
   readonly kind: BatchKind;
@@ -18,8 +17,8 @@ const eventOf = ({ id, kind, siteId }: Paused) => ({
 });
 
 /**
- * Pauses the batch: none of its operations that have not begun is admitted, and each of them says why it waits. Returns the number of these
- * operations.
+ * Pauses the batch, so that no further operation of the batch is admitted, and each waiting operation says why it waits. `pause` returns the number
+ * of operations that now wait for a person to resume the batch.
  */
 export async function pause(tx: Tx, batch: Paused, { by, reason }: Pause): Promise<number> {
   await setPause(tx, batch.id, { by, reason });
@@ -37,7 +36,10 @@ export async function resume(tx: Tx, batch: Paused, { by, reason }: { by: string
   await recordDomainEvent(tx, { type: "batch.resumed", subject, data: { ...data, by, reason } });
 }
 
-/** Pauses each batch of the sites whose failures have reached the batch's own limit. The caller has locked the sites. */
+/**
+ * Pauses each batch of the sites whose failures have reached the batch's own limit. The caller of `stopFailedBatches` has locked the rows of the
+ * sites.
+ */
 export async function stopFailedBatches(tx: Tx, siteIds: readonly SiteId[]): Promise<void> {
   for (const { failures, ...batch } of await listFailedBatches(tx, siteIds)) {
     const told = failures === 1 ? "1 host of the batch has failed" : `${failures} hosts of the batch have failed`;

@@ -107,9 +107,7 @@ export async function readBatchSite(tx: Tx, kind: BatchKind, id: BatchId): Promi
   return batch?.siteId ?? null;
 }
 
-/**
- * Locks the batch, so that two pauses or resumes of the batch wait for each other. Returns null if there is no batch of the kind with the given id.
- */
+/** Locks the batch, so that two pauses or resumes of the batch wait for each other. Returns null if no batch of the kind has the given id. */
 export async function lockBatch(tx: Tx, kind: BatchKind, id: BatchId): Promise<BatchRow | null> {
   const [batch] = await tx
     .select()
@@ -135,7 +133,6 @@ export async function endPause(tx: Tx, id: BatchId): Promise<void> {
     .where(eq(batches.id, id));
 }
 
-/** A batch whose failures have reached the batch's own limit since a person last resumed the batch. */
 export interface FailedBatch {
   readonly id: BatchId;
   readonly kind: BatchKind;
@@ -144,8 +141,8 @@ export interface FailedBatch {
 }
 
 /**
- * Lists the batches of the given sites whose failures have reached `stop_after_failures`, and of which operations still wait to begin. A batch that
- * is paused already is not listed.
+ * Lists the batches of the given sites with too many failures (`stop_after_failures`) and with operations that still wait to begin. The list leaves
+ * out a batch that is already paused.
  */
 export async function listFailedBatches(tx: Tx, siteIds: readonly SiteId[]): Promise<FailedBatch[]> {
   const waits = sql`exists (

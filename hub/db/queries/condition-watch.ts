@@ -18,7 +18,7 @@ export async function lockConditionWatch(tx: Tx): Promise<{ idleSeconds: number;
 }
 
 /**
- * PostgreSQL's now() is the begin of a transaction, so in a transaction that waited for a lock it may be older than a stored time. SQL's `greatest`
+ * PostgreSQL's now() is the begin of a transaction, so a transaction that waited for a lock may see a now() before a stored time. SQL's `greatest`
  * keeps the times in the table `condition_watch` from moving backwards.
  */
 const orNow = (column: typeof conditionWatch.lookedUntil | typeof conditionWatch.lookedAt) =>
@@ -36,8 +36,8 @@ export async function beginGrace(tx: Tx, seconds: number): Promise<void> {
 
 /**
  * After an outage of the hubs, extends the conditions that were valid at the last sweep, at most `most` conditions in one step. All conditions that
- * one step extends expire at one time, and each step gives a time of its own. Because extended conditions expire at different times, the sweep after
- * an outage finds them in bounded portions.
+ * one step extends expire at one time, and each step sets a different expiry time. Because extended conditions expire at different times, the sweep
+ * after an outage finds them in bounded portions.
  */
 export async function extendConditions(tx: Tx, seconds: number, most: number): Promise<void> {
   const more = (await extendExpiries(tx, seconds, most)) >= most;

@@ -39,7 +39,7 @@ export async function keepConnectionAttempts(db: Db, noted: readonly NotedAttemp
 
 /**
  * Merges connection attempts into one row for each address, kind and node, in an order that is the same on every hub. A common order of rows prevents
- * deadlocks between hubs, and PostgreSQL allows one statement to change a row only once.
+ * deadlocks between hubs. PostgreSQL allows one statement to change a row only once.
  */
 async function byNode(db: Db, noted: readonly NotedAttempt[]) {
   const sums = [...new Set(noted.flatMap(({ tokenSha256 }) => tokenSha256 ?? []))];

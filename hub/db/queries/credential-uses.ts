@@ -9,7 +9,7 @@ type Place = { readonly siteId: SiteId; readonly path: string };
 /** Records that an onboarding chose the BMC login under the given path of the secret store (lifecycle 3.2.1). */
 export const recordCredentialUse = (tx: Tx, place: Place): Promise<void> => note(tx, place, { lastUsedAt: sql`now()` });
 
-/** A deploy with the BMC login that succeeded before the stored time does not change the stored time. */
+/** The stored time stays if it is later than the deploy that succeeded with the BMC login. */
 export const recordCredentialWorked = (tx: Tx, place: Place, at: Date): Promise<void> =>
   note(tx, place, {
     lastWorkedAt: sql`greatest(${maasCredentialUses.lastWorkedAt}, ${at.toISOString()}::timestamptz)`,
@@ -52,7 +52,7 @@ export async function recordTokenRights(tx: Tx, siteId: SiteId, isAdministrator:
 }
 export const NOT_ADMINISTRATOR = "not_administrator";
 
-/** The number of a MAAS token user's names, old and present, that the hub keeps. */
+/** The number of names of a MAAS token's user, old and present, that the hub keeps. */
 const NAMES_KEPT = 8;
 
 /**

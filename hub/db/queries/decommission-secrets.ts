@@ -15,9 +15,9 @@ export type SiteLogin = Pick<
   MaasPowerCredentialOverride,
   "id" | "selectorType" | "selectorValue" | "vaultPath" | "status"
 > & {
-  /** The time of the last change of the login's row, with PostgreSQL's microseconds. */
+  /** The time when the row of the BMC login last changed, with PostgreSQL's microseconds. */
   readonly changedAt: string;
-  /** True if somebody wrote or changed the login after the decommission was requested. */
+  /** True if somebody wrote or changed the BMC login after the decommission was requested. */
   readonly isNewer: boolean;
 };
 
@@ -53,7 +53,7 @@ export async function lockLogin(
   return row ?? null;
 }
 
-/** Returns in words the other hosts of the site that a BMC login with this selector may serve: living nodes, and hosts of unfinished onboardings. */
+/** Returns in words the site's other hosts that a BMC login with this selector may serve: living nodes, and hosts of unfinished onboardings. */
 export async function otherHostsOf(
   db: Db | Tx,
   { siteId, nodeId }: { readonly siteId: SiteId; readonly nodeId: NodeId },

@@ -113,7 +113,7 @@ export interface DecommissionRows {
   readonly boundSystemId: string | null;
   /** The profile of the node's last onboarding; null for a node that joined Muster without an onboarding. */
   readonly profile: MaasSiteProfile | null;
-  /** The vendor of the GPUs of the node's SKU; null if the SKU does not exist any more. */
+  /** The GPU vendor of the node's SKU; null if the SKU does not exist any more. */
   readonly gpuVendor: Sku["gpuVendor"] | null;
 }
 

@@ -54,7 +54,7 @@ async function lastGiven(db: Db): Promise<bigint> {
  * names a sequence number (see `markWriter`). `lastSettled` first reads the last sequence number that PostgreSQL gave to an event, and only
  * afterwards the locks of all writers of events. A writer that takes its lock after `lastSettled` has read the last sequence number gives its events
  * higher numbers. While a writer of events holds its lock, `lastSettled` returns at most the sequence number that the lock names. A writer that
- * released its lock before `lastSettled` read the locks has ended its transaction, so its committed events are visible.
+ * released its lock before `lastSettled` read the locks has committed its events, so they are visible.
  */
 export async function lastSettled(db: Db): Promise<bigint> {
   const last = await lastGiven(db);

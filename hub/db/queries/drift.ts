@@ -33,7 +33,7 @@ export interface DriftRow {
   readonly maasUrl: string;
   readonly siteStatus: MaasSite["status"];
   readonly hostInterface: string;
-  /** The time at which the site's last sweep of machines began; null if that sweep could not parse the node's machine. */
+  /** The time at which the site's last sweep of machines began; null if the sweep could not parse the node's machine. */
   readonly lastSweepAt: Date | null;
   readonly heldBy: string | null;
 }
@@ -99,7 +99,7 @@ export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | 
     .where(and(eq(nodeMaasState.siteId, siteId), which));
 }
 
-/** Returns the interval of hardware sync in the site's default profile; null if the site is disabled or its profile requires no hardware sync. */
+/** Returns the hardware-sync interval of the site's default profile; null if the site is disabled or the profile requires no hardware sync. */
 export async function siteSyncInterval(db: Db, siteId: SiteId): Promise<number | null> {
   const [row] = await db
     .select({ seconds: maasSiteProfiles.hardwareSyncIntervalSeconds })
@@ -139,8 +139,8 @@ export async function countUnmanaged(db: Db, siteId: SiteId): Promise<number> {
 }
 
 /**
- * Locks the rows of nodes and then the rows of their machine bindings, and returns the bindings. All code of the hub locks the rows of nodes before
- * the rows of machine bindings, to prevent deadlocks.
+ * Locks the rows of nodes and then the rows of their bindings to machines, and returns the bindings. All code of the hub locks the rows of nodes
+ * before the rows of bindings to machines, to prevent deadlocks.
  */
 export async function lockDriftStates(tx: Tx, nodeIds: readonly NodeId[]): Promise<Map<NodeId, NodeMaasState>> {
   if (nodeIds.length === 0) return new Map();
@@ -159,7 +159,7 @@ export async function lockDriftStates(tx: Tx, nodeIds: readonly NodeId[]): Promi
   return new Map(rows.map((row) => [row.nodeId, row]));
 }
 
-/** Returns those of the given nodes that a workflow holds now. No workflow can take a node while a transaction holds a lock on the node's row. */
+/** Returns the given nodes that a workflow holds now. No workflow can take a node while a transaction holds a lock on the node's row. */
 export async function heldAmong(tx: Tx, nodeIds: readonly NodeId[]): Promise<Set<NodeId>> {
   const rows = await tx
     .select({ id: nodes.id })

@@ -8,7 +8,7 @@ export interface TokenRequest {
   readonly workflowId: WorkflowId | null;
   readonly generation: number;
   readonly maasSystemId: string | null;
-  /** The MAC addresses in lower case of which the host must have one to enroll with the token. */
+  /** The MAC addresses, in lower case, of which the host must have one to enroll with the token. */
   readonly boundMacs: readonly string[];
   readonly ttlSeconds: number;
 }
@@ -58,7 +58,7 @@ export async function readToken(
   return found ?? null;
 }
 
-/** If two hosts use one enrollment token at once, the second use waits for the first and sees its result. */
+/** If two hosts use one enrollment token at once, the second use waits for the first use and sees its result. */
 export async function lockToken(
   tx: Tx,
   tokenSha256: string,
@@ -81,7 +81,7 @@ export async function markTokenUsed(tx: Tx, id: string, keySha256: string): Prom
 
 /**
  * Extends the node's expired, unused enrollment token and returns true, or returns false if the node has no such token. The hub extends an expired
- * enrollment token because a new token could not reach the host, whose user-data contains the old one.
+ * enrollment token because a new token could not reach the host: the host's user-data contains the old token.
  */
 export async function extendExpiredToken(
   tx: Tx,

@@ -5,7 +5,7 @@ import type { Tx } from "../tx.ts";
 
 /**
  * Locks one of the given nodes that is free: no allocation or workflow holds the node, and no other transaction has locked it. After
- * `lockAnyFreeNode`, its caller checks the node's conditions and all other reasons against an allocation.
+ * `lockAnyFreeNode`, its caller checks the node's conditions and every other reason against an allocation.
  */
 export async function lockAnyFreeNode(tx: Tx, nodeIds: readonly NodeId[]): Promise<Node | null> {
   const [node] = await tx

@@ -88,8 +88,8 @@ const asRecord = (machine: ObservedMachine) => ({
 
 /**
  * `upsertObservedMachines` returns the system ids of new and changed machines. `upsertObservedMachines` neither writes nor locks the row of an
- * unchanged machine, and locks changed rows in the order of their ids. If another read of MAAS wrote a machine's row after `readSince`, when this
- * read began, that newer row stays. A caller of `upsertObservedMachines` names each machine only once.
+ * unchanged machine, and locks changed rows in the order of their ids. A row that another read of MAAS wrote after `readSince` stays, because that
+ * read is newer. A caller of `upsertObservedMachines` names each machine only once.
  */
 export async function upsertObservedMachines(
   tx: Tx,
@@ -111,7 +111,7 @@ export async function upsertObservedMachines(
   return rows.map((row) => row.system_id);
 }
 
-/** Marks machines as gone after MAAS answered 404 to a direct read of each of them (decision M14). */
+/** Marks machines as gone after MAAS answered 404 to a direct read of each machine (decision M14). */
 export async function markAbsent(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<string[]> {
   if (systemIds.length === 0) return [];
   const { rows } = await tx.execute<{ system_id: string }>(sql`

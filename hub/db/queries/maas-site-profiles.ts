@@ -51,7 +51,7 @@ export const listActiveProfiles = (db: Db, siteId: SiteId): Promise<MaasSiteProf
 
 /**
  * Changes a profile, and returns null if the profile no longer has the version that the caller read. PostgreSQL reports an error if another profile
- * of the site has the new name.
+ * of the site already has the profile's new name.
  */
 export async function changeProfile(
   tx: Tx,

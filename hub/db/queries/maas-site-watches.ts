@@ -6,16 +6,17 @@ import type { Db, Tx } from "../tx.ts";
 export interface SiteWatch {
   readonly siteId: SiteId;
   readonly ours: boolean;
-  /** True if somebody asked for a poll of the site now and no poll has failed since the request. */
+  /** True if somebody asked for a poll of the site, and no poll has failed since then. */
   readonly wake: boolean;
-  /** The milliseconds until another hub's lease on this site ends unless that hub renews it; 0 if this hub holds the lease. */
+  /** The milliseconds until another hub's lease on the site ends unless that hub renews the lease; 0 if this hub holds the lease. */
   readonly lapsesInMs: number;
 }
 
 /**
- * SQL that renews this hub's leases on `sites`, takes free and expired leases, and skips rows that another transaction has locked. A renewal takes a
- * weaker row lock than a takeover. A transaction that called `holdsFence` therefore blocks another hub's takeover of the site's lease, but no
- * renewal. A site's fence rises when its lease goes to another hub, so a hub that lost the lease can write nothing more.
+ * SQL that renews this hub's leases on `sites`, takes free and expired leases, and skips rows that another transaction has locked. A hub's renewal of
+ * its lease takes a weaker row lock than a takeover by another hub. A transaction that called `holdsFence` blocks a takeover of the site's lease by
+ * another hub, but no renewal by the holder. A site's fence rises when its lease goes to another hub, so a hub that lost the lease can write nothing
+ * more.
  */
 const keptAmong = (sites: SQL, hubId: string, leaseSeconds: number): SQL => sql`
   sites as (${sites}),
@@ -70,7 +71,7 @@ export interface HeldWatch extends MaasSiteWatch {
   readonly sinceSweepMs: number | null;
 }
 
-/** `holdWatch` returns null if another hub holds the site's lease or is taking it at the moment. */
+/** `holdWatch` returns null if another hub holds the site's lease or is just taking the lease. */
 export async function holdWatch(
   db: Db,
   siteId: SiteId,
@@ -98,7 +99,7 @@ export async function releaseWatch(db: Db, siteId: SiteId, hubId: string): Promi
 
 /**
  * True if no hub has taken over the lease on the site since this hub got the lease with the given fence. Until the transaction ends, no other hub can
- * take over the site's lease, but the lease's holder can renew it.
+ * take over the site's lease, but the lease's holder can renew the lease.
  */
 export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise<boolean> {
   const rows = await tx
@@ -110,7 +111,7 @@ export async function holdsFence(tx: Tx, siteId: SiteId, fence: number): Promise
 }
 
 export interface PollRecord {
-  /** How far the watcher has read MAAS's events; null if the watcher has never read any. */
+  /** How far the watcher has read MAAS's events; null if the watcher has never read an event. */
   readonly place: { readonly cursor: number; readonly mark: string | null } | null;
   /** False if a poll got neither events nor machines from MAAS. */
   readonly hasRead: boolean;
@@ -170,7 +171,7 @@ export async function recordPoll(tx: Tx, siteId: SiteId, fence: number, poll: Po
 
 /**
  * Clears the time of the last request for a poll or sweep, unless that request came after the request of the time `answered`. JavaScript cuts off the
- * microseconds of a time from PostgreSQL, so the SQL adds one millisecond to the time in `answered`.
+ * microseconds of PostgreSQL's times, so the SQL adds one millisecond to `answered`.
  */
 const unlessNewer = (column: AnyPgColumn, answered: Date) =>
   sql`case when ${column} <= ${answered.toISOString()}::timestamptz + interval '1 millisecond' then null else ${column} end`;

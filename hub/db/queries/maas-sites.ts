@@ -67,8 +67,8 @@ export const listSitesAfter = (
     .limit(most);
 
 /**
- * Changes a site, and returns null if the site no longer has the version that the caller read. PostgreSQL reports an error if another site has the
- * new name.
+ * Changes a site, and returns null if the site no longer has the version that the caller read. PostgreSQL reports an error if another site already
+ * has the site's new name.
  */
 export async function changeSite(tx: Tx, id: SiteId, version: string, change: Change): Promise<MaasSite | null> {
   const [row] = await tx
@@ -88,8 +88,8 @@ export type SecretPaths = Partial<
 >;
 
 /**
- * The argument `address` is the MAAS address at which the hub tested the new MAAS token; null if the hub tested none. `setSecretPaths` returns null
- * if the site has another address by now.
+ * The argument `address` is the MAAS address at which the hub tested the new MAAS token; null if the hub tested no token. `setSecretPaths` returns
+ * null if the site's MAAS address is no longer `address`.
  */
 export async function setSecretPaths(
   tx: Tx,

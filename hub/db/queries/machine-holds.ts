@@ -13,8 +13,8 @@ export interface MachineHolder {
 }
 
 /**
- * Binds a machine to a workflow and returns null, or returns the other unfinished workflow that holds the machine. Within a site the system id
- * identifies a machine; across sites the system id does so only together with a BMC address.
+ * Binds a machine to a workflow and returns null, or returns the other unfinished workflow that holds the machine. Within a site, the system id
+ * identifies a machine. Across sites, only the system id and a BMC address together identify a machine.
  */
 export async function holdMachine(
   tx: Tx,

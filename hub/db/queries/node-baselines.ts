@@ -111,8 +111,8 @@ export interface BaselineRequest {
 }
 
 /**
- * Records the newest task that takes a node's baseline, and removes the baselines of earlier generations. A snapshot that the baseline already has
- * stays.
+ * Records the newest task that takes a node's baseline, and removes the baselines of earlier generations. If the baseline already has a snapshot, the
+ * snapshot stays.
  */
 export async function requestBaselineRow(tx: Tx, request: BaselineRequest): Promise<void> {
   const { nodeId, generation, ...asked } = request;
@@ -135,7 +135,7 @@ export interface BaselineResult {
   readonly agentVersion: string | null;
   /**
    * True if a tenant may have had an account on the host between the creation of the baseline's task and the task's result. If the agent made an
-   * allocation's account only after the task's result, the account is not in the baseline's snapshot.
+   * account only after the task's result, the account is not in the baseline's snapshot.
    */
   readonly allocated: boolean;
 }

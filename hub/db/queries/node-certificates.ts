@@ -68,8 +68,8 @@ export async function keepCertificate(tx: Tx, certificate: NewCertificate): Prom
 }
 
 /**
- * The first use of a certificate replaces all earlier certificates of the node, and ends the agent sessions with them on every hub. `beginUse`
- * returns false if the certificate itself has been replaced or revoked.
+ * The first use of a certificate replaces the node's earlier certificates, and ends their agent sessions on every hub. `beginUse` returns false if
+ * the certificate itself has been replaced or revoked.
  */
 export async function beginUse(tx: Tx, nodeId: NodeId, generation: number, serial: string): Promise<boolean> {
   await lockNode(tx, nodeId);
@@ -156,8 +156,9 @@ export async function readCertificate(
 }
 
 /**
- * Revokes all certificates of a node, or those of generations below the given one. All hubs close the sessions that were opened with a revoked
- * certificate. `revokeCertificates` locks the node, so a simultaneous renewal either sees the revocation or gets its new certificate revoked too.
+ * Revokes all certificates of a node, or the certificates of generations below the given generation. All hubs close the sessions that were opened
+ * with a revoked certificate. `revokeCertificates` locks the node, so a simultaneous renewal either sees the revocation or gets its new certificate
+ * revoked too.
  */
 export async function revokeCertificates(
   tx: Tx,
@@ -200,7 +201,7 @@ export async function hasLiveCertificate(tx: Tx, nodeId: NodeId, generation: num
   return rows.length > 0;
 }
 
-/** True if the node's agent has ever enrolled. `hasEnrolled` needs no other record, because retention keeps a node's newest certificate. */
+/** True if the node's agent has ever enrolled. `hasEnrolled` searches only for a certificate, because retention keeps a node's newest certificate. */
 export async function hasEnrolled(tx: Db | Tx, nodeId: NodeId): Promise<boolean> {
   const rows = await tx
     .select({ serial: nodeCertificates.serial })

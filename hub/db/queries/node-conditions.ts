@@ -130,11 +130,11 @@ export async function writeConditions(
   await wakeWorkflows(tx, [waitKey.node(node.id)]);
 }
 
-/** A time before 1970, or one that JavaScript cannot parse, becomes 1970, because ISO 8601 allows years that PostgreSQL does not accept. */
+/** A time before 1970, or a time that JavaScript cannot parse, becomes 1970, because ISO 8601 allows years that PostgreSQL does not accept. */
 const observedAt = (condition: ReportedCondition): string =>
   new Date(Math.max(0, Date.parse(condition.observed_at) || 0)).toISOString();
 
-/** The time by the database's clock at which a condition of the given type becomes stale if somebody reports it now. */
+/** The time, by the database's clock, at which a condition becomes stale if somebody reports the condition now. */
 function expiryOf(type: string) {
   const life = ruleOf(type)?.lifeSeconds ?? null;
   return life === null ? null : sql`now() + make_interval(secs => ${life})`;

@@ -41,7 +41,7 @@ export async function recordNodeEvents(tx: Tx, events: readonly NewNodeEvent[]):
   }
 }
 
-/** True if an agent session with the given boot id was opened before in the given generation of the node. */
+/** True if the node had an agent session with the given boot id in the given generation. */
 export async function knowsBoot(tx: Tx, nodeId: NodeId, generation: number, bootId: string): Promise<boolean> {
   const rows = await tx
     .select({ id: nodeEvents.id })

@@ -23,8 +23,8 @@ export async function writeIdentityBlock(tx: Tx, block: NewIdentityBlock): Promi
 }
 
 /**
- * Records that a node has enrolled in a newer generation after two hosts had used its identity, so that the hub accepts its host. `endIdentityBlock`
- * returns null if the hub refused no host of the node.
+ * Records that a node has enrolled in a newer generation after two hosts used its identity, so that the hub accepts the node's host.
+ * `endIdentityBlock` returns null if the hub refused no host of the node.
  */
 export async function endIdentityBlock(tx: Tx, nodeId: NodeId, generation: number): Promise<NodeIdentityBar | null> {
   const [block] = await tx

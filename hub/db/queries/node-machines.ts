@@ -10,7 +10,7 @@ export type BoundNode = Pick<Node, "id" | "hostname" | "status"> & { readonly ip
 const bound = { id: nodes.id, hostname: nodes.hostname, status: nodes.status, ipmiIp: nodeMaasState.ipmiIp };
 
 /**
- * Returns the nodes, at any site and except `nodeId`, that are bound to a machine with the given system id. The node may be at any site, because two
+ * Returns the nodes, at any site and except `nodeId`, that are bound to a machine with the given system id. The search covers all sites, because two
  * MAAS regions may use the same system id for different machines.
  */
 export async function otherNodesOfSystemId(
@@ -39,7 +39,7 @@ export async function nodesOfBmcs(db: Db | Tx, siteId: SiteId, ipmiIps: readonly
     );
 }
 
-/** Returns the site's nodes, except `nodeId`, whose machines had the given BMC address at their onboarding. */
+/** Returns the site's nodes, except `nodeId`, whose machines had the BMC address `address` at their onboarding. */
 export async function otherNodesAtBmc(
   db: Db | Tx,
   siteId: SiteId,
@@ -94,7 +94,7 @@ export async function bindNodeToMachine(
       target: nodeMaasState.nodeId,
       set: { siteId: binding.siteId, maasSystemId: binding.maasSystemId, ipmiIp: binding.ipmiIp, ...UNKNOWN },
     });
-  // As long as the machine does not change, no later poll of MAAS would copy the machine's state to the node.
+  // The binding copies the machine's state at once, because later polls of MAAS copy only changes.
   await followBindings(tx, binding.siteId, [binding.maasSystemId]);
 }
 
@@ -176,8 +176,8 @@ export async function rememberOwners(
 }
 
 /**
- * Clears the stored MAAS owners of retired nodes whose machines are gone or no longer deployed. Without the stored owner, Muster does not release a
- * system that somebody later deploys on the machine.
+ * Clears the stored MAAS owners of retired nodes whose machines are gone or no longer deployed. Without a stored owner, Muster does not release a
+ * system that somebody later deploys on a retired node's machine.
  */
 export async function forgetOwners(tx: Tx, siteId: SiteId): Promise<void> {
   await tx.execute(sql`

@@ -35,9 +35,9 @@ export interface NodeRow {
   readonly allocation: OpenAllocation | null;
   /** True if the hub has the residue snapshot of the node's present generation (architecture 14.4). */
   readonly hasBaseline: boolean;
-  /** The profile's rules for cleaning the node after a tenant; null for a node without a profile. */
+  /** The rules of the node's profile for cleaning the node after a tenant; null for a node without a profile. */
   readonly policy: TurnoverPolicy | null;
-  /** The vendor of the GPUs of the node's SKU; null if the hub does not know the SKU. */
+  /** The GPU vendor of the node's SKU; null if the hub does not know the SKU. */
   readonly gpuVendor: Sku["gpuVendor"] | null;
 }
 

@@ -20,7 +20,7 @@ export async function insertNode(tx: Tx, node: typeof nodes.$inferInsert): Promi
   return row ?? null;
 }
 
-/** Code calls `moveNode` instead of `setNodeStatus`, because `moveNode` also records the change of status. */
+/** Code calls `moveNode` instead of `setNodeStatus`, because `moveNode` also records the change of the node's status. */
 export async function setNodeStatus(
   tx: Tx,
   nodeId: NodeId,
@@ -117,7 +117,7 @@ export const listLivingNodes = (
     .from(nodes)
     .where(and(eq(nodes.siteId, siteId), inArray(nodes.hostname, [...hostnames]), ne(nodes.status, "deleted")));
 
-/** Returns the node with the given hostname that is not deleted, at the site `siteId`, or without a site if `siteId` is null. */
+/** Returns the node with the given hostname at the site `siteId` that is not deleted; null as `siteId` means a node without a site. */
 export async function findLivingNode(tx: Tx, hostname: string, siteId: SiteId | null): Promise<Node | null> {
   const sameSite = siteId === null ? isNull(nodes.siteId) : eq(nodes.siteId, siteId);
   const [node] = await tx

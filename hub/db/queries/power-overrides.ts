@@ -69,7 +69,7 @@ export async function changePowerOverride(
   return row ?? null;
 }
 
-/** Disabling a BMC login override gives its row a new version, so a change that another request prepared before finds its version outdated. */
+/** Disabling a BMC login override gives its row a new version, so that an older request to change the row fails. */
 export async function disablePowerOverride(db: Db | Tx, id: string): Promise<void> {
   await db
     .update(maasPowerCredentialOverrides)

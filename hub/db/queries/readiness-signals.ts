@@ -4,7 +4,7 @@ import { and, eq, sql } from "../orm.ts";
 import { readinessSignals } from "../schema/index.ts";
 import type { Tx } from "../tx.ts";
 
-/** Stores a readiness signal, and returns false if a signal with the new signal's id is already stored. */
+/** Stores a readiness signal, and returns false if the database already has a signal with the same id. */
 export async function insertSignal(tx: Tx, signal: typeof readinessSignals.$inferInsert): Promise<boolean> {
   const fresh = await tx
     .insert(readinessSignals)
@@ -27,7 +27,7 @@ export async function removeSignals(tx: Tx, nodeId: NodeId): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** True if a readiness signal with the given id is stored for the given node. */
+/** True if the database has a readiness signal of the node with the given id. */
 export async function isSignalOf(tx: Tx, nodeId: NodeId, signalId: string): Promise<boolean> {
   const rows = await tx
     .select({ id: readinessSignals.id })

@@ -41,13 +41,13 @@ export interface Trip {
   readonly inService: number;
   readonly nodeIds: readonly NodeId[];
   /**
-   * The time of the trip that a new trip shall replace, if the breaker is already open. The caller passes exactly the `trippedAt` that `readBreaker`
-   * returned, so `tripBreaker` notices another trip in between.
+   * The time of the present trip that a new trip of the breaker shall replace. The caller passes exactly the `trippedAt` that `readBreaker` returned,
+   * so `tripBreaker` notices another trip in between.
    */
   readonly follows?: Date | null;
 }
 
-/** An open breaker keeps its first trip and `tripBreaker` returns false, unless `follows` names the first trip. */
+/** `tripBreaker` keeps the first trip of an open breaker and returns false, unless `follows` names that trip. */
 export async function tripBreaker(tx: Tx, { follows = null, ...trip }: Trip): Promise<boolean> {
   const rows = await tx
     .insert(reconcilerBreakers)

@@ -20,7 +20,7 @@ export interface ReimagedHost {
   readonly ipmiIp: string;
 }
 
-/** Reads the settings with which the hub deploys a node again: the settings of the node's last onboarding. */
+/** Reads the settings with which a reimage deploys a node: the settings of the node's last onboarding. */
 export async function readReimagedHost(db: Db, nodeId: NodeId): Promise<ReimagedHost | null> {
   const [row] = await db
     .select({ site: maasSites, profile: maasSiteProfiles, sku: skus, ipmiIp: nodeMaasState.ipmiIp })

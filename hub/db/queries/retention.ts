@@ -4,7 +4,7 @@ import { nodeEvents } from "../schema/index.ts";
 import type { Db } from "../tx.ts";
 import { HOST_EVENTS, type HostEvent } from "./node-events.ts";
 
-/** The largest number of rows that one SQL statement of the retention removes, so that no lock lasts long. */
+/** The largest number of rows that one SQL statement of retention removes, so that no lock lasts long. */
 const AT_ONCE = 5_000;
 
 /**
@@ -26,8 +26,8 @@ interface RetentionRule {
 }
 
 /**
- * True if the row's node was deleted before the cutoff, or if the node's row is gone. The settings MUSTER_RETENTION_DAYS and MUSTER_HISTORY_DAYS are
- * independent, so retention may remove a deleted node's row before or after the node's tasks.
+ * True if the node of the row was deleted before the cutoff, or if the node itself has no row any more. The settings MUSTER_RETENTION_DAYS and
+ * MUSTER_HISTORY_DAYS are independent, so retention may remove a deleted node's row before or after the node's tasks.
  */
 const ofGoneNode = (cutoff: SQL): SQL => sql`not exists (
   select 1 from nodes n where n.id = t.node_id and not (n.status = 'deleted' and n.updated_at < ${cutoff}))`;
@@ -127,7 +127,7 @@ export const RETENTION: readonly RetentionRule[] = [
     age: "history",
     outdated: (cutoff) => sql`t.status = 'deleted' and t.updated_at < ${cutoff}`,
   },
-  // Retention removes the record of a finished onboarding or decommission only when its node's row is gone.
+  // Retention removes the record of a finished onboarding or decommission only after the row of its node is gone.
   {
     table: "node_onboardings",
     age: "history",

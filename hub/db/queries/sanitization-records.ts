@@ -122,7 +122,7 @@ export interface SanitizationFilter {
   readonly allocationId?: string | undefined;
   readonly verdict?: RecordVerdict | undefined;
 }
-/** The field `at` is the record's time as text, which keeps the microseconds that a JavaScript Date would cut off. */
+/** The field `at` is the time of a sanitization record as text, which keeps the microseconds that a JavaScript Date would cut off. */
 export type ListedSanitization = Omit<
   SanitizationRecordRow,
   "text" | "agentSignature" | "agentCertificatePem" | "countersignature" | "hubSignature"

@@ -19,7 +19,7 @@ export async function cancellingTasks(db: Db, nodeIds: readonly NodeId[]): Promi
     .where(and(inArray(tasks.nodeId, [...nodeIds]), eq(tasks.state, "cancelling")));
 }
 
-/** Returns the deliveries in an agent's journal on which the agent still works although their tasks are cancelled. */
+/** Returns the deliveries on which an agent still works, by its journal, although their tasks are cancelled. */
 export async function cancelledDeliveries(
   db: Db,
   nodeId: NodeId,
@@ -68,7 +68,7 @@ export async function newestTaskOf(
   return task ?? null;
 }
 
-/** Counts the tasks of one type that the operation has queued; the number makes the idempotency key of the next task unique. */
+/** Counts the tasks of one type that the operation has queued, which makes the idempotency key of the next task unique. */
 export async function countTasksOf(tx: Tx, operation: NodeOperation, type: TaskType): Promise<number> {
   const [row] = await tx
     .select({ count: sql<number>`count(*)::int` })

@@ -13,7 +13,7 @@ export interface NewTask<T extends TaskType> {
   readonly nodeId: NodeId;
   readonly workflowId?: WorkflowId;
   readonly type: T;
-  /** A task's input must not contain a secret, because the database stores the input; the hub adds secrets when it offers the task. */
+  /** The database stores a task's input, so the input must not contain a secret; the hub adds secrets when it offers the task. */
   readonly input: TaskInput<T>;
   readonly idempotencyKey: string;
   /** The seconds from the creation of a task to its deadline, after which an unfinished task is `expired`. */
@@ -90,8 +90,8 @@ async function cancelTasks(tx: Tx, which: SQL | undefined): Promise<Task[]> {
 
 const specs = Object.values(TASKS);
 /**
- * SQL rows give for each task type its lease, its flag `destructive`, and its lane (`work` or `look`). An agent runs at most one task of the lane
- * `work` and one task of the lane `look` at a time.
+ * For each task type, the SQL has a row with the lease, the flag `destructive` and the lane (`work` or `look`). An agent runs at most one task of the
+ * lane `work` and one task of the lane `look` at a time.
  */
 const catalogue = sql`unnest(${sql.param(specs.map((spec) => spec.type))}::text[], ${sql.param(specs.map((spec) => spec.leaseSeconds))}::int[], ${sql.param(specs.map((spec) => spec.destructive))}::boolean[], ${sql.param(specs.map((spec) => spec.lane))}::text[]) as c(type, lease_seconds, destructive, lane)`;
 /**
@@ -198,8 +198,8 @@ export type TaskEnding =
     };
 
 /**
- * A task that would be queued again fails instead if it has no attempts left or its deadline has passed. `endDelivery` returns null if the delivery
- * had already ended, so a late or repeated result changes nothing.
+ * A task that the hub would queue for another delivery fails if it has no attempts left or its deadline has passed. `endDelivery` returns null if the
+ * delivery had already ended, so a late or repeated result changes nothing.
  */
 export async function endDelivery(
   tx: Db | Tx,
@@ -248,8 +248,8 @@ const whyNotTaken = sql`coalesce(
   'No agent of the node was connected at the deadline of the task')`;
 
 /**
- * Ends deliveries whose lease has expired, and queued tasks whose deadline has passed. The hub never queues a destructive task again that may have
- * been started (architecture 11). Every hub may run `lapseTasks`, but only one of them changes the row of a task.
+ * Ends deliveries whose lease has expired, and queued tasks whose deadline has passed. The hub never queues a destructive task for another delivery
+ * if an agent may have started the task (architecture 11). Every hub may run `lapseTasks`, but only one of them changes the row of a task.
  */
 export async function lapseTasks(tx: Tx, only?: TaskId): Promise<Task[]> {
   return tx
@@ -283,11 +283,11 @@ export interface JournalledDelivery {
 
 /**
  * Compares the node's tasks with the journal of deliveries that a connecting agent sends, and returns the changed tasks. A delivery in the agent's
- * journal has reached the agent, even if the acknowledgement was lost. A delivery that is missing in the journal never arrived, or the host lost its
- * journal. If the journal lacks the delivery of a task that is not destructive, the hub queues the task for another delivery at once. A delivery that
- * neither the agent's journal nor an acknowledgement proves does not count as an attempt of the task. If the agent acknowledged a destructive task
- * that its journal lacks, the task fails with an unknown result. A destructive task without acknowledgement waits for the end of its lease, because
- * the agent may just be writing it to the journal.
+ * journal has reached the agent, even if the acknowledgement was lost. A delivery that is missing in the agent's journal never arrived, or the host
+ * lost its journal. If the agent's journal lacks a task that is not destructive, the hub queues the task for another delivery at once. A delivery
+ * that neither the agent's journal nor an acknowledgement proves does not count as an attempt of the task. If the agent acknowledged a destructive
+ * task that the agent's journal lacks, the task fails with an unknown result. A destructive task without acknowledgement waits for the end of its
+ * lease, because the agent may just be writing its journal.
  */
 export async function reconcileDeliveries(
   tx: Tx,

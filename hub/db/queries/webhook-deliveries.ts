@@ -9,8 +9,8 @@ export interface ClaimedDelivery {
 }
 
 /**
- * Takes webhook deliveries that are due, a few of each webhook, so that a slow receiver does not delay other receivers. The claim of a delivery
- * counts an attempt, so the attempt of a killed hub counts, and another follows when the lease has expired.
+ * Takes webhook deliveries that are due, a few of each webhook, so that a slow receiver does not delay other receivers. A hub's claim of a delivery
+ * counts as an attempt, even if the hub is killed; the next attempt follows after the lease has expired.
  */
 export function claimDeliveries(
   inTx: InTx,
@@ -69,7 +69,7 @@ export async function endAttempt(tx: Tx, delivery: WebhookDelivery, ending: Deli
   return rows.length > 0;
 }
 
-/** The failed attempt does not count, because the receiver of the webhook did not cause the failure. */
+/** A delivery that the hub puts back loses no attempt, because the receiver of the webhook did not cause the failure. */
 export async function putBack(
   tx: Tx,
   delivery: WebhookDelivery,

@@ -53,7 +53,7 @@ async function fanOutFrom(tx: Tx, position: bigint, settled: bigint): Promise<bo
 
 /**
  * Sends a webhook all events with a sequence number above `position`, even events that the webhook has already got. `replayFrom` deletes the
- * deliveries of the events above `position`, and `fanOut` later writes new ones.
+ * deliveries of events above `position`, and `fanOut` later writes new deliveries for the events.
  */
 export async function replayFrom(tx: Tx, webhook: Webhook, position: bigint): Promise<number> {
   await deleteDeliveriesAfter(tx, webhook.id, position);

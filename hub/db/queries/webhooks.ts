@@ -3,7 +3,7 @@ import { type Webhook, webhooks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { given } from "./row-versions.ts";
 
-/** Every transaction locks a webhook before the webhook's deliveries, because a deletion locks them in that order too. */
+/** Every transaction locks a webhook before the webhook's deliveries, as a deletion of the webhook does. */
 export async function lockWebhook(tx: Tx, id: string): Promise<Webhook | null> {
   const [row] = await tx.select().from(webhooks).where(eq(webhooks.id, id)).for("no key update");
   return row ?? null;
@@ -93,7 +93,7 @@ export async function listWebhooksAfter(
 
 /**
  * Records for webhooks that all events up to the sequence number `position` have their deliveries. A webhook whose recorded sequence number is
- * already higher keeps its number.
+ * already higher than `position` keeps its number.
  */
 export async function advanceFanOut(tx: Tx, ids: readonly string[], position: bigint): Promise<void> {
   await tx
@@ -102,7 +102,7 @@ export async function advanceFanOut(tx: Tx, ids: readonly string[], position: bi
     .where(inArray(webhooks.id, [...ids]));
 }
 
-/** Sets the webhook back to the sequence number `position`, so that the events above that number get their deliveries again. */
+/** Sets the webhook back to the sequence number `position`, so that later events get new deliveries. */
 export async function rewindFanOut(tx: Tx, id: string, position: bigint): Promise<void> {
   await tx
     .update(webhooks)

@@ -3,7 +3,7 @@ import { and, eq, inArray, like, sql } from "../orm.ts";
 import { workflowSubjects } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** At most one workflow holds a subject, and it keeps the subject until the workflow is over. */
+/** At most one workflow holds a subject, and the workflow keeps its subjects until it is over. */
 export const subjectOf = {
   host: (siteId: SiteId, hostname: string): string => `host:${siteId}/${hostname}`,
   bmc: (siteId: SiteId, address: string): string => `bmc:${siteId}/${address}`,
@@ -16,7 +16,7 @@ export interface SubjectClaim {
 }
 
 async function insertSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<void> {
-  // Every transaction takes subjects in alphabetical order, because transactions with different orders can deadlock.
+  // Every transaction takes subjects in alphabetical order, because two transactions with different orders can deadlock.
   const ordered = claims
     .map(({ subject, workflowId }) => ({ subject, workflowId }))
     .sort((a, b) => (a.subject < b.subject ? -1 : 1));
@@ -28,8 +28,8 @@ const MOST_CLAIMS = 5;
 
 /**
  * Claims subjects for workflows, and returns which workflow now holds each subject. A workflow may release a subject between the claim and the read
- * of the subject's row, so that nobody holds the subject. If nobody holds one of the subjects, `takeSubjects` claims them again, and throws after
- * `MOST_CLAIMS` claims.
+ * of the subject's row, so that nobody holds the subject. If nobody holds one of the subjects, `takeSubjects` claims all subjects anew, and throws
+ * after `MOST_CLAIMS` claims.
  */
 export async function takeSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<ReadonlyMap<string, WorkflowId>> {
   const subjects = [...new Set(claims.map(({ subject }) => subject))];
@@ -41,7 +41,7 @@ export async function takeSubjects(tx: Tx, claims: readonly SubjectClaim[]): Pro
   throw new Error(`the holders of ${subjects.length} workflow subjects changed during ${MOST_CLAIMS} claims`);
 }
 
-/** Takes the subjects for the workflow `id` and returns null, or returns another workflow that holds one of them. */
+/** Takes the subjects for the workflow `id` and returns null, or returns another workflow that holds one of the subjects. */
 export async function holdSubjects(tx: Tx, id: WorkflowId, subjects: readonly string[]): Promise<WorkflowId | null> {
   const holders = await takeSubjects(
     tx,
@@ -51,8 +51,8 @@ export async function holdSubjects(tx: Tx, id: WorkflowId, subjects: readonly st
 }
 
 /**
- * Gives the workflow `id` the subject whose name is the prefix and the lowest free number up to `most`. A workflow that already holds a subject like
- * the pattern `unlessHeld` gets no subject.
+ * Gives the workflow `id` the subject whose name is the prefix and the lowest free number up to `most`. A workflow that already holds a subject that
+ * matches the LIKE pattern `unlessHeld` gets no subject.
  */
 export async function takeFreeNumber(
   tx: Tx,

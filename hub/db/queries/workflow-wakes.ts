@@ -6,8 +6,8 @@ import type { Db, Tx } from "../tx.ts";
 export const WORKFLOW_CHANNEL = "muster_workflows";
 
 /**
- * A wait key names a machine, node or task for whose change a workflow's stage may wait. Code that changes such a machine, node or task calls
- * `wakeWorkflows` with its wait key in the same transaction.
+ * A wait key names a machine, node or task for whose change a workflow's stage may wait. Code that changes a machine, node or task calls
+ * `wakeWorkflows` with the wait key of that object in the same transaction.
  */
 export const waitKey = {
   machine: (siteId: string, systemId: string) => `maas:${siteId}/${systemId}`,
@@ -27,7 +27,7 @@ export async function wakeRunning(tx: Tx, id: WorkflowId): Promise<void> {
 
 /**
  * Makes every workflow due that waits on one of the wait keys; one SQL statement locks their rows in the order of their ids. A wake-up is only a
- * hint: without it, the workflow's stage runs when the stage's own wait ends.
+ * hint: after a lost wake-up, the workflow's stage runs when the stage's own wait ends.
  */
 export async function wakeWorkflows(db: Db | Tx, keys: readonly string[]): Promise<void> {
   if (keys.length === 0) return;

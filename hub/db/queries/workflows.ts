@@ -39,8 +39,7 @@ export async function insertWorkflows(tx: Tx, rows: readonly NewWorkflow[]): Pro
 
 /**
  * Takes workflows that are due: rows without a lease whose `wake_at` has passed, and rows whose lease has expired. The argument `known` lists the
- * `kind/stage` pairs that this hub can run. During a rolling upgrade, a hub leaves workflows with unknown stages to the hubs that know these stages
- * (decision W3).
+ * `kind/stage` pairs that this hub can run. During a rolling upgrade, a hub leaves workflows with unknown stages to newer hubs (decision W3).
  */
 export async function claimWorkflows(
   db: Db,
@@ -58,8 +57,8 @@ export async function claimWorkflows(
       startedAt: sql`coalesce(${workflows.startedAt}, now())`,
     })
     .where(
-      // PostgreSQL evaluates `array(...)` once for each statement. With a plain IN, PostgreSQL may run the locking subquery more than once and lock
-      // more rows than the limit.
+      // PostgreSQL evaluates `array(...)` once for each statement. With a plain IN instead of `array(...)`, PostgreSQL may run the locking subquery
+      // more than once and lock more rows than the limit.
       sql`${workflows.id} = any(array(
         select w.id from workflows w
         where w.status in ('running', 'compensating')
@@ -125,25 +124,25 @@ export async function releaseAllLeases(db: Db, hubId: string): Promise<void> {
     .where(eq(workflows.leaseOwner, hubId));
 }
 
-/** The stages that a workflow must still compensate, last stage first, and the workflow's status afterwards. */
+/** The stages that a workflow must still compensate, last stage first, and the workflow's status after the compensation. */
 export interface CompensationPlan {
   readonly cause: "failure" | "cancel" | "restart";
   readonly stages: readonly string[];
   readonly endsAs: WorkflowStatus;
-  /** The number of the present attempt to compensate the first of `stages`. */
+  /** The number of the present attempt to compensate the first stage in `stages`. */
   readonly attempt: number;
-  /** The time in ISO 8601 when the compensation of the first of `stages` began, from which its deadline counts. */
+  /** The time in ISO 8601 when the compensation of the first stage in `stages` began; the compensation's deadline counts from this time. */
   readonly startedAt: string | null;
-  /** The stage at which the verb restart_clean begins the workflow again, with an empty state. */
+  /** The stage at which the verb restart_clean begins the workflow anew, with an empty state. */
   readonly restartAt?: string;
-  /** What the stages that are already compensated have left outside the database. */
+  /** What the stages whose compensation has ended have left outside the database. */
   readonly leaves?: Leftover;
 }
 
 /** If an operator gives a verb while a hub runs the workflow, the transaction that commits the run carries the verb out. */
 export interface StopRequest {
   readonly verb: StopVerb;
-  /** The operator who gave the verb and the operator's reason, in words. */
+  /** The name of the operator who gave the verb, and the operator's reason. */
   readonly because: string;
 }
 
@@ -185,13 +184,13 @@ export async function countUnfinished(tx: Db | Tx, siteId: SiteId): Promise<numb
     .where(and(eq(workflows.siteId, siteId), notInArray(workflows.status, [...TERMINAL_WORKFLOW_STATUSES])));
   return row?.unfinished ?? 0;
 }
-/** True if the workflow is over, or has failed so that only an operator's verb can continue it. */
+/** True if the workflow is over, or has failed so that only an operator's verb can continue the workflow. */
 export const isEnded = (status: WorkflowStatus): boolean =>
   isTerminal(status) || status === "failed_retryable" || status === "failed_manual_intervention";
 
 /**
  * Writes a workflow's new status and stage, and returns null if another hub has taken the workflow's row. `moveWorkflow` leaves a waiting verb in the
- * row for the caller to carry out, unless the workflow is over.
+ * workflow's row for the caller to carry out, unless the workflow is over.
  */
 export async function moveWorkflow(
   tx: Tx,
@@ -273,10 +272,13 @@ export const admitWhere = (tx: Tx, which: SQL): Promise<Workflow[]> =>
     .where(and(eq(workflows.status, "pending"), which))
     .returning();
 
-/** The condition of workflows that wait for their first admission, and so have done nothing yet. */
+/** SQL that is true for workflows that wait for their first admission, and so have done nothing yet. */
 const neverBegan = and(eq(workflows.status, "pending"), sql`${workflows.startedAt} is null`);
 
-/** Says in each operation of the batch that has not begun why it waits, or takes the reason away. Returns the number of these operations. */
+/**
+ * Stores in each operation of the batch that has not begun the reason why it waits, or removes the reason if it is null. `setBatchWait` returns the
+ * number of the batch's operations that have not begun.
+ */
 export async function setBatchWait(tx: Tx, batchId: BatchId, waitReason: string | null): Promise<number> {
   const waiting = await tx
     .update(workflows)

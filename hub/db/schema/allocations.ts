@@ -13,8 +13,8 @@ export const allocations = pgTable(
     siteId: uuid("site_id").$type<SiteId>(),
     hostname: text("hostname").notNull(),
     /**
-     * The node's generation when the allocation was made. After MAAS released the machine in the allocation's generation or in a later one, the
-     * tenant's account no longer exists.
+     * The generation that the node had when the allocation was made. After MAAS released the machine in the allocation's generation or in a later
+     * one, the tenant's account no longer exists.
      */
     generation: integer("generation").notNull(),
     tenant: text("tenant").notNull(),
@@ -29,8 +29,8 @@ export const allocations = pgTable(
     errorCode: text("error_code"),
     errorMessage: text("error_message"),
     /**
-     * The reason why a sweep could not continue the allocation at its last try. Each change of the allocation's status or turnover sets `problem` to
-     * null.
+     * The reason why a sweep could not continue the allocation at the sweep's last try. The hub sets `problem` to null when the allocation's status
+     * or turnover changes.
      */
     problem: text("problem"),
     grantTaskId: uuid("grant_task_id").$type<TaskId>(),

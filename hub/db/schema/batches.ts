@@ -26,7 +26,7 @@ export const batches = pgTable(
     /** The person who paused the batch; null if the batch was paused because of its failures. */
     pausedBy: text("paused_by"),
     pausedReason: text("paused_reason"),
-    /** When a person last resumed the batch. Failures from before this time do not count for `stop_after_failures`. */
+    /** When a person last resumed the batch. Failures from before `resumed_at` do not count for `stop_after_failures`. */
     resumedAt: at("resumed_at"),
     requestedBy: text("requested_by"),
     requestedAt: createdAt(),

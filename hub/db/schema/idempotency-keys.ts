@@ -11,8 +11,8 @@ export const idempotencyKeys = pgTable(
     actor: text("actor").notNull(),
     key: text("key").notNull(),
     /**
-     * The SHA-256 of the request's method, path and canonical body, in hex. The hub refuses a different request that comes with an Idempotency-Key of
-     * an earlier request.
+     * The SHA-256 of the request's method, path and canonical body, in hex. The hub refuses a different request with an Idempotency-Key that an
+     * earlier request has used.
      */
     requestSha256: text("request_sha256").notNull(),
     status: integer("status").notNull(),

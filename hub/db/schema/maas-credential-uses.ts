@@ -16,7 +16,7 @@ export const maasCredentialUses = pgTable(
       .$type<SiteId>()
       .notNull()
       .references(() => maasSites.id),
-    /** The time when an onboarding last chose the BMC login that is stored under `path`. */
+    /** The time when an onboarding last chose the BMC login under the path `path` of the secret store. */
     lastUsedAt: at("last_used_at"),
     /**
      * The time when a deploy with the BMC login last succeeded. A successful deploy proves that the BMC login works, because MAAS must log in to the

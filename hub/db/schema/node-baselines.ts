@@ -14,7 +14,7 @@ export const nodeBaselines = pgTable(
     generation: integer("generation").notNull(),
     taskId: uuid("task_id").$type<TaskId>().notNull(),
     requestedAt: at("requested_at").notNull().default(sql`now()`),
-    /** The requester of the baseline: `hub`, or `operator:` with the name of the operator who asked for a new baseline. */
+    /** The requester of the baseline is `hub`, or `operator:` with the name of the operator who asked for a new baseline. */
     requestedBy: text("requested_by").notNull(),
     reason: text("reason").notNull(),
     snapshot: jsonb("snapshot"),

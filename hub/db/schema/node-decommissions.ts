@@ -12,7 +12,7 @@ import { workflows } from "./workflows.ts";
 export interface ChosenSecret {
   readonly kind: "user_data" | "bmc_login";
   readonly path: string;
-  /** For a BMC login, its id, its selector, and the time of its last change with PostgreSQL's microseconds. */
+  /** The id, the selector and the last change of a BMC login; the time of the change has PostgreSQL's microseconds. */
   readonly login: { readonly id: string; readonly selector: string; readonly changedAt: string } | null;
   /**
    * The version that the secret had in the secret store when the operation chose the secret. The version `absent` means that the store had no secret

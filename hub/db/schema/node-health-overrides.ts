@@ -13,14 +13,16 @@ export const nodeHealthOverrides = pgTable(
   "node_health_overrides",
   {
     nodeId: uuid("node_id").$type<NodeId>().notNull(),
-    /** The name of the override's cause, for example `disk-erase`. */
     source: text("source").notNull(),
-    /** The part of the host that the override is about, for example the system id of its machine in MAAS. */
+    /** The part of the host that the health override is about, for example the system id of the host's machine in MAAS. */
     target: text("target"),
     reason: text("reason").notNull(),
-    /** The setter of the override: `operator:` with the operator's name, or `operation:` with the operation's id. */
+    /** The setter of the health override is `operator:` with the operator's name, or `operation:` with the operation's id. */
     setBy: text("set_by").notNull(),
-    /** The weakest erase whose evidence ends an override about an erase. If `needed_erase` is null, only a secure erase ends the override. */
+    /**
+     * The weakest kind of erase whose evidence ends a health override about an erase. If `needed_erase` is null, only evidence of a secure erase ends
+     * the health override.
+     */
     neededErase: text("needed_erase", { enum: ERASE_KINDS }),
     since: at("since").notNull().default(sql`now()`),
   },

@@ -16,8 +16,8 @@ export const nodeMaasState = pgTable(
     maasSystemId: text("maas_system_id").notNull(),
     ipmiIp: text("ipmi_ip").notNull(),
     /**
-     * The machine's owner in MAAS when the node came into service, or null before that. If MAAS names a different owner, that owner has deployed the
-     * machine again.
+     * The machine's owner in MAAS when the node came into service; null before the node came into service. If MAAS names a different owner than
+     * `maas_owner`, that owner has deployed the machine anew.
      */
     maasOwner: text("maas_owner"),
     lastMaasStatus: text("last_maas_status"),
@@ -29,7 +29,7 @@ export const nodeMaasState = pgTable(
     driftDetected: boolean("drift_detected").notNull().default(false),
     driftDetails: jsonb("drift_details").$type<DriftDetails>(),
     driftResolvedAt: at("drift_resolved_at"),
-    /** The node's drift that a person has acknowledged. The hub does not report acknowledged drift again as long as the drift does not change. */
+    /** The node's drift that a person has acknowledged. The hub reports drift that a person has acknowledged only if the drift changes. */
     driftAcknowledged: jsonb("drift_acknowledged").$type<DriftAcknowledged>(),
     /**
      * The time when the reconciler put the node into quarantine; null if the node is in no quarantine by the reconciler. The reconciler may lift only

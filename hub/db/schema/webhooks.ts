@@ -18,7 +18,7 @@ export const webhooks = pgTable("webhooks", {
   fannedOutTo: bigint("fanned_out_to", { mode: "bigint" }).notNull(),
   /**
    * The version of the webhook's row, which rises when a person changes the webhook and when the hub disables it. The hub raises `fanned_out_to` with
-   * every event, which does not change the row's version.
+   * every event, and this column alone changes without a new version of the row.
    */
   version: integer("version").notNull().default(1),
   createdAt: createdAt(),
@@ -38,7 +38,7 @@ export const webhookDeliveries = pgTable(
     /** A replay of a webhook delivery sets the number of its attempts back to zero. */
     attempts: integer("attempts").notNull().default(0),
     /**
-     * The number of the delivery's present claim by a hub; the number never decreases. A hub that holds an older claim number has lost the delivery
+     * The number of a hub's present claim of the delivery; the number never decreases. A hub that holds an older claim number has lost the delivery
      * to another hub or to a replay.
      */
     claim: integer("claim").notNull().default(0),

@@ -16,7 +16,7 @@ export const workflows = pgTable(
     siteId: uuid("site_id").$type<SiteId>(),
     batchId: uuid("batch_id").$type<BatchId>(),
     stage: text("stage").notNull(),
-    /** The number of the present stage's attempt: each retry raises it by one. */
+    /** The number of the present stage's attempt, which each retry raises by one. */
     attempt: integer("attempt").notNull().default(1),
     /**
      * The number of times that hubs have claimed the stage since the workflow entered the stage. If `stage_runs` is above 1, an earlier run may have
@@ -36,8 +36,8 @@ export const workflows = pgTable(
     fence: bigint("fence", { mode: "number" }).notNull().default(0),
     input: jsonb("input").notNull(),
     /**
-     * Facts that the workflow's stages have gathered, which never include a secret. When a hub reads the stored facts, the hub parses them with the
-     * workflow's own schema.
+     * Facts that the workflow's stages have gathered, which never include a secret. A hub parses the stored facts with the schema of the workflow
+     * kind.
      */
     state: jsonb("state").notNull().default({}),
     failureClass: text("failure_class"),
@@ -45,7 +45,7 @@ export const workflows = pgTable(
     failureMessage: text("failure_message"),
     evidence: jsonb("evidence").notNull().default({}),
     nextAction: text("next_action"),
-    /** While the workflow is `compensating`: the stages that it must still undo, and the status that it then gets. */
+    /** The stages that a `compensating` workflow must still undo, and the status that the workflow gets afterwards. */
     compensation: jsonb("compensation"),
     /** A verb of an operator that waits for the current run of the workflow's stage to end. */
     stopRequest: jsonb("stop_request"),

@@ -10,10 +10,7 @@ import type { Failed, Wait } from "../engine/stage.ts";
 import { inFencedTx } from "../services.ts";
 import type { DecommissionContext, DecommissionState } from "./decommission-context.ts";
 
-/**
- * An agent task on which a decommission stage depends. A decommission stage queues its task, waits for the task's end, and queues a new task if the
- * task was lost (state model 8).
- */
+/** A decommission stage queues its task, waits for the task's end, and queues a new task if the task was lost (state model 8). */
 export interface AgentWork<T extends TaskType> {
   readonly type: T;
   /**
@@ -22,13 +19,13 @@ export interface AgentWork<T extends TaskType> {
    */
   readonly undoneBy: TaskType | null;
   input(context: DecommissionContext, tx: Tx): TaskInput<T> | Promise<TaskInput<T>>;
-  /** The seconds that a connected agent may take for the task. A task's deadline adds the operator's `agent_wait_seconds` to `workSeconds`. */
-  workSeconds(context: DecommissionContext): number;
   /**
-   * False if the task does not fit the operator's present request, e.g. after the operator gave the verb `force`; the stage then replaces the task.
+   * The seconds that a connected agent may take for the stage's task. A task's deadline adds the operator's `agent_wait_seconds` to `workSeconds`.
    */
+  workSeconds(context: DecommissionContext): number;
+  /** False if the task no longer fits the operator's request, e.g. after the operator gave `force`; the stage then replaces the task. */
   isAskedFor(context: DecommissionContext, task: Task): boolean;
-  /** The failure of the stage if the task ended without success. */
+  /** The failure of the stage if the agent's task ended without success. */
   failed(context: DecommissionContext, task: Task, evidence: Evidence): Failure;
   waitsFor(context: DecommissionContext, task: Task): string;
 }
@@ -54,7 +51,7 @@ export async function currentTask(
   return task?.type === type ? task : null;
 }
 
-/** If the lease of a delivery has expired, `settledTask` first queues the task again or ends it, by the rules of its type. */
+/** If the lease of the task's delivery has expired, `settledTask` first queues the task for another delivery or ends the task. */
 export async function settledTask<T extends TaskType>(
   context: DecommissionContext,
   work: WatchedWork<T>,
@@ -109,7 +106,7 @@ function reasonOf<T extends TaskType>(context: DecommissionContext, work: Watche
   return `The agent to take the task ${work.type}`;
 }
 
-/** Returns a failure if the task is still queued and no agent has connected for as long as the operator's request allows. */
+/** Returns a failure if the agent's task is still queued and no agent has connected for as long as the operator's request allows. */
 function unreachable(context: DecommissionContext, task: Task): Failed<DecommissionState> | null {
   if (context.session !== null || task.state !== "queued") return null;
   const since = Math.max(context.enteredAt.getTime(), task.updatedAt.getTime());
@@ -138,19 +135,19 @@ const evidenceOf = (context: DecommissionContext, task: Task): Evidence => ({
   task_attempts: task.attempts,
 });
 
-/** The deadline of a task that waits for an absent agent is not before the end of the operator's patience. */
+/** A task that waits for an absent agent does not expire before the operator's `agent_wait_seconds` have passed. */
 export const taskSeconds = <T extends TaskType>(context: DecommissionContext, work: WatchedWork<T>): number =>
   context.input.agent_wait_seconds + work.workSeconds(context);
 
-/** A stage waits longer than its task's deadline by `AFTER_DEADLINE_SECONDS`, so that it reports the expired task with evidence. */
+/** A stage waits longer than its task's deadline by `AFTER_DEADLINE_SECONDS`, so that the stage reports the expired task with evidence. */
 const AFTER_DEADLINE_SECONDS = 60;
 
 export const stageSeconds = (context: DecommissionContext, ...works: readonly WatchedWork<TaskType>[]): number =>
   works.reduce((sum, work) => sum + taskSeconds(context, work), AFTER_DEADLINE_SECONDS);
 
 /**
- * Queues the operation's next task for the agent in one transaction with the writes of `before`. The fence prevents two hubs from both queueing the
- * next task of an operation.
+ * Queues the operation's next task for the agent in one transaction with the writes of `before`. The workflow's fence prevents two hubs from both
+ * queueing the next task of an operation.
  */
 export async function startWork<T extends TaskType>(
   context: DecommissionContext,
@@ -190,7 +187,7 @@ export async function queueWork<T extends TaskType>(
   return task;
 }
 
-/** Cancels the operation's current task if it is open, and returns the task with its state after the cancel. */
+/** Cancels the operation's current task if the task is open, and returns the task with its state after the cancel. */
 export async function cancelWork<T extends TaskType>(
   tx: Tx,
   operation: NodeOperation,

@@ -28,7 +28,7 @@ export async function mustNotTakeFromTenant(
   const allocation = await lockOpenAllocation(tx, node.id);
   if (allocation === null) return;
   if (allocation.status === "ending") return mustCleanEnough(tx, node, wanted.mode, allocation);
-  // The stage `force_release_allocations` of a full decommission ends the allocation itself.
+  // A full decommission ends the node's allocation itself, in its stage `force_release_allocations`.
   if (wanted.mode === "full_decommission" && wanted.force_release_allocation === true) return;
   if (wanted.force_release_allocation === true)
     return beginEnding(tx, allocation, { reason: wanted.reason, forced: true, actor, operation });
@@ -43,7 +43,7 @@ export async function mustNotTakeFromTenant(
   );
 }
 
-/** While the node's allocation is `ending`, an operation must remove all traces of the tenant (decision C4). */
+/** An operation on a node whose allocation is `ending` must remove all traces of the tenant (decision C4). */
 async function mustCleanEnough(tx: Tx, node: Node, mode: DecommissionMode, allocation: AllocationRow): Promise<void> {
   if (mode === "storage_cleanup")
     throw new ApiError(
@@ -62,7 +62,7 @@ async function mustCleanEnough(tx: Tx, node: Node, mode: DecommissionMode, alloc
   );
 }
 
-/** If the node's allocation is `ending`, makes the operation its turnover, in place of a cancelled turnover. */
+/** Makes the operation the turnover of the node's `ending` allocation, in place of a cancelled turnover. */
 export async function adoptEnding(tx: Tx, node: Node, id: WorkflowId): Promise<void> {
   const allocation = await lockOpenAllocation(tx, node.id);
   if (allocation?.status !== "ending") return;

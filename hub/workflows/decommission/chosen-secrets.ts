@@ -9,7 +9,7 @@ import { maasOf, machineOf } from "./release-machine.ts";
 
 type Services = Pick<DecommissionContext, "services">;
 
-/** Returns the version of the secret at the path: `absent` if the store has no secret there, and `unreadable` if the secret is damaged. */
+/** Returns the version of the secret, `absent` if the store has no secret at the path, or `unreadable` if the secret is damaged. */
 export async function versionAt({ services }: Services, path: string): Promise<string> {
   try {
     return (await services.secrets.readVersion(path)).version;
@@ -47,8 +47,8 @@ async function chosenLogin(context: DecommissionContext, host: KnownHost, row: S
 }
 
 /**
- * Chooses the secrets that a full decommission removes: the user-data of the host's first boot, and BMC logins for this host alone. The list also
- * contains each BMC login that only looks like the host's, with the reason why the operation keeps the login.
+ * Chooses the secrets that a full decommission removes: the user-data of the host's first boot, and BMC logins for this host alone. The list of
+ * chosen secrets also contains each BMC login that only looks like the host's, with the reason to keep the login.
  */
 export async function choose(context: DecommissionContext, machine: MaasMachine | null): Promise<ChosenSecret[]> {
   const { siteId } = machineOf(context);

@@ -30,15 +30,15 @@ interface CleaningStage<Name extends DecommissionStage, T extends TaskType> {
   readonly name: Name;
   readonly title: string;
   readonly work: AgentWork<T>;
-  /** Why the stage has nothing to do, or null if the stage has work. */
+  /** The reason why the stage has nothing to do; null if the stage has work. */
   readonly nothingToDo: (context: DecommissionContext) => string | null;
-  /** If a step of the task's result failed, `decide` must not return the verdict `done`. */
+  /** If a cleaning step in the task's result failed, `decide` must not return the verdict `done`. */
   readonly decide: (context: DecommissionContext, result: TaskResult<T>, task: Task) => Verdict | Promise<Verdict>;
 }
 
 /**
- * A task that finished before the workflow entered the stage proves nothing about the host's present state. When an operator runs a cleaning stage
- * once more, the stage queues a new task.
+ * A task that finished before the workflow entered a cleaning stage proves nothing about the host's present state. When an operator runs a cleaning
+ * stage once more, the stage queues a new task.
  */
 export function cleaningStage<Name extends DecommissionStage, T extends TaskType>(
   spec: CleaningStage<Name, T>,
@@ -80,8 +80,8 @@ export async function isSystemGone({ decommission, node, services }: Decommissio
 const GRACE_SECONDS = 300;
 
 /**
- * Only a full decommission continues without its agent, because its host takes no tenant any more. An operator's `force` holds for an agent that is
- * gone, but not for an agent that reconnects or still works on the stage's task.
+ * Only a full decommission continues without its agent, because the host of a full decommission takes no tenant any more. An operator's `force` holds
+ * for an agent that is gone, but not for an agent that reconnects or still works on the stage's task.
  */
 export async function isForcedPast(context: DecommissionContext, task: Task | null): Promise<boolean> {
   const { decommission, node, services, now } = context;

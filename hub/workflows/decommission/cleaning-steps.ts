@@ -7,7 +7,7 @@ import type { DecommissionContext } from "./decommission-context.ts";
 const NAMED = 5;
 const MOST_TOLD = 20;
 
-/** The failure of a stage whose task has ended and did not clean the host. */
+/** The failure of a stage whose task has ended without cleaning the host. */
 export function notCleaned(
   { node }: Pick<DecommissionContext, "node">,
   reasons: readonly string[],
@@ -31,8 +31,8 @@ export function notCleaned(
 }
 
 /**
- * Returns the failure of a task in which a step did not end well, or null if all steps ended well (decision C1). A step with the outcome
- * `unsupported`, which the host cannot do, does not count as done.
+ * Returns the failure of a task in which a cleaning step did not end well, or null if all steps ended well (decision C1). A cleaning step with the
+ * outcome `unsupported`, which the host cannot do, does not count as done.
  */
 export function failedSteps(
   context: Pick<DecommissionContext, "node">,

@@ -15,7 +15,7 @@ export type DecommissionServices = Pick<
   "db" | "inTx" | "log" | "maas" | "secrets" | "countersign" | "checkAnswers"
 >;
 
-/** Options of a decommission have defaults, because not every mode sets them and rows of older versions may lack them (decision W3). */
+/** Options of a decommission have defaults, because not every mode sets them, and rows of older versions may lack them (decision W3). */
 export const DecommissionInput = z.object({
   node_id: NodeId,
   deadline_seconds: z.number().default(0),
@@ -31,8 +31,8 @@ export const DecommissionInput = z.object({
 export type DecommissionInput = z.output<typeof DecommissionInput>;
 
 /**
- * What the hub has concluded from the host's answers about GPU memory, for the sanitization record. The rest of the evidence about GPU memory is in
- * the rows of the agent's tasks.
+ * The hub's conclusions from the host's answers about GPU memory, for the sanitization record. The evidence about GPU memory that is not in
+ * `GpuMemoryCheck` is in the rows of the agent's tasks.
  */
 const GpuMemoryCheck = z.object({
   fill_task_id: TaskId,
@@ -55,17 +55,17 @@ export const DecommissionState = z.object({
   gpu_memory: GpuMemoryCheck.nullable().optional(),
   /** How often the hub rewrote the turnover's sanitization record since a person last continued the operation. */
   records_written: z.number().nullable().optional(),
-  /** The time when a reimage saw its new system deployed; tasks that are older ran on another system. */
+  /** The time when a reimage saw its new system deployed. Older tasks ran on another system. */
   deployed_at: z.string().nullable().optional(),
   /** The node's generation for which `release_maas_node` may have asked MAAS for a release. */
   release_intent: z.number().nullable().optional(),
-  /** True after the stage has reported that MAAS failed to release the machine; the stage's next attempt then asks for another release. */
+  /** True after the stage `release_maas_node` has reported a failed release; its next attempt then asks MAAS for another release. */
   release_failure_told: z.boolean().nullable().optional(),
-  /** The generation whose machine the hub saw free after the release, with evidence of the requested erase. */
+  /** The generation whose machine the hub saw free after the release, with evidence of the requested disk erase. */
   machine_free: z.number().nullable().optional(),
-  /** The generation for which MAAS's events showed the end of the requested erase. */
+  /** The generation for which MAAS's events showed the end of the requested disk erase. */
   erase_reported: z.number().nullable().optional(),
-  /** The generation for which a person decided, after the failure `erase_unproven`, to continue without evidence of an erase. */
+  /** The generation for which a person decided, after the failure `erase_unproven`, to continue without evidence of a disk erase. */
   erase_waived: z.number().nullable().optional(),
   erase_waived_by: z.string().nullable().optional(),
   /** True after MAAS has accepted the command to power the machine off, so that the stage does not repeat the command. */
@@ -79,7 +79,7 @@ export type DecommissionState = z.output<typeof DecommissionState>;
 
 export interface DecommissionContext extends StageRun<DecommissionInput, DecommissionState>, DecommissionRows {
   readonly services: DecommissionServices;
-  /** The tenant's use of the node that the operation ends; null if the node had no tenant. */
+  /** The tenant's use of the node that the decommission ends; null if the node had no tenant. */
   readonly tenancy: Tenancy | null;
   readonly session: AgentSession | null;
 }

@@ -117,7 +117,7 @@ const decommissionWorkflow = (services: DecommissionServices, mode: keyof typeof
     admit: (tx) => admitDecommissions(tx, mode),
   });
 
-/** The evidence of a failure shows the machine as MAAS showed it last, and what a full decommission would leave if it ended now. */
+/** The evidence of a decommission's failure shows the machine as MAAS showed it last, and what a full decommission would leave behind now. */
 async function evidenceOf(context: DecommissionContext): Promise<Evidence> {
   const machine = await observedMachine(context);
   if (context.decommission.mode !== "full_decommission") return machine;
@@ -142,10 +142,10 @@ export const decommissionHooks = (mode: DecommissionMode) =>
   }) satisfies WorkflowHooks;
 
 /**
- * After an operation that did not complete, gives the node a status for which somebody is responsible (decision N3). After a failed drain the node
+ * After a decommission that did not complete, gives the node a status for which somebody is responsible (decision N3). After a failed drain the node
  * stays `draining`, and an operator can resume or cancel the drain. After a failed remove the node is `retired` again (lifecycle 5.8). If the hub has
- * accepted the agent's result of the uninstall, an operator can only resume the failed remove. A cancelled operation restores the node's status, even
- * if it was cancelled before any stage could compensate.
+ * accepted the agent's result of the uninstall, an operator can only resume the failed remove. A cancelled decommission restores the node's status,
+ * even if the cancel came before any stage could compensate.
  */
 async function settleNode(
   tx: Tx,
@@ -183,7 +183,7 @@ async function settleNode(
 }
 
 /**
- * True if nobody knows whether the host is clean after the cancelled operation. A reimage has begun to clean the host when MAAS has released the
+ * True if nobody knows after a cancelled decommission whether the host is clean. A reimage has begun to clean the host when MAAS has released the
  * machine, because a new system alone does not clean the GPUs.
  */
 async function isCleaningBegun(

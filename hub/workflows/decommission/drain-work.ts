@@ -31,7 +31,7 @@ export const DRAIN: AgentWork<"node.drain"> = {
     deadline_seconds: isForced(context) ? 0 : context.input.deadline_seconds,
     force: context.input.force || isForced(context),
   }),
-  // No stage waits for a forced drain: an absent agent carries out its task when the agent connects again.
+  // No stage waits for a forced drain, so an absent agent carries out its drain task when the agent connects.
   workSeconds: (context) => (isForced(context) ? AGENT_MAY_RETURN_SECONDS : drainWorkSeconds(context)),
   isAskedFor: (context, task) => {
     const input = TASKS["node.drain"].input.safeParse(task.input);
@@ -41,7 +41,7 @@ export const DRAIN: AgentWork<"node.drain"> = {
     const told = { ...evidence, remaining_users: remainingUsers(task) };
     const why = task.errorMessage ?? `the task is ${task.state}`;
     const message = `Host ${context.node.hostname} was not drained: ${why}`;
-    // The agent itself reports the code `deadline_passed` of a `failed` task, because the hub gives this code only to expired tasks.
+    // The agent itself gives a `failed` task the code `deadline_passed`; the hub gives the code only to expired tasks.
     const byPeople =
       task.state === "cancelled" ||
       (task.state === "failed" && ["deadline_passed", "session_survived"].includes(task.errorCode ?? ""));

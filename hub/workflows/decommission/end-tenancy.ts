@@ -12,7 +12,7 @@ export async function endTenancy(tx: Tx, nodeId: NodeId, operation: WorkflowId, 
   await moveAllocation(tx, row, { from: "ending", to: "ended" }, { owner: "muster", message });
 }
 
-/** After a cancelled operation, lets the sweep begin another turnover of the allocation as soon as the node is free and in service. */
+/** After a cancelled turnover, lets the sweep begin another turnover of the allocation as soon as the node is free and in service. */
 export async function leaveTenancy(tx: Tx, nodeId: NodeId, operation: WorkflowId): Promise<void> {
   const row = await lockAllocationOfOperation(tx, nodeId, operation);
   if (row?.status === "ending") await setTurnover(tx, row.id, { decommissionId: null, endForced: row.endForced });

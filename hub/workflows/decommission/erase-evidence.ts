@@ -14,7 +14,7 @@ type Asked = Pick<DecommissionContext, "input" | "state" | "node" | "workflowId"
  */
 export const ERASE_EVENTS = 1000;
 
-/** By the comment in a release call, MAAS's events show whether the operation asked for the erase. */
+/** The comment in a decommission's release call shows in MAAS's events which decommission asked for the erase. */
 export const releaseComment = (workflowId: WorkflowId): string => `muster decommission ${workflowId}`;
 
 const MEANING = {
@@ -34,13 +34,13 @@ type Meaning = (typeof MEANING)[keyof typeof MEANING];
 const MEANINGS: ReadonlyMap<string, Meaning> = new Map(Object.entries(MEANING));
 
 /**
- * The end of a release that the operation asked for. `disks` stands for an erase, and `scripts` for release scripts that may or may not have included
+ * The end of a release that a decommission asked for: an erase (`disks`) or release scripts (`scripts`). Release scripts may or may not have included
  * the script that erases disks.
  */
 export type EraseEnd = "disks" | "scripts";
 /**
- * What a machine's events say, from the oldest up to one event. The field `by` names who asked for the release that has not ended, and `deploy` who
- * asked for the last deploy.
+ * The facts about a machine's release that its events show, from the oldest event up to one event. The field `by` names who asked for the unfinished
+ * release, and `deploy` names who asked for the last deploy.
  */
 interface Story {
   readonly ended: EraseEnd | null;
@@ -55,7 +55,7 @@ function after(story: Story, { type, description }: Told, of: Erase): Story {
   switch (meaning) {
     case "erase_asked":
     case "release_asked": {
-      // After each erase MAAS itself releases the machine, by an event without a description.
+      // MAAS itself releases the machine after each erase, by an event without a description.
       if (description === "")
         return of.end === "release" && meaning === "release_asked" ? endOf(story, story.asked) : story;
       const by = description.endsWith(` - ${releaseComment(of.workflowId)}`) ? "operation" : "other";
@@ -80,7 +80,7 @@ function after(story: Story, { type, description }: Told, of: Erase): Story {
   }
 }
 
-/** The end of an erase is stronger evidence than the end of a release's scripts, and so stays. */
+/** The end of release scripts never replaces the known end of an erase, which is stronger evidence. */
 const endOf = (story: Story, what: EraseEnd): Story => ({
   ...story,
   ended: story.by === "operation" && story.ended !== "disks" ? what : story.ended,
@@ -95,16 +95,17 @@ interface Erase {
 type Told = Pick<MaasEvent, "id" | "type" | "description">;
 
 /**
- * What MAAS's events show of the end of an erase that the operation asked for; null if they show no end, or a later deploy. MAAS's event for the
- * status Disk erasing shows only that an erase began. An erase that somebody else requested counts only with the operation's comment, because MAAS's
- * events do not show the kind of erase. A failed deploy by the operation itself wrote nothing of a tenant, so the earlier erase still counts.
+ * The end, in MAAS's events, of an erase that the decommission asked for; null if the events show no end, or a later deploy. MAAS's event for the
+ * status Disk erasing shows only that an erase began. An erase that somebody else requested counts only with the decommission's comment, because
+ * MAAS's events do not show the kind of erase. A failed deploy by the decommission itself wrote nothing of a tenant, so the earlier erase still
+ * counts.
  */
 export const reportedEnd = (events: readonly Told[], of: Erase): EraseEnd | null =>
   events.toSorted((a, b) => a.id - b.id).reduce((story, event) => after(story, event, of), BEFORE).ended;
 
 /**
- * True if the operation asks for an erase, and no person has decided to continue without evidence. A `force` that replaced an absent agent decides
- * nothing about an erase.
+ * True if the decommission asks for an erase, and no person has decided to continue without evidence of the erase. A `force` that replaced an absent
+ * agent decides nothing about an erase.
  */
 export const needsEvidence = ({ input, state, node }: Asked): boolean =>
   input.erase !== "none" && state.erase_waived !== node.generation;
@@ -133,14 +134,14 @@ const LACKS = {
 } as const;
 export type EraseLack = keyof typeof LACKS;
 
-/** The failure of a release that made the machine free without evidence that the erase ended well. */
+/** The failure of a release that made the machine free without evidence that the disk erase ended well. */
 export function eraseUnproven(asked: Asked, machine: JudgedMachine, lack: EraseLack): Failure {
   const { erase } = asked.input;
   const message = `${nameOf(asked, machine)}, but no evidence shows its erase (${erase}): ${LACKS[lack]}. ${adviceOf(asked)}`;
   return failure("state_ambiguity", "erase_unproven", message, { ...machineEvidence(machine), erase, lack });
 }
 
-/** The failure of a release in which MAAS erased disks by a weaker method than the operation asked for. */
+/** The failure of a release in which MAAS erased disks by a weaker method than the decommission asked for. */
 export function eraseFellBack(asked: Asked, machine: JudgedMachine, weaker: readonly ErasedDisk[]): Failure {
   const { erase } = asked.input;
   const message = `${nameOf(asked, machine)}, but MAAS's release script did not erase all disks as asked (${erase}): ${nameDisks(weaker)}. ${adviceOf(asked)}`;

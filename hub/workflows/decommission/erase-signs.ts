@@ -1,9 +1,9 @@
 /** The signs by which a version of MAAS shows the end of an erase (maas 2.9). */
 export interface EraseSigns {
   /**
-   * The sign `event`: MAAS writes an event when an erase has ended well. The sign `release`: MAAS writes no event, and releases the machine by itself
-   * only after its erasing script has reported success. A MAAS version with the sign `event` also releases a machine whose erasing script reported
-   * nothing.
+   * The sign `event` means that MAAS writes an event when an erase has ended well. The sign `release` means that MAAS writes no event, and releases
+   * the machine by itself only after its erasing script reported success. A MAAS version with the sign `event` also releases a machine whose erasing
+   * script reported nothing.
    */
   readonly end: "event" | "release";
   /** True if the MAAS version erases disks by a release script, whose output the API may return. */
@@ -11,7 +11,7 @@ export interface EraseSigns {
 }
 
 /**
- * The first patch with erase events of each minor version of MAAS 3 that got the events in a patch. The MAAS versions 3.2 and 3.3 never got erase
+ * For each minor version of MAAS 3 that got erase events in a patch, the first patch with the events. The MAAS versions 3.2 and 3.3 never got erase
  * events.
  */
 const FIRST_WITH_EVENTS: ReadonlyMap<number, number> = new Map([
@@ -20,7 +20,7 @@ const FIRST_WITH_EVENTS: ReadonlyMap<number, number> = new Map([
   [4, 6],
   [5, 3],
 ]);
-/** The hub expects the signs of present MAAS versions from a version that it cannot read or that nobody examined. */
+/** If the hub cannot read the version of MAAS, or nobody examined the version, the hub expects the signs of present versions. */
 const PRESENT: EraseSigns = { end: "event", hasReleaseScripts: true };
 
 export function eraseSigns(version: string): EraseSigns {

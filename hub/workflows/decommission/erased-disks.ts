@@ -2,8 +2,8 @@ import type { MaasBlockDevice, WipedDisk, WipeMethod } from "../../maas/port.ts"
 import type { DecommissionInput } from "./decommission-context.ts";
 
 /**
- * One disk of the machine after an erase. The method `not_listed` means that MAAS's release script left the disk out, e.g. because the disk is
- * write-protected.
+ * One disk of the machine, with the method of its erase. The method `not_listed` means that MAAS's release script left the disk out, e.g. because the
+ * disk is write-protected.
  */
 export interface ErasedDisk {
   readonly name: string;
@@ -13,8 +13,8 @@ export interface ErasedDisk {
 
 type Erase = Exclude<DecommissionInput["erase"], "none">;
 /**
- * The methods that are at least as strong as the requested kind of erase. MAAS gives the command behind `write_zeroes` a wrong number of blocks, so
- * `write_zeroes` is weaker than a quick erase.
+ * The methods of MAAS that are at least as strong as the requested kind of erase. MAAS gives the command behind `write_zeroes` a wrong number of
+ * blocks, so `write_zeroes` is weaker than a quick erase.
  */
 const ENOUGH: Readonly<Record<Erase, readonly ErasedDisk["method"][]>> = {
   quick: ["quick", "zero", "secure"],

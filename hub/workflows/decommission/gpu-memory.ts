@@ -17,7 +17,7 @@ export const needsOverwrite = (context: Pick<DecommissionContext, "profile" | "n
 
 type Ended = Pick<Task, "id" | "state" | "input" | "result">;
 
-/** The result of the task that reset the GPUs, or null if the task did not succeed or the hub cannot read its result. */
+/** The result of the task that reset the GPUs; null if the task did not succeed or the hub cannot read its result. */
 export function scrubbedOf(task: Ended | null | undefined): TaskResult<"node.gpu_scrub"> | null {
   if (task?.state !== "succeeded") return null;
   return TASKS["node.gpu_scrub"].result.safeParse(task.result).data ?? null;
@@ -38,8 +38,8 @@ export function challengedOf(task: Ended | null | undefined): Challenged | null 
 }
 
 /**
- * Concludes from the operation's newest tasks what Muster may claim about the host's GPU memory. The hub uses checked answers about GPU memory only
- * if `check` names the same tasks as `fill` and `challenge`.
+ * Concludes from the decommission's newest tasks what Muster may claim about the host's GPU memory. The hub uses checked answers about GPU memory
+ * only if `check` names the same tasks as `fill` and `challenge`.
  */
 export function hostMemoryOf(
   context: Pick<DecommissionContext, "profile">,

@@ -16,11 +16,11 @@ export const KEEPS_STATUS: Readonly<Record<DecommissionMode, boolean>> = {
 const CLEANABLE: readonly NodeStatus[] = ["active", "offline", "quarantined"];
 export const isCleanable = (status: NodeStatus): boolean => CLEANABLE.includes(status);
 
-/** The statuses of a node while a full decommission cleans the node's host. */
+/** The statuses that a node may have while a full decommission cleans its host. */
 const CLEANED_OUT: readonly NodeStatus[] = ["draining", "retired"];
 export const mayClean = (mode: DecommissionMode, status: NodeStatus): boolean =>
   mode === "full_decommission" ? CLEANED_OUT.includes(status) : isCleanable(status);
 
-/** True if the system that the mode would drain is gone: a reimage makes its node `enrolling` before the release. */
+/** True if the system that the mode would drain is gone, as after a reimage has made its node `enrolling`. */
 export const hasLostSystem = (mode: DecommissionMode, status: NodeStatus): boolean =>
   mode === "reimage" && status === "enrolling";

@@ -5,7 +5,7 @@ import { readInventory } from "../../db/queries/node-inventories.ts";
 import type { Node } from "../../db/schema/index.ts";
 import type { Db, Tx } from "../../db/tx.ts";
 
-/** What the hub knows about the disks of a host, apart from what the host shows now. */
+/** The disks of a host that the hub knows from other sources than the host's present state. */
 export interface KnownDisks {
   /** The serial numbers of the disks in the node's baseline and in the host's inventory. */
   readonly serials: ReadonlySet<string>;
@@ -14,8 +14,8 @@ export interface KnownDisks {
 }
 
 /**
- * Reads which disks the host has according to the baseline and the inventory. The baseline is from before the first tenant, so a disk that a tenant
- * hides stays known.
+ * Reads from the baseline and the inventory which disks the host has. The baseline is from before the first tenant, so a disk that a tenant hides
+ * stays known.
  */
 export async function readKnownDisks(
   db: Db | Tx,

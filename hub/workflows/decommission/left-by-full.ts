@@ -8,19 +8,19 @@ import type { Db } from "../../db/tx.ts";
 import { nameOf } from "./chosen-secrets.ts";
 import type { DecommissionContext } from "./decommission-context.ts";
 
-/** One thing that a full decommission leaves, with the operator's next action; `todo` is empty if no action is needed. */
+/** One thing that a full decommission leaves, with the operator's next action; an empty `todo` means that no action is needed. */
 export interface LeftThing {
   readonly what: string;
   readonly todo: string;
 }
 
-/** A machine as MAAS showed it last. */
+/** A machine as MAAS showed the machine last. */
 export interface SeenMachine {
   readonly status: number;
   readonly statusName: string;
 }
 
-/** A requested erase without evidence, and the person who decided to continue without it; null if nobody decided. */
+/** A requested erase without evidence, and the person who decided to continue without the evidence; null if nobody decided so. */
 interface UnprovenErase {
   readonly kind: string;
   readonly waivedBy: string | null;
@@ -32,10 +32,10 @@ export interface FullFacts {
   /** True if MAAS has accepted the release of the node's machine. */
   readonly released: boolean;
   readonly systemId: string;
-  /** The node's machine: null if it is not in MAAS, and `unknown` if nobody has seen it in MAAS yet. */
+  /** The node's machine; null if the machine is not in MAAS, and the text "unknown" if nobody has seen it in MAAS yet. */
   readonly machine: SeenMachine | null | "unknown";
   readonly removeMaasRecord: boolean;
-  /** The requested erase without evidence; null if the operation asked for no erase, or if evidence shows its end. */
+  /** The requested erase without evidence; null if the decommission asked for no erase, or if evidence shows the end of the erase. */
   readonly unprovenErase: UnprovenErase | null;
   /** The last power state that the BMC reported after the release; null if nobody has asked the BMC. */
   readonly power: string | null;
@@ -94,7 +94,7 @@ function leftMachine({ machine, systemId, removeMaasRecord }: FullFacts): LeftTh
 }
 
 function leftPower({ node, power }: FullFacts): LeftThing {
-  // The operation deletes the node only after the BMC has reported that the machine is off.
+  // The decommission deletes the node only after the BMC has reported that the machine is off.
   if (node === "deleted" || power === "off") return { what: "The host is powered off.", todo: "" };
   const why = power === null ? "its BMC was not asked after the release" : `its BMC last reported '${power}'`;
   return { what: `Nothing proves that the host is off: ${why}.`, todo: "See in MAAS that the machine is off." };
@@ -166,8 +166,7 @@ export function fullFacts(context: DecommissionContext, machine: FullFacts["mach
   return {
     hostname: decommission.hostname,
     node: node.status,
-    // The record of a release may be part of the same commit as the failure that shows the facts. A machine that MAAS has taken back therefore counts
-    // as released.
+    // The transaction of a failure may also write the record of a release, so a machine that MAAS has taken back counts as released.
     released: decommission.releasedGeneration === node.generation || isTakenBack(machine),
     systemId: decommission.maasSystemId ?? "of the node",
     machine,

@@ -8,8 +8,8 @@ import { maasOf, machineOf } from "./release-machine.ts";
 
 /**
  * Judges the erase of a free machine by MAAS's events, and then by the report of MAAS's release script about each disk. MAAS stores the report of its
- * release script only in some releases, and before version 3.5 in none. A release with several scripts writes the same events with and without an
- * erase, so without a report it proves no erase.
+ * release script only in some releases, and before version 3.5 in none. A release with several scripts has the same events with and without an erase,
+ * so without a report nothing proves its erase.
  */
 export async function observeErase(
   context: DecommissionContext,
@@ -41,7 +41,7 @@ export async function observeErase(
   return { kind: "done", message: `${released}. Its disks: ${nameDisks(disks)}` };
 }
 
-/** The disks in the report of the release script; null if MAAS stored no report, and `refused` if MAAS refuses the request. */
+/** The disks in the report of MAAS's release script; null if MAAS stored no report, and `refused` if MAAS refuses the request. */
 async function wipedDisks(maas: MaasPort, systemId: string): Promise<readonly WipedDisk[] | null | "refused"> {
   try {
     return await maas.wipedDisks(systemId);

@@ -12,8 +12,8 @@ interface OtherNode {
 }
 
 /**
- * Tells a person what to do about another node that was onboarded with the BMC address of this machine. The argument `now` is the BMC address that
- * MAAS has for the other node's machine: empty if MAAS knows none, and undefined if MAAS lacks the machine.
+ * Tells a person what to do about another node that was onboarded with the BMC address of the decommission's machine. The argument `now` is the BMC
+ * address of the other node's machine in MAAS: empty if MAAS knows none, undefined without a machine.
  */
 function remedyOf(other: OtherNode, now: string | undefined, address: string): string | null {
   const { hostname, systemId } = other;
@@ -26,8 +26,8 @@ function remedyOf(other: OtherNode, now: string | undefined, address: string): s
 }
 
 /**
- * Throws if the operation's machine in MAAS has the BMC of another node's host, e.g. because somebody mistyped an address. With a wrong BMC address,
- * MAAS would read the power of the other host, and power that host off at a release.
+ * Throws if the decommission's machine has in MAAS the BMC of another node's host, e.g. because somebody mistyped an address. With a wrong BMC
+ * address, MAAS would read the power of the other host, and power that host off at a release.
  */
 export async function mustHaveOwnBmc(context: DecommissionContext): Promise<void> {
   const { node, decommission, services } = context;

@@ -3,7 +3,7 @@ import { sameAddress } from "../../maas/power-address.ts";
 
 export interface KnownHost {
   readonly hostname: string;
-  /** The BMC address and the MAC address that the request for the host's last onboarding named. */
+  /** The BMC address and the MAC address in the request for the host's last onboarding. */
   readonly onboarded: { readonly ipmiIp: string; readonly pxeMac: string | null } | null;
   /** The node's machine as MAAS shows it now; null if MAAS has no machine with the system id. */
   readonly machine: {
@@ -26,7 +26,7 @@ export type LoginVerdict =
   | { readonly kind: "own" }
   | { readonly kind: "kept"; readonly reason: string };
 
-/** True if the login's selector names the host as Muster or MAAS knows it, although the login may belong to another host. */
+/** True if the selector of the BMC login names the host as Muster or MAAS knows the host. */
 export function looksLike({ selectorType, selectorValue }: JudgedLogin, host: KnownHost): boolean {
   const { hostname, onboarded, machine } = host;
   const names = {
@@ -39,7 +39,7 @@ export function looksLike({ selectorType, selectorValue }: JudgedLogin, host: Kn
 
 /**
  * Decides whether a BMC login belongs to the host of a decommission alone. A BMC address alone proves nothing, because hosts may have swapped
- * addresses since their onboardings. A login belongs to the host if MAAS shows the login's selector at the node's machine and no other host has that
+ * addresses since their onboardings. A BMC login belongs to the host if MAAS shows its selector at the node's machine and no other host has that
  * selector.
  */
 export function judgeLogin(login: JudgedLogin, host: KnownHost, otherHosts: readonly string[]): LoginVerdict {

@@ -38,7 +38,7 @@ const RELEASED_WHILE: Readonly<Record<DecommissionMode, readonly NodeStatus[]>> 
   full_decommission: ["retired"],
 };
 
-/** The machine to which the node was bound when the operation was requested. */
+/** The machine to which the node was bound when the decommission was requested. */
 export function machineOf({ decommission }: DecommissionContext): { siteId: SiteId; systemId: string } {
   const { siteId, maasSystemId: systemId, hostname } = decommission;
   if (siteId !== null && systemId !== null) return { siteId, systemId };
@@ -64,7 +64,7 @@ export const RELEASED_BEFORE = {
   message: "The machine was released and off before the node was removed",
 } as const;
 
-/** Throws `node_state_conflict` if the node's status allows no release, or if the node has another machine than at the request. */
+/** Throws `node_state_conflict` if the node's status allows no release, or if the node is now bound to another machine. */
 export function mustStandForRelease(
   context: DecommissionContext,
   node: Pick<Node, "status" | "generation"> | null,
@@ -143,7 +143,7 @@ export function waitForMachine(context: DecommissionContext, reason: string): Wa
 }
 
 /**
- * After MAAS has stopped the host's installed system, the commit revokes certificates and tokens, cancels the agent's tasks, and records the release.
+ * After MAAS has stopped the host's installed system, the hub revokes certificates and tokens, cancels the agent's tasks, and records the release.
  */
 export const hostIsGone =
   (context: DecommissionContext) =>

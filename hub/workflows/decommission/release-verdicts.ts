@@ -6,9 +6,9 @@ export const RELEASE_STAGES = ["release_maas_node", "power_off_maas_node"] as co
 export type ReleaseStage = (typeof RELEASE_STAGES)[number];
 
 /**
- * By the verdict `release`, the stage asks MAAS to release the machine. By the verdicts `release_failed` and `erase_failed`, the stage reports a
- * failure, and asks MAAS for another release at its next attempt. A stage asks for a release only if Muster's MAAS user owns the machine and nobody
- * has locked the machine. The verdict `ambiguous` means that nothing that Muster does explains the machine's status (decision M2).
+ * By the verdict `release`, a stage asks MAAS to release the machine. By the verdicts `release_failed` and `erase_failed`, a stage reports a failure,
+ * and asks MAAS for another release at its next attempt. A stage asks for a release only if Muster's MAAS user owns the machine and nobody has locked
+ * the machine. The verdict `ambiguous` means that nothing that Muster does explains the machine's status (decision M2).
  */
 export type ReleaseVerdict = "released" | "wait" | "release" | "release_failed" | "erase_failed" | "ambiguous";
 
@@ -20,11 +20,11 @@ const row = (release_maas_node: ReleaseVerdict, power_off_maas_node: ReleaseVerd
 const A = "ambiguous";
 
 /**
- * The verdict of each stage for each of MAAS's 23 status codes (maas 3). MAAS gives a released machine the status New if the machine was never
- * commissioned successfully (maas 2.9).
+ * The verdict of each release stage for each of MAAS's 23 status codes (maas 3). MAAS gives a released machine the status New if the machine was
+ * never commissioned successfully (maas 2.9).
  */
 export const RELEASE_VERDICTS = {
-  // Each row of the table holds the verdict of `release_maas_node`, followed by the verdict of `power_off_maas_node`.
+  // Each row of `RELEASE_VERDICTS` holds the verdict of `release_maas_node`, followed by the verdict of `power_off_maas_node`.
   [S.new]: row("released", "released"),
   [S.commissioning]: row(A, A),
   [S.failed_commissioning]: row(A, A),
@@ -65,7 +65,7 @@ export const asksWhoOwns = (at: ReleaseStage, status: number): boolean =>
 
 /**
  * The argument `ours` is true if Muster's MAAS user owns the machine. The argument `told` is true if the stage has already reported the failed
- * release, so the stage asks for another release.
+ * release, so that it may ask for another release.
  */
 export function judgeRelease(
   at: ReleaseStage,

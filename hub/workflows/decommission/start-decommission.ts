@@ -89,7 +89,7 @@ export async function startDecommission(
   return { decommission_id: id, node_id: nodeId, mode, status: "pending", warning };
 }
 
-/** The modes that release the node's machine. */
+/** The modes of a decommission that release the node's machine. */
 const RELEASING = ["release", "reimage", "full_decommission"] as const satisfies readonly DecommissionMode[];
 type Releasing = (typeof RELEASING)[number];
 const isReleasing = (mode: DecommissionMode): mode is Releasing => (RELEASING as readonly string[]).includes(mode);
@@ -109,9 +109,7 @@ async function mustHaveMachine(tx: Tx, node: Node, maasSystemId: string | null, 
     throw refuse("it is bound to no machine in MAAS. Find the machine there, or drain and remove the node.");
 }
 
-/**
- * Refuses a storage cleanup that could only quarantine the node, because its stage `validate_clean_node` has no baseline to compare the host with.
- */
+/** Refuses a storage cleanup of a node without a baseline, because its stage `validate_clean_node` could only quarantine the node. */
 async function mustHaveBaseline(tx: Tx, node: Node): Promise<void> {
   const known = await readBaseline(tx, node.id, node.generation);
   if (known !== null && known.baseline.snapshot !== null) return;
@@ -123,8 +121,8 @@ async function mustHaveBaseline(tx: Tx, node: Node): Promise<void> {
 }
 
 /**
- * Returns the status that a cancel of the operation restores. If an earlier drain left the node `draining`, the prior status is the status before
- * that drain, for example `quarantined`.
+ * Returns the node's status that a cancel of the decommission restores. If an earlier drain left the node `draining`, the prior status is the status
+ * before the earlier drain, for example `quarantined`.
  */
 async function priorStatusOf(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
   if (node.status === "enrolling") return leaveEnrolling(tx, node, reason);

@@ -6,14 +6,14 @@ type Policy = Pick<MaasSiteProfile, "scratchFolders" | "dataShares" | "wekaPrefi
 type Asked = Pick<DecommissionInput, "storage_cleanup" | "purge_disks">;
 
 const EMPTY_SECONDS = 6 * 3_600;
-/** To overwrite the free space of a disk of 30 TB, the agent needs half a day, so `FILL_SECONDS` is a day. */
+/** The agent needs half a day to overwrite the free space of a disk of 30 TB, so `FILL_SECONDS` is a day. */
 const FILL_SECONDS = 24 * 3_600;
-/** The agent has a day to purge one disk, plus an hour to find a lost worker process; most disks need minutes. */
+/** The agent has a day to purge one disk, plus an hour to find a lost worker process. The purge of most disks takes minutes. */
 const PURGE_SECONDS = 25 * 3_600;
-/** The hub does not know how many of the profile's disks one host has; most hosts have fewer than `MOST_DISKS` data disks. */
+/** The hub does not know how many of the profile's disks one host has. Most hosts have fewer than `MOST_DISKS` data disks. */
 const MOST_DISKS = 16;
 
-/** An order names at most this many disks. The agent purges no more disks of one host. */
+/** An order to clean storage names at most `MOST_NAMED` disks. */
 const MOST_NAMED = 64;
 
 interface Disks {
@@ -21,13 +21,13 @@ interface Disks {
   readonly pool: readonly string[];
 }
 
-/** The disks that the request names or the profile lists; none if the request leaves out the host's own storage. */
+/** The disks that the request names or the profile lists; none if the request cleans only Weka file systems. */
 function disksOf(asked: Asked, policy: Policy | null): Disks {
   if (asked.storage_cleanup === "weka") return { named: [], pool: [] };
   return { named: asked.purge_disks, pool: policy?.purgeDisks ?? [] };
 }
 
-/** The disks that the host must have: the disks that the request names, and disks of the profile's list that the hub knows to be in the host. */
+/** The disks that the host must have: disks that the request names, and disks of the profile that the hub knows in the host. */
 export function expectedDisks(asked: Asked, policy: Policy | null, known: ReadonlySet<string>): string[] {
   const { named, pool } = disksOf(asked, policy);
   return [...new Set([...named, ...pool.filter((serial) => known.has(serial))])];
@@ -43,8 +43,8 @@ export function storageSeconds(asked: Asked, policy: Policy | null): number {
 
 /**
  * The argument `seed` is a new random number for each order to clean storage (lifecycle 5.5). The argument `known` has the serial numbers of the
- * disks that the hub knows to be in the host. The order names each known disk of the profile's list, so a disk that the host does not show fails its
- * step.
+ * disks that the hub knows to be in the host. The order names each disk of the profile's list that the hub knows in the host, so a hidden disk fails
+ * its step.
  */
 export function storageOrder(
   asked: Asked,
@@ -62,7 +62,7 @@ export function storageOrder(
     free_space: policy?.clearFreeSpace ?? false,
     weka_prefixes: policy?.wekaPrefixes ?? [],
     disks: named.map((serial) => ({ serial, wwn: null })),
-    // An agent of an older version refuses an order with unknown fields, so only an order with disks has `disk_pool` and `sample_seed`.
+    // An agent of an older version refuses unknown fields, so only an order with disks has the fields `disk_pool` and `sample_seed`.
     ...(pool.length > 0 ? { disk_pool: pool } : {}),
     ...(named.length + pool.length > 0 ? { sample_seed: seed } : {}),
     plan: false,

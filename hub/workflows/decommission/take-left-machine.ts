@@ -10,7 +10,7 @@ import { normalAddress } from "../../maas/power-address.ts";
 
 /**
  * Reserves the last machine of a removed node for a release of the machine. Until the release ends, the operation holds the machine, so that no
- * onboarding uses it. Throws an ApiError if MAAS has already released the machine, or if another node or workflow has it.
+ * onboarding uses the machine. Throws an ApiError if MAAS has already released the machine, or if another node or workflow has the machine.
  */
 export async function takeLeftMachine(tx: Tx, node: Node, id: WorkflowId): Promise<string> {
   const refuse = (why: string, context: Record<string, string> = {}) =>
@@ -32,7 +32,7 @@ export async function takeLeftMachine(tx: Tx, node: Node, id: WorkflowId): Promi
   return systemId;
 }
 
-/** Holds the node's machine until the end of the operation, because the node's binding ends before the operation does. */
+/** Holds the node's machine until the end of the decommission, because the node's binding to the machine ends earlier. */
 export async function holdOwnMachine(tx: Tx, node: Node, id: WorkflowId, systemId: string): Promise<void> {
   const bmc = await readBmcAddress(tx, node.id);
   const { siteId } = node;

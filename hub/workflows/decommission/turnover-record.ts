@@ -34,7 +34,8 @@ const RECORDED = [
 ] as const;
 
 /**
- * The steps of tasks that must have succeeded for a clean host. A requirement whose `step` is null demands that all steps of the task have succeeded.
+ * The steps of tasks that must have succeeded if the host shall count as clean. A requirement whose `step` is null demands that all steps of the task
+ * have succeeded.
  */
 function requirementsOf(context: DecommissionContext): Requirement[] {
   const { tenancy, input, node, decommission } = context;
@@ -73,7 +74,7 @@ const trustOf = ({ decommission: { mode, releasedGeneration }, state }: Decommis
   return releasedGeneration !== null && state.seen_off === releasedGeneration ? "reimaged_cold" : "reimaged";
 };
 
-/** The agent of an earlier system is gone, and cannot confirm the result of a task that ran there. */
+/** The agent of a host's earlier system is gone, and cannot confirm the result of a task that ran on the earlier system. */
 const ranOnThisSystem = ({ state }: DecommissionContext, { createdAt }: Task): boolean =>
   state.deployed_at === null || state.deployed_at === undefined || createdAt >= new Date(state.deployed_at);
 
@@ -112,11 +113,11 @@ function memoryOf(context: DecommissionContext, tasks: readonly Task[]): HostMem
   );
 }
 
-/** Of each type of task, a sanitization record contains only the newest task, which repeats the work of earlier ones. */
+/** A sanitization record contains only the newest task of each type, because the newest task repeats the work of earlier tasks. */
 export async function turnoverOf(tx: Tx, context: DecommissionContext): Promise<Turnover> {
   const { node, decommission, tenancy, workflowId, state } = context;
   const newest = await newestOfEachType(tx, { nodeId: node.id, workflowId }, RECORDED);
-  // A task that the hub never delivered did nothing on the host, and no agent can confirm it.
+  // A task that the hub never delivered did nothing on the host, and no agent can confirm the task.
   const tasks = newest.filter((task) => task.epoch > 0 && ranOnThisSystem(context, task));
   const memory = memoryOf(context, tasks);
   const requestedBy = (await readWorkflow(tx, workflowId))?.requestedBy ?? "unknown";

@@ -1,12 +1,12 @@
 import { failure } from "../../../shared/failures.ts";
 import type { AgentWork } from "./agent-work.ts";
 
-/** The agent has `UNDRAIN_SECONDS` to reopen the host after a turnover; the undrain itself takes seconds. */
+/** The agent has `UNDRAIN_SECONDS` to reopen the host after a turnover. The undrain itself takes seconds. */
 const UNDRAIN_SECONDS = 900;
 
 /**
  * The task `node.undrain` at the end of a turnover lets users log in again. If a turnover drains its host a second time, the hub ignores the undrain
- * that came before.
+ * after the first drain.
  */
 export const UNDRAIN: AgentWork<"node.undrain"> = {
   type: "node.undrain",

@@ -12,15 +12,15 @@ const LACKS: ReadonlyMap<string, string> = new Map([
   ["erase_failed", "MAAS failed to erase the disks"],
 ]);
 
-/** True if a person may decide after the failure to continue the operation without evidence of an erase. */
+/** True if a person may decide after a failure with the code `code` to continue the decommission without evidence of an erase. */
 export const mayWaive = (code: string | null): boolean => code === "erase_unproven" || code === "erase_fell_back";
 
 /** Says why a node's disks count as not erased after a failure with the code `code`, or after a cancel (null). */
 export const lackOf = (code: string | null): string => LACKS.get(code ?? "") ?? UNPROVEN;
 
 /**
- * Adds to the writes of `hostIsGone` a bar against new work on the node if the requested erase has no evidence (decision M9). The bar outlives a
- * cancelled operation, so no later operation without an erase returns the node with a tenant's disks to service.
+ * If the requested erase has no evidence, bars the node from new work (decision M9), besides the writes of `hostIsGone`. The bar outlives a cancelled
+ * decommission, so no later decommission without an erase returns a tenant's disks to service.
  */
 export const goneUnerased = (context: DecommissionContext, code: string | null) => async (tx: Tx) => {
   await hostIsGone(context)(tx);
@@ -35,7 +35,7 @@ export const goneUnerased = (context: DecommissionContext, code: string | null) 
   });
 };
 
-/** Adds to the writes of `hostIsGone` the end of the node's bar, if the operation's erase is as strong as the bar needs. */
+/** Ends the node's bar if the decommission's erase is as strong as the bar needs, besides the writes of `hostIsGone`. */
 export const erasedAndGone = (context: DecommissionContext) => async (tx: Tx) => {
   await hostIsGone(context)(tx);
   const { input, node, decommission, workflowId } = context;

@@ -35,7 +35,7 @@ export const UNINSTALL: AgentWork<"node.uninstall"> = {
   input: (context) => ({ reason: context.decommission.reason }),
   workSeconds: () => UNINSTALL_MARGIN_SECONDS,
   isAskedFor: () => true,
-  // Until the hub has accepted the agent's result, the agent removes nothing, so the hub may deliver a lost uninstall task again.
+  // The agent removes nothing before the hub has accepted its result, so the hub may deliver a lost uninstall task once more.
   failed: (context, task, evidence): Failure =>
     failure(
       "upstream_transient",

@@ -2,12 +2,13 @@ import type { Failure } from "../../../shared/failures.ts";
 import { deadlineAfter } from "./timeout.ts";
 
 /**
- * Records that MAAS, its rack controllers or the secret store is unavailable. The record lasts from a stage's first run without an answer of the
- * service until the first run with an answer. When the service answers again, the engine extends the stage's deadline by the time of the absence. The
- * engine does not extend the deadline of a compensation: if the service is unavailable at that deadline, a person must act.
+ * An `Absence` records that MAAS, its rack controllers or the secret store is unavailable. The record of an absence lasts from a stage's first run
+ * without an answer of the service until the first run with an answer. When an unavailable service answers, the engine extends the stage's deadline
+ * by the time of the absence. The engine does not extend the deadline of a compensation. If the service is unavailable at that deadline, a person
+ * must act.
  */
 export interface Absence {
-  /** The error code of the last run without an answer of the service. */
+  /** The error code of the last run in which the service did not answer. */
   readonly code: string;
   /** The time since which the service is unavailable, in ISO 8601. */
   readonly since: string;

@@ -35,8 +35,8 @@ export interface FailureMet {
 }
 
 /**
- * Returns values for a workflow's row that keep its attempt and deadline, and record neither a wait nor an unavailable service. Each decision of the
- * engine starts from the values of `unchanged`, and overrides some of them.
+ * Returns values for a workflow's row that keep its attempt and deadline, and that record neither a wait nor an unavailable service. Each decision of
+ * the engine starts from the values of `unchanged`, and overrides some of them.
  */
 function unchanged(row: ClaimedWorkflow, stage: string, patch: Facts | undefined): WorkflowTransition {
   return {
@@ -55,13 +55,13 @@ function unchanged(row: ClaimedWorkflow, stage: string, patch: Facts | undefined
   };
 }
 
-/** After the absence of a service, the deadline of a stage is later by the time of the absence, which the stage could not use. */
+/** After the absence of a service, a stage's deadline is later by the time of the absence, because the stage could not use that time. */
 export const deadlineForLook = (row: ClaimedWorkflow): Date | null =>
   row.stageDeadline === null ? null : deadlineIfBack(row.stageDeadline, engineFacts(row.state).absence, row.now);
 
 /**
  * The wait reason names the unavailable service and says since when the service is unavailable. A wait for an unavailable service does not change the
- * stored deadline of the stage. The engine records one event for each new error code of the service, and not one for each run.
+ * stored deadline of the stage. The engine records one event for each new error code of an unavailable service, and not one event for each run.
  */
 function waitUntilBack(
   row: ClaimedWorkflow,
@@ -187,8 +187,8 @@ const detailsOf = (failure: Failure): Facts => ({
 });
 
 /**
- * The list of stages to compensate does not depend on the workflow's present stage. After a rerun, the workflow may be at an earlier stage than the
- * stages that it carried out before. Each stage's compensation checks itself whether there is anything to undo.
+ * The list of stages to compensate does not depend on the workflow's present stage. After the verb `rerun`, the workflow may be at an earlier stage
+ * than the stages that it has already carried out. Each stage's compensation checks itself whether it has anything to undo.
  */
 export const stagesToUndo = (rules: Pick<Rules, "compensable">): string[] => [...rules.compensable].reverse();
 
@@ -198,7 +198,7 @@ export const planOf = (
   endsAs: WorkflowStatus,
 ): CompensationPlan => ({ cause, stages, endsAs, attempt: 1, startedAt: null });
 
-/** Returns new values for the row after a run that carried out no stage: stage, failure and compensation stay. */
+/** Returns new values for the row of a workflow after a run without a stage: the stage, failure and compensation stay. */
 export const atRest = (row: ClaimedWorkflow, stage: string): WorkflowTransition => ({
   ...unchanged(row, stage, undefined),
   failure: failureOf(row),
@@ -256,7 +256,7 @@ export function compensate(
 
 type StageEventOf = (status: StageEventWrite["status"], message: string) => StageEventWrite;
 
-/** After a failed compensation, the engine retries it, or waits for an unavailable service, until the compensation's own deadline. */
+/** The engine retries a failed compensation, or waits for an unavailable service, until the compensation's own deadline. */
 function undoAgain(
   row: ClaimedWorkflow,
   base: WorkflowTransition,

@@ -38,8 +38,9 @@ export interface VerbRequest {
 
 /**
  * Carries out an operator's verb and writes it to the audit log (lifecycle 4.12). If a hub is running the workflow, `applyVerb` only records a verb
- * that stops the workflow, such as `cancel`. A recorded verb takes effect when the hub commits its run. The hub keeps the run's result, and starts no
- * compensation while a call of the run may still take effect. A verb that cannot be applied throws the ApiError `not_found` or `verb_not_allowed`.
+ * that stops the workflow, such as `cancel`. A recorded verb takes effect when the hub that runs the workflow commits its run. The hub keeps the
+ * run's result, and starts no compensation while a call of the run may still take effect. A verb that cannot be applied throws the ApiError
+ * `not_found` or `verb_not_allowed`.
  */
 export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: VerbRequest): Promise<WorkflowRow> {
   const row = await lockWorkflow(tx, request.workflowId);
@@ -61,8 +62,8 @@ export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: Ver
   const because = `${request.verb} by ${request.actor}: ${request.reason}`;
   if (effect === "at_commit") await requestStop(tx, row.id, { verb: request.verb as StopRequest["verb"], because });
   else if (effect !== "already") await carryOut(tx, workflow, row, stage, effect, because);
-  // For a `running` workflow, a verb such as `retry` only makes its row due at once. An operator retries a running workflow, for example, after the
-  // task was lost for which the workflow waits (state model 8).
+  // A verb such as `retry` only makes a workflow that is already `running` due at once. An operator retries a running workflow, for example, after
+  // the workflow has lost the task for which it waits (state model 8).
   else if (row.status === "running") await makeDue(tx, row.id);
   const after = (await readWorkflow(tx, row.id)) ?? row;
   await recordAudit(tx, {
@@ -94,7 +95,7 @@ const verbTarget = (row: WorkflowRow): VerbTarget => ({
 });
 
 /**
- * Carries out a verb that stops the workflow, such as `cancel`, and that an operator gave during a run. `carryOutStop` writes in the transaction in
+ * Carries out a verb, such as `cancel`, that stops the workflow and that an operator gave during a run. `carryOutStop` writes in the transaction in
  * which its caller stores the result of the run.
  */
 export async function carryOutStop(
@@ -131,7 +132,7 @@ async function carryOut(
 
 interface Target {
   readonly transition: WorkflowTransition;
-  /** True if an earlier run of the stage may have acted outside the hub, so that the stage's next run observes before it acts. */
+  /** True if an earlier run of the stage may have acted outside the hub, so that the stage's next run must observe before it acts. */
   readonly mayHaveActed: boolean;
 }
 

@@ -53,9 +53,9 @@ export const recoverBatch = (
 };
 
 interface Order {
-  /** A batch verb does not change an operation that has a status outside `statuses` when its turn comes. */
+  /** A batch verb does not change an operation that no longer has one of the `statuses` when the verb reaches it. */
   readonly statuses: readonly WorkflowStatus[];
-  /** The failure class of the operations to which the verb applies; undefined for every failure class. */
+  /** The failure class of the operations to which the batch verb applies; undefined for every failure class. */
   readonly failureClass?: string | undefined;
   readonly by: Request;
   verbFor(row: WorkflowRow): Verb | null;
@@ -63,7 +63,7 @@ interface Order {
 
 /**
  * Applies a verb to the hosts of a batch, a few in each transaction, with one audit entry for each host. If the hub stops during the call, a second
- * call handles the remaining hosts, because the verb no longer applies to the others.
+ * call handles the remaining hosts, because the verb does not apply to hosts that are done.
  */
 async function applyToEach(
   inTx: InTx,
@@ -82,8 +82,8 @@ async function applyToEach(
 }
 
 /**
- * Lists the operations of a batch to which a verb applies, pending operations first. A pending operation that is cancelled last could take a place
- * that the batch frees, and start shortly before its own cancel.
+ * Lists the operations of a batch to which a verb applies, pending operations first. If a pending operation were cancelled last, it could take a
+ * place that the batch frees, and start before its own cancel.
  */
 async function listMeant(
   tx: Tx,
@@ -96,7 +96,7 @@ async function listMeant(
 }
 
 /**
- * Applies the verb to some hosts of a batch, under the lock on the site that admission also takes. The locks on the hosts' rows prevent a deadlock
+ * Applies the verb to some hosts of a batch, under the lock on the site that admission also takes. The locks on the rows of hosts prevent a deadlock
  * between two calls for batches, and the admission of a host during its cancel. The transaction takes all locks before its first write, so the waits
  * for locks delay no events.
  */

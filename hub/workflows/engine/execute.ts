@@ -22,7 +22,7 @@ export type ClassifyError = (
 export interface Step {
   readonly transition: WorkflowTransition;
   readonly commit?: ((tx: Tx) => Promise<void>) | undefined;
-  /** Returns the row's new values after an error in the stage's `commit`, or null if the error is no failure of the stage. */
+  /** Returns new values for the workflow's row after an error in the stage's `commit`; null if the error is no failure of the stage. */
   commitFailed?(error: unknown): WorkflowTransition | null;
 }
 
@@ -44,8 +44,8 @@ export async function execute(run: Run): Promise<Step | null> {
   const { workflow, row } = run;
   const stage = workflow.nameToday(row.stage);
   if (stage === null) throw new Error(`claimed a row at the unknown stage ${row.stage}`);
-  // If an earlier hub recorded a verb such as `cancel` and did not carry it out, the run executes no stage. The commit of the run carries out the
-  // recorded verb.
+  // If an earlier hub recorded a verb such as `cancel` and did not carry the verb out, the run executes no stage. The commit of a run carries out the
+  // verb that an operator has recorded in the workflow's row.
   if (stopRequestOf(row) !== null) return { transition: atRest(row, stage) };
   if (row.status === "compensating") return undo(run);
   return forward(run, stage);
@@ -111,8 +111,8 @@ const rulesOf = (workflow: Workflow, stage: Rules["stage"]): Rules => ({
 });
 
 /**
- * If the hub cannot read a workflow's data, the workflow's stage gets five attempts. Without a deadline in the workflow's row, a stage whose data the
- * hub cannot read gets one hour.
+ * If the hub cannot read a workflow's data, the workflow's stage gets five attempts. A stage whose data the hub cannot read gets one hour if the
+ * workflow's row holds no deadline.
  */
 const unbound = (name: string, row: ClaimedWorkflow): Rules["stage"] => ({
   name,

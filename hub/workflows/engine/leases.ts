@@ -7,8 +7,8 @@ import { within } from "../../timing/pause.ts";
 interface Held {
   readonly fence: number;
   /**
-   * The end of the lease on the workflow's row, as a value of `performance.now()`. No other hub takes over the row before `until`, because the
-   * database counts the lease from a later moment.
+   * The end of the lease on the workflow's row, as a value of `performance.now()`. No other hub takes over the workflow's row before `until`, because
+   * the database counts the lease from a later moment.
    */
   until: number;
   readonly abort: AbortController;
@@ -19,8 +19,9 @@ interface Held {
 const CHECKS_PER_LEASE = 12;
 
 /**
- * One SQL statement renews all leases of the hub, three times in each lease period. If a renewal of leases fails, the hub aborts each run before
- * another hub may take over the row. Only a paused hub process can still run a row that another hub has taken over, and the fence rejects its result.
+ * One SQL statement renews all leases of the hub, three times in each lease period. If a renewal of leases fails, the hub aborts each of its runs
+ * before another hub may take over the workflow's row. Only a paused hub process can still run a workflow that another hub has taken over, and the
+ * fence rejects its result.
  */
 export class Leases {
   readonly #held = new Map<WorkflowId, Held>();
@@ -41,8 +42,8 @@ export class Leases {
   }
 
   /**
-   * Renews the lease on a row while `run` lasts. The run's signal is aborted when the hub loses the lease or stops. `claimSentAt` is the value of
-   * `performance.now()` before the hub sent the claim of the row to the database.
+   * Renews the lease on a workflow's row while `run` lasts. The run's signal is aborted when the hub loses the lease or stops. `claimSentAt` is the
+   * value of `performance.now()` before the hub sent the claim of the row to the database.
    */
   hold(row: { id: WorkflowId; fence: number }, claimSentAt: number, run: (signal: AbortSignal) => Promise<void>): void {
     const until = claimSentAt + this.#options.leaseSeconds * 1000;

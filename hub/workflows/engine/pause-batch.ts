@@ -13,8 +13,8 @@ interface By {
 }
 
 /**
- * Locks the batch, and first its site, whose lock admission also takes. After a pause has its locks, no admission that began before the pause admits
- * an operation of the batch.
+ * Locks the batch, after the site whose lock admission also takes. Once a pause has its locks, no admission that began before the pause admits an
+ * operation of the batch.
  */
 async function mustLock(tx: Tx, { kind, id }: NamedBatch): Promise<BatchRow> {
   const siteId = await readBatchSite(tx, kind, id);
@@ -24,7 +24,7 @@ async function mustLock(tx: Tx, { kind, id }: NamedBatch): Promise<BatchRow> {
   return batch;
 }
 
-/** Pauses a batch at a person's request: what has begun goes on, and nothing else of the batch begins until a person resumes the batch. */
+/** Pauses a batch at a person's request: operations that have begun go on, and no other operation of the batch begins until a resume. */
 export async function pauseBatch(tx: Tx, named: NamedBatch, { actor, reason }: By): Promise<void> {
   const batch = await mustLock(tx, named);
   if (batch.pausedAt !== null)
@@ -36,7 +36,7 @@ export async function pauseBatch(tx: Tx, named: NamedBatch, { actor, reason }: B
   throw new ApiError("conflict", "No operation of the batch waits to begin, so a pause would change nothing.");
 }
 
-/** Resumes a paused batch. From now on only new failures count for the batch's `stop_after_failures`. */
+/** Resumes a paused batch. After a resume, only new failures count for the batch's `stop_after_failures`. */
 export async function resumeBatch(tx: Tx, named: NamedBatch, { actor, reason }: By): Promise<void> {
   const batch = await mustLock(tx, named);
   if (batch.pausedAt === null)

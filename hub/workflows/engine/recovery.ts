@@ -12,8 +12,8 @@ export const VERBS = [
 export type Verb = (typeof VERBS)[number];
 
 /**
- * The effect `already` means that the row is already in the state that the verb asks for, so a repeated request changes nothing. The effect `refused`
- * means that the API answers 409.
+ * The effect `already` means that the workflow is already in the state that the verb asks for, so a repeated request changes nothing. The effect
+ * `refused` means that the API answers an operator's verb with 409.
  */
 export type Effect =
   | "already"
@@ -27,17 +27,17 @@ export type Effect =
   /** By the effect `undo_and_restart`, the workflow undoes all its effects, forgets its facts and begins at its first stage. */
   | "undo_and_restart"
   | "cancel_now"
-  /** The effect `at_commit` waits for the end of a run, because until then the stage may act outside the hub, for example in MAAS. */
+  /** The effect `at_commit` waits for the end of a run, because during a run the stage may act outside the hub, for example in MAAS. */
   | "at_commit"
   | "undo_and_cancel"
   /** If an operator cancels a workflow during its compensation, the compensation continues, and the workflow ends as `cancelled`. */
   | "end_as_cancelled"
   /** By the verb `adopt`, the current stage observes and adopts the effects that it finds; the workflow later ends as `reconciled`. */
   | "adopt_observed"
-  /** By the effect `freeze`, the workflow stops until an operator continues it with another verb. */
+  /** By the effect `freeze`, the workflow stops until an operator continues the workflow with another verb. */
   | "freeze";
 
-/** The standing `pending_again` is a pending workflow that has run before, and so may have acted outside the hub. */
+/** The standing `pending_again` means a pending workflow that has run before, and so may have acted outside the hub. */
 export const STANDINGS = [...WORKFLOW_STATUSES, "pending_again"] as const;
 export type Standing = (typeof STANDINGS)[number];
 
@@ -85,7 +85,7 @@ export const RECOVERY = {
   mark_manual_intervention: live({ running: "freeze", compensating: "freeze", failed: "freeze" }),
 } as const satisfies Record<Verb, Row>;
 
-/** The audit log calls the status that a workflow should reach after a verb the expected target (lifecycle 4.12). */
+/** The audit log names the status that a workflow should reach after a verb as the verb's expected target (lifecycle 4.12). */
 export const ENDS_AS = {
   retry: "completed",
   resume: "completed",
@@ -102,13 +102,13 @@ export interface VerbTarget {
   readonly ran: boolean;
   /** True if an earlier verb `adopt` for the workflow is in progress. */
   readonly adopting: boolean;
-  /** True if an operator has stopped the workflow by `mark_manual_intervention`, so that only a verb continues it. */
+  /** True if an operator has stopped the workflow by `mark_manual_intervention`, so that only a verb continues the workflow. */
   readonly frozen: boolean;
   /** The cause of the workflow's compensation; null if the workflow does not compensate. */
   readonly undoing: "failure" | "cancel" | "restart" | null;
   /** True if a hub is running the workflow at the moment. */
   readonly leased: boolean;
-  /** The recorded verb that stops the workflow and waits for the present run to end; null if there is none. */
+  /** The recorded verb, such as `cancel`, that waits for the present run to end; null if no verb waits. */
   readonly requested: StopVerb | null;
 }
 
@@ -125,7 +125,7 @@ const isStop = (verb: Verb): verb is StopVerb => (STOP_VERBS as readonly Verb[])
 
 /**
  * The effect of a verb is also `already` while the workflow is carrying the verb out. A workflow with a recorded verb such as `cancel` counts as
- * stopped. A second verb that stops the workflow replaces the first if the table of verbs allows the replacement.
+ * stopped. A second verb that stops the workflow replaces the first verb if the table of verbs allows the replacement.
  */
 export function effectOf(verb: Verb, row: VerbTarget): Effect {
   const effect = ofTable(verb, row.requested === null ? row : { ...row, ...AFTER_STOP[row.requested] });
@@ -135,12 +135,11 @@ export function effectOf(verb: Verb, row: VerbTarget): Effect {
 }
 
 /**
- * Returns the effect, at the end of a run, of a verb that stops the workflow and that waited for that end. The effect `already` means that the verb
- * came too late, or that the workflow is already carrying it out.
+ * Returns the effect that a waiting verb such as `cancel` has at the end of the run. The effect `already` means that the verb came too late, or that
+ * the workflow is already carrying the verb out.
  */
 export function effectAtCommit(verb: StopVerb, left: VerbTarget): Effect {
-  // If the run failed and the workflow began a compensation, `restart_clean` still applies, because the hub accepted the verb before the
-  // compensation.
+  // If the run failed and the workflow began a compensation, `restart_clean` still applies, because the hub accepted the verb before.
   if (verb === "restart_clean" && left.undoing === "failure") return "undo_and_restart";
   const effect = ofTable(verb, left);
   return effect === "refused" ? "already" : effect;

@@ -6,13 +6,13 @@ export type RetryDecision =
   | { readonly retry: "when_back"; readonly inSeconds: number }
   | { readonly retry: "no" };
 
-/** All workflows of a site call the same service, so the pauses between their calls must grow beyond two seconds. */
+/** All workflows of a site call the same service, so the pauses between their calls grow beyond two seconds. */
 const AWAY_RETRY: Omit<RetryPolicy, "maxAttempts"> = { baseSeconds: 2, maxSeconds: 60 };
 
 /**
- * Exponential backoff with equal jitter makes each pause at least half of the largest pause for the attempt. The jitter keeps the workflows of a site
- * from retrying at the same moment after a fault of the whole site. The pause is never shorter than the time that MAAS's answer names in
- * `Retry-After`. The argument `random` is a number in [0, 1) that gives the jitter.
+ * Exponential backoff with equal jitter makes each pause at least half of the largest pause for the stage's attempt. The jitter keeps the workflows
+ * of a site from retrying at the same moment after a fault of the whole site. The pause before a retry is never shorter than the time in the
+ * `Retry-After` of MAAS's answer. The argument `random` is a random number in [0, 1) for the jitter.
  */
 export function backoffSeconds(
   policy: Omit<RetryPolicy, "maxAttempts">,
@@ -30,7 +30,7 @@ export interface Tries {
   readonly looks: number;
 }
 
-/** A stage may restrict the retries of a failure class, but cannot permit retries that the class forbids. */
+/** A stage may restrict the retries of a failure class, but cannot permit retries that the failure class forbids. */
 export function decideRetry(
   stage: { readonly retry: RetryPolicy; readonly overrides?: StageOverrides | undefined },
   failed: Failure,

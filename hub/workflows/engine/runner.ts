@@ -20,7 +20,7 @@ import type { Workflow } from "./workflow.ts";
 export interface RunnerOptions {
   readonly db: Db;
   readonly inTx: InTx;
-  /** The id of this hub, which names the owner of its leases and is new at each start of the process. */
+  /** The id of the hub, which names the owner of its leases and is new at each start of the hub's process. */
   readonly hubId: string;
   readonly workflows: readonly Workflow[];
   readonly classifyError: ClassifyError;
@@ -29,22 +29,22 @@ export interface RunnerOptions {
   readonly databaseUrl?: string;
   readonly concurrency?: number;
   readonly pollMs?: number;
-  /** The length of a lease on a workflow, in seconds. Another hub takes over a workflow whose lease was not renewed for `leaseSeconds`. */
+  /** The length of a lease on a workflow, in seconds. If a hub does not renew a lease for `leaseSeconds`, another hub takes over the workflow. */
   readonly leaseSeconds?: number;
-  /** The milliseconds for which `close` waits for runs under way to end by themselves. */
+  /** The milliseconds for which `close` waits for unfinished runs to end by themselves. */
   readonly drainMs?: number;
 }
 
 export interface WorkflowRunner {
   /** Searches the database for due workflows now. */
   poke(): void;
-  /** `close` waits for the runs under way or aborts them, and releases every lease. */
+  /** `close` waits for unfinished runs or aborts them, and releases every lease. */
   close(): Promise<void>;
 }
 
 /** After a run that did not count as an attempt, the workflow waits `UNCOUNTED_PAUSE_SECONDS`. */
 const UNCOUNTED_PAUSE_SECONDS = 1;
-/** Even without a notification, the runner calls admission every `ADMIT_EVERY_MS`, because a workflow of another hub may have made room. */
+/** Even without a notification, the runner calls admission every `ADMIT_EVERY_MS`, because the end of another hub's workflow may have made room. */
 const ADMIT_EVERY_MS = 500;
 
 export function startWorkflowRunner(options: RunnerOptions): WorkflowRunner {
@@ -153,7 +153,7 @@ async function runOnce(run: OneRun): Promise<boolean> {
     if (moved === null) log.warn("stage result dropped", { ...about, reason: "the fence was lost" });
     return moved !== null && isEnded(moved.status);
   } catch (error) {
-    // If the hub does not know whether the database committed a run's result, the next run starts from the stored row.
+    // If the hub does not know whether the database committed the result of a run, the workflow's next run starts from the stored row.
     const level = error instanceof CommitOutcomeUnknownError ? "info" : "warn";
     log[level]("stage result was not committed", { ...about, error });
     await releaseLease(run.db, row.id, row.fence, UNCOUNTED_PAUSE_SECONDS).catch(() => undefined);
@@ -181,8 +181,8 @@ async function commitOrFail(
 }
 
 /**
- * Commits the workflow's state, the stage events and the stage's own writes in one transaction (architecture 1). The transaction also carries out a
- * recorded verb such as `cancel`, and calls the hooks for the workflow's end.
+ * Commits the workflow's state, the stage events and the stage's own writes in one transaction (architecture 1). The transaction of `commitStep` also
+ * carries out a recorded verb such as `cancel`, and calls the hooks for the workflow's end.
  */
 export async function commitStep(
   tx: Tx,

@@ -6,7 +6,7 @@ import type { Tx } from "../../db/tx.ts";
 /**
  * A stage never sleeps, loops or retries, because the engine runs it again whenever its workflow is due. The engine merges a verdict's `patch` into
  * the workflow's state. The engine runs `commit` in the transaction that stores the verdict, so a stage's writes and its verdict cannot disagree
- * (architecture 1). A verdict's `commit` must make no network call.
+ * (architecture 1). The function `commit` of a verdict must make no network call.
  */
 interface Verdict<State> {
   readonly patch?: Partial<State>;
@@ -20,7 +20,7 @@ interface Ended<State> extends Verdict<State> {
 }
 export type Done<State> = Ended<State> & { readonly kind: "done" };
 export type Skipped<State> = Ended<State> & { readonly kind: "skipped" };
-/** After the verdict `wait`, the engine runs the stage again after `seconds`, or earlier after a notification for the key `on`. */
+/** After the verdict `wait`, the engine repeats the stage after `seconds`, or earlier after a notification for the key `on`. */
 export type Wait<State> = Verdict<State> & {
   readonly kind: "wait";
   readonly reason: string;
@@ -28,11 +28,11 @@ export type Wait<State> = Verdict<State> & {
   readonly on?: string;
 };
 /**
- * The verdict `back` returns the workflow to an earlier stage. A stage counts in the workflow's state how often it returned `back`, and stops at a
- * limit.
+ * The verdict `back` returns the workflow to an earlier stage. A stage counts in the workflow's state how often it has returned `back`, and stops at
+ * a limit.
  */
 export type Back<State> = Verdict<State> & { readonly kind: "back"; readonly to: string; readonly message: string };
-/** By the verdict `enter_again`, the engine commits `patch` and enters the same stage with new attempts and a new deadline. */
+/** By the verdict `enter_again`, the engine commits `patch` and enters the present stage with new attempts and a new deadline. */
 export type EnterAgain<State> = Verdict<State> & { readonly kind: "enter_again"; readonly message: string };
 export type Failed<State> = Verdict<State> & { readonly kind: "failed"; readonly failure: Failure };
 export type Outcome<State> =
@@ -57,9 +57,9 @@ export interface StageRun<Input, State> {
   /** Each transaction of a stage checks the fence first, so that a run that has lost its lease writes nothing. */
   readonly fence: number;
   readonly stage: string;
-  /** The number of the stage's attempt: each retry raises it by one. */
+  /** The number of the stage's attempt, which each retry raises by one. */
   readonly attempt: number;
-  /** True if an earlier run, since the workflow entered the stage, may already have acted outside the hub. */
+  /** True if an earlier run may already have acted outside the hub since the workflow entered the stage. */
   readonly reentered: boolean;
   readonly enteredAt: Date;
   readonly deadline: Date;
@@ -78,13 +78,13 @@ export interface RetryPolicy {
 
 /** For the cause `restart`, a compensation undoes even a successful effect, because the workflow begins at its first stage. */
 export type CompensationCause = "failure" | "cancel" | "restart";
-/** A compensation must be safe even if the stage's `run` never began; it then returns `done` or `skipped`. */
+/** A compensation must be safe even if the stage's `run` never began; the compensation then returns `done` or `skipped`. */
 export type Compensation<State> = Undone<State> | Wait<State> | Failed<State> | TooLate<State>;
 /** The list `leaves` names effects outside the hub that the compensation did not undo, for operators to see. */
 export type Undone<State> = Done<State> | Skipped<State>;
 /**
- * The verdict `too_late` means that nobody can undo the stage's effect any more, which is not a fault. The `failure` of a verdict `too_late` says how
- * an operator continues the workflow.
+ * The verdict `too_late` means that the stage's effect can no longer be undone, although nothing has failed. The `failure` of a verdict `too_late`
+ * says how an operator continues the workflow.
  */
 export type TooLate<State> = Verdict<State> & { readonly kind: "too_late"; readonly failure: Failure };
 
@@ -109,7 +109,7 @@ export interface Stage<Context extends StageRun<unknown, State>, State, Name ext
   readonly name: Name;
   readonly title: string;
   /**
-   * With the rule `from_top`, the engine may run the stage again without an observation. With the rule `observe_first`, the engine calls `observe`
+   * With the rule `from_top`, the engine may repeat the stage without an observation. With the rule `observe_first`, the engine calls `observe`
    * before every run, so the compiler requires an `observe` (lifecycle 4.10).
    */
   readonly reentry:
@@ -120,13 +120,16 @@ export interface Stage<Context extends StageRun<unknown, State>, State, Name ext
     readonly failure: (context: Context) => Failure | Promise<Failure>;
   };
   readonly retry: RetryPolicy;
-  /** The rules of failure classes that the stage changes, e.g. no compensation after a deploy. */
+  /** The rules of failure classes that the stage overrides, e.g. no compensation after a deploy. */
   readonly overrides?: StageOverrides;
   readonly run: (context: Context) => Promise<Outcome<State>>;
   readonly compensate?: (context: Context, cause: CompensationCause) => Promise<Compensation<State>>;
 }
 
-/** One stage for each name of a list, in the same order. The compiler refuses a list with a missing, extra or repeated stage, or in a wrong order. */
+/**
+ * A list of stages that fits a list of names: one stage for each name, in the same order. The compiler refuses a list of stages with a missing, extra
+ * or repeated stage, or in a wrong order.
+ */
 export type StagesOf<Names extends readonly string[], Context extends StageRun<unknown, State>, State> = {
   readonly [I in keyof Names]: Stage<Context, State, Names[I]>;
 };

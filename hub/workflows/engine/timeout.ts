@@ -1,8 +1,8 @@
 /** A waiting workflow becomes due at most `PAST_DEADLINE_SECONDS` after its stage's deadline, so that a timeout takes effect at once. */
 const PAST_DEADLINE_SECONDS = 0.01;
 /**
- * The engine repeats a stage that has begun to wait for a key after `FIRST_LOOK_SECONDS`. The repeated run finds a change between the stage's
- * observation and its commit, of which the workflow got no notification.
+ * After `FIRST_LOOK_SECONDS`, the engine once repeats a stage that has begun to wait for a key. The first repeat of a waiting stage finds a change
+ * that happened between the stage's observation and its commit.
  */
 const FIRST_LOOK_SECONDS = 1;
 
@@ -10,7 +10,7 @@ export const isPast = (deadline: Date, now: Date): boolean => now.getTime() >= d
 
 export const deadlineAfter = (enteredAt: Date, seconds: number): Date => new Date(enteredAt.getTime() + seconds * 1000);
 
-/** A wait ends early at the stage's deadline, or soon after the stage began to wait on a new key. */
+/** A stage's wait ends early at the stage's deadline, or soon after the stage has begun to wait for a new key. */
 export function wakeAfterWait(
   wait: { readonly seconds: number; readonly on?: string | undefined },
   row: { readonly waitOn: string | null; readonly now: Date; readonly deadline: Date },

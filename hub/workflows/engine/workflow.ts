@@ -32,11 +32,11 @@ export interface WorkflowDefinition<Context extends StageRun<Input, State>, Inpu
   readonly kind: string;
   readonly stages: readonly Stage<Context, State>[];
   readonly input: z.ZodType<Input>;
-  /** All facts of a workflow's state are optional, because a row may lack a fact of a newer version (decision W3). */
+  /** All facts of a workflow's state are optional, because the row of an older version may lack a new fact (decision W3). */
   readonly state: z.ZodType<Partial<State>>;
   /** Maps the old name of a stage to the stage that replaced it (decision W3). */
   readonly renamed: Readonly<Record<string, string>>;
-  /** Reads the data that the stages need, once for each run. The object that `buildContext` returns also contains the fields of `run`. */
+  /** Reads the data that the workflow's stages need, once for each run. The object that `buildContext` returns also contains the fields of `run`. */
   buildContext(run: StageRun<Input, State>): Promise<Context>;
   readonly hooks: WorkflowHooks;
   /**
@@ -54,8 +54,8 @@ export interface WorkflowDefinition<Context extends StageRun<Input, State>, Inpu
   /** Facts of the workflow's state that the verb `rerun` deletes, in addition to `forgottenOnRecovery`. */
   readonly forgottenOnRerun?: readonly (keyof State & string)[];
   /**
-   * Starts pending workflows as far as the limits allow, and returns their rows as they were before the start (lifecycle 4.4). A workflow kind
-   * without `admit` starts all its pending workflows.
+   * Starts pending workflows as far as the limits allow, and returns the rows as they were before the start (lifecycle 4.4). A workflow kind without
+   * `admit` starts all its pending workflows.
    */
   admit?(tx: Tx): Promise<WorkflowRow[]>;
 }
@@ -72,7 +72,7 @@ export interface BoundStage {
   readonly compensate: ((cause: CompensationCause) => Promise<Compensation<Facts>>) | null;
 }
 
-/** A workflow kind without the types of its input, state and context, as the engine uses it. */
+/** A workflow kind as the engine uses it, without the types of its input, state and context. */
 export interface Workflow {
   readonly kind: string;
   readonly stageNames: readonly string[];
@@ -82,15 +82,15 @@ export interface Workflow {
   readonly forgottenOnRecovery: readonly string[];
   readonly forgottenOnRerun: readonly string[];
   admit(tx: Tx): Promise<WorkflowRow[]>;
-  /** All stage names that rows of this workflow kind may hold, including the old names of renamed stages. */
+  /** All stage names that rows of the workflow kind may hold, including the old names of renamed stages. */
   readonly knownNames: readonly string[];
-  /** Returns a stage's present name; null for a name that this version does not know. */
+  /** Returns the present name of a stage; null for a name that this version of the hub does not know. */
   nameToday(stored: string): string | null;
   restartPoint(verb: "retry" | "resume", stage: string): string;
   bind(row: ClaimedWorkflow, stageName: string, entry: StageEntry, signal: AbortSignal): Promise<BoundStage>;
 }
 
-/** The row's present stage: when the engine entered the stage or its compensation, the stored deadline, and the attempt. */
+/** The present stage of a workflow's row, with the time of its entry, its stored deadline and its attempt. */
 export interface StageEntry {
   readonly enteredAt: Date;
   readonly deadline: Date | null;
@@ -98,10 +98,10 @@ export interface StageEntry {
   readonly reentered: boolean;
 }
 
-/** Under the key `$engine`, a workflow's state holds the engine's own facts, which stages do not see. */
+/** Under the key `$engine`, a workflow's state holds facts of the engine that stages do not see. */
 export const ENGINE_FACTS = "$engine";
 export interface EngineFacts {
-  /** True after the verb `adopt`: if the workflow then succeeds, it ends as `reconciled` and not as `completed`. */
+  /** True after the verb `adopt`, so that a workflow that succeeds ends as `reconciled` and not as `completed`. */
   readonly adopting?: boolean;
   /** True after the verb `mark_manual_intervention`, so that only an operator's verb continues the workflow. */
   readonly frozen?: boolean;

@@ -4,8 +4,8 @@ import type { OnboardingStage } from "../../../shared/workflow-status.ts";
 import type { MaasMachine } from "../../maas/port.ts";
 
 /**
- * At the point `configure`, a stage changes the machine's storage, or the connections of its interfaces to subnets. At the point `recover`, a
- * recovery or a compensation releases the machine back to Ready. At the point `seeding`, the hub asks MAAS for the deployed machine's token, so a
+ * At the point `configure`, a stage changes the machine's storage, or the connections of the machine's interfaces to subnets. At the point `recover`,
+ * a recovery or a compensation releases the machine back to Ready. At the point `seeding`, the hub asks MAAS for the deployed machine's token, so a
  * locked machine is a failure. At the point `serving`, a stage waits for the deployed host's hardware sync or agent.
  */
 export const JUDGED_AT = [
@@ -21,7 +21,7 @@ export const JUDGED_AT = [
 export type JudgedAt = (typeof JUDGED_AT)[number];
 
 /**
- * The point of a workflow at which each stage judges its machine's status. The point `untouched` means that the stage changes no machine, so no
+ * The point of `VERDICTS` at which each stage judges its machine's status. The point `untouched` means that the stage changes no machine, so no
  * status stops the stage.
  */
 export const PLACE_OF = {
@@ -38,7 +38,7 @@ export const PLACE_OF = {
   render_cloud_init: "deploy",
   deploy_via_maas: "deploy",
   wait_for_deployed: "deployed",
-  // The stage `classify_deploy_failure` reads only MAAS's events, and a later stage reads the machine.
+  // The stage `classify_deploy_failure` reads only MAAS's events, and a later stage judges the machine.
   classify_deploy_failure: "untouched",
   recover_for_datasource_retry: "recover",
   ensure_hardware_sync_configured: "seeding",
@@ -46,7 +46,7 @@ export const PLACE_OF = {
   wait_for_agent_enrollment: "serving",
 } as const satisfies Record<OnboardingStage, JudgedAt | "untouched">;
 
-/** A stage that judges a machine's status; the compensation of a deploy judges the status too. */
+/** A stage that judges a machine's status, or the compensation of a deploy, which also judges the status. */
 export type Judging =
   | { [S in OnboardingStage]: (typeof PLACE_OF)[S] extends "untouched" ? never : S }[OnboardingStage]
   | "compensation";
@@ -90,9 +90,9 @@ const FAILED = "deploy_failed_if_ours";
 const POWER = "power_failed";
 const BACK = "release_if_ours";
 
-/** The verdict for each of MAAS's 23 status codes at each point of a workflow (maas 3). */
+/** The verdict for each of MAAS's 23 status codes at each point of a workflow where a stage judges its machine (maas 3). */
 export const VERDICTS = {
-  // Each row of the table holds the verdicts at `commission`, `ready`, `configure`, `deploy`, `deployed`, `recover`, `seeding` and `serving`.
+  // Each row of `VERDICTS` has a verdict for `commission`, `ready`, `configure`, `deploy`, `deployed`, `recover`, `seeding` and `serving`.
   [S.new]: row("act", A, A, A, A, A, A, A),
   [S.commissioning]: row("go_on", W, W, A, A, A, A, A),
   [S.failed_commissioning]: row("act", "commissioning_failed", A, A, A, A, A, A),
@@ -125,7 +125,7 @@ export type Judgement =
   | { readonly kind: "go_on" | "act" | "adopt" | "wait" | "abort" | "release" | "deploy_failed" }
   | { readonly kind: "failed"; readonly failure: Failure };
 
-/** A machine as a direct read of MAAS or the watcher's last observation shows it. */
+/** A machine as a direct read of MAAS shows it, or as the watcher's last observation shows it. */
 export type JudgedMachine = Seen & Pick<MaasMachine, "hostname">;
 
 /** The argument `ours` is true if the workflow requested the machine's deploy and Muster's MAAS user owns the machine. */
@@ -223,7 +223,7 @@ type Seen = Pick<
   | "locked"
 >;
 
-/** The facts about a machine that each failure shows to the operator (lifecycle 4.12). */
+/** The facts about a machine that each failure of a workflow shows to the operator (lifecycle 4.12). */
 export function machineEvidence(machine: Seen): Record<string, string | number | boolean | null | string[]> {
   return {
     maas_system_id: machine.systemId,

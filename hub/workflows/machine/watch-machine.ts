@@ -29,8 +29,8 @@ export interface MachineWatch {
 
 /**
  * A stage reads its machine from MAAS if the watcher's observation would end the wait (`concludes`), or if no observation exists. A stage also reads
- * its machine if the watcher is silent or refused, or if the stage's deadline has passed. A waiting stage sends no regular requests to MAAS, and its
- * verdict never relies on an old observation.
+ * its machine if the watcher is silent or MAAS refused the watcher, or if the stage's deadline has passed. A waiting stage sends no regular requests
+ * to MAAS, and its verdict never relies on an old observation.
  */
 export async function watchMachine(
   watch: MachineWatch,
@@ -46,7 +46,7 @@ export async function watchMachine(
   return readAndObserve(watch);
 }
 
-/** Reads the machine from MAAS and stores the observation, so that other stages need not read the machine. */
+/** Reads the machine from MAAS and stores the observation, so that no other stage need read the machine. */
 export async function readAndObserve(watch: MachineWatch): Promise<MaasMachine> {
   const machine = await watch.fresh();
   await observeMachine(watch.inTx, watch.siteId, machine);

@@ -12,8 +12,8 @@ const BYS: readonly Candidate["by"][] = [
 ];
 const OURS = "10.0.0.1";
 /**
- * The test covers every kind of candidate, a machine in MAAS that may be the requested host. A candidate that MAAS found by the BMC address has the
- * BMC of the requested host. A candidate that MAAS found only by name or MAC address has no known BMC, or the BMC of another host.
+ * The test covers every kind of candidate; a candidate is a machine in MAAS that may be the requested host. A candidate that MAAS found by the BMC
+ * address has the BMC of the requested host. A candidate that MAAS found only by name or MAC address has no known BMC, or the BMC of another host.
  */
 const ALL: Candidate[] = BYS.flatMap((by) =>
   (by.includes("BMC address") ? [OURS] : ["", "10.0.0.2", "bmc.example.net"]).map((bmc) => ({

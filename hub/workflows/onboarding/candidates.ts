@@ -29,7 +29,7 @@ export async function findCandidates(maas: MaasPort, host: Host, powers: Powers)
   return [...found].map(([systemId, by]) => ({ systemId, by, bmc: powers.get(systemId) ?? "" }));
 }
 
-/** Each machine that may be the host, with the facts by which a person can decide. */
+/** Each machine that may be the requested host, with the known facts for the person who decides. */
 export type Told = readonly (readonly [systemId: string, known: readonly string[]])[];
 export type Choice =
   | { readonly kind: "none" }
@@ -38,8 +38,8 @@ export type Choice =
 
 /**
  * Chooses the one machine in MAAS that is certainly the requested host, or none (lifecycle 4.16). If the onboarding took a machine with another BMC,
- * it would overwrite that BMC's address in MAAS and power-cycle the wrong host. The onboarding takes a machine by its name or MAC address only if
- * MAAS knows no BMC of the machine.
+ * it would overwrite the BMC address in MAAS and power-cycle the wrong host. The onboarding takes a machine by its name or MAC address only if MAAS
+ * knows no BMC of the machine.
  */
 export function choose(candidates: readonly Candidate[]): Choice {
   const [one, ...others] = candidates;

@@ -9,7 +9,7 @@ export interface CreateFault {
   readonly httpStatus: number | null;
   readonly fields: readonly string[];
   /**
-   * The onboarding's earlier attempts in which MAAS refused the machine's name. The field `unusable` counts create requests that MAAS accepted
+   * The number of the onboarding's attempts in which MAAS refused the machine's name. The field `unusable` counts create requests that MAAS accepted
    * without returning a machine.
    */
   readonly nameRefusals: number;
@@ -26,7 +26,7 @@ const MOST_LOOKS = 3;
 const BROUGHT_BY_DISCOVERY = /^(mac_addresses|power_type|power_parameters)/;
 
 /**
- * A discovery begins only if MAAS refuses data that a discovery would provide, or if MAAS accepts the create request and no machine appears. If MAAS
+ * A discovery begins only if MAAS refuses data that a discovery would provide, or if MAAS accepts the create request without a new machine. If MAAS
  * is unavailable or has no rack controller, the engine waits or retries. If MAAS refuses other data of a create request, such as the machine's
  * architecture, the stage fails.
  */
@@ -39,7 +39,7 @@ export function afterCreate({ code, httpStatus, fields, nameRefusals, unusable }
   return "give_up";
 }
 
-/** A machine that appeared in MAAS after the host was powered off for its network boot, and that no other onboarding holds. */
+/** A machine that appeared in MAAS after the host's power-off for its network boot, and that no other onboarding holds. */
 export interface Newcomer {
   readonly systemId: string;
   /** The machine's status in MAAS; null if Muster cannot parse MAAS's answer about the machine. */
@@ -80,18 +80,18 @@ export function judgeNewcomers(newcomers: readonly Newcomer[], rivals: number): 
   return rivals > 0 ? { kind: "shared", systemId: sole.systemId } : { kind: "claim", systemId: sole.systemId };
 }
 
-/** The power of the host in a discovery, from the first observation to the boot. */
+/** The power of the host during a discovery, from the first observation to the boot. */
 export interface PowerCycle {
-  /** True once the hub has seen the host off since the onboarding was last continued; the hub then does not switch the host off. */
+  /** True after the hub has seen the host off since the onboarding was last continued; the hub does not switch off such a host. */
   readonly offSeen: boolean;
   readonly power: "on" | "off" | "changing";
 }
 export type PowerStep = "wait" | "switch_off" | "note_off" | "boot" | "booted";
 
 /**
- * Decides the next step of a power cycle from an observation of the host's power. The hub switches off only a host that is on and that it has not yet
- * seen off. The hub boots only a host that is off and that it has recorded as off. The hub never repeats a power cycle, even if a hub dies between
- * two steps or the BMC's answer is lost.
+ * Decides the next step of a power cycle from an observation of the host's power. The hub switches off only a host that is on and that the hub has
+ * not yet seen off. The hub boots only a host that is off and that the hub has recorded as off. The hub never repeats a power cycle, even if a hub
+ * dies between two steps or the BMC's answer is lost.
  */
 export function nextPowerStep({ offSeen, power }: PowerCycle): PowerStep {
   if (power === "changing") return "wait";

@@ -39,7 +39,7 @@ type Step = { readonly kind: "claim"; readonly systemId: string } | Wait<Onboard
 
 /**
  * Makes one observation in a discovery of a host that neither name, BMC nor MAC address has identified. If `act` is false, the hub sends no command
- * to the BMC.
+ * to the BMC of the host.
  */
 export async function discover(
   maas: MaasPort,
@@ -83,7 +83,7 @@ export async function discover(
 }
 
 const hasBooted = ({ booted_at: bootedAt }: Discovery): boolean => bootedAt !== null && bootedAt !== undefined;
-/** After an operator's resume, the hub boots the host once more if no new machine exists. */
+/** After an operator's resume, the hub boots the host once more if no new machine has appeared in MAAS. */
 const isBootedNow = ({ state }: OnboardContext): boolean => (state.discovery_power?.booted_at ?? null) !== null;
 
 /** Machines that appear in MAAS before the host is off come from other hosts, e.g. while a person repairs the host's BMC. */
@@ -141,7 +141,7 @@ const seenIn = (newcomers: readonly Newcomer[], now: Date): Discovery["seen"] =>
     ]),
   );
 
-/** Another onboarding competes for new machines from the start of its discovery for as long as a discovery may take. */
+/** Another onboarding competes for new machines from the start of its own discovery for as long as a discovery may take. */
 function rivalsOf({ services, workflowId, site, profile }: OnboardContext, { triggered_at }: Discovery) {
   const since = new Date(Date.parse(triggered_at) - profile.discoveryTimeoutSeconds * 1000);
   return otherDiscoveries(services.db, { id: workflowId, siteId: site.id, since });
@@ -150,7 +150,7 @@ function rivalsOf({ services, workflowId, site, profile }: OnboardContext, { tri
 interface PowerWait {
   readonly reason: string;
   readonly seconds: number;
-  /** The last observation of the host's power: `at` is its time, and `booted_at` is null while the host is off. */
+  /** The last observation of the host's power at the time `at`; `booted_at` is null while the host is off. */
   readonly power?: { readonly at: string; readonly booted_at: string | null };
 }
 
@@ -190,9 +190,9 @@ async function boot(bmc: BmcPort): Promise<void> {
 }
 
 /**
- * Throws if another node uses the BMC of the requested host. The stage has already checked that no machine of the site's MAAS uses the BMC. A node of
- * another site, or a node without a machine in MAAS, may still use the BMC of the requested host. The hub must never switch off the host of another
- * node.
+ * Throws if another node uses the BMC of the requested host. The stage `create_or_find_in_maas` has already checked that no machine of the site's
+ * MAAS uses the BMC. A node of another site, or a node without a machine in MAAS, may still use the BMC of the requested host. The hub must never
+ * switch off the host of another node.
  */
 async function mustBeNobodys({ services, onboarding }: OnboardContext): Promise<void> {
   const { nodeId, ipmiIp, hostname } = onboarding;

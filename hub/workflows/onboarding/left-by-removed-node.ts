@@ -9,8 +9,8 @@ import type { OnboardContext } from "./context.ts";
 import type { OnboardState } from "./onboard-state.ts";
 
 /**
- * The failure if a removed node left the machine deployed in MAAS without a release. The onboarding does not hold a machine that a removed node left
- * deployed, so that `release-node` can hold it.
+ * The failure of an onboarding if a removed node left the machine deployed in MAAS without a release. The onboarding does not hold a machine that a
+ * removed node left deployed, so that `release-node` can hold the machine.
  */
 export async function leftByRemovedNode(
   maas: MaasPort,

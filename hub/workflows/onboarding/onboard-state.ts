@@ -8,7 +8,7 @@ import { fact, ProvisionState } from "../provisioning/provision-state.ts";
 export const Discovery = z.object({
   why: z.string(),
   triggered_at: z.iso.datetime(),
-  /** The system ids of the machines that MAAS had before the host was off. MAAS cannot have created such a machine for the host's network boot. */
+  /** The system ids of the machines that MAAS had before the host was off, and that are therefore no new machines. */
   known: z.array(z.string()),
   /** The time when the hub first saw the host off in the discovery; after `off_at`, the hub adds no machine to `known`. */
   off_at: fact(z.iso.datetime()),
@@ -20,8 +20,8 @@ export const Discovery = z.object({
 export type Discovery = z.output<typeof Discovery>;
 
 /**
- * The facts of an onboarding are the facts of provisioning and those about finding the machine (lifecycle 4.5). The state of an onboarding holds the
- * paths of secrets, and never the secrets.
+ * The facts of an onboarding are the facts of provisioning and the facts about finding the machine (lifecycle 4.5). The state of an onboarding holds
+ * the paths of secrets, and never the secrets.
  */
 export const OnboardState = ProvisionState.extend({
   maas_version: fact(z.string()),

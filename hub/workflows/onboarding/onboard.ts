@@ -20,7 +20,7 @@ import { waitForReady } from "./stages/wait-for-ready.ts";
 
 export const ONBOARD = "onboard";
 
-/** One stage for each name in `ONBOARDING_STAGES`, in the order of the names (lifecycle 4.3). */
+/** The list has one stage for each name in `ONBOARDING_STAGES`, in the order of the names (lifecycle 4.3). */
 const ONBOARD_STAGES: OnboardStages<typeof ONBOARDING_STAGES> = [
   loadSiteConfig,
   resolvePowerCredentials,
@@ -37,7 +37,7 @@ const RETRY_AT: Readonly<Partial<Record<OnboardingStage, OnboardingStage>>> = {
   ...PROVISION_RESTART.retry,
 };
 
-/** Maps a failed stage to the stage at which `resume` begins: every stage after it observes before it acts (lifecycle 4.9). */
+/** Maps a failed stage to the stage at which `resume` begins; every later stage observes before it acts (lifecycle 4.9). */
 const RESUME_AT: Readonly<Record<OnboardingStage, OnboardingStage>> = {
   load_site_config: "load_site_config",
   resolve_power_credentials: "load_site_config",

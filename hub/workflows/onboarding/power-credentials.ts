@@ -16,8 +16,8 @@ export interface ChosenCredentials {
 }
 
 /**
- * Returns null if no login for a single host matches the host and the site has no default login. The hub reads the secret of a BMC login only when it
- * uses the login.
+ * Returns null if no BMC login for a single host matches the host and the site has no default login. The hub reads the secret of a BMC login only
+ * when the hub uses the login.
  */
 export function choosePowerCredentials(
   overrides: readonly PowerOverride[],

@@ -6,7 +6,7 @@ import type { SecretStore } from "../../secrets/port.ts";
 import { StageFailure } from "../stage-failure.ts";
 import type { OnboardContext } from "./context.ts";
 
-/** The hub reads a BMC's user and password from the secret store at each use, and does not keep them (lifecycle 3.2). */
+/** The hub reads a BMC's user and password from the secret store at each use, and does not keep the login (lifecycle 3.2). */
 export async function readPowerLogin(
   secrets: SecretStore,
   path: string,

@@ -119,7 +119,7 @@ async function start(
 const at = (pointer: string, message: string): NonNullable<Problem["errors"]>[number] => ({ pointer, message });
 
 async function checkSelectors(tx: Tx, { site_id, profile_id, sku_id }: Selectors): Promise<void> {
-  // The lock on the site keeps its MAAS address unchanged, because only a site without workflows may move to another region.
+  // The lock on the site keeps the site's MAAS address unchanged, because only a site without workflows may move to another region.
   const site = await keepSite(tx, site_id);
   if (site === null) {
     const errors = [at("/site_id", "names no site")];
@@ -163,7 +163,7 @@ async function knownNodes(tx: Tx, siteId: SiteId, hosts: readonly Host[]): Promi
 
 /**
  * A new onboarding continues with a node that an earlier onboarding left `enrolling` (lifecycle 4.6). The hub refuses a host that is a node in
- * service, and a BMC that belongs to a node of another name.
+ * service, and a host whose BMC belongs to a node of another name.
  */
 function refuseNodesInService(
   hosts: readonly Placed[],

@@ -1,17 +1,17 @@
 import { type Evidence, type Failure, failure } from "../../../shared/failures.ts";
 import type { AttemptKind, ConnectionAttempt, NodeConditionRow } from "../../db/schema/index.ts";
 
-/** What the hub knows about an agent that did not connect in time, from its own listener, the agent's last session, and MAAS. */
+/** The facts about an agent that did not connect in time, from the hub's listener, the agent's last session, and MAAS. */
 export interface Absence {
   readonly hostname: string;
-  /** The host's addresses as MAAS lists them. */
+  /** The host's IP addresses as MAAS lists them. */
   readonly addresses: readonly string[];
   readonly connected: boolean;
   readonly health: Pick<NodeConditionRow, "status" | "reason" | "message"> | null;
   readonly enrolledAt: Date | null;
   /** Connection attempts from the host's addresses or with the host's enrollment token, newest first. */
   readonly attempts: readonly Pick<ConnectionAttempt, "address" | "kind" | "detail" | "count" | "lastAt">[];
-  /** The host's own report to MAAS that its first boot failed; null if MAAS has no such report. */
+  /** The host's own report to MAAS that the first boot failed; null if MAAS has no such report. */
   readonly maasSaw: string | null;
 }
 
@@ -30,8 +30,8 @@ type Cause =
 
 const MOST_LINES = 8;
 /**
- * The order in which kinds of connection attempts decide the cause of an agent's absence, for attempts with one time. A refused enrollment token
- * comes first, because a refusal says more about the cause than a request that the hub answered.
+ * If connection attempts have the same time, the kind that comes first in `SAYS_MORE` decides the cause of the agent's absence. In `SAYS_MORE` a
+ * refused enrollment token comes first, because a refusal says more about the cause than an answered request.
  */
 const SAYS_MORE = [
   "enrollment_refused",
@@ -80,8 +80,8 @@ const linesOf = ({ attempts }: Pick<Absence, "attempts">): string[] =>
     );
 
 /**
- * Returns the cause of the agent's absence for the workflow's wait reason, or null if a person cannot act on the cause yet. The text about the
- * agent's absence does not change while its cause lasts, because each new wait reason causes an event.
+ * Returns the cause of the agent's absence for the workflow's wait reason, or null if a person cannot act on the cause yet. The text about the cause
+ * does not change while the cause lasts, because each new wait reason causes an event.
  */
 export function hintOf(absence: Absence): string | null {
   const hints: Partial<Record<Cause, string>> = {

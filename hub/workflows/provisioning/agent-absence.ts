@@ -9,7 +9,7 @@ import { SecretError } from "../../secrets/port.ts";
 import { type Absence, absenceFailure, hintOf } from "./absence-verdict.ts";
 import { maasOf, type ProvisionContext, provisioningOf } from "./context.ts";
 
-/** The hub searches this many of a machine's newest events for a failed first boot. */
+/** The hub searches the newest `EVENTS` events of a machine for a failed first boot. */
 const EVENTS = 50;
 const MOST_OF_EVENT = 200;
 
@@ -17,7 +17,7 @@ export async function absenceHint(context: ProvisionContext): Promise<string | n
   return hintOf(await readAbsence(context, null));
 }
 
-/** The failure of a stage that waited for the agent names the cause of the agent's absence, if the hub knows one (lifecycle 4.7). */
+/** The failure of a stage that waited for the agent names the cause of the agent's absence, if the hub knows the cause (lifecycle 4.7). */
 export async function agentAbsent(
   context: ProvisionContext,
   stage: { readonly evidence: Evidence; otherwise(message: string, evidence: Evidence): Failure },
@@ -39,8 +39,8 @@ async function readAbsence(context: ProvisionContext, maasSaw: string | null): P
     connected: (await readOpenSession(db, nodeId, generation)) !== null,
     health: told.find((one) => one.type === "agent.healthy") ?? null,
     enrolledAt: await readEnrolledAt(db, nodeId, generation),
-    // The hub ignores connection attempts from before the stage began, because an operator may have corrected their fault. A host that waits for the
-    // hub tries to connect again within seconds.
+    // The hub ignores connection attempts from before the stage began, because an operator may have corrected the fault behind them. A host that
+    // waits for the hub repeats its attempt to connect within seconds.
     attempts: await listConnectionAttempts(db, { addresses, nodeId, since: enteredAt }),
     maasSaw,
   };
@@ -48,7 +48,7 @@ async function readAbsence(context: ProvisionContext, maasSaw: string | null): P
 
 /**
  * Reads from MAAS's events whether the host's first boot failed, because cloud-init reports the end of the first boot to MAAS. If MAAS does not
- * answer, the failure contains no evidence about the first boot.
+ * answer, the failure of the stage contains no evidence about the first boot.
  */
 async function firstBootInMaas(context: ProvisionContext): Promise<string | null> {
   const { maas_system_id: systemId } = context.state;

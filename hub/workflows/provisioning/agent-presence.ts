@@ -19,7 +19,7 @@ export function agentSession(context: ProvisionContext): Promise<AgentSession | 
 }
 
 /**
- * The host got its enrollment token at its first boot and cannot get a new one, so the hub extends the expired token. The hub does not extend an
+ * The host got its enrollment token at its first boot and cannot get a new token, so the hub extends the expired token. The hub does not extend an
  * enrollment token that is revoked or used.
  */
 export async function waitForAgent(context: ProvisionContext): Promise<Wait<ProvisionState>> {

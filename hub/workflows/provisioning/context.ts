@@ -15,7 +15,7 @@ export interface ProvisionedHost {
   readonly ipmiIp: string;
 }
 
-/** A provisioning stage does not depend on the workflow kind, so each workflow that deploys a machine can use the stage. */
+/** Each workflow that deploys a machine can use the provisioning stages, because they do not depend on the workflow kind. */
 export interface ProvisionContext<Input = unknown, State extends ProvisionState = ProvisionState>
   extends StageRun<Input, State> {
   readonly services: WorkflowServices;

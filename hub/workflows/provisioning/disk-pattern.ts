@@ -1,8 +1,8 @@
 import { createContext, Script } from "node:vm";
 
 /**
- * The hub matches a pattern for at most `SEARCH_WITHIN_MS`, because the match blocks the whole process of the hub. An ordinary pattern takes
- * microseconds, so `SEARCH_WITHIN_MS` is long enough even on a busy host.
+ * The hub matches a pattern for at most `SEARCH_WITHIN_MS`, because the match of a pattern blocks the hub's whole process. An ordinary pattern
+ * matches within microseconds, so `SEARCH_WITHIN_MS` is long enough even on a busy host.
  */
 const SEARCH_WITHIN_MS = 1_000;
 const CONTEXT = createContext({ texts: [] as readonly (readonly string[])[], expression: /x/ });
@@ -10,14 +10,14 @@ const SEARCH = new Script("texts.map((of) => of.map((text) => expression.test(te
 
 /**
  * Tells for each list of texts whether one of its texts matches the pattern; null if the match took too long. If a pattern is no regular expression,
- * the hub searches for it as literal text.
+ * the hub searches for the pattern as literal text.
  */
 export function holdPattern(texts: readonly (readonly string[])[], pattern: string): boolean[] | null {
   const expression = asExpression(pattern);
   if (expression === null)
     return texts.map((of) => of.some((text) => text.toLowerCase().includes(pattern.toLowerCase())));
   try {
-    // Node.js can end a running match only if the match runs as a script in a VM context.
+    // Node.js can end a running match of a pattern only if the match runs as a script in a VM context.
     Object.assign(CONTEXT, { texts, expression });
     return [...SEARCH.runInContext(CONTEXT, { timeout: SEARCH_WITHIN_MS })];
   } catch (error) {
@@ -35,8 +35,8 @@ function asExpression(pattern: string): RegExp | null {
 }
 
 /**
- * The length of the texts with which the hub tests a profile's pattern for disks. Test texts are longer than models and paths of disks, so a pattern
- * that passes the test also matches disk names in time.
+ * The length of the texts with which the hub tests a profile's pattern for disks. The test texts are longer than models and paths of disks, so a
+ * pattern that passes the test matches a disk's names in time.
  */
 const WORST_LENGTH = 128;
 /** Texts that match character classes such as `.`, `\w`, `\d` and `\s`, which a pattern need not contain literally. */
@@ -44,7 +44,7 @@ const OF_CLASSES = ["a", "0", " ", "_", "-", "a0", "a ", "0 "];
 /** Ends of test texts that no pattern matches, so that the match must backtrack through all alternatives. */
 const WRONG_ENDS = ["\u0001", "!"];
 
-/** A test text that causes much backtracking repeats a piece that the pattern may repeat, and ends with a character that does not match. */
+/** A test text repeats a piece that the pattern may repeat, and ends with a character that does not match. */
 export function worstTexts(pattern: string): string[] {
   const named = pattern.match(/[a-z0-9 _-]+/gi) ?? [];
   const pieces = new Set([...OF_CLASSES, ...named, ...named.flatMap((run) => [...run])]);
@@ -78,8 +78,8 @@ export function repeatedGroups(pattern: string): string[] {
 }
 
 /**
- * True if the pattern has a repetition within a repetition, such as `(a+)+$`, for which a match may take practically for ever. A stage ends the match
- * of a pattern that `isEndless` has missed after `SEARCH_WITHIN_MS`.
+ * True if the pattern has a repetition within a repetition, such as `(a+)+$`, for which a match may take practically for ever. If `isEndless` misses
+ * a pattern, the stage that uses the pattern ends the match after `SEARCH_WITHIN_MS`.
  */
 export const isEndless = (pattern: string): boolean =>
   [pattern, ...repeatedGroups(pattern)].some((one) => holdPattern([worstTexts(one)], one) === null);

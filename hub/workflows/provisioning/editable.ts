@@ -5,8 +5,8 @@ import type { ProvisionState } from "./provision-state.ts";
 
 /**
  * A stage may change a machine's storage, or the connections of its interfaces to subnets, only while the machine is Ready (lifecycle 4.10).
- * `notEditable` returns null if the stage may change the machine now. A machine that this workflow has already deployed was configured before the
- * deploy, so the stage is skipped.
+ * `notEditable` returns null if the stage may change the machine now. If the workflow has already deployed the machine, the stage is skipped, because
+ * the machine was configured before the deploy.
  */
 export async function notEditable(
   stage: "configure_storage" | "apply_roce_phase2" | "ensure_pxe_interface_auto",

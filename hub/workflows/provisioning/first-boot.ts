@@ -18,7 +18,7 @@ export interface RenderedUserData {
 
 export const sha256Of = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-/** Throws `user_data_invalid` if a value cannot be part of the user-data. */
+/** Throws `user_data_invalid` if a value cannot be part of a host's user-data. */
 export async function renderUserData(
   context: ProvisionContext,
   enrollment: { nodeId: UserDataValues["nodeId"]; generation: number; token: Secret },
@@ -52,9 +52,9 @@ export async function renderUserData(
 }
 
 /**
- * The site's own bootstrap bundle runs at a host's first boot (lifecycle 9). A bootstrap bundle is named by a URL and a checksum, for example
- * `https://files.site.example/bootstrap-7.sh#sha256=<64 hex>`. The host runs the bootstrap bundle only if the bundle has the checksum in its URL. The
- * query of a signed URL contains a secret, so logs, statuses and messages name a bundle without the query.
+ * The site's own bootstrap bundle runs at a host's first boot (lifecycle 9). A profile names its bootstrap bundle by a URL with a checksum, for
+ * example `https://files.site.example/bootstrap-7.sh#sha256=<64 hex>`. The host runs the bootstrap bundle only if the bundle has the checksum that
+ * the URL names. The query of a signed URL contains a secret, so logs, statuses and messages name a bundle without the query.
  */
 export function siteBootstrap(ref: string | null): Pick<UserDataValues, "siteBootstrap"> {
   if (ref === null) return {};

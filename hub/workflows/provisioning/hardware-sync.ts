@@ -1,4 +1,4 @@
-/** Both a machine that the hub read from MAAS and the watcher's observation of it have the fields of `SyncFacts`. */
+/** A machine that the hub read from MAAS has the fields of `SyncFacts`, and so has the watcher's observation of a machine. */
 export interface SyncFacts {
   readonly enableHwSync: boolean | null;
   readonly lastSync: Date | null;
@@ -9,9 +9,9 @@ export interface SyncFacts {
 const TOLERANCE = 1.5;
 
 /**
- * MAAS sets `last_sync` at the end of the deploy, before any hardware sync ran. Only a `last_sync` later than `baseline`, its value at the end of the
- * deploy, proves a hardware sync. If MAAS does not show `enable_hw_sync` or the interval, a `last_sync` after the deploy alone proves a healthy
- * hardware sync.
+ * MAAS sets `last_sync` at the end of the deploy, before any hardware sync ran. Only a `last_sync` later than `baseline`, the value of `last_sync` at
+ * the end of the deploy, proves a hardware sync. If MAAS does not show `enable_hw_sync` or the sync interval, a `last_sync` after the deploy is
+ * enough for a healthy hardware sync.
  */
 export function hardwareSyncIsHealthy(facts: SyncFacts, baseline: Date | null, now: Date): boolean {
   const { enableHwSync, lastSync, syncIntervalSeconds } = facts;

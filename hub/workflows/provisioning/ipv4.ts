@@ -1,8 +1,8 @@
 export const addressOf = (cidr: string): string => cidr.split("/")[0] ?? cidr;
 
 /**
- * Returns the network of an address: 172.30.9.60/31 for 172.30.9.61/31. MAAS stores the CIDR of a subnet unchanged, so Muster must send the address
- * of the network (maas 2.11).
+ * Returns the network of an address, for example 172.30.9.60/31 for 172.30.9.61/31. MAAS stores the CIDR of a subnet unchanged, so Muster must send
+ * the network and not a host's address (maas 2.11).
  */
 export function networkOf(cidr: string): string {
   const [address = "", length = "32"] = cidr.split("/");

@@ -23,7 +23,7 @@ const meantToDeploy = ({ state }: ProvisionContext): boolean =>
 
 /**
  * Compares the machine's owner with the name that Muster's MAAS user had when the deploy was requested. The argument `now` is the present name of
- * Muster's MAAS user, which may have been renamed since the deploy.
+ * Muster's MAAS user, whom somebody may have renamed since the deploy.
  */
 const isOursAs = (context: ProvisionContext, { owner }: Pick<MaasMachine, "owner">, now: string | null): boolean => {
   const name = context.state.maas_username;
@@ -32,8 +32,8 @@ const isOursAs = (context: ProvisionContext, { owner }: Pick<MaasMachine, "owner
 };
 
 /**
- * True if the workflow meant to deploy the machine and Muster's MAAS user owns the machine. If somebody renamed Muster's MAAS user, the machine's
- * owner in MAAS has the new name too.
+ * True if the workflow meant to deploy the machine and Muster's MAAS user owns the machine. If somebody renamed Muster's MAAS user, MAAS also shows
+ * the new name as the machine's owner.
  */
 export async function isOurs(context: ProvisionContext, machine: Pick<MaasMachine, "owner">): Promise<boolean> {
   if (isOursAs(context, machine, null)) return true;
@@ -76,7 +76,7 @@ export const watchedMachine = (
 
 /**
  * If somebody released, broke, took or deleted the machine, a stage that waits for the host fails at once (decision M2). `machineTaken` returns null
- * if the machine is still deployed by this workflow.
+ * if the machine is still deployed by the workflow.
  */
 export async function machineTaken(
   stage: "ensure_hardware_sync_configured" | "wait_for_hardware_sync_healthy" | "wait_for_agent_enrollment",

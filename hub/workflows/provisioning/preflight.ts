@@ -15,8 +15,8 @@ interface Fit {
 }
 
 /**
- * Finds out what the site lacks before a workflow changes the machine that it deploys (lifecycle 4.14). The preflight calls `whoami`, because MAAS
- * answers `version` without a valid token (decision M1).
+ * Finds out what the site lacks before a workflow changes the machine that the workflow deploys (lifecycle 4.14). The preflight calls `whoami`,
+ * because MAAS answers `version` without a valid token (decision M1).
  */
 export async function preflight(context: ProvisionContext): Promise<Fit | Refusal> {
   const refusal = disabled(context) ?? incomplete(context);
@@ -64,7 +64,7 @@ function noImage({ site, profile }: ProvisionContext, series: string): Refusal {
   return { kind: "failed", failure: failure("site_capability_missing", "image_missing", message, { image: series }) };
 }
 
-/** Most profiles name no scripts, and the preflight does not ask MAAS for its scripts then. */
+/** If the profile names no scripts, as most profiles, the preflight does not ask MAAS for its scripts. */
 async function scriptsMissing({ profile }: ProvisionContext, maas: MaasPort): Promise<string[]> {
   const wanted = { commissioning: profile.commissioningScripts, testing: profile.testingScripts };
   if (wanted.commissioning.length + wanted.testing.length === 0) return [];

@@ -26,16 +26,16 @@ export const ProvisionState = z.object({
   roce_applied: fact(z.number()),
   roce_assigned: fact(z.number()),
   roce_warnings: fact(z.array(z.string())),
-  /** STATIC links in MAAS that Muster did not make, on interfaces that a RoCE row names. */
+  /** STATIC links in MAAS that Muster did not make, on interfaces that the host's RoCE rows name. */
   roce_foreign: fact(z.array(z.string())),
   pxe_interface: fact(z.string()),
   node_id: fact(NodeId),
-  /** The provisioning attempt to which the newest token and user-data belong. */
+  /** The provisioning attempt to which the workflow's newest token and user-data belong. */
   generation: fact(z.number()),
   user_data_sha256: fact(z.string()),
   /**
-   * The node's generation for which the workflow was about to ask MAAS for a deploy. Once `deploy_intent` is stored, a machine that Muster's MAAS
-   * user deploys is the workflow's own.
+   * The node's generation for which the workflow was about to ask MAAS for a deploy. Once `deploy_intent` is stored, a deploy of the machine by
+   * Muster's MAAS user counts as the workflow's own.
    */
   deploy_intent: fact(z.number()),
   awaits_deploy_place: fact(z.boolean()),
@@ -44,7 +44,7 @@ export const ProvisionState = z.object({
   deployed_at: fact(z.string()),
   deploy_ip_addresses: fact(z.array(z.string())),
   deploy_failure: fact(DeployFailure),
-  /** How often MAAS did not return the events of the failed deploy. */
+  /** The number of times that MAAS did not return the events of the failed deploy. */
   events_unread: fact(z.number()),
   datasource_retries: fact(z.number()),
   abort_requested_at: fact(z.string()),

@@ -32,12 +32,13 @@ export const PROVISION_STAGES: ProvisionStages<typeof PROVISIONING_STAGES> = [
 ];
 
 /**
- * Maps a failed stage to the stage at which an operator's `retry` or `resume` begins. A failed stage without an entry under `retry` is repeated
- * itself. The entries under `resume` begin after `render_cloud_init`, because each workflow kind decides about earlier stages itself (lifecycle 4.9).
+ * Maps a failed stage to the stage at which an operator's `retry` or `resume` begins. If the map for `retry` does not name the failed stage, `retry`
+ * begins at the failed stage itself. The map for `resume` has no stages up to `render_cloud_init`, because each workflow kind decides about early
+ * stages itself (lifecycle 4.9).
  */
 export const PROVISION_RESTART = {
   // A `retry` after a failed deploy begins at `render_cloud_init`, because the hub has released the machine to Ready. A `retry` that began at
-  // `wait_for_deployed` would wait for ever for a deploy of the released machine.
+  // `wait_for_deployed` would wait for ever, because nobody deploys the released machine.
   retry: {
     deploy_via_maas: "render_cloud_init",
     wait_for_deployed: "render_cloud_init",
@@ -57,7 +58,7 @@ export const PROVISION_RESTART = {
   Record<"retry" | "resume", Readonly<Partial<Record<ProvisioningStage, ProvisioningStage>>>>
 >;
 
-/** Facts that count how often the workflow has tried to recover by itself; an operator's verb resets them. */
+/** Facts that count how often the workflow has tried to recover by itself. An operator's verb resets the counts. */
 export const PROVISION_COUNTERS = [
   "datasource_retries",
   "events_unread",

@@ -6,14 +6,14 @@ import type { ProvisionState } from "./provision-state.ts";
 
 /**
  * The hub repeats its request to abort a deploy only after `ABORT_SHOWS_WITHIN_SECONDS`. After an abort, MAAS changes the machine's status only when
- * it has powered the machine off (maas 2.6).
+ * MAAS has powered the machine off (maas 2.6).
  */
 const ABORT_SHOWS_WITHIN_SECONDS = 120;
 
 export type ReleaseStep = { readonly kind: "ready" } | Wait<ProvisionState> | Failed<ProvisionState>;
 
 /**
- * Makes one step to bring the machine of a failed deploy back to Ready: an abort, a release or a wait (lifecycle 4.3). The caller of
+ * Makes one step, an abort, a release or a wait, to bring the machine of a failed deploy back to Ready (lifecycle 4.3). The caller of
  * `stepBackToReady` repeats the step until the result is `ready`. The hub never releases a machine that the workflow did not deploy.
  */
 export async function stepBackToReady(

@@ -3,12 +3,13 @@ import { enqueueTask } from "../../db/queries/tasks.ts";
 import { inFencedTx } from "../services.ts";
 import { type ProvisionContext, provisioningOf, systemIdOf } from "./context.ts";
 
-/** After this many seconds the hub gives up the task `node.hw_sync_reseed`, by which the agent rewrites the files of hardware sync. */
+/** After `RESEED_DEADLINE_SECONDS` the hub gives up the task `node.hw_sync_reseed`, by which the agent rewrites the files of hardware sync. */
 const RESEED_DEADLINE_SECONDS = 600;
 
 /**
  * Queues the agent's task `node.hw_sync_reseed`, which rewrites the files of hardware sync and starts one sync (decision M3). A second call with the
- * same `occasion` queues no second task. The hub reads the machine's token when it delivers the task, and never stores the token in the task's row.
+ * same `occasion` queues no second task. The hub reads the machine's token when the hub delivers the task, and never stores the token in the task's
+ * row.
  */
 export async function enqueueReseed(context: ProvisionContext, occasion: string): Promise<TaskId> {
   const { nodeId, generation } = provisioningOf(context);

@@ -8,9 +8,9 @@ export interface StaticLink extends RoceLink {
 }
 
 export interface LinkPlan {
-  /** RoCE links that Muster made and that no RoCE row names any more; Muster removes them from MAAS. */
+  /** The RoCE links that Muster made and that no RoCE row names any more, so that Muster removes the links from MAAS. */
   readonly stale: readonly StaticLink[];
-  /** Links that Muster did not make, on interfaces that a RoCE row names; Muster reports and keeps them. */
+  /** Links that Muster did not make on interfaces that a RoCE row names; the hub reports these links and keeps them. */
   readonly foreign: readonly StaticLink[];
 }
 
@@ -18,8 +18,8 @@ export const sameLink = (a: RoceLink, b: RoceLink): boolean =>
   a.interface === b.interface && a.ipAddress === b.ipAddress;
 
 /**
- * Decides which STATIC links of a machine Muster removes from MAAS, and which belong to somebody else. The argument `wanted` lists the interfaces and
- * IP addresses of the host's RoCE rows. The argument `ours` lists links that Muster recorded when a RoCE row named them.
+ * Decides which STATIC links of a machine Muster removes from MAAS, and which links belong to somebody else. The argument `wanted` lists the
+ * interfaces and IP addresses of the host's RoCE rows. The argument `ours` lists links that Muster recorded when a RoCE row named them.
  */
 export function planLinks(
   interfaces: readonly MaasInterface[],

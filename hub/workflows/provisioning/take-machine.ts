@@ -17,8 +17,8 @@ export interface FoundMachine {
 }
 
 /**
- * Returns the BMC addresses in the onboarding's request and in MAAS. The BMC address in MAAS may differ from the requested address until
- * `commission_node` has corrected MAAS.
+ * Returns the BMC address in the onboarding's request and the BMC address in MAAS. The BMC address in MAAS may differ from the requested address
+ * until `commission_node` has corrected MAAS.
  */
 const bmcsOf = ({ host }: Taker, { bmc }: FoundMachine): string[] => [
   ...new Set([host.ipmiIp, bmc].map(normalAddress)),
@@ -26,7 +26,7 @@ const bmcsOf = ({ host }: Taker, { bmc }: FoundMachine): string[] => [
 
 /**
  * Reserves the machine for the workflow until the workflow ends. Throws `conflicting_candidates` if the machine belongs to another node or another
- * workflow holds the machine. Two sites may be one MAAS region by mistake. A machine of another site with the same system id and BMC therefore counts
+ * workflow holds the machine. Two sites may be one MAAS region by mistake. A machine of another site with the same system id and BMC address counts
  * as the same machine. Two MAAS regions may use one system id for different machines. If MAAS has no BMC address to compare, two machines with one
  * system id count as the same machine.
  */
@@ -34,8 +34,8 @@ export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): 
   const { systemId } = machine;
   const { workflowId, site, host } = taker;
   const holder = await holdMachine(tx, workflowId, { siteId: site.id, systemId, bmcs: bmcsOf(taker, machine) });
-  // The workflow takes its hold on the machine before it checks for other nodes. If another workflow has just ended its hold, `mustBeNoOtherNode`
-  // finds the node to which that workflow bound the machine.
+  // The workflow takes its hold on the machine before the check whether another node has the machine. If another workflow has just ended its hold,
+  // `mustBeNoOtherNode` finds the node to which the other workflow bound the machine.
   if (holder === null) return mustBeNoOtherNode(tx, taker, machine);
   const todo =
     holder.kind === "onboarding"

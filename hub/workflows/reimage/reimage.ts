@@ -67,8 +67,8 @@ const REIMAGE_STAGES: ReimageStages<(typeof STAGES_OF_MODE)["reimage"]> = [
 ];
 
 /**
- * Maps a failed stage to the stage at which `resume` begins. After a failure in configuring the released machine, `resume` begins at the preflight,
- * and the release then adopts the Ready machine.
+ * Maps a failed stage to the stage at which `resume` begins. If a stage that configures the released machine fails, `resume` begins at the preflight,
+ * and the release adopts the Ready machine.
  */
 const RESUME_AT: Readonly<Record<ReimageStageName, ReimageStageName>> = {
   disable_node: "disable_node",

@@ -14,9 +14,9 @@ async function look({ decommission }: DecommissionContext): Promise<Observation<
     : { kind: "done", message: "The secrets that the operation removes were chosen before" };
 }
 
-/** The stage decides by MAAS's present data about the machine which BMC logins are the node's. */
+/** By MAAS's present data about the machine, `choose_secrets` decides which BMC logins are the node's. */
 async function machineNow(context: DecommissionContext): Promise<MaasMachine | null> {
-  // An operation of an older version of Muster may have removed its node before it chose the secrets.
+  // A decommission of an older version of Muster may have removed its node before it chose the secrets.
   if (wasRemoved(context)) return (await maasOf(context)).readMachine(machineOf(context).systemId);
   mustStandForRelease(context, context.node, context.boundSystemId);
   return freshMachine(context);
@@ -41,9 +41,9 @@ const isChosen = ({ outcome }: { readonly outcome: string }): boolean => outcome
 const seconds = (context: DecommissionContext): number => profileOf(context).configureTimeoutSeconds;
 
 /**
- * Chooses the secrets that the operation removes later, before the operation releases anything of the host. Before the release, MAAS and Muster can
- * still prove which BMC logins belong to the node's machine. The stage `cleanup_secrets` removes a chosen secret only if it still has the version
- * that it had at the choice.
+ * Chooses the secrets that the decommission removes later, before the decommission releases anything of the host. Before the release, MAAS and Muster
+ * can still prove which BMC logins belong to the node's machine. The stage `cleanup_secrets` removes a chosen secret only if the secret still has the
+ * version that it had at the choice.
  */
 export const chooseSecrets: DecommissionStageOf<"choose_secrets"> = {
   name: "choose_secrets",

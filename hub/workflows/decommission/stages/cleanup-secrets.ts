@@ -12,7 +12,7 @@ import { choose, nameOf, versionAt } from "../chosen-secrets.ts";
 import type { DecommissionContext, DecommissionStageOf, DecommissionState } from "../decommission-context.ts";
 import { maasOf, machineOf } from "../release-machine.ts";
 
-/** The stage waits `SECONDS` for an unavailable secret store before a person has to look at the store. */
+/** The stage `cleanup_secrets` waits `SECONDS` for an unavailable secret store before a person has to look at the store. */
 const SECONDS = 3_600;
 
 const isOpen = ({ outcome }: ChosenSecret): boolean => outcome === "chosen" || outcome === "removing";
@@ -21,7 +21,7 @@ const kept = (secret: ChosenSecret, reason: string): ChosenSecret => ({ ...secre
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
   const { secrets, decommissionId } = context.decommission;
   if (secrets === null) {
-    // An operation of an older version of Muster chose no secrets before the release.
+    // A decommission of an older version of Muster chose no secrets before the release.
     const machine = await (await maasOf(context)).readMachine(machineOf(context).systemId);
     const chosen = await choose(context, machine);
     const commit = (tx: Tx) => writeSecrets(tx, decommissionId, chosen);
@@ -65,8 +65,9 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
 type WriteDown = (now: ChosenSecret, tx: Tx) => Promise<void>;
 
 /**
- * Removes one chosen secret if its version has not changed. Before the removal of a BMC login's secret, the hub disables the login and records the
- * removal. The API refuses to write a login whose removal is recorded, so a removal that resumes after a crash deletes no newer login.
+ * Removes one chosen secret if its version has not changed since the choice. Before the removal of a BMC login's secret, the hub disables the login
+ * and records the removal. The API refuses to write a login whose removal is recorded, so a removal that resumes after a crash deletes no newer
+ * login.
  */
 async function removeOne(context: DecommissionContext, secret: ChosenSecret, write: WriteDown): Promise<void> {
   const version = await versionAt(context, secret.path);
@@ -84,7 +85,7 @@ async function removeOne(context: DecommissionContext, secret: ChosenSecret, wri
   await inFencedTx(context, (tx) => write({ ...now, outcome: "removed" }, tx));
 }
 
-/** Disables the BMC login, unless somebody has changed it or another host has come to need it. */
+/** Disables the BMC login, unless somebody has changed the login or another host has come to need it. */
 async function begin(
   tx: Tx,
   context: DecommissionContext,
@@ -130,7 +131,7 @@ async function auditDisabled(
 }
 
 /**
- * Removes the secrets that the stage `choose_secrets` has chosen (lifecycle 5.4). The site's secrets, the secrets of other hosts, and logins that
+ * Removes the secrets that the stage `choose_secrets` has chosen (lifecycle 5.4). The site's secrets, the secrets of other hosts, and BMC logins that
  * somebody wrote after the choice stay.
  */
 export const cleanupSecrets: DecommissionStageOf<"cleanup_secrets"> = {

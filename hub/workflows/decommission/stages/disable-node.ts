@@ -51,7 +51,7 @@ export const disableNode: DecommissionStageOf<"disable_node"> = {
     commit: async (tx) => {
       const { node, decommission } = context;
       await (KEEPS_STATUS[decommission.mode] ? cordon(tx, context) : drain(tx, context));
-      // An `undrain` task of an earlier operation may still be queued, and would reopen the host during this drain.
+      // An `undrain` task of an earlier operation may still be queued, and would reopen the host during the drain.
       await cancelTasksOf(tx, node.id, "node.undrain");
     },
   }),
@@ -61,7 +61,7 @@ export const disableNode: DecommissionStageOf<"disable_node"> = {
       ? "The end of the operation decides about the cordon"
       : "The node is no longer draining; it becomes active again when its agent reports",
     commit: async (tx) => {
-      // The compensation of a restarted drain keeps the node `draining`, because with another status the node could get new work.
+      // The compensation of a restarted drain keeps the node `draining`, because a node with another status could get new work.
       if (cause !== "cancel") return;
       const { node, workflowId, decommission } = context;
       await leaveDraining(tx, node.id, workflowId, decommission.priorStatus, "The drain was given up");

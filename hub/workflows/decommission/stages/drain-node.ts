@@ -22,14 +22,14 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   if (keeps ? !isCleanable(node.status) : node.status !== "draining")
     return { kind: "failed", failure: stateConflict(context, node.status, "drained") };
   const task = await settledTask(context, DRAIN);
-  // On a node that stays in service, somebody may have opened the host to users since an earlier drain of the operation.
+  // On a node that stays in service, somebody may have opened the host to users since an earlier drain by the same operation.
   if (task?.state === "succeeded" && !(keeps && isHistory(context, task)))
     return { kind: "done", message: "The agent has drained the host", details: { task_id: task.id } };
   if (decommission.forcedAt !== null && session === null) {
     return {
       kind: "skipped",
       message: `Continued without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}`,
-      // The stage does not cancel the drain task, because after a cancel the agent would reopen a host that it had begun to drain.
+      // The compensation does not cancel the drain task, because after a cancel the agent would reopen a host that it had begun to drain.
       commit: async (tx) => void (await queueWork(tx, context, DRAIN)),
     };
   }
@@ -56,7 +56,7 @@ export const drainNode: DecommissionStageOf<"drain_node"> = {
       ),
   },
   retry: { maxAttempts: 3, baseSeconds: 5, maxSeconds: 60 },
-  // The engine does not retry `drain_node` for an unreachable agent, because the stage has already waited for the agent (lifecycle 5.8).
+  // The engine does not retry `drain_node` for an unreachable agent, because `drain_node` has already waited for the agent (lifecycle 5.8).
   overrides: { post_deploy_connectivity_failure: { retry: "never" } },
   run: (context) => startWork(context, DRAIN),
   // After a failed deploy, a reimage has no drain to undo, because the drained system is gone.

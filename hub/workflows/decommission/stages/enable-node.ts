@@ -42,7 +42,7 @@ const seconds = (context: DecommissionContext): number => stageSeconds(context, 
 
 /**
  * Lets users log in to the host again, and lifts the operation's cordon (lifecycle 5.2). A node that a cleanup quarantined becomes `active`, because
- * the present operation has found the host clean (decision N4). The stage `enable_node` does not lift a person's cordon or quarantine.
+ * the present decommission has found the host clean (decision N4). The stage `enable_node` does not lift a person's cordon or quarantine.
  */
 export const enableNode: DecommissionStageOf<"enable_node"> = {
   name: "enable_node",

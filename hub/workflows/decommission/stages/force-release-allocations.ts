@@ -31,7 +31,7 @@ async function takeFromTenant(tx: Tx, context: DecommissionContext): Promise<voi
 }
 
 /**
- * If the request says so, ends the node's open allocation (lifecycle 5.4); takes over an allocation that is already `ending`. The decommission
+ * Ends the node's open allocation if the request says so (lifecycle 5.4), and takes over an allocation that is already `ending`. The decommission
  * becomes the turnover of the ended allocation, so that its later stages know the tenant's account.
  */
 export const forceReleaseAllocations: DecommissionStageOf<"force_release_allocations"> = {

@@ -35,11 +35,11 @@ import { isCleanable } from "../keeps-status.ts";
 
 /** A worker is the agent's process that overwrites the memory of one GPU, and has `WORKER_SECONDS` for the overwrite. */
 const WORKER_SECONDS = 600;
-/** After the overwrite, a worker holds the GPU memory for `HOLD_SECONDS`, until the hub asks about random blocks of it. */
+/** After the overwrite, a worker holds the GPU memory for `HOLD_SECONDS`, until the hub asks about random blocks of the memory. */
 const HOLD_SECONDS = 900;
 /** A worker has `ANSWER_SECONDS` to answer the hub's questions, and to zero and free the GPU's memory. */
 const ANSWER_SECONDS = 300;
-/** The agent has `FILL_SECONDS` for the task that overwrites GPU memory; the wait for an absent agent does not count. */
+/** The agent has `FILL_SECONDS` for the task that overwrites GPU memory, besides the time that the task waits for an absent agent. */
 const FILL_SECONDS = 1_800;
 const CHALLENGE_SECONDS = 900;
 const CHECK_AGAIN_SECONDS = 15;
@@ -77,7 +77,7 @@ interface Known {
   readonly order: Order;
 }
 
-/** Returns the GPUs that the operation's newest reset named, or the failure if the agent cannot overwrite their memory. */
+/** Returns the GPUs that the newest reset named, or the failure if the agent cannot overwrite their memory. */
 async function orderOf(context: DecommissionContext): Promise<Known | Failed<DecommissionState>> {
   const { node, gpuVendor, services } = context;
   const { level } = requiredOf(context);
@@ -92,7 +92,7 @@ async function orderOf(context: DecommissionContext): Promise<Known | Failed<Dec
     return { kind: "failed", failure: failure("input_config_error", "gpu_claim_impossible", told, evidence) };
   }
   const named = new Set(expected.map(({ uuid }) => uuid)).size;
-  // A host with two GPUs of one UUID has named one GPU twice.
+  // If two GPUs of a host have one UUID, the host has named one GPU twice.
   if (scrub !== null && unnamed.length === 0 && named === order.length && named >= node.gpusTotal)
     return { scrub, order };
   const message = `The reset named ${named} of ${node.gpusTotal} GPUs of ${node.hostname} by their UUIDs, so not all can be overwritten. Rerun, so that the GPUs are reset again.`;
@@ -103,7 +103,7 @@ async function orderOf(context: DecommissionContext): Promise<Known | Failed<Dec
 }
 const NO_GPUS: ReturnType<typeof gpusOfScrub> = { order: [], expected: [], unnamed: [] };
 
-/** A challenge asks about the memory of one fill and a worker answers only once, so after a failure the stage repeats both tasks. */
+/** A challenge asks about the memory of one fill, and a worker answers only once. After a failure the hub therefore repeats both tasks. */
 interface Attempt {
   readonly fill: Task | null;
   readonly challenge: Task | null;
@@ -163,7 +163,7 @@ interface Answered {
   readonly challenged: Challenged | null;
 }
 
-/** The stage fails if a step did not end well, or if the GPU memory does not meet the profile's requirement. */
+/** The stage `overwrite_gpu_memory` fails if a step did not end well, or if the GPU memory does not meet the profile's requirement. */
 async function verdict(
   context: DecommissionContext,
   { scrub }: Known,
@@ -239,8 +239,8 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
 const seconds = (context: DecommissionContext): number => stageSeconds(context, FILL, CHALLENGE);
 
 /**
- * Has the agent overwrite GPU memory and answer questions about random blocks of it (architecture 14.7, decision C2). If the profile requires an
- * overwrite and the agent did not prove one, the stage fails.
+ * Has the agent overwrite GPU memory and answer questions about random blocks of the memory (architecture 14.7, decision C2). If the profile requires
+ * an overwrite and the agent did not prove the overwrite, the stage `overwrite_gpu_memory` fails.
  */
 export const overwriteGpuMemory: DecommissionStageOf<"overwrite_gpu_memory"> = {
   name: "overwrite_gpu_memory",

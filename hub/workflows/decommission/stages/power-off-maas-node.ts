@@ -18,14 +18,14 @@ import {
 } from "../release-machine.ts";
 import { cannotPowerOff } from "../release-verdicts.ts";
 
-/** The stage asks only every `LOOK_AGAIN_SECONDS`, because a power query occupies one of MAAS's few slots for slow calls. */
+/** The stage asks the BMC only every `LOOK_AGAIN_SECONDS`, because a power query occupies one of MAAS's few slots for slow calls. */
 const LOOK_AGAIN_SECONDS = 30;
 
 /**
- * Makes sure that the release has powered the machine off (lifecycle 6.4). The stage asks the BMC through MAAS, because MAAS's own record of the
- * power may be minutes old. The stage fails if the BMC does not answer `off` before the timeout (lifecycle 5.8). A reimage continues after an unknown
- * power state, and its sanitization record does not claim that the machine was off. If the machine in MAAS has the BMC of another node's host, the
- * stage fails in every mode, because the BMC would answer for the other host.
+ * Makes sure that the release has powered the machine off (lifecycle 6.4). The stage `power_off_maas_node` asks the BMC through MAAS, because MAAS's
+ * own record of the power may be minutes old. The stage `power_off_maas_node` fails if the BMC does not answer `off` before the timeout (lifecycle
+ * 5.8). A reimage continues after an unknown power state, and its sanitization record does not claim that the machine was off. If MAAS has the BMC of
+ * another node's host at the machine, the stage fails in every mode: the BMC would answer for that host.
  */
 export const powerOffMaasNode: DecommissionStageOf<"power_off_maas_node"> = {
   name: "power_off_maas_node",

@@ -32,10 +32,13 @@ import { turnoverOf } from "../turnover-record.ts";
 
 /** The agent needs only milliseconds to sign a sanitization record. */
 const SIGN_SECONDS = 900;
-/** The hub rewrites a sanitization record at most `MOST_RECORDS` times if the node's chain or the agent's certificate changes meanwhile. */
+/**
+ * If the node's chain of records or the agent's certificate changes meanwhile, the hub rewrites the sanitization record, at most `MOST_RECORDS`
+ * times.
+ */
 const MOST_RECORDS = 5;
 
-/** The stage queues the task `node.sign_record` itself, because the hub writes the task's input in the same transaction. */
+/** The stage `record_sanitization` queues the task `node.sign_record` itself, because the hub writes the task's input in the same transaction. */
 const SIGN: WatchedWork<"node.sign_record"> = {
   type: "node.sign_record",
   undoneBy: null,
@@ -81,7 +84,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
   }
 }
 
-/** Has the stage write another sanitization record, up to `MOST_RECORDS` until an operator continues the operation. */
+/** Has the stage write another sanitization record, at most `MOST_RECORDS` times until an operator continues the decommission. */
 function again(context: DecommissionContext, task: Task, why: string, patch: Partial<DecommissionState> = {}): Verdict {
   const written = (context.state.records_written ?? 0) + 1;
   const told = { ...patch, failed_task_id: task.id, records_written: written };
@@ -132,8 +135,8 @@ function storeUnsigned(context: DecommissionContext): Done<DecommissionState> {
 const DECIDED_BY_A_PERSON: readonly VerdictReason[] = ["erase_not_asked", "erase_waived"];
 
 /**
- * True if only a person's decision keeps the sanitization record from the verdict `clean`. A record that does not contain all its reasons does not
- * show whether only a person decided.
+ * True if only a person's decision keeps the sanitization record from the verdict `clean`. A sanitization record that does not contain all its
+ * reasons does not show whether only a person decided.
  */
 function isLeftByPerson(row: SanitizationRecordRow): boolean {
   const record = readRecord(row.text);
@@ -142,7 +145,8 @@ function isLeftByPerson(row: SanitizationRecordRow): boolean {
 }
 
 /**
- * A node returns to service if its sanitization record says `clean`, or if only a person's decision about erasing disks prevents that (decision C1).
+ * A node returns to service only with a `clean` sanitization record, unless only a person's decision about erasing disks prevents `clean` (decision
+ * C1).
  */
 function verdictOn(context: DecommissionContext, record: SanitizationRecordRow, task: Task): Verdict {
   const details = { record_id: record.recordId, verdict: record.verdict, task_id: task.id };
@@ -178,7 +182,7 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
 
 const seconds = (context: DecommissionContext): number => stageSeconds(context, SIGN);
 
-/** Writes the turnover's sanitization record, has the agent sign it, and adds it to the node's chain of records (architecture 14.5). */
+/** Writes the turnover's sanitization record, has the agent sign it, and adds the record to the node's chain of records (architecture 14.5). */
 export const recordSanitization: DecommissionStageOf<"record_sanitization"> = {
   name: "record_sanitization",
   title: "Write the sanitization record and have the agent sign it",

@@ -31,13 +31,13 @@ import {
 import { erasedAndGone, goneUnerased } from "../unerased.ts";
 
 const REASON = "MAAS to release the machine";
-/** After an error in `LOOK_AGAIN` the stage observes the machine once more, because the machine has changed since the last observation. */
+/** After an error in `LOOK_AGAIN`, the stage observes the machine anew, because the machine has changed since the last observation. */
 const LOOK_AGAIN: readonly MaasErrorCode[] = ["state_conflict", "forbidden", "not_found"];
 
 /**
- * Releases the machine in MAAS and waits until it is free (lifecycle 5.4). The stage observes the machine and commits its intent before each release
- * call. The stage accepts a release that anybody else has requested. The stage waits for a disk erase even if the request asked for none, because
- * MAAS's own configuration may add an erase.
+ * Releases the machine in MAAS and waits until it is free (lifecycle 5.4). The stage `release_maas_node` observes the machine and commits its intent
+ * before each release call. The stage `release_maas_node` accepts a release that anybody else has requested. The stage `release_maas_node` also waits
+ * for a disk erase that nobody requested, because MAAS's own configuration may add an erase.
  */
 export const releaseMaasNode: DecommissionStageOf<"release_maas_node"> = {
   name: "release_maas_node",
@@ -60,7 +60,7 @@ export const releaseMaasNode: DecommissionStageOf<"release_maas_node"> = {
     },
   },
   retry: WAIT_RETRY,
-  // If MAAS fails to release the machine, the stage asks up to three times, and then a person must act (lifecycle 5.8).
+  // If MAAS fails to release the machine, the stage asks MAAS up to three times, and then a person must act (lifecycle 5.8).
   overrides: { bmc_power_failure: { maxAttempts: 3 } },
   run,
   compensate,
@@ -69,7 +69,7 @@ export const releaseMaasNode: DecommissionStageOf<"release_maas_node"> = {
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
   if (wasRemoved(context)) return RELEASED_BEFORE;
   mustStandForRelease(context, context.node, context.boundSystemId);
-  // A reimage that released the machine of an earlier generation has since deployed the host again.
+  // A reimage that released the machine of an earlier generation has since deployed the host anew.
   const { releasedGeneration } = context.decommission;
   if (releasedGeneration !== null && releasedGeneration < context.node.generation)
     return { kind: "skipped", message: "The machine was released before, and is deployed again" };
@@ -148,7 +148,7 @@ const nodeAfter = ({ node, decommission }: DecommissionContext): string =>
     ? `Node ${node.hostname} is quarantined; reimage it again, or drain and remove it.`
     : `Node ${node.hostname} stays retired and cannot be activated again; remove it.`;
 
-/** A release that MAAS has accepted cannot be undone. Before MAAS has accepted the release, its compensation has nothing to undo. */
+/** A release that MAAS has accepted cannot be undone. As long as MAAS has not accepted the release, the compensation has nothing to undo. */
 async function compensate(
   context: DecommissionContext,
   cause: CompensationCause,
@@ -205,7 +205,10 @@ async function compensate(
   };
 }
 
-/** Lists what a cancelled full decommission leaves. Every mode except the full decommission names its released machine itself. */
+/**
+ * Lists what a cancelled full decommission leaves. Every mode except the full decommission tells operators itself about a machine that it has
+ * released.
+ */
 function leftByFull(
   context: DecommissionContext,
   machine: MaasMachine | "unknown" | null,

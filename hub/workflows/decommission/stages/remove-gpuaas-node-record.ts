@@ -110,7 +110,7 @@ async function giveUp(
 }
 
 /**
- * Changes the node's status `retired -> removing -> deleted` (lifecycle 5.4). First the agent uninstalls itself, and then the hub revokes the node's
+ * Changes the node's status `retired -> removing -> deleted` (lifecycle 5.4). The agent uninstalls itself, and then the hub revokes the node's
  * certificates for good.
  */
 export const removeGpuaasNodeRecord: DecommissionStageOf<"remove_gpuaas_node_record"> = {

@@ -8,7 +8,7 @@ import { leftErase, leftoverOf, leftSecrets, unprovenErase } from "../left-by-fu
 import { maasOf, machineOf, mustStillBeTheHost, profileOf, waitForMachine } from "../release-machine.ts";
 import { cannotDelete } from "../release-verdicts.ts";
 
-/** After an error in `LOOK_AGAIN` the stage observes the machine once more, because the machine has changed since the last observation. */
+/** After an error in `LOOK_AGAIN`, the stage observes the machine anew, because the machine has changed since the last observation. */
 const LOOK_AGAIN: readonly MaasErrorCode[] = ["state_conflict", "forbidden", "not_found"];
 
 function leftAtTheEnd(context: DecommissionContext): { readonly leaves?: Leftover } {
@@ -18,7 +18,7 @@ function leftAtTheEnd(context: DecommissionContext): { readonly leaves?: Leftove
   return leaves === null ? {} : { leaves };
 }
 
-/** The stage reads the machine from MAAS itself, because the watcher may not have seen yet that somebody deleted or took the machine. */
+/** The stage `remove_maas_record` reads the machine from MAAS itself, because the watcher may not yet have seen that somebody deleted or took it. */
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
   const left = leftAtTheEnd(context);
   if (!context.input.remove_maas_record)
@@ -52,8 +52,8 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
 const seconds = (context: DecommissionContext): number => profileOf(context).configureTimeoutSeconds;
 
 /**
- * Deletes the machine in MAAS, if the request asks for it (lifecycle 5.4). The operation holds the machine, so no onboarding can have taken the
- * machine since the release. The stage leaves a machine in MAAS that somebody uses, has renamed or has locked.
+ * Deletes the machine in MAAS, if the request asks for it (lifecycle 5.4). The decommission holds the machine, so no onboarding can have taken the
+ * machine since the release. The stage `remove_maas_record` leaves a machine in MAAS that somebody uses, has renamed or has locked.
  */
 export const removeMaasRecord: DecommissionStageOf<"remove_maas_record"> = {
   name: "remove_maas_record",

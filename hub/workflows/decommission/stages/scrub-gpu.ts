@@ -7,7 +7,7 @@ import { cleaningStage } from "../cleaning-stage.ts";
 import { notCleaned, tally } from "../cleaning-steps.ts";
 import type { DecommissionContext, DecommissionStageOf } from "../decommission-context.ts";
 
-/** The agent has `SCRUB_SECONDS` to free, reset and verify the GPUs, because the reset of one group may take five minutes. */
+/** The agent has `SCRUB_SECONDS` to free, reset and verify the GPUs, because the reset of one group of GPUs may take five minutes. */
 const SCRUB_SECONDS = 3_600;
 
 function vendorOf({ node, gpuVendor }: DecommissionContext): GpuVendor {
@@ -46,8 +46,8 @@ const SCRUB: AgentWork<"node.gpu_scrub"> = {
 };
 
 /**
- * Has the agent end the processes that use the GPUs, reset the GPUs, and compare their states before and after (lifecycle 5.2). After the stage,
- * Muster claims only that the GPUs were reset: the level `reset_only` (decision C2).
+ * Has the agent end the processes that use the GPUs, reset the GPUs, and compare the GPUs' states before and after (lifecycle 5.2). After
+ * `scrub_gpu`, Muster claims only that the GPUs were reset, which is the level `reset_only` (decision C2).
  */
 export const scrubGpu: DecommissionStageOf<"scrub_gpu"> = cleaningStage({
   name: "scrub_gpu",
@@ -55,7 +55,7 @@ export const scrubGpu: DecommissionStageOf<"scrub_gpu"> = cleaningStage({
   work: SCRUB,
   nothingToDo: ({ node }) => (node.gpusTotal === 0 ? "The node's SKU has no GPUs" : null),
   decide: (context, { steps, needs }, task) => {
-    // Only AMD has a cleaner shader; for a GPU without one, the sanitization record names the shader as not covered.
+    // Only AMD has a cleaner shader. For a GPU without a cleaner shader, the sanitization record names the shader as not covered.
     const { reasons } = gpuResetVerdict(steps, { gpus: context.node.gpusTotal, cleanerShader: false });
     const all = [...(needs === "none" ? [] : [NEEDED[needs]]), ...reasons];
     if (all.length > 0) return { kind: "failed", failure: notCleaned(context, all, task, { gpus_need: needs }) };

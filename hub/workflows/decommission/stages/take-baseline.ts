@@ -26,7 +26,7 @@ const notTaken = ({ node }: Pick<DecommissionContext, "node">, why: string, evid
     { node_id: node.id, ...evidence },
   );
 
-/** The hub may have ordered the baseline when the node became active, so the task belongs to the node and not to the reimage. */
+/** The hub may have ordered the baseline when the node became active, so its task belongs to the node and not to the reimage. */
 const BASELINE: WatchedWork<"node.validate_clean"> = {
   type: "node.validate_clean",
   undoneBy: null,

@@ -10,7 +10,7 @@ import { tenantOf } from "../tenant.ts";
 
 /** The agent's walk over a large root file system takes minutes, so the snapshot may take up to `VALIDATE_SECONDS`. */
 const VALIDATE_SECONDS = 3_600;
-/** A failure's message names at most `NAMED` findings, and its evidence at most `MOST_TOLD`; the task's result names all. */
+/** A failure's message names at most `NAMED` findings, and its evidence at most `MOST_TOLD`. The task's result names all findings. */
 const NAMED = 5;
 const MOST_TOLD = 40;
 
@@ -52,7 +52,7 @@ function residueFound({ node }: DecommissionContext, taskId: string, findings: r
 
 /**
  * Compares the host's state with the baseline from before the first tenant (architecture 14.4). If the host differs from the baseline, or the agent
- * cannot read an item, the hub quarantines the node.
+ * cannot read a part of the host's state, the hub quarantines the node.
  */
 export const validateCleanNode: DecommissionStageOf<"validate_clean_node"> = cleaningStage({
   name: "validate_clean_node",

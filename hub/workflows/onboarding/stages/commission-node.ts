@@ -9,10 +9,11 @@ import type { OnboardState } from "../onboard-state.ts";
 import { powerOf } from "../power-login.ts";
 
 /**
- * Commissions a New machine directly, because MAAS's `accept` would start the commissioning with options of its own (maas 2.4). The stage observes
- * first, so that it adopts a commissioning that an unanswered call started. The stage commissions and tests a machine that failed its hardware tests
- * once more. Before the stage tells MAAS to ignore failed tests, it records that the machine must be tested once more. MAAS shows a machine whose
- * failed tests it ignores as Ready. Without the record, the next run would believe that an operator had set that status.
+ * Commissions a New machine directly, because MAAS's `accept` would start the commissioning with options of its own (maas 2.4). The stage
+ * `commission_node` observes first, so that it adopts a commissioning that an unanswered call started. The stage `commission_node` commissions and
+ * tests a machine that has failed its hardware tests once more. Before `commission_node` tells MAAS to ignore failed tests, the stage records that
+ * the machine must be tested once more. MAAS shows a machine as Ready when it ignores the machine's failed tests. Without the record
+ * `commission_again`, the next run would believe that an operator had set the machine's status to Ready.
  */
 export const commissionNode: OnboardStage<"commission_node"> = {
   name: "commission_node",
@@ -38,8 +39,8 @@ export const commissionNode: OnboardStage<"commission_node"> = {
     // MAAS would commission even a Ready machine, so only the check of the fence stops a run that has lost its lease.
     await mustStillHold(context);
     try {
-      // MAAS does not commission a machine whose last tests failed, so the stage first overrides the result of the tests. After a new commissioning,
-      // only the results of the new tests count for the machine's status (maas 2.5).
+      // MAAS does not commission a machine whose last tests failed, so `commission_node` first overrides the result of the tests. After a new
+      // commissioning, only the results of the new tests count for the machine's status (maas 2.5).
       if (named.status === MAAS_STATUS.failed_testing) await maas.overrideFailedTesting(systemId);
       const machine = await maas.commission(systemId, {
         commissioning: context.profile.commissioningScripts,

@@ -15,8 +15,9 @@ import type { OnboardState } from "../onboard-state.ts";
 import { powerOf } from "../power-login.ts";
 
 /**
- * Finds the host's machine in MAAS before it creates one. A second run of the stage adopts what an earlier run created or booted, even if MAAS's
- * answer was lost (lifecycle 4.10, 4.16). After its deadline, `create_or_find_in_maas` only searches for the machine one last time.
+ * Searches MAAS for the host's machine, and creates a machine only if the search finds none. A second run adopts what an earlier run created or
+ * booted, even if MAAS's answer was lost (lifecycle 4.10, 4.16). After its deadline, `create_or_find_in_maas` only searches for the machine one last
+ * time.
  */
 export const createOrFindInMaas: OnboardStage<"create_or_find_in_maas"> = {
   name: "create_or_find_in_maas",
@@ -128,7 +129,9 @@ async function claimSoleNew(
   return { kind: "failed", failure: conflicting(context.onboarding, told) };
 }
 
-/** The create request names an architecture and does not commission, because otherwise MAAS silently drops some of its options (maas 2.2). */
+/**
+ * The create request names an architecture and does not commission, because otherwise MAAS silently drops some of the request's options (maas 2.2).
+ */
 async function create(maas: MaasPort, context: OnboardContext, powers: Powers): Promise<Outcome<OnboardState>> {
   try {
     const machine = await maas.createMachine({

@@ -44,7 +44,7 @@ export const waitForReady: OnboardStage<"wait_for_ready"> = {
     "Commissioning",
   ),
   retry: WAIT_RETRY,
-  // After a failed commissioning, a person must read its results before the onboarding continues (lifecycle 4.6).
+  // After a failed commissioning, a person must read the results of the commissioning before the onboarding continues (lifecycle 4.6).
   overrides: { pxe_discovery_failure: { retry: "never" }, bmc_power_failure: { retry: "never" } },
   run: look,
 };

@@ -9,9 +9,9 @@ import { addressOf, networkOf } from "../ipv4.ts";
 import { type LinkPlan, planLinks, sameLink } from "../roce-links.ts";
 
 /**
- * Gives the host's interfaces their RoCE addresses in MAAS (lifecycle 4.3). Muster does not set up routing for the RoCE network on the host. If the
- * stage cannot apply a RoCE row, MAAS deploys the host without the row's address (lifecycle 4.6). The node's condition `network.roce` names the RoCE
- * rows that the stage could not apply. The stage removes the links of earlier RoCE rows, because MAAS would otherwise configure the old address too.
+ * Gives the host's interfaces their RoCE addresses in MAAS (lifecycle 4.3). Muster does not set up routing for the RoCE network on the host. If
+ * Muster cannot apply a RoCE row, MAAS deploys the host without the row's address (lifecycle 4.6). The node's condition `network.roce` names the RoCE
+ * rows that Muster could not apply. Muster removes the links of earlier RoCE rows, because MAAS would otherwise configure the old addresses too.
  */
 export const applyRocePhase2: ProvisionStage<"apply_roce_phase2"> = {
   name: "apply_roce_phase2",
@@ -74,8 +74,8 @@ const NO_ROCE = { roce_assigned: 0, roce_applied: 0, roce_warnings: [], roce_for
 const inWords = (link: RoceLink): string => `${link.interface} ${link.ipAddress}`;
 
 /**
- * Removes from MAAS the machine's RoCE links that Muster made and no RoCE row names any more. The stage removes old RoCE links before it adds a link,
- * because another RoCE row may need the same address.
+ * Removes from MAAS the machine's RoCE links that Muster made and no RoCE row names any more. Muster removes old RoCE links before it adds a link,
+ * because another RoCE row may need the address of an old link.
  */
 async function takeAwayStale(
   context: ProvisionContext,
@@ -117,7 +117,7 @@ async function apply(
 ): Promise<string | null> {
   const ipAddress = addressOf(row.ipv4Cidr);
   const cidr = networkOf(row.ipv4Cidr);
-  // The stage reads the links of an interface first, because a second request for one STATIC link is an error in MAAS (maas 2.11).
+  // Muster reads the links of an interface first, because a second request for one STATIC link is an error in MAAS (maas 2.11).
   if (hasAddress(nic, ipAddress)) return null;
   try {
     const subnet = subnets.get(cidr) ?? (await createSubnet(maas, nic, cidr));
@@ -142,15 +142,15 @@ async function isLinked(maas: MaasPort, systemId: string, nicId: number, ipAddre
   return nic !== undefined && hasAddress(nic, ipAddress);
 }
 
-/** The stage creates an unmanaged subnet, because in a managed subnet MAAS might assign RoCE addresses to other machines (maas 2.11). */
+/** Muster creates an unmanaged subnet, because in a managed subnet MAAS might assign RoCE addresses to other machines (maas 2.11). */
 async function createSubnet(maas: MaasPort, nic: MaasInterface, cidr: string): Promise<MaasSubnet | null> {
   if (nic.vlanId === null) return null;
   return maas.createSubnet({ cidr, name: cidr, vlanId: nic.vlanId, managed: false });
 }
 
 /**
- * True for errors that make the stage fail, for example because MAAS is unavailable or the hub's user lacks rights. An error about a single RoCE row
- * is only a warning.
+ * True for errors that make the stage fail, for example because MAAS is unavailable or Muster's MAAS user lacks rights. An error about a single RoCE
+ * row is only a warning.
  */
 const isUpstreamFault = (error: MaasError): boolean =>
   !["rejected_input", "not_found", "state_conflict"].includes(error.code);

@@ -11,8 +11,8 @@ const EVENTS = 100;
 const UNREAD_PAUSE_SECONDS = 5;
 
 /**
- * If the hub cannot read the events of a failed deploy, the stage classifies the failure as generic, without automatic retries (lifecycle 4.6). The
- * stage asks MAAS for the events of the failed deploy up to three times.
+ * If the hub cannot read the events of a failed deploy, the deploy counts as a generic failure, without automatic retries (lifecycle 4.6). The hub
+ * asks MAAS for the events of the failed deploy up to three times.
  */
 export const classifyDeployFailure: ProvisionStage<"classify_deploy_failure"> = {
   name: "classify_deploy_failure",
@@ -50,7 +50,7 @@ async function recentEvents(context: ProvisionContext): Promise<readonly MaasEve
     if (!(error instanceof MaasError)) throw error;
     if (isFinal(error)) return null;
     // If MAAS is unavailable, the request `whoami` fails like the request for events, and the engine waits. If `whoami` succeeds, MAAS is available
-    // and only does not return the events.
+    // and only fails to return the events of the deploy.
     if (isAway(error)) await maas.whoami();
     const unread = (context.state.events_unread ?? 0) + 1;
     if (unread >= UPSTREAM_RETRY.maxAttempts) return null;

@@ -25,10 +25,10 @@ import type { ProvisionState } from "../provision-state.ts";
 import { stepBackToReady } from "../release.ts";
 
 /**
- * Deploys the machine, and always observes the machine before the deploy call (lifecycle 4.10). Before the deploy call, the stage stores in the
- * workflow's row that it is about to deploy the machine. After a lost answer, the next run finds a deploying machine and knows from the workflow's
- * row that the deploy is its own. The stage also stores the name of Muster's MAAS user, which a rotation of the site's token may change (lifecycle
- * 3.5).
+ * Deploys the machine, and always observes the machine before the deploy call (lifecycle 4.10). Before the deploy call, the hub stores in the
+ * workflow's row that the workflow is about to deploy the machine. After a lost answer, the next run finds a deploying machine, and knows from the
+ * workflow's row who requested the deploy. The workflow's row also holds the name of Muster's MAAS user, which a rotation of the site's token may
+ * change (lifecycle 3.5).
  */
 export const deployViaMaas: ProvisionStage<"deploy_via_maas"> = {
   name: "deploy_via_maas",
@@ -131,8 +131,8 @@ async function run(context: ProvisionContext): Promise<Outcome<ProvisionState>> 
 }
 
 /**
- * Takes one of the profile's places for deploys, which limit simultaneous deploys, and commits the intent to deploy. When the host has its place, the
- * engine enters the stage anew, so that the stage's timeout starts at that moment.
+ * Takes one of the profile's places for simultaneous deploys, and commits the intent to deploy. When the host has its place for a deploy, the engine
+ * enters the stage anew, so that the stage's timeout starts at that moment.
  */
 async function prepare(context: ProvisionContext, generation: number): Promise<Outcome<ProvisionState>> {
   const { profile, workflowId } = context;
@@ -210,7 +210,7 @@ async function undo(context: ProvisionContext, cause: CompensationCause): Promis
     cause === "failure" ? "the deploy failed" : `${cause} by an operator`,
   );
   if (step.kind === "failed") return step;
-  // If the machine needs an abort or a release, MAAS has received the deploy call.
+  // A machine that needs an abort or a release shows that MAAS has received the deploy call.
   if (step.kind === "wait") return { ...step, patch: { ...step.patch, deploy_started: intent } };
   const unheard = context.state.deploy_started !== intent;
   if (unheard && context.now.getTime() - context.enteredAt.getTime() < UNHEARD_CALL_SECONDS * 1000) {

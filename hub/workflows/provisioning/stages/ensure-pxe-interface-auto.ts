@@ -39,7 +39,7 @@ export const ensurePxeInterfaceAuto: ProvisionStage<"ensure_pxe_interface_auto">
 const isAutomatic = (link: MaasInterface["links"][number]): boolean =>
   ["auto", "dhcp"].includes(link.mode) && link.subnetId !== null;
 
-/** Prefers the subnet to which the PXE interface was linked to other subnets of the interface's VLAN. */
+/** Prefers the subnet to which the PXE interface was linked over other subnets of the interface's VLAN. */
 function subnetFor(nic: MaasInterface, subnets: readonly MaasSubnet[]): MaasSubnet | null {
   const linked = nic.links.map((link) => link.subnetId);
   return (

@@ -5,7 +5,7 @@ import { type ProvisionContext, type ProvisionStage, profileTimeout } from "../c
 import type { ProvisionState } from "../provision-state.ts";
 import { stepBackToReady } from "../release.ts";
 
-/** The stage releases the machine to Ready and goes back to `render_cloud_init`, which makes a new token and new user-data (lifecycle 4.3). */
+/** Releases the machine to Ready and goes back to `render_cloud_init`, which makes a new token and new user-data (lifecycle 4.3). */
 export const recoverForDatasourceRetry: ProvisionStage<"recover_for_datasource_retry"> = {
   name: "recover_for_datasource_retry",
   title: "Release the machine after a datasource failure and deploy it once more",

@@ -21,7 +21,7 @@ import { mustBeNoOtherNode } from "../take-machine.ts";
 
 /**
  * Creates the node, the enrollment token and the user-data of one provisioning attempt. One transaction cannot write both the enrollment token, which
- * is in the database, and the user-data, which is in the secret store. Each run of the stage therefore makes a new token and new user-data, and
+ * is in the database, and the user-data, which is in the secret store. Each run of `render_cloud_init` makes a new token and new user-data, and
  * revokes the token of an interrupted run. The stage `deploy_via_maas` compares the user-data with the hash in the workflow's state before it sends
  * the user-data to MAAS.
  */
@@ -58,8 +58,9 @@ export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
   retry: UPSTREAM_RETRY,
   async run(context) {
     const machine = await freshMachine(context);
-    // The machine of a failed deploy may still be deployed, e.g. because MAAS was unavailable. The stage releases the machine of a failed deploy
-    // before a new attempt deletes the fact `deploy_intent`. Only the fact `deploy_intent` shows that the workflow deployed the machine.
+    // MAAS may still have the machine of a failed deploy deployed, e.g. because MAAS was unavailable for its release. The stage `render_cloud_init`
+    // releases the machine of a failed deploy before a new attempt deletes the fact `deploy_intent`. Only the fact `deploy_intent` shows that the
+    // workflow, and nobody else, deployed the machine.
     if ((await judgeMachine("render_cloud_init", context, machine)).kind === "deploy_failed") {
       const step = await stepBackToReady("compensation", context, "the deploy failed");
       if (step.kind !== "ready") return step;
@@ -157,8 +158,8 @@ async function undo(context: ProvisionContext, cause: CompensationCause) {
 
 async function endIdentity(tx: Tx, { host, operation }: ProvisionContext, staysDeployed: boolean): Promise<void> {
   const { nodeId } = host;
-  // The transaction locks first the node and then its tokens, as an enrollment does. Once the node and its tokens are locked, the agent has either
-  // enrolled already or cannot enroll any more.
+  // The transaction locks the node before the node's tokens, as an enrollment does. Once the node and the node's tokens are locked, the agent has
+  // either enrolled already or cannot enroll any more.
   await lockNode(tx, nodeId);
   await revokeEnrollmentTokens(tx, nodeId);
   if (await deleteNodeThatNeverEnrolled(tx, nodeId)) return;

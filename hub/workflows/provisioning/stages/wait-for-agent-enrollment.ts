@@ -58,8 +58,8 @@ async function firstBootUnfinished(
   for (const { type, code, whose } of OWNERS) {
     const condition = told.find((one) => one.type === type);
     if (condition?.status !== "False") continue;
-    // A report of a failed first boot may be out of date if it is older than the workflow's entry into the stage. After the report, an operator may
-    // have corrected the fault and resumed the workflow. The agent repeats its report about the first boot every two minutes.
+    // A report of a failed first boot may be out of date if it is older than the workflow's entry into the stage. After a report of a failed first
+    // boot, an operator may have corrected the fault and resumed the workflow. The agent repeats its report about the first boot every two minutes.
     if (condition.observedAt < context.enteredAt)
       return wait(`The agent to check the first boot again; its last report: ${condition.message}`.slice(0, 300));
     const message = `${whose} failed on ${context.host.hostname}: ${condition.message}. Remove the cause, run "systemctl restart muster-bootstrap" on the host, then resume.`;
@@ -76,7 +76,7 @@ async function firstBootUnfinished(
 async function enlist(context: ProvisionContext): Promise<Done<ProvisionState>> {
   const { nodeId, generation } = provisioningOf(context);
   const host = context.state.deploy_ip_addresses?.[0];
-  // If the profile requires no hardware sync, no earlier stage has deleted the user-data.
+  // If the profile requires no hardware sync, no earlier stage has deleted the host's user-data.
   await context.services.secrets.remove(SECRET_PATHS.userData(nodeId));
   return {
     kind: "done",

@@ -50,7 +50,7 @@ async function deployed(context: ProvisionContext, machine: MaasMachine): Promis
   };
 }
 
-/** The host's own address is first among the machine's addresses, by the rule that the reconciler has too (lifecycle 4.3). */
+/** The host's own address is first among the machine's addresses, by the same rule as in the reconciler (lifecycle 4.3). */
 async function addressesOf(context: ProvisionContext, machine: MaasMachine): Promise<string[]> {
   const { ipAddresses, interfaceAddresses } =
     machine.interfaceAddresses.length > 0 ? machine : await freshMachine(context);

@@ -6,7 +6,7 @@ import { judgeMachine, judgeSeen, waitForMachine, watchedMachine } from "../mach
 import type { ProvisionState } from "../provision-state.ts";
 import { enqueueReseed } from "../reseed.ts";
 
-/** While the host's first hardware sync does not happen, the hub queues the task that rewrites its files at most every `LEAST_RESEED_SECONDS`. */
+/** Until the host's first hardware sync, the hub queues the task that rewrites the files of hardware sync at most every `LEAST_RESEED_SECONDS`. */
 const LEAST_RESEED_SECONDS = 300;
 
 async function look(context: ProvisionContext): Promise<Exclude<Observation<ProvisionState>, { kind: "not_started" }>> {
