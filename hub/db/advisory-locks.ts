@@ -14,15 +14,15 @@ import type { Tx } from "./tx.ts";
  */
 export const LOCK_CLASSES = {
   /**
-   * The lock `manual_node_name` is on the name of a node whose agent somebody installs by hand. No index prevents a duplicate name of two nodes
+   * The lock `manual_node_name` protects the name of a node whose agent somebody installs by hand. No index prevents a duplicate name of two nodes
    * without a site, as nodes installed by hand may be.
    */
   manual_node_name: 74_103,
-  /** The lock `deploy_slots` is on a profile's places for simultaneous deploys. */
+  /** The lock `deploy_slots` protects a profile's places for simultaneous deploys. */
   deploy_slots: 74_104,
   /**
-   * The lock `admin_token` is on the file and the database row of the admin token. If several hubs start at once on one state folder, one hub creates
-   * the admin token and every other hub reads the token.
+   * The lock `admin_token` protects the file and the database row of the admin token. If several hubs start at once on one state folder, one hub
+   * creates the admin token and every other hub reads the token.
    */
   admin_token: 74_105,
   roce_rows: 74_106,
@@ -30,18 +30,18 @@ export const LOCK_CLASSES = {
   webhook_claims: 74_107,
   idempotency_key: 74_108,
   /**
-   * The lock `site_addresses` is on the MAAS addresses of all sites. Each MAAS region may be one site only, and no index recognizes two spellings of
-   * one address.
+   * The lock `site_addresses` protects the MAAS addresses of all sites. Each MAAS region may be one site only, and no index recognizes two spellings
+   * of one address.
    */
   site_addresses: 74_109,
   /**
-   * The lock `authority_statements` is on the chain of signed statements about the hub's keys. Each statement about the hub's keys is signed with a
-   * key that the previous statement left valid.
+   * The lock `authority_statements` protects the chain of signed statements about the hub's keys. Each statement about the hub's keys is signed with
+   * a key that the previous statement left valid.
    */
   authority_statements: 74_110,
   /**
-   * The lock `sanitization_chain` is on the chain of a node's sanitization records. Each sanitization record contains the hash of the node's previous
-   * record.
+   * The lock `sanitization_chain` protects the chain of a node's sanitization records. Each sanitization record contains the hash of the node's
+   * previous record.
    */
   sanitization_chain: 74_112,
 } as const;
@@ -68,8 +68,8 @@ export async function lockMigrations(client: Client): Promise<void> {
 }
 
 /**
- * SQL that marks its transaction as a writer of domain events with sequence numbers above `after`. Writers of domain events hold their locks as
- * shared locks, so writers do not wait for each other.
+ * SQL that marks the present transaction as a writer of domain events with sequence numbers above `after`. Writers of domain events hold their locks
+ * as shared locks, so writers do not wait for each other.
  */
 export const markOfWriter = (after: SQL): SQL =>
   sql`pg_advisory_xact_lock_shared((${EVENT_LOCK_SPACE}::int8 << 48) | ${after})`;

@@ -1,6 +1,6 @@
 /**
- * Drizzle puts the parameters of a failed statement into its error message, and error messages reach logs and API answers. A `StatementError` holds
- * the error code of a failed statement, and its SQL text with $1, $2 and so on in place of values.
+ * Drizzle puts the parameters of a failed SQL statement into the error message, and error messages reach logs and API answers. A `StatementError`
+ * holds the error code of a failed statement, and its SQL text with $1, $2 and so on in place of values.
  */
 import type { Pool, PoolClient } from "pg";
 import { DatabaseError } from "pg";

@@ -11,7 +11,7 @@ export const KEPT_OF_A_NODE = {
    * number is fixed.
    */
   ownConditions: 64,
-  /** Limits, by type, for events that a host can cause as often as it likes. */
+  /** The limits, by event type, for events that a host can cause without bound. */
   hostEvents: {
     enrolled: 50,
     certificate_renewed: 100,

@@ -1,7 +1,7 @@
 /**
  * `listen` wakes the hub by PostgreSQL's LISTEN/NOTIFY. A database notification is only a hint, because PostgreSQL does not deliver notifications
- * while the connection is down. The receiver of a database notification reads the current state from the tables, as it also does after every gap in
- * the connection.
+ * while the connection is down. The receiver of a database notification reads the current state from the tables. The receiver does the same after
+ * every gap in the connection.
  */
 import { Client } from "pg";
 import type { Log } from "../../shared/log.ts";

@@ -22,7 +22,7 @@ export type TxOptions = {
 
 /**
  * Opens a transaction, runs the function `fn` and commits. If `fn` throws, `inTx` rolls the transaction back and rethrows the error. If a deadlock
- * aborts the transaction, `inTx` runs `fn` again, at most `MOST_TRIES` times in all. Deadlocks happen because workflow stages and agents' reports
+ * aborts the transaction, `inTx` repeats `fn`, for at most `MOST_TRIES` runs in all. Deadlocks happen because workflow stages and agents' reports
  * lock the same rows in different orders. Because `inTx` may run `fn` more than once, `fn` must change nothing but rows and must make no network
  * call.
  */

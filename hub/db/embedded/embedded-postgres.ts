@@ -122,7 +122,7 @@ async function createDatabase({ client }: Connection): Promise<void> {
 }
 
 /**
- * While a hub uses the embedded database server, the hub keeps a connection to it open with the application name `muster-launcher`. A hub stops the
+ * While a hub uses the embedded database server, the hub keeps one connection open with the application name `muster-launcher`. A hub stops the
  * embedded database server only if no other hub has a connection `muster-launcher`. The hub counts the connections `muster-launcher` under the lock
  * that a starting hub holds, so the count includes a hub that is just starting.
  */

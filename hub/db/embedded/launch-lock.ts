@@ -66,7 +66,7 @@ async function isStale(file: string): Promise<boolean> {
   }
 }
 
-/** Renames a stale lock file before removing the file, so that only one of several processes removes it. */
+/** Renames a stale lock file before the removal, so that only one of several processes removes the file. */
 async function setAside(file: string): Promise<void> {
   const aside = `${file}.${randomUUID()}`;
   try {

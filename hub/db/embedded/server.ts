@@ -12,7 +12,7 @@ import { EmbeddedPostgresError } from "./error.ts";
 import { isServedHere, readPostmaster, removeStaleLock } from "./postmaster.ts";
 import { identity, SERVER_ENVIRONMENT, type ServerUser } from "./run.ts";
 
-/** A start of the database server may take minutes, because it may include the crash recovery of a big database. */
+/** A start of the database server may take minutes, because the server may have to recover a big database after a crash. */
 const START_WITHIN_MS = 300_000;
 const STOP_WITHIN_MS = 120_000;
 const LOG_BYTES_KEPT = 10_000_000;

@@ -27,8 +27,8 @@ const BATCH_DECOMMISSIONS: Lane = sql`
   left join maas_site_profiles p on p.id = coalesce(${profileOf(sql`d.node_id`)}, s.default_profile_id)`;
 
 /**
- * A decommission outside a batch begins at once, because a person or a tenant's turnover waits for it alone. The decommissions of batches begin
- * within the limits of their lane.
+ * A decommission outside a batch begins at once, because a person or the end of an allocation waits for that one operation. The decommissions of
+ * batches begin within the limits of their lane.
  */
 export async function admitDecommissions(tx: Tx, mode: string): Promise<Workflow[]> {
   const single = await admitWhere(tx, sql`${workflows.kind} = ${mode} and ${workflows.batchId} is null`);
@@ -36,12 +36,12 @@ export async function admitDecommissions(tx: Tx, mode: string): Promise<Workflow
 }
 
 /**
- * Admits waiting operations within limits for the running operations of their lane, counted over all hubs (lifecycle 4.4). For each profile, at most
- * `batch_max_parallel` operations of a lane run at once. For a whole lane, the limit of a site is the largest `batch_max_parallel` among the profiles
- * of its running and waiting operations. The hub admits a site's waiting operations in the order in which they were requested, whatever their
- * profile. An operation whose profile already runs its maximum keeps its place in the site's order and does not block later operations. `admitWithin`
- * first locks the rows of the sites, so its count of running operations includes operations that another hub has just admitted. Before it counts,
- * `admitWithin` pauses the batches with too many failures; an operation of a paused batch that has not begun takes no place.
+ * Admits waiting operations of a lane as far as the limits for running operations allow, counted over all hubs (lifecycle 4.4). For each profile, at
+ * most `batch_max_parallel` operations of a lane run at once. A site's limit for a lane is the largest `batch_max_parallel` among the profiles of the
+ * lane's running and waiting operations. The hub admits a site's waiting operations in the order of their requests, whatever profiles they have. An
+ * operation whose profile already runs its maximum keeps its place in the site's order and does not block later operations. `admitWithin` first locks
+ * the rows of the sites, so its count of running operations includes operations that another hub has just admitted. Before the count, `admitWithin`
+ * pauses the batches with too many failures. An operation of a paused batch that has not begun takes no place.
  */
 export async function admitWithin(tx: Tx, kind: string, lane: Lane): Promise<Workflow[]> {
   const locked = await tx

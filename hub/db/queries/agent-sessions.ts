@@ -178,7 +178,7 @@ export interface Silence {
 export const findSilentNodes = (tx: Tx, silence: Silence): Promise<SilentNode[]> => silentNodes(tx, silence);
 
 /**
- * Returns the given nodes that are still silent, and locks them until the transaction ends. `lockSilentNodes` leaves out a node that another
+ * Returns those of `nodeIds` that are still silent, and locks their rows until the transaction ends. `lockSilentNodes` leaves out a node that another
  * transaction has locked.
  */
 export const lockSilentNodes = (tx: Tx, nodeIds: readonly NodeId[], silence: Silence): Promise<SilentNode[]> =>
@@ -257,7 +257,7 @@ export async function isAgentGone(
   return session?.gone ?? true;
 }
 
-/** Records that the agent has accepted the hub's chain of key statements up to `sequence` and has stored it on disk. */
+/** Records that the agent has accepted and stored on disk the statements about the hub's keys up to `sequence`. */
 export async function recordTrust(db: Db, nodeId: NodeId, epoch: number, sequence: number): Promise<void> {
   await db.execute(sql`
     update ${agentSessions} set trust_sequence = ${sequence} where node_id = ${nodeId} and session_epoch = ${epoch}`);

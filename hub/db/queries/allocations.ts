@@ -207,7 +207,7 @@ export async function findSettledGrants(db: Db, page: IdPage): Promise<Allocatio
 }
 
 /**
- * Returns the allocations that the hub should end now: those past their planned end, and `ending` allocations without a turnover. `findDueEnds`
+ * Returns the allocations that the hub should end now: allocations past their planned end, and `ending` allocations without a turnover. `findDueEnds`
  * leaves out an allocation while a workflow holds its node, or while its node is neither `active`, `offline` nor `quarantined`.
  */
 export async function findDueEnds(db: Db, page: IdPage): Promise<AllocationId[]> {

@@ -62,9 +62,9 @@ export const ENROLLED_HOSTS = sql`${agentSessions} a join ${nodes} n on n.id = a
         and c.replaced_at is null and c.not_after > now() - make_interval(days => ${RENEWABLE_AFTER_EXPIRY_DAYS}))`;
 
 /**
- * Counts the enrolled hosts, and those of them that trust the statements about the hub's keys up to the number `sequence`. `countTrust` also returns
- * some hosts that do not trust statement `sequence` yet, beginning with the host that the hub heard last. `countTrust` leaves out a host whose
- * certificate can no longer be renewed, because a new enrollment will give the host the hub's current keys.
+ * Counts the enrolled hosts, and the enrolled hosts that trust the statements about the hub's keys up to the number `sequence`. `countTrust` also
+ * returns some hosts that do not trust statement `sequence` yet, beginning with the host that the hub heard last. `countTrust` leaves out a host
+ * whose certificate can no longer be renewed, because a new enrollment will give the host the hub's current keys.
  */
 export async function countTrust(db: Db | Tx, sequence: number, most: number): Promise<TrustCounts> {
   const { rows } = await db.execute<

@@ -107,7 +107,7 @@ export async function readBatchSite(tx: Tx, kind: BatchKind, id: BatchId): Promi
   return batch?.siteId ?? null;
 }
 
-/** Locks the batch, so that two pauses or resumes of the batch wait for each other. Returns null if no batch of the kind has the given id. */
+/** Locks the batch, so that two pauses or resumes of the batch wait for each other. The result is null if no batch of the kind has the given id. */
 export async function lockBatch(tx: Tx, kind: BatchKind, id: BatchId): Promise<BatchRow | null> {
   const [batch] = await tx
     .select()

@@ -4,7 +4,7 @@ import { tasks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
 /**
- * Returns those of the given hosts that may keep users from logging in. A host may keep users out if the hub offered its agent a drain task or
+ * Returns those of `nodeIds` whose hosts may keep users from logging in. A host may keep users out if the hub offered its agent a drain task or
  * somebody requested an undrain, and no undrain succeeded since. A cancelled or failed undrain does not prove that users can log in, so `closedHosts`
  * includes the undrain's host.
  */

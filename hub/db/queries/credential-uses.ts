@@ -9,7 +9,7 @@ type Place = { readonly siteId: SiteId; readonly path: string };
 /** Records that an onboarding chose the BMC login under the given path of the secret store (lifecycle 3.2.1). */
 export const recordCredentialUse = (tx: Tx, place: Place): Promise<void> => note(tx, place, { lastUsedAt: sql`now()` });
 
-/** The stored time stays if it is later than the deploy that succeeded with the BMC login. */
+/** If the database already holds a later success of the BMC login, `recordCredentialWorked` does not change the time. */
 export const recordCredentialWorked = (tx: Tx, place: Place, at: Date): Promise<void> =>
   note(tx, place, {
     lastWorkedAt: sql`greatest(${maasCredentialUses.lastWorkedAt}, ${at.toISOString()}::timestamptz)`,
@@ -27,8 +27,8 @@ export const recordCredentialFailure = (
   });
 
 /**
- * MAAS refuses most of the hub's calls if the user of the site's MAAS token is not an administrator. The stored time says since when the user of the
- * site's MAAS token has its present rights.
+ * MAAS refuses most of the hub's calls if the user of the site's MAAS token is not an administrator. `recordTokenRights` stores since when the user
+ * of the site's MAAS token has the present rights.
  */
 export async function recordTokenRights(tx: Tx, siteId: SiteId, isAdministrator: boolean): Promise<void> {
   const { lastFailedAt, lastWorkedAt, lastFailureCode } = maasCredentialUses;

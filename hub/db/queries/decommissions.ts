@@ -165,7 +165,7 @@ export async function readBmcAddress(tx: Tx, nodeId: NodeId): Promise<string | n
   return row?.ipmiIp ?? null;
 }
 
-/** Returns the status that the node had when its last drain was requested, or null if the node was never drained. */
+/** Returns the status that the node had at the request of its last drain, or null if the node was never drained. */
 export async function readPriorStatus(tx: Tx, nodeId: NodeId): Promise<NodeStatus | null> {
   const [row] = await tx
     .select({ status: nodeDecommissions.priorStatus })

@@ -7,7 +7,7 @@ import type { Db } from "../tx.ts";
 const discovery = sql`${workflows.state} -> 'discovery'`;
 
 /**
- * Returns the site's other onboardings without a machine that search for their host or have booted their host since `since`. A machine that appears
+ * Returns the site's other onboardings without a machine whose discovery still searches, or has booted a host since `since`. A machine that appears
  * in MAAS may belong to the host of any onboarding that `otherDiscoveries` returns. A resumed onboarding may boot its host once more.
  */
 export async function otherDiscoveries(

@@ -29,8 +29,8 @@ export const listSettledEvents = (
 
 /**
  * True if this database has given out the sequence number `position` and still stores an event up to that number. A reader of domain events can
- * continue after the number `position` only if `hasPosition` returns true. A reader calls `hasPosition` after it has read events: the result true
- * proves that retention had not removed an event that the reader missed.
+ * continue after the number `position` only if `hasPosition` returns true. A reader first reads events and then calls `hasPosition`: the result true
+ * proves that retention had not removed an event in between.
  */
 export async function hasPosition(db: Db, position: bigint): Promise<boolean> {
   if (position === 0n) return true;
@@ -52,9 +52,9 @@ async function lastGiven(db: Db): Promise<bigint> {
 /**
  * Returns the highest sequence number up to which all domain events are visible. A transaction that writes domain events holds an advisory lock that
  * names a sequence number (see `markWriter`). `lastSettled` first reads the last sequence number that PostgreSQL gave to an event, and only
- * afterwards the locks of all writers of events. A writer that takes its lock after `lastSettled` has read the last sequence number gives its events
- * higher numbers. While a writer of events holds its lock, `lastSettled` returns at most the sequence number that the lock names. A writer that
- * released its lock before `lastSettled` read the locks has committed its events, so they are visible.
+ * afterwards the locks of all writers of events. A writer that takes its lock after `lastSettled` has read the last sequence number gives higher
+ * numbers to its events. While a writer of events holds its lock, `lastSettled` returns at most the sequence number that the lock names. A writer
+ * that released its lock before `lastSettled` read the locks has committed its events, so the events are visible.
  */
 export async function lastSettled(db: Db): Promise<bigint> {
   const last = await lastGiven(db);

@@ -50,7 +50,7 @@ const LAST_SEED = sql<DriftRow["syncSeed"]>`(
   from tasks t where t.node_id = ${nodes.id} and t.idempotency_key like 'hw-sync-reseed/%' and t.state = 'succeeded'
   order by t.finished_at desc limit 1)`;
 
-/** Reads nodes of a site that are bound to a machine: all, one, or those whose facts changed since the reconciler judged them. */
+/** Reads bound nodes of a site: all nodes, one node, or the nodes whose facts changed since the reconciler judged them. */
 export async function readDriftRows(db: Db | Tx, siteId: SiteId, scope: "due" | "all" | NodeId): Promise<DriftRow[]> {
   const profiles = db
     .selectDistinctOn([nodeOnboardings.nodeId], {
@@ -110,8 +110,8 @@ export async function siteSyncInterval(db: Db, siteId: SiteId): Promise<number |
 }
 
 /**
- * Counts the nodes that are in service and bound to one of the given machines. MAAS no longer lists the machines in `systemIds`, but has not yet
- * confirmed that they are gone.
+ * Counts the nodes that are in service and bound to one of the machines `systemIds`. MAAS no longer lists the machines in `systemIds`, but has not
+ * yet confirmed that these machines are gone.
  */
 export async function countUnconfirmed(tx: Tx, siteId: SiteId, systemIds: readonly string[]): Promise<number> {
   if (systemIds.length === 0) return 0;
@@ -159,7 +159,7 @@ export async function lockDriftStates(tx: Tx, nodeIds: readonly NodeId[]): Promi
   return new Map(rows.map((row) => [row.nodeId, row]));
 }
 
-/** Returns the given nodes that a workflow holds now. No workflow can take a node while a transaction holds a lock on the node's row. */
+/** Returns those of `nodeIds` that a workflow holds now. No workflow can take a node while a transaction holds a lock on the node's row. */
 export async function heldAmong(tx: Tx, nodeIds: readonly NodeId[]): Promise<Set<NodeId>> {
   const rows = await tx
     .select({ id: nodes.id })

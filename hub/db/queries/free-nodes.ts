@@ -4,8 +4,8 @@ import { allocations, type Node, nodes, workflowSubjects } from "../schema/index
 import type { Tx } from "../tx.ts";
 
 /**
- * Locks one of the given nodes that is free: no allocation or workflow holds the node, and no other transaction has locked it. After
- * `lockAnyFreeNode`, its caller checks the node's conditions and every other reason against an allocation.
+ * Locks one of `nodeIds` that is free, which means that no allocation, workflow or other transaction holds the node. After `lockAnyFreeNode`, its
+ * caller checks the node's conditions and every other reason against an allocation.
  */
 export async function lockAnyFreeNode(tx: Tx, nodeIds: readonly NodeId[]): Promise<Node | null> {
   const [node] = await tx

@@ -44,8 +44,8 @@ const keptAmong = (sites: SQL, hubId: string, leaseSeconds: number): SQL => sql`
 
 /**
  * `keepWatches` renews this hub's leases on sites and takes free and expired leases, in one statement for any number of sites. Every hub runs
- * `keepWatches` about once a second, so `keepWatches` writes no row that another hub holds. A lease that this hub could not renew stays with this hub
- * until another hub takes it. Hubs watch a disabled site until its unfinished workflows have ended (lifecycle 3.5).
+ * `keepWatches` about once a second, so `keepWatches` writes no row that another hub holds. A lease that a hub could not renew stays with that hub
+ * until another hub takes the lease. Hubs watch a disabled site until its unfinished workflows have ended (lifecycle 3.5).
  */
 export async function keepWatches(db: Db, hubId: string, leaseSeconds: number): Promise<SiteWatch[]> {
   const sites = sql`

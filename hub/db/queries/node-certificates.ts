@@ -122,7 +122,7 @@ export async function readKeyUse(
   return rows.some((row) => row.replacedAt === null) ? "counts" : "over";
 }
 
-/** Returns when the host last got a certificate in the given generation of the node, or null if the host has not enrolled in that generation. */
+/** Returns when the host last got a certificate in the given generation of its node, or null without an enrollment in that generation. */
 export async function readEnrolledAt(db: Db, nodeId: NodeId, generation: number): Promise<Date | null> {
   const [last] = await db
     .select({ at: nodeCertificates.issuedAt })

@@ -44,9 +44,9 @@ export interface HeirMachine {
 }
 
 /**
- * Deletes and returns the health overrides that deleted nodes left for the machine. A deleted node was this host if the override names the machine, or
- * if the node's enrollment tokens or inventory have one of the machine's MAC addresses. A machine that was deleted in MAAS and enlisted again has
- * another system id and the same MAC addresses, also at another site.
+ * Deletes and returns the health overrides that deleted nodes left for the machine. A deleted node had the machine's host if the override names the
+ * machine, or if the node's tokens or inventory have a MAC address of the machine. A machine that was deleted and then enlisted in MAAS has a new
+ * system id and its old MAC addresses, even at another site.
  */
 export const takeLeftOverrides = (tx: Tx, heir: HeirMachine): Promise<NodeHealthOverride[]> => {
   const macs = sql.param(heir.macAddresses.filter((mac) => mac !== NO_MAC));

@@ -68,7 +68,7 @@ export async function newestTaskOf(
   return task ?? null;
 }
 
-/** Counts the tasks of one type that the operation has queued, which makes the idempotency key of the next task unique. */
+/** Counts the tasks of one type that the operation has queued; the count makes the idempotency key of the next task unique. */
 export async function countTasksOf(tx: Tx, operation: NodeOperation, type: TaskType): Promise<number> {
   const [row] = await tx
     .select({ count: sql<number>`count(*)::int` })

@@ -19,8 +19,8 @@ export function claimDeliveries(
   return inTx(async (tx) => {
     // The advisory lock is an SQL statement of its own, so that the next statement sees which deliveries another hub has just claimed.
     await lockUntilCommit(tx, "webhook_claims");
-    // The SQL update of `claimDeliveries` selects the deliveries by an array of ids. With a join in place of the array, PostgreSQL's planner would
-    // not know how few ids there are, and would read all deliveries.
+    // The SQL update of `claimDeliveries` selects the deliveries by an array of ids. With a join in place of the array of ids, PostgreSQL's planner
+    // would not know that the ids are few, and would read all deliveries.
     const { rows } = await tx.execute<{ id: string }>(sql`
       update webhook_deliveries set attempts = attempts + 1, claim = claim + 1,
         lease_until = now() + make_interval(secs => ${leaseSeconds})

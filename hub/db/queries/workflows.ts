@@ -39,7 +39,8 @@ export async function insertWorkflows(tx: Tx, rows: readonly NewWorkflow[]): Pro
 
 /**
  * Takes workflows that are due: rows without a lease whose `wake_at` has passed, and rows whose lease has expired. The argument `known` lists the
- * `kind/stage` pairs that this hub can run. During a rolling upgrade, a hub leaves workflows with unknown stages to newer hubs (decision W3).
+ * pairs of workflow kind and stage that this hub can run. During a rolling upgrade, a hub leaves workflows with unknown stages to newer hubs
+ * (decision W3).
  */
 export async function claimWorkflows(
   db: Db,

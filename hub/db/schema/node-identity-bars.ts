@@ -14,10 +14,12 @@ export const nodeIdentityBars = pgTable("node_identity_bars", {
   evidence: text("evidence").$type<CloneEvidence>().notNull(),
   /** The boot ids, addresses and certificate serials of the two hosts that used one identity. The column `details` contains no secret. */
   details: jsonb("details").notNull(),
-  /** A quarantine because of two hosts with one identity ends when the agent has enrolled again and is connected (decision N4). */
+  /**
+   * A quarantine because of two hosts with one identity ends when the node's agent has enrolled in a newer generation and is connected (decision N4).
+   */
   quarantined: boolean("quarantined").notNull(),
   barredAt: at("barred_at").notNull(),
-  /** The time when a host of the node enrolled again, in a newer generation; null while the hub refuses both hosts. */
+  /** The time when a host of the node enrolled in a newer generation; null while the hub refuses both hosts. */
   healedAt: at("healed_at"),
 });
 export type NodeIdentityBar = typeof nodeIdentityBars.$inferSelect;

@@ -24,7 +24,7 @@ export const tasks = pgTable(
     attempts: integer("attempts").notNull().default(0),
     maxAttempts: integer("max_attempts").notNull().default(5),
     notBefore: at("not_before").notNull().default(sql`now()`),
-    /** After its deadline, an unfinished task is `expired`, and the hub never offers the task again. */
+    /** After its deadline, an unfinished task is `expired`, and the hub offers the task to no agent any more. */
     deadline: at("deadline").notNull(),
     progress: jsonb("progress"),
     progressSeq: integer("progress_seq"),

@@ -49,7 +49,10 @@ export const workflows = pgTable(
     compensation: jsonb("compensation"),
     /** A verb of an operator that waits for the current run of the workflow's stage to end. */
     stopRequest: jsonb("stop_request"),
-    /** The time at which a hub of version 0.2 or older requested a cancel. This version of the hub reads `cancel_requested_at` and never sets it. */
+    /**
+     * The time at which a hub of version 0.2 or older requested a cancel. The present version of the hub reads `cancel_requested_at` and never sets
+     * the column.
+     */
     cancelRequestedAt: at("cancel_requested_at"),
     requestedBy: text("requested_by"),
     requestedAt: at("requested_at").notNull().default(sql`now()`),

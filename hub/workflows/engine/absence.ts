@@ -12,7 +12,7 @@ export interface Absence {
   readonly code: string;
   /** The time since which the service is unavailable, in ISO 8601. */
   readonly since: string;
-  /** The number of consecutive runs of the stage in which the service did not answer. */
+  /** The number of consecutive runs of the stage in which the unavailable service did not answer. */
   readonly looks: number;
 }
 

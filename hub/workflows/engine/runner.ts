@@ -134,7 +134,7 @@ interface OneRun extends RunnerOptions {
   readonly signal: AbortSignal;
 }
 
-/** Returns true if the workflow ended, because admission may then start a pending workflow. The promise of `runOnce` never rejects. */
+/** Returns true if the workflow ended, because its end may make room for a pending workflow. The promise of `runOnce` never rejects. */
 async function runOnce(run: OneRun): Promise<boolean> {
   const { workflow, row, log } = run;
   const about = { workflow_id: row.id, stage: row.stage, fence: row.fence };

@@ -82,7 +82,7 @@ export function judgeNewcomers(newcomers: readonly Newcomer[], rivals: number): 
 
 /** The power of the host during a discovery, from the first observation to the boot. */
 export interface PowerCycle {
-  /** True after the hub has seen the host off since the onboarding was last continued; the hub does not switch off such a host. */
+  /** True if the hub has seen the host off since the onboarding was last continued, so that the hub switches the host off only once. */
   readonly offSeen: boolean;
   readonly power: "on" | "off" | "changing";
 }

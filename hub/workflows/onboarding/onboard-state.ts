@@ -8,7 +8,7 @@ import { fact, ProvisionState } from "../provisioning/provision-state.ts";
 export const Discovery = z.object({
   why: z.string(),
   triggered_at: z.iso.datetime(),
-  /** The system ids of the machines that MAAS had before the host was off, and that are therefore no new machines. */
+  /** The system ids of the machines that MAAS had before the host was off, so that the hub recognizes new machines. */
   known: z.array(z.string()),
   /** The time when the hub first saw the host off in the discovery; after `off_at`, the hub adds no machine to `known`. */
   off_at: fact(z.iso.datetime()),
