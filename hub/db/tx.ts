@@ -136,7 +136,7 @@ async function rollBack(client: PoolClient, cause: unknown): Promise<Error | und
   }
 }
 
-/** If the function `fn` throws, `inSavepoint` undoes its writes and rethrows the error, but the transaction can continue. */
+/** If the function `fn` throws, `inSavepoint` undoes the writes of `fn` and rethrows the error, but the transaction can continue. */
 export async function inSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {
   await tx.execute(sql`savepoint part`);
   try {
@@ -150,7 +150,7 @@ export async function inSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Runs the function `fn` and undoes its writes, so that a caller learns what `fn` would do. */
+/** Runs the function `fn` and undoes the writes of `fn`, so that a caller learns what `fn` would do. */
 export async function inUndoneSavepoint<T>(tx: Tx, fn: () => Promise<T>): Promise<T> {
   await tx.execute(sql`savepoint planned`);
   try {

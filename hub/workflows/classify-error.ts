@@ -75,8 +75,8 @@ const retryOf = (error: unknown) => {
   return met === null ? null : ruleOf(met.failure).retry;
 };
 /**
- * True if the error means only that a service such as MAAS is unavailable. If `isAway` is true, a stage concludes nothing from the error about its
- * machine or host.
+ * True if the error means only that a service such as MAAS is unavailable. If `isAway` is true for an error, a stage concludes nothing from the error
+ * about the machine or the host.
  */
 export const isAway = (error: unknown): boolean => retryOf(error) === "until_deadline";
 /** True if a second call would fail in the same way as the call that threw the error. */

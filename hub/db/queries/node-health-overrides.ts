@@ -58,5 +58,5 @@ export const takeLeftOverrides = (tx: Tx, heir: HeirMachine): Promise<NodeHealth
         where i.node_id = n.id and lower(mac #>> '{}') = any(${macs}::text[]))))`;
   return tx.delete(nodeHealthOverrides).where(sql`${nodeHealthOverrides.nodeId} in ${left}`).returning();
 };
-/** The MAC address of interfaces that have none of their own. */
+/** The MAC address that the system shows for an interface without a MAC address of its own. */
 const NO_MAC = "00:00:00:00:00:00";

@@ -42,7 +42,7 @@ export async function endIdentityBlock(tx: Tx, nodeId: NodeId, generation: numbe
 }
 
 /**
- * True if the node was quarantined because two hosts used its identity, and the node has enrolled since. `endQuarantine` clears the mark
+ * True if two hosts with the node's identity caused its quarantine, and the node has enrolled since then. `endQuarantine` clears the mark
  * `quarantined`, which says that two hosts with one identity caused the quarantine.
  */
 export async function endQuarantine(tx: Tx, nodeId: NodeId): Promise<boolean> {

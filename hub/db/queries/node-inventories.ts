@@ -11,7 +11,7 @@ export async function keepInventory(db: Db, nodeId: NodeId, inventory: Inventory
     .onConflictDoUpdate({ target: nodeInventories.nodeId, set: { inventory, reportedAt: sql`now()` } });
 }
 
-/** The newest inventory of the node's host, or null if the hub has none that it can read. */
+/** The newest inventory of the node's host; null if the hub has no inventory or cannot read it. */
 export async function readInventory(db: Db | Tx, nodeId: NodeId): Promise<Inventory | null> {
   const [row] = await db
     .select({ inventory: nodeInventories.inventory })

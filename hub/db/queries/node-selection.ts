@@ -30,6 +30,6 @@ export async function countMatchingNodes(tx: Tx, selection: NodeSelection): Prom
   return row?.nodes ?? 0;
 }
 
-/** PostgreSQL checks the filter a second time after it has waited for a lock, so every returned node matches the filter while it is locked. */
+/** PostgreSQL checks the filter a second time after a wait for a lock, so every returned node matches the filter while the lock lasts. */
 export const lockMatchingNodes = (tx: Tx, selection: NodeSelection): Promise<Node[]> =>
   tx.select().from(nodes).where(selected(selection)).orderBy(asc(nodes.id)).for("no key update");

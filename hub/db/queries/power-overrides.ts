@@ -14,7 +14,7 @@ import { given, isVersion } from "./row-versions.ts";
 export interface PowerOverrideRow {
   readonly override: MaasPowerCredentialOverride;
   readonly use: CredentialRecord;
-  /** True if an onboarding could choose the BMC login override, i.e. the override and its site are active. */
+  /** True if an onboarding could choose the BMC login override, because the override and its site are active. */
   readonly inUse: boolean;
   readonly version: string;
 }

@@ -66,7 +66,7 @@ export async function tripBreaker(tx: Tx, { follows = null, ...trip }: Trip): Pr
         resetReason: null,
         acceptUntil: null,
       },
-      // A JavaScript Date has only milliseconds, so the SQL cuts the microseconds of `tripped_at` off before it compares.
+      // A JavaScript Date has only milliseconds, so the SQL compares `tripped_at` without its microseconds.
       setWhere: sql`date_trunc('milliseconds', ${reconcilerBreakers.trippedAt}) is not distinct from ${follows?.toISOString() ?? null}::timestamptz`,
     })
     .returning({ siteId: reconcilerBreakers.siteId });

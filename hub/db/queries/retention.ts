@@ -156,7 +156,7 @@ export const RETENTION: readonly RetentionRule[] = [
   },
 ];
 
-/** Tables that retention does not touch, each with the reason why it stays small. */
+/** The tables from which retention removes no rows, each with the reason why the table stays small. */
 export const BOUNDED: Readonly<Record<string, string>> = {
   api_tokens: "one for each name",
   authority_statements: "one for each step of a rotation, five hundred at most; kept for ever for hosts that were off",

@@ -13,7 +13,7 @@ export interface NewTask<T extends TaskType> {
   readonly nodeId: NodeId;
   readonly workflowId?: WorkflowId;
   readonly type: T;
-  /** The database stores a task's input, so the input must not contain a secret; the hub adds secrets when it offers the task. */
+  /** A task's input must not contain a secret, because the database stores the input. The hub adds secrets when the hub offers the task. */
   readonly input: TaskInput<T>;
   readonly idempotencyKey: string;
   /** The seconds from the creation of a task to its deadline, after which an unfinished task is `expired`. */

@@ -8,7 +8,7 @@ export interface Tenancy {
   readonly allocationId: AllocationId;
   readonly tenant: string;
   readonly loginUser: string;
-  /** True if the tenant could get the rights of root: the allocation granted them, or the agent found a way (decision C4). */
+  /** True if the tenant could get the rights of root by a grant of the allocation, or by a way that the agent found (decision C4). */
   readonly hadRoot: boolean;
   readonly grantsRoot: boolean;
   /** The ways to the rights of root that the agent found, for example `group docker`. */

@@ -92,8 +92,8 @@ export async function listWebhooksAfter(
 }
 
 /**
- * Records for webhooks that all events up to the sequence number `position` have their deliveries. A webhook whose recorded sequence number is
- * already higher than `position` keeps its number.
+ * Records for webhooks that the hub has written the deliveries of all events up to the sequence number `position`. A webhook whose recorded sequence
+ * number is already higher than `position` keeps its number.
  */
 export async function advanceFanOut(tx: Tx, ids: readonly string[], position: bigint): Promise<void> {
   await tx

@@ -3,7 +3,7 @@ import { and, eq, inArray, like, sql } from "../orm.ts";
 import { workflowSubjects } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** At most one workflow holds a subject, and the workflow keeps its subjects until it is over. */
+/** At most one workflow holds a subject, and a workflow holds its subjects until the workflow is over. */
 export const subjectOf = {
   host: (siteId: SiteId, hostname: string): string => `host:${siteId}/${hostname}`,
   bmc: (siteId: SiteId, address: string): string => `bmc:${siteId}/${address}`,

@@ -152,7 +152,7 @@ export function stopRequestOf(row: Pick<Workflow, "stopRequest" | "cancelRequest
   return row.cancelRequestedAt === null ? null : { verb: "cancel", because: "Cancelled by request" };
 }
 
-/** The new values of a workflow's row and the new events of its history; one transaction writes them together. */
+/** The new values of a workflow's row, and the new events of its history, which the same transaction writes. */
 export interface WorkflowTransition {
   readonly status: WorkflowStatus;
   readonly stage: string;
@@ -277,8 +277,8 @@ export const admitWhere = (tx: Tx, which: SQL): Promise<Workflow[]> =>
 const neverBegan = and(eq(workflows.status, "pending"), sql`${workflows.startedAt} is null`);
 
 /**
- * Stores in each operation of the batch that has not begun the reason why it waits, or removes the reason if it is null. `setBatchWait` returns the
- * number of the batch's operations that have not begun.
+ * Stores in each operation of the batch that has not begun why the operation waits, or removes the reason if `reason` is null. `setBatchWait` returns
+ * the number of the batch's operations that have not begun.
  */
 export async function setBatchWait(tx: Tx, batchId: BatchId, waitReason: string | null): Promise<number> {
   const waiting = await tx

@@ -4,9 +4,9 @@ import { at } from "./columns.ts";
 
 /**
  * The kind `asked` means that the hub answered a client's request. The kind `enrollment_refused` means that the hub refused an enrollment token. The
- * kind `certificate_untrusted` means that the client ended the TLS handshake, because it does not trust the signer of the hub's certificate. The kind
- * `certificate_not_valid_now` means that the hub's certificate is not valid by the client's clock. The kind `handshake_failed` stands for a failed
- * TLS handshake in which the client named no fault of the hub's certificate.
+ * kind `certificate_untrusted` means that the client ended the TLS handshake, because the client does not trust the signer of the hub's certificate.
+ * The kind `certificate_not_valid_now` means that the hub's certificate is not valid by the client's clock. The kind `handshake_failed` stands for a
+ * failed TLS handshake in which the client named no fault of the hub's certificate.
  */
 export const ATTEMPT_KINDS = [
   "asked",
@@ -19,7 +19,7 @@ export type AttemptKind = (typeof ATTEMPT_KINDS)[number];
 
 /**
  * Connections without a client certificate to the hub's listener for agents, counted by the client's address. Anybody can cause a row in
- * `connection_attempts`, so the table's rows only explain failures to people, and no decision depends on them.
+ * `connection_attempts`, so the rows only explain failures to people, and no decision of the hub depends on a row.
  */
 export const connectionAttempts = pgTable(
   "connection_attempts",

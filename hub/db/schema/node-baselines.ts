@@ -4,8 +4,8 @@ import { at } from "./columns.ts";
 
 /**
  * The residue snapshot of each generation of a node, taken before the first tenant (architecture 14.4). The row of a baseline exists as soon as the
- * hub has queued the baseline's task. The row has no snapshot until the task has succeeded. Code that reads the snapshot of a baseline parses it with
- * the schema `ResidueSnapshot`.
+ * hub has queued the baseline's task. The row has no snapshot until the task has succeeded. Code that reads a baseline parses the snapshot in the row
+ * with the schema `ResidueSnapshot`.
  */
 export const nodeBaselines = pgTable(
   "node_baselines",

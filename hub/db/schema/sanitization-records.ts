@@ -22,7 +22,7 @@ export const sanitizationRecords = pgTable(
     verdict: text("verdict", { enum: RECORD_VERDICTS }).notNull(),
     /**
      * The record's canonical JSON, which the agent and the hub have signed. The columns from `hostname` to `verdict` repeat parts of the record's
-     * canonical JSON, so that the API can filter by them.
+     * canonical JSON, so that the API can filter by these parts.
      */
     text: text("text").notNull(),
     recordSha256: text("record_sha256").notNull(),

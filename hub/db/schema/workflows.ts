@@ -4,8 +4,8 @@ import { bigint, check, index, integer, jsonb, pgTable, sql, text, uuid } from "
 import { at, oneOf, updatedAt } from "./columns.ts";
 
 /**
- * A workflow's row is its entry in the queue: hubs claim rows with SKIP LOCKED and hold them by a lease and a fence (decision P2). A workflow's row
- * names its stage by a key and not by a position, so an upgrade that adds stages stops no workflow (decision W3).
+ * A workflow's row is its entry in the queue. A hub claims a row with SKIP LOCKED, and holds the row by a lease and a fence (decision P2). A
+ * workflow's row names its stage by a key and not by a position, so an upgrade that adds stages stops no workflow (decision W3).
  */
 export const workflows = pgTable(
   "workflows",

@@ -30,7 +30,7 @@ export interface AgentWork<T extends TaskType> {
   waitsFor(context: DecommissionContext, task: Task): string;
 }
 
-/** Like `AgentWork`, but the stage makes the task's input only when it queues the task. */
+/** An agent task of a stage that makes the task's input only when the stage queues the task. */
 export type WatchedWork<T extends TaskType> = Omit<AgentWork<T>, "input">;
 
 const LOOK_AGAIN_SECONDS = 15;

@@ -80,8 +80,8 @@ export async function isSystemGone({ decommission, node, services }: Decommissio
 const GRACE_SECONDS = 300;
 
 /**
- * Only a full decommission continues without its agent, because the host of a full decommission takes no tenant any more. An operator's `force` holds
- * for an agent that is gone, but not for an agent that reconnects or still works on the stage's task.
+ * Only a full decommission continues without the node's agent, because its host takes no tenant any more. An operator's `force` holds for an agent
+ * that is gone, but not for an agent that reconnects or still works on the stage's task.
  */
 export async function isForcedPast(context: DecommissionContext, task: Task | null): Promise<boolean> {
   const { decommission, node, services, now } = context;

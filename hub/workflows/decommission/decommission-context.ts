@@ -59,7 +59,7 @@ export const DecommissionState = z.object({
   deployed_at: z.string().nullable().optional(),
   /** The node's generation for which `release_maas_node` may have asked MAAS for a release. */
   release_intent: z.number().nullable().optional(),
-  /** True after the stage `release_maas_node` has reported a failed release; its next attempt then asks MAAS for another release. */
+  /** True after the stage `release_maas_node` has reported a failed release, so that its next attempt asks MAAS for another release. */
   release_failure_told: z.boolean().nullable().optional(),
   /** The generation whose machine the hub saw free after the release, with evidence of the requested disk erase. */
   machine_free: z.number().nullable().optional(),
@@ -72,7 +72,7 @@ export const DecommissionState = z.object({
   power_off_asked: z.boolean().nullable().optional(),
   /** The generation after whose release the BMC reported the machine's power as off. */
   seen_off: z.number().nullable().optional(),
-  /** The last power state of the released machine that its BMC reported. */
+  /** The power state that the BMC of the released machine reported last. */
   power_state: z.string().nullable().optional(),
 });
 export type DecommissionState = z.output<typeof DecommissionState>;
@@ -111,7 +111,7 @@ export async function buildDecommissionContext(
 /** Stages that write only the hub's database get three attempts (lifecycle 5.8). */
 export const RECORD_RETRY = { maxAttempts: 3, baseSeconds: 1, maxSeconds: 10 } as const;
 
-/** A stage that writes only the node's record exceeds its timeout only if the hub cannot write to its database at all. */
+/** A stage that writes only the node's record exceeds its timeout only if the hub cannot write to the database at all. */
 export const recordTimeout = (what: string): DecommissionStageOf["timeout"] => ({
   seconds: () => 300,
   failure: (context) =>

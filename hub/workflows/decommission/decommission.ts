@@ -61,7 +61,7 @@ import { UNINSTALL } from "./uninstall-work.ts";
 
 /**
  * Each mode of a decommission is a workflow kind of its own, with the stages of state model 5.2. The workflow kind `reimage` has a folder of its own,
- * because it also deploys the host.
+ * because a reimage also deploys the host.
  */
 const MODES: {
   readonly [Mode in Exclude<DecommissionMode, "reimage">]: DecommissionStages<(typeof STAGES_OF_MODE)[Mode]>;

@@ -39,8 +39,8 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map(Object.entries(MEANING));
  */
 export type EraseEnd = "disks" | "scripts";
 /**
- * The facts about a machine's release that its events show, from the oldest event up to one event. The field `by` names who asked for the unfinished
- * release, and `deploy` names who asked for the last deploy.
+ * The facts about a machine's release that the machine's events show, from the oldest event up to one event. The field `by` names who asked for the
+ * unfinished release, and `deploy` names who asked for the last deploy.
  */
 interface Story {
   readonly ended: EraseEnd | null;

@@ -32,7 +32,7 @@ export interface FullFacts {
   /** True if MAAS has accepted the release of the node's machine. */
   readonly released: boolean;
   readonly systemId: string;
-  /** The node's machine; null if the machine is not in MAAS, and the text "unknown" if nobody has seen it in MAAS yet. */
+  /** The node's machine. The value is null if MAAS does not have the machine, and "unknown" if nobody has looked in MAAS yet. */
   readonly machine: SeenMachine | null | "unknown";
   readonly removeMaasRecord: boolean;
   /** The requested erase without evidence; null if the decommission asked for no erase, or if evidence shows the end of the erase. */

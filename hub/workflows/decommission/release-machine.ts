@@ -56,7 +56,7 @@ export function profileOf({ profile, decommission }: DecommissionContext): MaasS
   throw new StageFailure(failure("input_config_error", "profile_unknown", message));
 }
 
-/** True if a full decommission has already removed its node, as it does only after the release and the power-off. */
+/** True if a full decommission has already removed its node, which happens only after the release and the power-off. */
 export const wasRemoved = ({ decommission, node }: DecommissionContext): boolean =>
   decommission.mode === "full_decommission" && node.status === "deleted";
 export const RELEASED_BEFORE = {

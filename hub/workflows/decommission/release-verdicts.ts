@@ -65,7 +65,7 @@ export const asksWhoOwns = (at: ReleaseStage, status: number): boolean =>
 
 /**
  * The argument `ours` is true if Muster's MAAS user owns the machine. The argument `told` is true if the stage has already reported the failed
- * release, so that it may ask for another release.
+ * release, so that the stage may ask for another release.
  */
 export function judgeRelease(
   at: ReleaseStage,
@@ -109,7 +109,7 @@ export function judgeRelease(
 export const cannotPowerOff = (machine: JudgedMachine): Failure | null =>
   machine.locked ? ambiguity("power_off_maas_node", machine, "machine_locked") : null;
 
-/** The statuses in which nobody uses a machine, so that Muster may delete it in MAAS. */
+/** The statuses in which nobody uses a machine, so that Muster may delete the machine in MAAS. */
 const FREE: readonly number[] = [S.new, S.ready];
 /** Returns a failure if Muster must not delete the released machine in MAAS, and null otherwise. */
 export function cannotDelete(machine: JudgedMachine): Failure | null {

@@ -22,7 +22,7 @@ type Accepted = { readonly node: Node; readonly created: DecommissionCreated };
 
 /**
  * The hub refuses only the nodes of a batch that a request for one node would refuse, with the same error (lifecycle 5.10). With `plan`, the hub does
- * all the work of the request for a batch and undoes it.
+ * all the work of the request for a batch, and then undoes this work.
  */
 export async function startDecommissionBatch(
   tx: Tx,
@@ -102,7 +102,7 @@ async function start(tx: Tx, request: DecommissionBatchCreate, by: By): Promise<
 
 /**
  * Locks the selected nodes in one order for all batches, so that two batches cannot deadlock. The hub counts the nodes of a filter before it locks
- * them, because a refused request must not lock a whole fleet.
+ * the nodes, because a refused request must not lock a whole fleet.
  */
 async function selectNodes(
   tx: Tx,

@@ -109,7 +109,7 @@ async function mustHaveMachine(tx: Tx, node: Node, maasSystemId: string | null, 
     throw refuse("it is bound to no machine in MAAS. Find the machine there, or drain and remove the node.");
 }
 
-/** Refuses a storage cleanup of a node without a baseline, because its stage `validate_clean_node` could only quarantine the node. */
+/** Refuses a storage cleanup of a node without a baseline, because the cleanup's stage `validate_clean_node` could only quarantine the node. */
 async function mustHaveBaseline(tx: Tx, node: Node): Promise<void> {
   const known = await readBaseline(tx, node.id, node.generation);
   if (known !== null && known.baseline.snapshot !== null) return;
@@ -148,7 +148,7 @@ async function leaveEnrolling(tx: Tx, node: Node, reason: string): Promise<NodeS
   return "quarantined";
 }
 
-/** Retires a node whose host never enrolled, and makes its bootstrap command invalid. */
+/** Retires a node whose host never enrolled, and makes the node's bootstrap command invalid. */
 async function giveUpWaiting(tx: Tx, node: Node, reason: string): Promise<NodeStatus> {
   await revokeEnrollmentTokens(tx, node.id);
   await moveNode(tx, node.id, { from: "bootstrap_issued", to: "retired", owner: "operator" }, reason);

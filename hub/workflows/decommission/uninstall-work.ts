@@ -35,7 +35,7 @@ export const UNINSTALL: AgentWork<"node.uninstall"> = {
   input: (context) => ({ reason: context.decommission.reason }),
   workSeconds: () => UNINSTALL_MARGIN_SECONDS,
   isAskedFor: () => true,
-  // The agent removes nothing before the hub has accepted its result, so the hub may deliver a lost uninstall task once more.
+  // The agent removes nothing before the hub has accepted the agent's result, so the hub may deliver a lost uninstall task once more.
   failed: (context, task, evidence): Failure =>
     failure(
       "upstream_transient",

@@ -37,8 +37,8 @@ export interface VerbRequest {
 }
 
 /**
- * Carries out an operator's verb and writes it to the audit log (lifecycle 4.12). If a hub is running the workflow, `applyVerb` only records a verb
- * that stops the workflow, such as `cancel`. A recorded verb takes effect when the hub that runs the workflow commits its run. The hub keeps the
+ * Carries out an operator's verb and writes the verb to the audit log (lifecycle 4.12). If a hub is running the workflow, `applyVerb` only records a
+ * verb that stops the workflow, such as `cancel`. A recorded verb takes effect when the hub that runs the workflow commits its run. The hub keeps the
  * run's result, and starts no compensation while a call of the run may still take effect. A verb that cannot be applied throws the ApiError
  * `not_found` or `verb_not_allowed`.
  */
@@ -62,8 +62,8 @@ export async function applyVerb(tx: Tx, kinds: readonly Workflow[], request: Ver
   const because = `${request.verb} by ${request.actor}: ${request.reason}`;
   if (effect === "at_commit") await requestStop(tx, row.id, { verb: request.verb as StopRequest["verb"], because });
   else if (effect !== "already") await carryOut(tx, workflow, row, stage, effect, because);
-  // A verb such as `retry` only makes a workflow that is already `running` due at once. An operator retries a running workflow, for example, after
-  // the workflow has lost the task for which it waits (state model 8).
+  // A verb such as `retry` only makes a workflow that is already `running` due at once. An operator retries a running workflow, for example, if the
+  // agent has lost the task for which the workflow waits (state model 8).
   else if (row.status === "running") await makeDue(tx, row.id);
   const after = (await readWorkflow(tx, row.id)) ?? row;
   await recordAudit(tx, {

@@ -27,7 +27,7 @@ export interface NamedBatch {
  */
 export const HOSTS_AT_ONCE = 50;
 
-/** With `failed`, `cancelBatch` cancels not only the batch's operations under way but also its failed operations (lifecycle 4.4). */
+/** With `failed`, `cancelBatch` cancels the failed operations of the batch besides the operations under way (lifecycle 4.4). */
 export const cancelBatch = (
   inTx: InTx,
   kinds: readonly Workflow[],
@@ -82,8 +82,8 @@ async function applyToEach(
 }
 
 /**
- * Lists the operations of a batch to which a verb applies, pending operations first. If a pending operation were cancelled last, it could take a
- * place that the batch frees, and start before its own cancel.
+ * Lists the operations of a batch to which a verb applies, pending operations first. A pending operation that is cancelled last could take a place
+ * that the batch frees, and start before its own cancel.
  */
 async function listMeant(
   tx: Tx,

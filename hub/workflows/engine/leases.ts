@@ -19,9 +19,9 @@ interface Held {
 const CHECKS_PER_LEASE = 12;
 
 /**
- * One SQL statement renews all leases of the hub, three times in each lease period. If a renewal of leases fails, the hub aborts each of its runs
- * before another hub may take over the workflow's row. Only a paused hub process can still run a workflow that another hub has taken over, and the
- * fence rejects its result.
+ * One SQL statement renews all leases of the hub, three times in each lease period. If a renewal of its leases fails, the hub aborts each run before
+ * another hub may take over the run's workflow. Only a paused hub can still run a workflow that another hub has taken over, and the fence rejects the
+ * paused hub's result.
  */
 export class Leases {
   readonly #held = new Map<WorkflowId, Held>();

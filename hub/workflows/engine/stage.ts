@@ -103,7 +103,7 @@ export type StageOverrides = Partial<
 
 /**
  * By a stage's `Name`, the compiler checks that a workflow's list of stages fits its list of stage names. The functions of a stage are properties,
- * because with methods the compiler would accept a stage that reads a field its context lacks.
+ * because with methods the compiler would accept a stage that reads a field which the context lacks.
  */
 export interface Stage<Context extends StageRun<unknown, State>, State, Name extends string = string> {
   readonly name: Name;

@@ -2,7 +2,7 @@
 const PAST_DEADLINE_SECONDS = 0.01;
 /**
  * After `FIRST_LOOK_SECONDS`, the engine once repeats a stage that has begun to wait for a key. The first repeat of a waiting stage finds a change
- * that happened between the stage's observation and its commit.
+ * that happened between the stage's observation and the commit of its verdict.
  */
 const FIRST_LOOK_SECONDS = 1;
 

@@ -34,7 +34,7 @@ export const disk = (fields: Partial<MaasBlockDevice> = {}): MaasBlockDevice => 
   ...fields,
 });
 
-/** A test names MAAS's events oldest first, but the fixture returns them newest first, as MAAS does. */
+/** A test names MAAS's events oldest first, but the fixture returns the events newest first, as MAAS does. */
 export const events = (...types: string[]): MaasEvent[] =>
   types
     .map((type, index) => ({

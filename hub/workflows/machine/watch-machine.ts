@@ -10,7 +10,7 @@ import { observeMachine } from "../../watcher/observe.ts";
 import type { Wait } from "../engine/stage.ts";
 import { machineEvidence } from "./verdict-table.ts";
 
-/** If the watcher has not polled MAAS for `SILENT_SECONDS`, a waiting stage reads its machine itself. */
+/** If the watcher has not polled MAAS for `SILENT_SECONDS`, a waiting stage reads the machine from MAAS itself. */
 const SILENT_SECONDS = 90;
 /** If MAAS refused the watcher because of the site's token, each waiting stage asks MAAS itself and reports the error as its own. */
 const isRefused = (code: string | null): boolean => code === "unauthorized" || code === "forbidden";

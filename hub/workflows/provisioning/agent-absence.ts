@@ -39,7 +39,7 @@ async function readAbsence(context: ProvisionContext, maasSaw: string | null): P
     connected: (await readOpenSession(db, nodeId, generation)) !== null,
     health: told.find((one) => one.type === "agent.healthy") ?? null,
     enrolledAt: await readEnrolledAt(db, nodeId, generation),
-    // The hub ignores connection attempts from before the stage began, because an operator may have corrected the fault behind them. A host that
+    // The hub ignores connection attempts from before the stage began, because an operator may have corrected the cause of their failure. A host that
     // waits for the hub repeats its attempt to connect within seconds.
     attempts: await listConnectionAttempts(db, { addresses, nodeId, since: enteredAt }),
     maasSaw,

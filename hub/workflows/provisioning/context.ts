@@ -23,7 +23,7 @@ export interface ProvisionContext<Input = unknown, State extends ProvisionState 
   readonly site: MaasSite;
   readonly profile: MaasSiteProfile;
   readonly sku: Sku;
-  /** The operation's name in messages, and as the owner of its changes to the node's status (state model 3.3). */
+  /** The name of the operation in messages, and as the owner of changes to the node's status (state model 3.3). */
   readonly operation: "onboarding" | "reimage";
 }
 export type ProvisionStage<Name extends ProvisioningStage = ProvisioningStage> = Stage<

@@ -64,7 +64,7 @@ function noImage({ site, profile }: ProvisionContext, series: string): Refusal {
   return { kind: "failed", failure: failure("site_capability_missing", "image_missing", message, { image: series }) };
 }
 
-/** If the profile names no scripts, as most profiles, the preflight does not ask MAAS for its scripts. */
+/** If the profile names no scripts, as most profiles do, the preflight does not ask MAAS which scripts MAAS has. */
 async function scriptsMissing({ profile }: ProvisionContext, maas: MaasPort): Promise<string[]> {
   const wanted = { commissioning: profile.commissioningScripts, testing: profile.testingScripts };
   if (wanted.commissioning.length + wanted.testing.length === 0) return [];

@@ -34,7 +34,7 @@ export async function takeMachine(tx: Tx, taker: Taker, machine: FoundMachine): 
   const { systemId } = machine;
   const { workflowId, site, host } = taker;
   const holder = await holdMachine(tx, workflowId, { siteId: site.id, systemId, bmcs: bmcsOf(taker, machine) });
-  // The workflow takes its hold on the machine before the check whether another node has the machine. If another workflow has just ended its hold,
+  // The workflow takes hold of the machine before it checks whether another node has the machine. If another workflow has just ended its hold,
   // `mustBeNoOtherNode` finds the node to which the other workflow bound the machine.
   if (holder === null) return mustBeNoOtherNode(tx, taker, machine);
   const todo =

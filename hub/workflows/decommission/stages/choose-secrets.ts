@@ -16,7 +16,7 @@ async function look({ decommission }: DecommissionContext): Promise<Observation<
 
 /** By MAAS's present data about the machine, `choose_secrets` decides which BMC logins are the node's. */
 async function machineNow(context: DecommissionContext): Promise<MaasMachine | null> {
-  // A decommission of an older version of Muster may have removed its node before it chose the secrets.
+  // A decommission that began under an older version of Muster may have removed its node before the choice of the secrets.
   if (wasRemoved(context)) return (await maasOf(context)).readMachine(machineOf(context).systemId);
   mustStandForRelease(context, context.node, context.boundSystemId);
   return freshMachine(context);
@@ -43,7 +43,7 @@ const seconds = (context: DecommissionContext): number => profileOf(context).con
 /**
  * Chooses the secrets that the decommission removes later, before the decommission releases anything of the host. Before the release, MAAS and Muster
  * can still prove which BMC logins belong to the node's machine. The stage `cleanup_secrets` removes a chosen secret only if the secret still has the
- * version that it had at the choice.
+ * version of the choice.
  */
 export const chooseSecrets: DecommissionStageOf<"choose_secrets"> = {
   name: "choose_secrets",

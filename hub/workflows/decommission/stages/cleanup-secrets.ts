@@ -65,9 +65,9 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
 type WriteDown = (now: ChosenSecret, tx: Tx) => Promise<void>;
 
 /**
- * Removes one chosen secret if its version has not changed since the choice. Before the removal of a BMC login's secret, the hub disables the login
- * and records the removal. The API refuses to write a login whose removal is recorded, so a removal that resumes after a crash deletes no newer
- * login.
+ * Removes one chosen secret if the secret's version has not changed since the choice. Before the removal of a BMC login's secret, the hub disables
+ * the login and records the removal. The API refuses to write a login whose removal is recorded, so a removal that resumes after a crash deletes no
+ * newer login.
  */
 async function removeOne(context: DecommissionContext, secret: ChosenSecret, write: WriteDown): Promise<void> {
   const version = await versionAt(context, secret.path);
@@ -96,7 +96,7 @@ async function begin(
   const removing: ChosenSecret = { ...secret, outcome: "removing" };
   if (login === null || secret.outcome === "removing") return removing;
   const row = await lockLogin(tx, login.id);
-  // An operator may meanwhile have deleted the BMC login, which disables its row and removes its secret.
+  // An operator may meanwhile have deleted the BMC login; a deletion disables the login's row and removes the login's secret.
   if (row?.status === "disabled" && version === "absent") return { ...secret, outcome: "removed" };
   if (row?.changedAt !== login.changedAt) return kept(secret, "somebody changed it after the operation had chosen it");
   const { siteId } = machineOf(context);

@@ -29,7 +29,7 @@ async function look(context: DecommissionContext): Promise<Observation<Decommiss
     return {
       kind: "skipped",
       message: `Continued without the agent, as ${decommission.forcedBy} decided: ${decommission.forcedReason}`,
-      // The compensation does not cancel the drain task, because after a cancel the agent would reopen a host that it had begun to drain.
+      // A `drain_node` that an operator forces keeps its task, because after a cancel an agent that had begun the drain would reopen the host.
       commit: async (tx) => void (await queueWork(tx, context, DRAIN)),
     };
   }

@@ -32,7 +32,7 @@ async function takeFromTenant(tx: Tx, context: DecommissionContext): Promise<voi
 
 /**
  * Ends the node's open allocation if the request says so (lifecycle 5.4), and takes over an allocation that is already `ending`. The decommission
- * becomes the turnover of the ended allocation, so that its later stages know the tenant's account.
+ * becomes the turnover of the ended allocation, so that the later stages of the decommission know the tenant's account.
  */
 export const forceReleaseAllocations: DecommissionStageOf<"force_release_allocations"> = {
   name: "force_release_allocations",

@@ -77,7 +77,7 @@ interface Known {
   readonly order: Order;
 }
 
-/** Returns the GPUs that the newest reset named, or the failure if the agent cannot overwrite their memory. */
+/** Returns the GPUs that the newest reset named, or the failure if the agent cannot overwrite the GPUs' memory. */
 async function orderOf(context: DecommissionContext): Promise<Known | Failed<DecommissionState>> {
   const { node, gpuVendor, services } = context;
   const { level } = requiredOf(context);

@@ -35,9 +35,9 @@ const REASON = "MAAS to release the machine";
 const LOOK_AGAIN: readonly MaasErrorCode[] = ["state_conflict", "forbidden", "not_found"];
 
 /**
- * Releases the machine in MAAS and waits until it is free (lifecycle 5.4). The stage `release_maas_node` observes the machine and commits its intent
- * before each release call. The stage `release_maas_node` accepts a release that anybody else has requested. The stage `release_maas_node` also waits
- * for a disk erase that nobody requested, because MAAS's own configuration may add an erase.
+ * Releases the machine in MAAS and waits until the machine is free (lifecycle 5.4). The stage `release_maas_node` observes the machine and commits
+ * its intent before each release call. The stage `release_maas_node` accepts a release that anybody else has requested. The stage `release_maas_node`
+ * also waits for a disk erase that nobody requested, because MAAS's own configuration may add an erase.
  */
 export const releaseMaasNode: DecommissionStageOf<"release_maas_node"> = {
   name: "release_maas_node",
@@ -206,8 +206,8 @@ async function compensate(
 }
 
 /**
- * Lists what a cancelled full decommission leaves. Every mode except the full decommission tells operators itself about a machine that it has
- * released.
+ * Lists what a cancelled full decommission leaves. After a cancel, every mode except the full decommission tells operators itself about the released
+ * machine.
  */
 function leftByFull(
   context: DecommissionContext,

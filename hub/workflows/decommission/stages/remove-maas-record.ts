@@ -18,7 +18,9 @@ function leftAtTheEnd(context: DecommissionContext): { readonly leaves?: Leftove
   return leaves === null ? {} : { leaves };
 }
 
-/** The stage `remove_maas_record` reads the machine from MAAS itself, because the watcher may not yet have seen that somebody deleted or took it. */
+/**
+ * The stage `remove_maas_record` reads the machine from MAAS itself, because the watcher may not yet know that somebody deleted or took the machine.
+ */
 async function look(context: DecommissionContext): Promise<Observation<DecommissionState>> {
   const left = leftAtTheEnd(context);
   if (!context.input.remove_maas_record)

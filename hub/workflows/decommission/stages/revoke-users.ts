@@ -8,7 +8,7 @@ import { cleaningStage } from "../cleaning-stage.ts";
 import { failedSteps, tally } from "../cleaning-steps.ts";
 import type { DecommissionContext, DecommissionStageOf } from "../decommission-context.ts";
 
-/** The agent has `REVOKE_SECONDS` to remove an account, although it waits only minutes for the account's processes. */
+/** The agent has `REVOKE_SECONDS` to remove an account, although the agent waits only minutes for the account's processes to end. */
 const REVOKE_SECONDS = 1_800;
 
 function tenancyOf({ tenancy, decommission }: DecommissionContext) {

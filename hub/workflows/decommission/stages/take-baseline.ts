@@ -26,7 +26,7 @@ const notTaken = ({ node }: Pick<DecommissionContext, "node">, why: string, evid
     { node_id: node.id, ...evidence },
   );
 
-/** The hub may have ordered the baseline when the node became active, so its task belongs to the node and not to the reimage. */
+/** The hub may have ordered the baseline when the node became active, so the baseline's task belongs to the node and not to the reimage. */
 const BASELINE: WatchedWork<"node.validate_clean"> = {
   type: "node.validate_clean",
   undoneBy: null,
@@ -72,8 +72,8 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
 const seconds = (context: DecommissionContext): number => stageSeconds(context, BASELINE);
 
 /**
- * Waits for the new system's baseline, which the agent takes before it works on the GPUs (architecture 14.4). The later stage `validate_clean_node`
- * compares the host with the new baseline.
+ * Waits for the new system's baseline, which the agent takes before the agent works on the GPUs (architecture 14.4). The later stage
+ * `validate_clean_node` compares the host with the new baseline.
  */
 export const takeBaseline: DecommissionStageOf<"take_baseline"> = {
   name: "take_baseline",

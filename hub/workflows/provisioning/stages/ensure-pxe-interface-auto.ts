@@ -7,7 +7,7 @@ import type { ProvisionState } from "../provision-state.ts";
 
 /**
  * MAAS refuses to deploy a machine without a link to a subnet (maas 2.8). The stage links the PXE interface to a subnet before the deploy, or reports
- * why it cannot link the interface.
+ * why it cannot link the PXE interface.
  */
 export const ensurePxeInterfaceAuto: ProvisionStage<"ensure_pxe_interface_auto"> = {
   name: "ensure_pxe_interface_auto",

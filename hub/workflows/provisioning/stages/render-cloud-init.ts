@@ -58,9 +58,9 @@ export const renderCloudInit: ProvisionStage<"render_cloud_init"> = {
   retry: UPSTREAM_RETRY,
   async run(context) {
     const machine = await freshMachine(context);
-    // MAAS may still have the machine of a failed deploy deployed, e.g. because MAAS was unavailable for its release. The stage `render_cloud_init`
-    // releases the machine of a failed deploy before a new attempt deletes the fact `deploy_intent`. Only the fact `deploy_intent` shows that the
-    // workflow, and nobody else, deployed the machine.
+    // MAAS may not have released the machine of a failed deploy yet, e.g. because MAAS was unavailable. The stage `render_cloud_init` releases the
+    // machine of a failed deploy before a new attempt deletes the fact `deploy_intent`. Only the fact `deploy_intent` shows that the workflow, and
+    // nobody else, deployed the machine.
     if ((await judgeMachine("render_cloud_init", context, machine)).kind === "deploy_failed") {
       const step = await stepBackToReady("compensation", context, "the deploy failed");
       if (step.kind !== "ready") return step;
