@@ -55,7 +55,7 @@ function after(story: Story, { type, description }: Told, of: Erase): Story {
   switch (meaning) {
     case "erase_asked":
     case "release_asked": {
-      // MAAS itself releases the machine after each erase, by an event without a description.
+      // After each erase MAAS itself releases the machine, and the event of that release has no description.
       if (description === "")
         return of.end === "release" && meaning === "release_asked" ? endOf(story, story.asked) : story;
       const by = description.endsWith(` - ${releaseComment(of.workflowId)}`) ? "operation" : "other";

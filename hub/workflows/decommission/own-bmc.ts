@@ -13,7 +13,7 @@ interface OtherNode {
 
 /**
  * Tells a person what to do about another node that was onboarded with the BMC address of the decommission's machine. The argument `now` is the BMC
- * address of the other node's machine in MAAS: empty if MAAS knows none, undefined without a machine.
+ * address of the other node's machine, empty if MAAS knows no address, and undefined if MAAS lacks the machine.
  */
 function remedyOf(other: OtherNode, now: string | undefined, address: string): string | null {
   const { hostname, systemId } = other;
