@@ -43,8 +43,8 @@ export function identity(user: ServerUser): { uid: number; gid: number } | Recor
 }
 
 /**
- * `canEnter` starts a process that changes into the folder as the user of the database server. Only a trial shows whether a user can enter a folder,
- * because modes, groups and ACLs of all parent folders decide.
+ * To find out whether a user can enter a folder, `canEnter` starts a process of the user that changes into the folder. Only a trial shows whether a
+ * user can enter a folder, because modes, groups and ACLs of all parent folders decide.
  */
 export async function canEnter(folder: string, user: ServerUser): Promise<boolean> {
   const { status } = await run("/bin/sh", ["-c", 'cd "$1"', "sh", folder], user);

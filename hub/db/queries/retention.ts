@@ -194,7 +194,7 @@ export function outdatedRows(rule: RetentionRule, kept: KeptDays): SQL {
   return sql`select t.ctid from ${sql.identifier(rule.table)} t where ${rule.outdated(cutoff)} ${locked}`;
 }
 
-/** Removes in small steps the rows that are older than `kept` allows. Several hubs may run retention at once. */
+/** Removes, in small steps, the rows that are older than the settings for retention allow. Several hubs may run retention at once. */
 export async function removeOutdated(db: Db, kept: KeptDays): Promise<Readonly<Record<string, number>>> {
   const removed: Record<string, number> = {};
   for (const rule of RETENTION) {

@@ -2,8 +2,8 @@ import { bigserial, index, jsonb, pgTable, sql, text } from "../orm.ts";
 import { at } from "./columns.ts";
 
 /**
- * The audit: who did what through the API, with the outcome (lifecycle 4.12). The hub writes an audit entry in the transaction of the audited action,
- * so no action succeeds without its audit entry.
+ * An audit entry says who did what through the API, and with which outcome (lifecycle 4.12). The hub writes an audit entry in the transaction of the
+ * audited action, so no action succeeds without its audit entry.
  */
 export const auditLogs = pgTable(
   "audit_logs",

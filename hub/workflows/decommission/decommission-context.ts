@@ -55,7 +55,7 @@ export const DecommissionState = z.object({
   gpu_memory: GpuMemoryCheck.nullable().optional(),
   /** How often the hub rewrote the turnover's sanitization record since a person last continued the operation. */
   records_written: z.number().nullable().optional(),
-  /** The time when a reimage saw its new system deployed. Older tasks ran on another system. */
+  /** The time when a reimage saw its new system deployed. A task from before `deployed_at` ran on another system. */
   deployed_at: z.string().nullable().optional(),
   /** The node's generation for which `release_maas_node` may have asked MAAS for a release. */
   release_intent: z.number().nullable().optional(),

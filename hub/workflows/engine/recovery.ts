@@ -102,7 +102,7 @@ export interface VerbTarget {
   readonly ran: boolean;
   /** True if an earlier verb `adopt` for the workflow is in progress. */
   readonly adopting: boolean;
-  /** True if an operator has stopped the workflow by `mark_manual_intervention`, so that only a verb continues the workflow. */
+  /** True if an operator has stopped the workflow by `mark_manual_intervention`, so that only another verb continues the workflow. */
   readonly frozen: boolean;
   /** The cause of the workflow's compensation; null if the workflow does not compensate. */
   readonly undoing: "failure" | "cancel" | "restart" | null;

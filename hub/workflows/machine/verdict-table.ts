@@ -21,8 +21,8 @@ export const JUDGED_AT = [
 export type JudgedAt = (typeof JUDGED_AT)[number];
 
 /**
- * The point of `VERDICTS` at which each stage judges its machine's status. The point `untouched` means that the stage changes no machine, so no
- * status stops the stage.
+ * Maps each stage to the point of a workflow at which the stage judges its machine. The point `untouched` means that the stage changes no machine, so
+ * no status stops the stage.
  */
 export const PLACE_OF = {
   load_site_config: "untouched",
