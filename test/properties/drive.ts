@@ -48,7 +48,11 @@ const passAbsence = (db: TestDatabase["database"]["db"], id: WorkflowId) =>
           ((compensation ->> 'startedAt')::timestamptz - waits.for) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) end
     from waits where w.id = waits.id`);
 
-/** No workflow of the tests needs this many runs of its stages, even with faults. */
+/** True if the workflow waits because MAAS or the secret store is away. */
+const isAway = ({ state }: WorkflowRow): boolean =>
+  (state as { $engine?: { absence?: unknown } }).$engine?.absence !== undefined;
+
+/** No workflow of the tests needs more than `MOST_RUNS` runs of its stages, even with faults. */
 const MOST_RUNS = 2000;
 
 /** Runs workflows through the engine's own steps, one run of a stage at a time and without real waiting. */
@@ -111,8 +115,11 @@ export class Driver {
     await plainly(await this.claim(id));
   }
 
-  /** Runs the workflow until it ends, or until `at` returns null. The callback `at` decides how each run of a stage goes. */
-  async drive(id: WorkflowId, at: (row: WorkflowRow) => Interrupt | null = () => plainly): Promise<WorkflowRow> {
+  /** Runs the workflow until it ends. The callback `at` decides how each run of a stage goes. When `at` returns null, the method `drive` stops. */
+  async drive(
+    id: WorkflowId,
+    at: (row: WorkflowRow) => Interrupt | null | Promise<Interrupt | null> = () => plainly,
+  ): Promise<WorkflowRow> {
     for (let runs = 0; runs < MOST_RUNS; runs += 1) {
       const row = await readWorkflow(this.#db, id);
       if (row === null) throw new Error("the row is gone");
@@ -122,12 +129,13 @@ export class Driver {
         await this.#admit(id);
         continue;
       }
+      if (isAway(row)) await passAbsence(this.#db, id);
       await this.#play(id);
-      const interrupt = at(row);
+      const interrupt = await at(row);
       if (interrupt === null) return row;
       await interrupt(await this.claim(id));
-      await passAbsence(this.#db, id);
-      // The simulated MAAS region works by timers in the test's own process. A pause after each run of a stage lets these timers fire.
+      // The simulated MAAS region runs in the test's own process and works by timers. The pause after each run of a stage lets the region's timers
+      // fire.
       await new Promise((resolve) => setImmediate(resolve));
     }
     throw new Error(`the workflow never ended\n${await this.story(id)}`);

@@ -2,21 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FailureClass } from "../../shared/failures.ts";
 import type { Machine } from "../fakes/maas/state/model.ts";
 import { STATUS } from "../fakes/maas/state/statuses.ts";
-import {
-  expectConverged,
-  expectExplained,
-  nextVerbOf,
-  recover,
-  runWithTrouble,
-  runWithTroubleAtEach,
-  Tally,
-  type Told,
-  type Trouble,
-} from "./converge.ts";
+import { expectConverged, expectExplained, OPERATOR, runWithTroubleAtEach, Tally, type Trouble } from "./converge.ts";
 import { plainly } from "./drive.ts";
+import { FAULT_HALVES } from "./halves.ts";
 import {
   countedOf,
-  FAULT_CASES,
   FAULT_SCENARIOS,
   machineOf,
   OF_THE_AGENT_ALONE,
@@ -162,19 +152,11 @@ const sealed = (calls: number): Trouble => ({
   },
 });
 
-async function expectTroubleOver(scenario: Scenario, told: Told, trouble: Trouble): Promise<void> {
-  tally.count(told.met);
-  if (!told.met) return;
-  const failed = told.end.status.startsWith("failed_");
-  if (failed) expectExplained(craft, told.end, trouble.endsIn);
-  await expectConverged(craft, scenario, told, await recover(told), "by others too");
-}
-
 describe.each(FAULT_SCENARIOS)("$name", ({ scenario, stages }) => {
   it("converges when the secret store is away once at each stage", async () => {
     const told = await runWithTroubleAtEach(craft, scenario, stages, sealed(1));
     for (const stage of stages) tally.count(told.metAt.includes(stage));
-    await expectConverged(craft, scenario, told, told.end);
+    if (told.metAt.length > 0) await expectConverged(craft, scenario, told);
   });
 });
 
@@ -183,14 +165,18 @@ describe.each(OF_THE_AGENT_ALONE)("$name", (scenario) => {
     const troubles = [away(), sealed(1e9)];
     const { subject, driver } = await craft.start(scenario);
     const row = await driver.drive(subject.id, () => null);
-    for (const trouble of troubles) expect(trouble.arm(craft, row)).toBe(true);
+    for (const trouble of troubles) expect(await trouble.arm(craft, row)).toBe(true);
     const end = await driver.drive(subject.id);
     for (const trouble of troubles) expect(trouble.lift(craft, end), "a request was made").toBe(false);
-    await expectConverged(craft, scenario, { subject, driver, met: false, end }, end);
+    await expectConverged(craft, scenario, { subject, driver, end });
   });
 });
 
-describe.each(FAULT_CASES)("$stage of $scenario.name", ({ scenario, stage }) => {
+/**
+ * In each run, the change happens at every second stage of the scenario, and an operator continues the workflow after each failure. Neighbouring
+ * stages are disturbed in different runs, so that a repeated stage cannot hide what a change at the stage before left undone.
+ */
+describe.each(FAULT_HALVES)("$name", ({ scenario, stages }) => {
   it.each([
     ["MAAS is away", away],
     ["the secret store is away", () => sealed(1e9)],
@@ -200,65 +186,64 @@ describe.each(FAULT_CASES)("$stage of $scenario.name", ({ scenario, stage }) => 
     ["the machine is deleted", (scenario: Scenario) => vanished(false, scenario)],
     ["the machine is deleted and enlists again", (scenario: Scenario) => vanished(true, scenario)],
   ] as const)("converges when %s", async (_name, make) => {
-    const trouble = make(scenario);
-    await expectTroubleOver(scenario, await runWithTrouble(craft, scenario, stage, trouble), trouble);
+    const told = await runWithTroubleAtEach(craft, scenario, stages, make(scenario), OPERATOR);
+    for (const stage of stages) tally.count(told.metAt.includes(stage));
+    if (told.metAt.length > 0) await expectConverged(craft, scenario, told, told.metAt.length);
   });
 
-  it("continues by the one recommended verb after somebody released the machine", async () => {
-    const told = await runWithTrouble(craft, scenario, stage, released());
-    const { driver, subject, end } = told;
-    tally.count(told.met);
-    if (!told.met) return;
-    if (end.status.startsWith("failed_")) {
-      expectExplained(craft, end, AMBIGUOUS);
-      await driver.verb(subject.id, nextVerbOf(end));
-    }
-    const last = await driver.drive(subject.id);
-    expect(last.status, `${last.failureMessage}\n${await driver.story(subject.id)}`).toBe("completed");
-    await expectConverged(craft, scenario, told, last, "by others too");
+  it("continues by the one recommended verb each time somebody has released the machine", async () => {
+    const told = await runWithTroubleAtEach(craft, scenario, stages, released(), { mostVerbs: 1 });
+    for (const stage of stages) tally.count(told.metAt.includes(stage));
+    if (told.metAt.length === 0) return;
+    expect(told.end.status, await told.driver.story(told.subject.id)).toBe("completed");
+    if (told.metAt.length > 0) await expectConverged(craft, scenario, told, told.metAt.length);
   });
 
   it("does nothing to a machine that another user has deployed, whichever verb an operator uses", async () => {
     const trouble = jump(STATUS.deployed, () => "somebody");
     let before = null as Outside | null;
-    const told = await runWithTrouble(craft, scenario, stage, {
+    const taken: Trouble = {
       endsIn: AMBIGUOUS,
-      arm(stagecraft, row) {
-        const armed = trouble.arm(stagecraft, row);
+      async arm(stagecraft, row) {
+        const armed = await trouble.arm(stagecraft, row);
         before = countedOf(craft.rig, row);
         return armed;
       },
       // Until the test has tried the operator's verbs, the machine must belong to MAAS's user `somebody`. `lift` therefore does not give the machine
       // back to its earlier owner.
       lift: () => true,
+    };
+    const told = await runWithTroubleAtEach(craft, scenario, stages, taken, {
+      ...OPERATOR,
+      mustFail: true,
+      async whenFailed({ subject, driver, end }) {
+        for (const verb of ["adopt", "restart_clean"] as const) {
+          await driver.verb(subject.id, verb);
+          const again = await driver.drive(subject.id);
+          expectExplained(craft, again, AMBIGUOUS);
+          const machine = machineOf(craft.rig, end);
+          expect(machine, verb).toMatchObject({ status: STATUS.deployed, owner: "somebody" });
+          expect(countedOf(craft.rig, end), verb).toEqual(before);
+        }
+        const machine = machineOf(craft.rig, end);
+        if (machine !== undefined) force(machine, before?.commission === 0 ? STATUS.new : STATUS.ready, null);
+      },
     });
-    if (told.met) {
-      expectExplained(craft, told.end, AMBIGUOUS);
-      for (const verb of ["adopt", "restart_clean"] as const) {
-        await told.driver.verb(told.subject.id, verb);
-        const again = await told.driver.drive(told.subject.id);
-        expectExplained(craft, again, AMBIGUOUS);
-        const machine = machineOf(craft.rig, told.end);
-        expect(machine, verb).toMatchObject({ status: STATUS.deployed, owner: "somebody" });
-        expect(countedOf(craft.rig, told.end), verb).toEqual(before);
-      }
-      const machine = machineOf(craft.rig, told.end);
-      if (machine !== undefined) force(machine, before?.commission === 0 ? STATUS.new : STATUS.ready, null);
-    }
-    await expectTroubleOver(scenario, told, trouble);
+    for (const stage of stages) tally.count(told.metAt.includes(stage));
+    if (told.metAt.length > 0) await expectConverged(craft, scenario, told, told.metAt.length);
   });
 
-  it("is compensated without having run, and begins again", async () => {
+  it("is compensated at the entry of the stages, and begins again", async () => {
     const { subject, driver } = await craft.start(scenario);
-    let asked = false;
+    const asked = new Set<string>();
     const end = await driver.drive(subject.id, (row) => async (look) => {
-      if (row.stage !== stage || asked) return plainly(look);
-      asked = true;
+      if (!stages.includes(row.stage) || asked.has(row.stage)) return plainly(look);
+      asked.add(row.stage);
       await driver.verb(subject.id, "restart_clean");
       return plainly(await driver.claim(subject.id));
     });
-    expect(asked).toBe(true);
-    await expectConverged(craft, scenario, { subject, driver, met: true, end }, end);
-    tally.count(true);
+    expect([...asked].toSorted()).toEqual([...stages].toSorted());
+    await expectConverged(craft, scenario, { subject, driver, end });
+    for (const _stage of stages) tally.count(true);
   });
 });

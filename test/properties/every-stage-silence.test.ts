@@ -41,18 +41,20 @@ const once = (kind: (typeof SILENCES)[keyof typeof SILENCES], after: number): Tr
 
 /**
  * In each run of a scenario, one request of each stage stays unanswered. In the first run, each stage's first request stays unanswered, in the next
- * run the second request, and so on.
+ * run the second request, and so on, as long as a stage makes so many requests.
  */
 describe.each(FAULT_SCENARIOS)("$name", ({ scenario, stages }) => {
   it.each(Object.entries(SILENCES))("converges whichever request of its stages %s", async (_name, kind) => {
-    for (let request = 0; ; request += 1) {
+    let left: readonly string[] = stages;
+    for (let request = 0; left.length > 0; request += 1) {
       expect(request).toBeLessThan(MOST_REQUESTS);
-      const told = await runWithTroubleAtEach(craft, scenario, stages, once(kind, request));
-      for (const stage of stages) tally.count(told.metAt.includes(stage));
+      const told = await runWithTroubleAtEach(craft, scenario, left, once(kind, request));
+      for (const stage of left) tally.count(told.metAt.includes(stage));
+      left = told.metAt;
+      if (left.length === 0) return;
       expect(told.end.status, await told.driver.story(told.subject.id)).toBe("completed");
-      await expectConverged(craft, scenario, told, told.end);
+      await expectConverged(craft, scenario, told);
       expect(countedOf(craft.rig, told.end)).toEqual(scenario.outside);
-      if (!told.met) return;
     }
   });
 });

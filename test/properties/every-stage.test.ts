@@ -4,8 +4,9 @@ import { listStageEvents } from "../../hub/db/queries/workflow-events.ts";
 import { workflows } from "../../hub/db/schema/index.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
 import type { WorkflowServices } from "../../hub/workflows/services.ts";
-import { expectConverged, recover, Tally } from "./converge.ts";
+import { expectConverged, OPERATOR, runWithTroubleAtEach, Tally, type Trouble } from "./converge.ts";
 import { type Driver, type Interrupt, plainly } from "./drive.ts";
+import { STAGE_HALVES } from "./halves.ts";
 import { countedOf, SCENARIOS, STAGE_CASES, type Stagecraft, setStage } from "./scenarios.ts";
 
 /**
@@ -57,7 +58,7 @@ describe.each(SCENARIOS)("$name", (scenario) => {
   it("goes through all its stages in order", async () => {
     const { subject, driver } = await craft.start(scenario);
     const end = await driver.drive(subject.id);
-    await expectConverged(craft, scenario, { subject, driver, met: false, end }, end);
+    await expectConverged(craft, scenario, { subject, driver, end });
     expect(countedOf(craft.rig, end)).toEqual(scenario.outside);
     const kind = driver.kinds.find((one) => one.kind === scenario.kind);
     const left = (await listStageEvents(craft.rig.test.database.db, subject.id)).filter((event) =>
@@ -71,16 +72,10 @@ describe.each(SCENARIOS)("$name", (scenario) => {
  * In each run of a scenario, the test interrupts every second stage. Neighbouring stages are interrupted in different runs, so that a repeated stage
  * cannot hide what an interrupt of the stage before left undone.
  */
-const HALVES = { first: 0, second: 1 } as const;
-
-describe.each(SCENARIOS)("$name", (scenario) => {
-  const cases = Object.keys(INTERRUPTS).flatMap((how) =>
-    Object.entries(HALVES).map(([half, rest]) => ({ how, half, rest })),
-  );
-  it.each(cases)("converges when each $half stage of two is $how", async ({ how, rest }) => {
+describe.each(STAGE_HALVES)("$name", ({ scenario, half, stages }) => {
+  it.each(Object.entries(INTERRUPTS))(`converges when each ${half} stage of two is %s`, async (_how, interruptOf) => {
     const { subject, driver } = await craft.start(scenario);
-    const interrupt = INTERRUPTS[how]?.(driver) ?? plainly;
-    const stages = scenario.stages.filter((_stage, position) => position % 2 === rest);
+    const interrupt = interruptOf(driver);
     const reached = new Set<string>();
     const end = await driver.drive(subject.id, (row) => {
       if (!stages.includes(row.stage)) return plainly;
@@ -89,7 +84,7 @@ describe.each(SCENARIOS)("$name", (scenario) => {
     });
     expect([...reached].toSorted()).toEqual(stages.toSorted());
     expect(end.status, `${end.failureMessage}\n${await driver.story(subject.id)}`).toBe("completed");
-    await expectConverged(craft, scenario, { subject, driver, met: true, end }, end);
+    await expectConverged(craft, scenario, { subject, driver, end });
     expect(countedOf(craft.rig, end)).toEqual(scenario.outside);
     for (const _stage of stages) tally.count(true);
   });
@@ -110,25 +105,24 @@ describe.each(STAGE_CASES)("$stage of $scenario.name", ({ scenario, stage }) => 
     await scenario.expectCancelled(craft.rig, subject, end);
     tally.count(true);
   });
+});
 
-  it("fails with its own timeout or adopts a late success, and continues by the recommended verb", async () => {
-    const { subject, driver } = await craft.start(scenario);
-    let expired = false;
-    const first = await driver.drive(subject.id, (row) => async (look) => {
-      if (row.stage !== stage || expired) return plainly(look);
-      expired = true;
-      await craft.rig.test.database.db
-        .update(workflows)
-        .set({ stageDeadline: sql`now() - interval '1 second'` })
-        .where(eq(workflows.id, subject.id));
-      return plainly(await driver.claim(subject.id));
-    });
-    const told = { subject, driver, met: true, end: first };
-    if (first.status !== "completed") {
-      expect(first.failureCode, await driver.story(subject.id)).not.toBeNull();
-      expect(first.nextAction).not.toBeNull();
-    }
-    await expectConverged(craft, scenario, told, await recover(told));
-    tally.count(true);
+const expired: Trouble = {
+  endsIn: null,
+  async arm({ rig }, { id }) {
+    await rig.test.database.db
+      .update(workflows)
+      .set({ stageDeadline: sql`now() - interval '1 second'` })
+      .where(eq(workflows.id, id));
+    return true;
+  },
+  lift: () => true,
+};
+
+describe.each(STAGE_HALVES)("$name", ({ scenario, half, stages }) => {
+  it(`fails with the timeout of each ${half} stage of two or adopts a late success, and continues by the recommended verb`, async () => {
+    const told = await runWithTroubleAtEach(craft, scenario, stages, expired, OPERATOR);
+    for (const stage of stages) tally.count(told.metAt.includes(stage));
+    await expectConverged(craft, scenario, told);
   });
 });

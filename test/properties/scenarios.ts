@@ -362,10 +362,6 @@ export const FAULT_SCENARIOS = SCENARIOS.filter((scenario) => !OF_THE_AGENT_ALON
     stages: scenario.stages.filter((stage) => !scenario.sameCode?.includes(stage)),
   }))
   .filter(({ stages }) => stages.length > 0);
-export const FAULT_CASES = FAULT_SCENARIOS.flatMap(({ scenario, stages }) =>
-  stages.map((stage) => ({ scenario, stage })),
-);
-
 /**
  * Holds a database and a simulated region, and starts workflows of scenarios. The number of a started workflow counts the workflows of all scenarios.
  */

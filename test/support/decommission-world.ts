@@ -97,17 +97,17 @@ export async function playDecommissionedAgent(
   id: WorkflowId,
   resultOf: (task: Task) => unknown = resultOnCleanHost,
 ): Promise<void> {
-  const { inTx } = rig.test.database;
-  const rows = await inTx((tx) => readDecommissionRows(tx, id));
+  const { db, inTx } = rig.test.database;
+  const rows = await readDecommissionRows(db, id);
   if (rows === null) return;
   const { node } = rows;
-  const { db } = rig.test.database;
   const [session] = await db.select().from(agentSessions).where(eq(agentSessions.nodeId, node.id));
   if (session?.state !== "open") return;
   const due = await db
     .select()
     .from(tasks)
     .where(and(eq(tasks.nodeId, node.id), inArray(tasks.state, ["queued", "offered"])));
+  if (due.length === 0) return;
   const ended: { readonly task: Task; readonly result: unknown }[] = [];
   for (const task of due) ended.push({ task, result: await resultOf(task) });
   await inTx(async (tx) => {

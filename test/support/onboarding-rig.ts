@@ -13,6 +13,7 @@ import {
   skus,
   tasks,
 } from "../../hub/db/schema/index.ts";
+import type { Db } from "../../hub/db/tx.ts";
 import { openTaskSigner } from "../../hub/gateway/task-signer.ts";
 import { checkAnswers } from "../../hub/gpu-memory/expected-answers.ts";
 import { createMaasClient } from "../../hub/maas/client.ts";
@@ -214,6 +215,7 @@ export async function playAgentOn(
 ): Promise<boolean> {
   const machine = maas.sim.region.findMachine(systemId);
   if (machine?.status !== 6) return false;
+  if (await isAgentIdle(database.db, nodeId, generation)) return true;
   await database.inTx(async (tx) => {
     // The node gets a certificate, because an agent with a session must have enrolled before.
     await tx
@@ -259,16 +261,33 @@ export async function playAgentOn(
     const done = await tx
       .update(tasks)
       .set({ state: "succeeded", finishedAt: sql`now()` })
-      .where(
-        and(
-          eq(tasks.nodeId, nodeId),
-          eq(tasks.type, "node.hw_sync_reseed"),
-          inArray(tasks.state, ["queued", "offered"]),
-        ),
-      )
+      .where(isReseedOf(nodeId))
       .returning({ id: tasks.id });
     if (done.length > 0) machine.lastSync = Date.now() + 1;
     await wakeWorkflows(tx, [waitKey.node(nodeId), ...done.map((task) => waitKey.task(task.id))]);
   });
   return true;
 }
+
+/** True if the simulated agent has connected, has reported that it is healthy, and has no order for the hardware sync. */
+async function isAgentIdle(db: Db, nodeId: NodeId, generation: number): Promise<boolean> {
+  const orders = db.select({ id: tasks.id }).from(tasks).where(isReseedOf(nodeId));
+  const [row] = await db
+    .select({ nodeId: agentSessions.nodeId })
+    .from(agentSessions)
+    .innerJoin(nodeConditions, eq(nodeConditions.nodeId, agentSessions.nodeId))
+    .where(
+      and(
+        eq(agentSessions.nodeId, nodeId),
+        eq(agentSessions.generation, generation),
+        eq(agentSessions.state, "open"),
+        eq(nodeConditions.type, "agent.healthy"),
+        eq(nodeConditions.generation, generation),
+        sql`not exists ${orders}`,
+      ),
+    );
+  return row !== undefined;
+}
+
+const isReseedOf = (nodeId: NodeId) =>
+  and(eq(tasks.nodeId, nodeId), eq(tasks.type, "node.hw_sync_reseed"), inArray(tasks.state, ["queued", "offered"]));

@@ -112,7 +112,7 @@ export async function playReimagedAgent(
   systemId: string,
   resultOf?: (task: Task) => unknown,
 ): Promise<void> {
-  const rows = await rig.test.database.inTx((tx) => readDecommissionRows(tx, id));
+  const rows = await readDecommissionRows(rig.test.database.db, id);
   if (rows === null) return;
   const { id: nodeId, generation } = rows.node;
   if (await playAgentOn(rig.test, rig.maas, { nodeId, generation, systemId }))
