@@ -1,7 +1,7 @@
 /**
  * `listen` wakes the hub by PostgreSQL's LISTEN/NOTIFY. A database notification is only a hint, because PostgreSQL does not deliver notifications
- * while the connection is down. The receiver of a database notification reads the current state from the tables. The receiver does the same after
- * every gap in the connection.
+ * while the connection is down. The receiver of a database notification reads the current state from the tables. After every gap in its connection,
+ * the receiver reads the state without a notification.
  */
 import { Client } from "pg";
 import type { Log } from "../../shared/log.ts";

@@ -1,7 +1,7 @@
 /**
  * The hub loads Drizzle in its CommonJS form, and only the parts that the hub uses. Drizzle's ES form has about a hundred modules. For each import of
- * such a module, Node parses the 130 kB of exports in drizzle-orm's package.json. Parsing drizzle-orm's package.json took half of the hub's start
- * time (docs/benchmarks.md).
+ * a Drizzle module in ES form, Node parses the 130 kB of exports in drizzle-orm's package.json. Parsing drizzle-orm's package.json took half of the
+ * hub's start time (docs/benchmarks.md).
  */
 import { createRequire } from "node:module";
 

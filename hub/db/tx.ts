@@ -1,6 +1,6 @@
 /**
  * Drizzle's `db.transaction()` sends BEGIN before its `try` block, so a connection that is cut during BEGIN leaks its client (decision P6). After
- * `max` leaked clients, the pool of connections is empty, so `inTx` opens the hub's transactions instead.
+ * `max` leaked clients, the pool of connections is empty, so the hub opens its transactions by `inTx` instead of Drizzle's `db.transaction()`.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Pool, PoolClient } from "pg";
@@ -80,8 +80,8 @@ export function transactionsOn(pool: Pool): InTx {
       broken = await rollBack(client, error);
       throw error;
     } finally {
-      // If `release` gets an error as its argument, the pool destroys the client. Without an error as argument, the pool would lend out a client
-      // whose connection is in an unknown state.
+      // If `release` gets an error as its argument, the pool destroys the client. Without an error as the argument of `release`, the pool would lend
+      // out a client whose connection is in an unknown state.
       client.release(broken);
     }
   };

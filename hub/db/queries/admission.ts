@@ -39,9 +39,9 @@ export async function admitDecommissions(tx: Tx, mode: string): Promise<Workflow
  * Admits waiting operations of a lane as far as the limits for running operations allow, counted over all hubs (lifecycle 4.4). For each profile, at
  * most `batch_max_parallel` operations of a lane run at once. A site's limit for a lane is the largest `batch_max_parallel` among the profiles of the
  * lane's running and waiting operations. The hub admits a site's waiting operations in the order of their requests, whatever profiles they have. An
- * operation whose profile already runs its maximum keeps its place in the site's order and does not block later operations. `admitWithin` first locks
- * the rows of the sites, so its count of running operations includes operations that another hub has just admitted. Before the count, `admitWithin`
- * pauses the batches with too many failures. An operation of a paused batch that has not begun takes no place.
+ * operation keeps its place in the site's order while its profile's maximum is reached, and does not block later operations. `admitWithin` first
+ * locks the rows of the sites, so its count of running operations includes operations that another hub has just admitted. Before `admitWithin` counts
+ * operations, it pauses the batches with too many failures. An operation of a paused batch that has not begun takes no place of its site.
  */
 export async function admitWithin(tx: Tx, kind: string, lane: Lane): Promise<Workflow[]> {
   const locked = await tx

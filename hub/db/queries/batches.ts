@@ -107,7 +107,9 @@ export async function readBatchSite(tx: Tx, kind: BatchKind, id: BatchId): Promi
   return batch?.siteId ?? null;
 }
 
-/** Locks the batch, so that two pauses or resumes of the batch wait for each other. The result is null if no batch of the kind has the given id. */
+/**
+ * Locks the batch, so that two pauses or resumes of the batch wait for each other. `lockBatch` returns null if no batch of the kind has the given id.
+ */
 export async function lockBatch(tx: Tx, kind: BatchKind, id: BatchId): Promise<BatchRow | null> {
   const [batch] = await tx
     .select()
@@ -141,8 +143,8 @@ export interface FailedBatch {
 }
 
 /**
- * Lists the batches of the given sites with too many failures (`stop_after_failures`) and with operations that still wait to begin. The list leaves
- * out a batch that is already paused.
+ * Lists the batches of the given sites with too many failures (`stop_after_failures`) and with operations that still wait to begin.
+ * `listFailedBatches` leaves out a batch that is already paused.
  */
 export async function listFailedBatches(tx: Tx, siteIds: readonly SiteId[]): Promise<FailedBatch[]> {
   const waits = sql`exists (

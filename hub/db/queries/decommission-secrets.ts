@@ -53,7 +53,7 @@ export async function lockLogin(
   return row ?? null;
 }
 
-/** Returns in words the site's other hosts that a BMC login with this selector may serve: living nodes, and hosts of unfinished onboardings. */
+/** Returns in words the site's other hosts for which a BMC login with the selector may be: living nodes, and hosts of unfinished onboardings. */
 export async function otherHostsOf(
   db: Db | Tx,
   { siteId, nodeId }: { readonly siteId: SiteId; readonly nodeId: NodeId },

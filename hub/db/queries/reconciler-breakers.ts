@@ -41,8 +41,8 @@ export interface Trip {
   readonly inService: number;
   readonly nodeIds: readonly NodeId[];
   /**
-   * The time of the present trip that a new trip of the breaker shall replace. The caller passes exactly the `trippedAt` that `readBreaker` returned,
-   * so `tripBreaker` notices another trip in between.
+   * The time of the present trip that a new trip of the breaker shall replace. The caller of `tripBreaker` passes exactly the `trippedAt` that
+   * `readBreaker` returned, so `tripBreaker` notices another trip in between.
    */
   readonly follows?: Date | null;
 }

@@ -3,7 +3,7 @@ import { type Webhook, webhooks } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 import { given } from "./row-versions.ts";
 
-/** Every transaction locks a webhook before the webhook's deliveries, as a deletion of the webhook does. */
+/** Every transaction locks a webhook before the webhook's deliveries, because a deletion of the webhook locks them in the same order. */
 export async function lockWebhook(tx: Tx, id: string): Promise<Webhook | null> {
   const [row] = await tx.select().from(webhooks).where(eq(webhooks.id, id)).for("no key update");
   return row ?? null;

@@ -21,12 +21,12 @@ export const batches = pgTable(
     refusals: jsonb("refusals").$type<BatchRefusal[]>().notNull().default([]),
     /** The number of failed operations after which no further operation of the batch begins; null if failures do not stop the batch. */
     stopAfterFailures: integer("stop_after_failures"),
-    /** Since when no further operation of the batch begins; null while the batch is not paused. */
+    /** The time since which no further operation of the batch begins; null while the batch is not paused. */
     pausedAt: at("paused_at"),
     /** The person who paused the batch; null if the batch was paused because of its failures. */
     pausedBy: text("paused_by"),
     pausedReason: text("paused_reason"),
-    /** When a person last resumed the batch. Failures from before `resumed_at` do not count for `stop_after_failures`. */
+    /** The time when a person last resumed the batch. Failures from before `resumed_at` do not count for `stop_after_failures`. */
     resumedAt: at("resumed_at"),
     requestedBy: text("requested_by"),
     requestedAt: createdAt(),

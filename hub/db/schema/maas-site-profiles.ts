@@ -5,7 +5,7 @@ import { boolean, check, integer, pgTable, sql, text, unique, uuid } from "../or
 import { createdAt, oneOf, updatedAt } from "./columns.ts";
 import { maasSites } from "./maas-sites.ts";
 
-/** A profile: the operational policy of a site (lifecycle 3.6, 3.7; decision W4). */
+/** Each row is a profile, which is an operational policy of a site (lifecycle 3.6, 3.7; decision W4). */
 export const maasSiteProfiles = pgTable(
   "maas_site_profiles",
   {

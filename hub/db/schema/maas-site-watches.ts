@@ -8,7 +8,7 @@ export const maasSiteWatches = pgTable("maas_site_watches", {
   leaseOwner: uuid("lease_owner"),
   leaseUntil: at("lease_until"),
   fence: bigint("fence", { mode: "number" }).notNull().default(0),
-  /** The watcher's next query for MAAS's events begins somewhat below `event_cursor`, so that the two queries overlap (decision M8). */
+  /** Each query for MAAS's events begins somewhat below `event_cursor`, so that it overlaps with the query before (decision M8). */
   eventCursor: bigint("event_cursor", { mode: "number" }),
   /**
    * The content of the newest MAAS event that the watcher has read. If MAAS later gives other content under the same event id, the region's event ids

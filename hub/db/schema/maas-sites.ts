@@ -2,7 +2,10 @@ import type { ProfileId, SiteId } from "../../../shared/ids.ts";
 import { check, integer, pgTable, sql, text, uuid } from "../orm.ts";
 import { createdAt, oneOf, updatedAt } from "./columns.ts";
 
-/** A site: one MAAS region (lifecycle 3.1, 3.6). A site's secrets are in the secret store, and the database holds only the paths of the secrets. */
+/**
+ * Each row is a site, which is one MAAS region (lifecycle 3.1, 3.6). A site's secrets are in the secret store, and the database holds only the paths
+ * of the secrets.
+ */
 export const maasSites = pgTable(
   "maas_sites",
   {

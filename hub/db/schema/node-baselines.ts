@@ -4,8 +4,8 @@ import { at } from "./columns.ts";
 
 /**
  * The residue snapshot of each generation of a node, taken before the first tenant (architecture 14.4). The row of a baseline exists as soon as the
- * hub has queued the baseline's task. The row has no snapshot until the task has succeeded. Code that reads a baseline parses the snapshot in the row
- * with the schema `ResidueSnapshot`.
+ * hub has queued the baseline's task. A baseline has no snapshot until its task has succeeded. Code that reads a baseline parses the snapshot in the
+ * row with the schema `ResidueSnapshot`.
  */
 export const nodeBaselines = pgTable(
   "node_baselines",
@@ -21,7 +21,9 @@ export const nodeBaselines = pgTable(
     takenAt: at("taken_at"),
     bootId: text("boot_id"),
     agentVersion: text("agent_version"),
-    /** The id of the task whose result is the snapshot. A newer task replaces the snapshot only when the newer task has succeeded. */
+    /**
+     * The id of the task whose result is the snapshot. A newer task for the baseline replaces the snapshot only when the newer task has succeeded.
+     */
     takenTaskId: uuid("taken_task_id").$type<TaskId>(),
     /** The reason why the result of the newest task cannot be the baseline, for example a tenant on the node while the task ran. */
     problem: text("problem"),

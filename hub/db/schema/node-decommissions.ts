@@ -59,8 +59,8 @@ export const nodeDecommissions = pgTable(
     /** The generation of the node whose installed system MAAS has released; null while Muster has seen no release. */
     releasedGeneration: integer("released_generation"),
     /**
-     * The secrets that a full decommission removes, with the outcome for each secret. The list of secrets outlives a `restart_clean`, so that a
-     * restarted operation removes no other secret.
+     * The secrets that a full decommission removes, with the outcome for each secret. The list of secrets outlives the verb `restart_clean`, so that
+     * a restarted decommission removes no other secret.
      */
     secrets: jsonb("secrets").$type<readonly ChosenSecret[]>(),
     createdAt: createdAt(),

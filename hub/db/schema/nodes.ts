@@ -29,7 +29,7 @@ export const nodes = pgTable(
     generation: integer("generation").notNull().default(0),
     cordonReason: text("cordon_reason"),
     cordonOwner: text("cordon_owner"),
-    /** Who quarantined the node. The value is `operator` if a person took the quarantine over, and null while the node is not quarantined. */
+    /** The owner of the node's quarantine, which is `operator` if a person took the quarantine over, and null without a quarantine. */
     quarantinedBy: text("quarantined_by"),
     /** The decommission that owns the node while its status is draining or removing (decision N3). */
     operationId: uuid("operation_id"),

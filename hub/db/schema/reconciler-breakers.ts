@@ -21,10 +21,7 @@ export const reconcilerBreakers = pgTable(
     resetAt: at("reset_at"),
     resetBy: text("reset_by"),
     resetReason: text("reset_reason"),
-    /**
-     * Until `accept_until` the breaker lets every status change through, because a person confirmed that the hub's observations of the nodes are
-     * right.
-     */
+    /** Until `accept_until`, the breaker lets every status change through, because a person confirmed the hub's observations of the nodes. */
     acceptUntil: at("accept_until"),
   },
   (t) => [primaryKey({ columns: [t.siteId, t.kind] })],

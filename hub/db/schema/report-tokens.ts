@@ -4,7 +4,7 @@ import { createdAt } from "./columns.ts";
 import { nodes } from "./nodes.ts";
 
 /**
- * The node's cloud-init reports to the hub with the node's report token, which belongs to one generation and is stored as a hash. The report token is
+ * The node's cloud-init reports to the hub with the node's report token, which belongs to one generation and is stored as a hash. A report token is
  * part of URLs, so the token appears in logs and files of the host. A report token only allows its holder to set the few conditions whose source is
  * cloud-init.
  */

@@ -18,7 +18,7 @@ export const webhooks = pgTable("webhooks", {
   fannedOutTo: bigint("fanned_out_to", { mode: "bigint" }).notNull(),
   /**
    * The version of the webhook's row, which rises when a person changes the webhook and when the hub disables it. The hub raises `fanned_out_to` with
-   * every event, and does not give the row a new version for this change.
+   * every event, without a new version of the webhook's row.
    */
   version: integer("version").notNull().default(1),
   createdAt: createdAt(),

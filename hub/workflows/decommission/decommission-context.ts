@@ -68,7 +68,7 @@ export const DecommissionState = z.object({
   /** The generation for which a person decided, after the failure `erase_unproven`, to continue without evidence of a disk erase. */
   erase_waived: z.number().nullable().optional(),
   erase_waived_by: z.string().nullable().optional(),
-  /** True after MAAS has accepted the command to power the machine off, so that the stage does not repeat the command. */
+  /** True after MAAS has accepted the command to power the machine off, so that the stage `power_off_maas_node` does not repeat the command. */
   power_off_asked: z.boolean().nullable().optional(),
   /** The generation after whose release the BMC reported the machine's power as off. */
   seen_off: z.number().nullable().optional(),

@@ -196,8 +196,8 @@ async function isCleaningBegun(
 }
 
 /**
- * If the agent began to clean the host before a full decommission was cancelled, the hub quarantines a node that is in service. After the cancel, a
- * sweep begins a turnover of the node, because the tenant's use of the node is over.
+ * If the agent began to clean the host before a full decommission was cancelled, the hub quarantines a node that is in service. After the cancel of a
+ * full decommission, a sweep begins a turnover of the node, because the tenant's use of the node is over.
  */
 async function leaveFull(tx: Tx, { id, kind }: WorkflowRow, nodeId: NodeId): Promise<void> {
   if (await hasTaskOf(tx, { nodeId, workflowId: id }, CLEANING_TASKS))

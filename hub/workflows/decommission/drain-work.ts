@@ -19,7 +19,7 @@ const isForced = (context: DecommissionContext): boolean => context.decommission
 
 const drainWorkSeconds = ({ input }: DecommissionContext): number => input.deadline_seconds + DRAIN_MARGIN_SECONDS;
 
-/** A forced drain does not make the timeout longer, because no stage waits for a forced drain. */
+/** A forced drain does not make the timeout of the stage `drain_node` longer, because no stage waits for a forced drain. */
 export const drainSeconds = (context: DecommissionContext): number =>
   context.input.agent_wait_seconds + drainWorkSeconds(context);
 

@@ -20,7 +20,7 @@ const FIRST_WITH_EVENTS: ReadonlyMap<number, number> = new Map([
   [4, 6],
   [5, 3],
 ]);
-/** If the hub cannot read the version of MAAS, or nobody examined the version, the hub expects the signs of present versions. */
+/** If the hub cannot read the version of MAAS, or does not know the version, the hub expects the signs of present versions. */
 const PRESENT: EraseSigns = { end: "event", hasReleaseScripts: true };
 
 export function eraseSigns(version: string): EraseSigns {

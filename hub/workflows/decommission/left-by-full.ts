@@ -14,7 +14,7 @@ export interface LeftThing {
   readonly todo: string;
 }
 
-/** A machine as MAAS showed the machine last. */
+/** The state of a machine in MAAS when a hub last read the machine. */
 export interface SeenMachine {
   readonly status: number;
   readonly statusName: string;
@@ -32,7 +32,7 @@ export interface FullFacts {
   /** True if MAAS has accepted the release of the node's machine. */
   readonly released: boolean;
   readonly systemId: string;
-  /** The node's machine. The value is null if MAAS does not have the machine, and "unknown" if nobody has looked in MAAS yet. */
+  /** The node's machine in MAAS; null if MAAS does not have the machine, and "unknown" if nobody has looked in MAAS yet. */
   readonly machine: SeenMachine | null | "unknown";
   readonly removeMaasRecord: boolean;
   /** The requested erase without evidence; null if the decommission asked for no erase, or if evidence shows the end of the erase. */

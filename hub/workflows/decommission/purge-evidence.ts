@@ -9,7 +9,7 @@ import type { Db, Tx } from "../../db/tx.ts";
 
 type Order = TaskInput<"node.storage_cleanup">;
 
-/** Why the evidence of a purge does not fit the hub's order, as one of a closed set of stable codes. */
+/** The codes, which never change, for the reasons why the evidence of a purge does not fit the hub's order. */
 export type EvidenceRefusal =
   | "not_ordered"
   | "other_serial"
@@ -29,7 +29,7 @@ export interface Ordered {
   readonly order: Order;
   /** The order of the earlier task that the evidence names as `adopted_task`, or null if the hub has no such task of the node. */
   readonly adopted: Order | null;
-  /** The size of the disk in the host's inventory, in bytes, or null if the inventory does not have the disk. */
+  /** The size of the disk in the host's inventory, in bytes; null if the inventory does not have the disk. */
   readonly bytes: number | null;
 }
 
@@ -37,8 +37,8 @@ const namesDisk = ({ disks, disk_pool: pool = [] }: Order, serial: string): bool
   disks.some((one) => one.serial === serial) || pool.includes(serial);
 
 /**
- * Compares the evidence of a purged disk with the hub's order. Returns why the evidence does not fit, or null if it fits. The hub does not believe a
- * purge whose evidence is of another disk, another task or another sample.
+ * Returns why the evidence of a purged disk does not fit the hub's order, or null if the evidence fits. The hub does not believe a purge whose
+ * evidence is of another disk, another task or another sample of blocks.
  */
 export function refusalOf({ target, evidence }: CleaningStep, { order, adopted, bytes }: Ordered): Refusal | null {
   const refuse = (code: EvidenceRefusal, message: string): Refusal => ({ code, message });
@@ -71,8 +71,8 @@ const orderIn = (task: Task | null, nodeId: Task["nodeId"]): Order | null =>
     : (TASKS["node.storage_cleanup"].input.safeParse(task.input).data ?? null);
 
 /**
- * Returns each disk that the task reports as purged although the evidence does not fit the order. A disk whose order the hub cannot read any more
- * counts as refused too.
+ * Returns each disk that the task reports as purged although the evidence does not fit the order. If the hub cannot read the order any more, each
+ * disk that the task reports as purged counts as refused.
  */
 export async function refusedPurges(
   db: Db | Tx,

@@ -22,7 +22,7 @@ type Accepted = { readonly node: Node; readonly created: DecommissionCreated };
 
 /**
  * The hub refuses only the nodes of a batch that a request for one node would refuse, with the same error (lifecycle 5.10). With `plan`, the hub does
- * all the work of the request for a batch, and then undoes this work.
+ * all the work of the request for a batch, and undoes all the work.
  */
 export async function startDecommissionBatch(
   tx: Tx,

@@ -88,7 +88,7 @@ async function residueOf(tx: Tx, context: DecommissionContext, tasks: readonly T
   return recordResidue(judgement, known.success);
 }
 
-/** The purges of the turnover whose evidence does not fit the hub's order. Without such a purge, the record has no member for them. */
+/** The purges of the turnover whose evidence does not fit the hub's order; if each evidence fits, the sanitization record has no such field. */
 async function refusedOf(
   tx: Tx,
   { node }: DecommissionContext,

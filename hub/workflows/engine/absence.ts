@@ -4,8 +4,8 @@ import { deadlineAfter } from "./timeout.ts";
 /**
  * An `Absence` records that MAAS, its rack controllers or the secret store is unavailable. The record of an absence lasts from a stage's first run
  * without an answer of the service until the first run with an answer. When an unavailable service answers, the engine extends the stage's deadline
- * by the time of the absence. The engine does not extend the deadline of a compensation. If the service is unavailable at that deadline, a person
- * must act.
+ * by the time of the absence. The engine does not extend the deadline of a compensation. If a service is unavailable at the deadline of a
+ * compensation, a person must act.
  */
 export interface Absence {
   /** The error code of the last run in which the service did not answer. */

@@ -24,8 +24,8 @@ export interface Rules {
 }
 
 /**
- * `retryAfterSeconds` comes from the answer of the service that failed. `final` is true after a timeout, because the engine does not retry a stage
- * after its timeout.
+ * `retryAfterSeconds` comes from the answer of the service that failed. The field `final` is true after a timeout, because the engine does not retry
+ * a stage after its timeout.
  */
 export interface FailureMet {
   readonly failure: Failure;
@@ -138,7 +138,7 @@ function leave(
   return { ...base, ...(leaves === undefined ? {} : { leaves }), status, wakeInSeconds: null, events: [left] };
 }
 
-/** Decides between a retry, a wait for an unavailable service, compensation, and the end (lifecycle 4.7). */
+/** Decides after a stage's failure between a retry, a wait for an unavailable service, compensation, and the end (lifecycle 4.7). */
 export function fail(row: ClaimedWorkflow, met: FailureMet, rules: Rules): WorkflowTransition {
   const { failure } = met;
   const stage = rules.stage.name;

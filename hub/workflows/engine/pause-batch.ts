@@ -13,8 +13,8 @@ interface By {
 }
 
 /**
- * Locks the batch, after the site whose lock admission also takes. Once a pause has its locks, no admission that began before the pause admits an
- * operation of the batch.
+ * Locks the site, as admission does, and then the batch. Once a pause has its locks, no admission that began before the pause admits an operation of
+ * the batch.
  */
 async function mustLock(tx: Tx, { kind, id }: NamedBatch): Promise<BatchRow> {
   const siteId = await readBatchSite(tx, kind, id);

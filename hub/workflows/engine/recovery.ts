@@ -139,7 +139,7 @@ export function effectOf(verb: Verb, row: VerbTarget): Effect {
  * the workflow is already carrying the verb out.
  */
 export function effectAtCommit(verb: StopVerb, left: VerbTarget): Effect {
-  // If the run failed and the workflow began a compensation, `restart_clean` still applies, because the hub accepted the verb before.
+  // If the run failed and the workflow began a compensation, `restart_clean` still applies, because the hub accepted the verb before the failure.
   if (verb === "restart_clean" && left.undoing === "failure") return "undo_and_restart";
   const effect = ofTable(verb, left);
   return effect === "refused" ? "already" : effect;

@@ -20,8 +20,8 @@ describe("backoffSeconds", () => {
         fc.option(fc.integer({ min: 0, max: 600 })),
         (attempt, random, retryAfter) => {
           const seconds = backoffSeconds(policy, attempt, random, retryAfter);
-          // The array has the largest pause in seconds after each of a stage's attempts 1 to 5. From the sixth attempt on, the largest pause is 60
-          // seconds.
+          // The array has the largest pause in seconds after each of a stage's attempts 1 to 5. From the stage's sixth attempt on, the largest pause
+          // is 60 seconds.
           const step = [2, 4, 8, 16, 32][attempt - 1] ?? 60;
           expect(seconds).toBeGreaterThanOrEqual(Math.max(step / 2, retryAfter ?? 0));
           expect(seconds).toBeLessThanOrEqual(Math.max(step, retryAfter ?? 0));

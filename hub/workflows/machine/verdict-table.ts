@@ -125,7 +125,7 @@ export type Judgement =
   | { readonly kind: "go_on" | "act" | "adopt" | "wait" | "abort" | "release" | "deploy_failed" }
   | { readonly kind: "failed"; readonly failure: Failure };
 
-/** The state of a machine as a direct read of MAAS or the watcher's last observation shows it. */
+/** The state of a machine from a direct read of MAAS or from the watcher's last observation. */
 export type JudgedMachine = Seen & Pick<MaasMachine, "hostname">;
 
 /** The argument `ours` is true if the workflow requested the machine's deploy and Muster's MAAS user owns the machine. */

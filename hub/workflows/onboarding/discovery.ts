@@ -150,7 +150,7 @@ function rivalsOf({ services, workflowId, site, profile }: OnboardContext, { tri
 interface PowerWait {
   readonly reason: string;
   readonly seconds: number;
-  /** The last observation of the host's power, made at the time `at`. The time `booted_at` is null while the host is off. */
+  /** The last observation of the host's power, made at the time `at`. The time `booted_at` of a host's boot is null while the host is off. */
   readonly power?: { readonly at: string; readonly booted_at: string | null };
 }
 

@@ -12,7 +12,7 @@ export const Discovery = z.object({
   known: z.array(z.string()),
   /** The time when the hub first saw the host off in the discovery; after `off_at`, the hub adds no machine to `known`. */
   off_at: fact(z.iso.datetime()),
-  /** The time when the hub first saw the host on after it was off; before `booted_at`, the hub takes no new machine for the host. */
+  /** The time when the hub first saw the host on after its power-off; before `booted_at`, the hub takes no new machine for the host. */
   booted_at: fact(z.iso.datetime()),
   /** For each machine that appeared in MAAS after the host was off, the time when the hub first saw the machine. */
   seen: z.record(z.string(), z.iso.datetime()),

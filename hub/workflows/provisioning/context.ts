@@ -15,7 +15,7 @@ export interface ProvisionedHost {
   readonly ipmiIp: string;
 }
 
-/** Each workflow that deploys a machine can use the provisioning stages, because they do not depend on the workflow kind. */
+/** Each workflow that deploys a machine can use the provisioning stages, because the stages do not depend on the workflow kind. */
 export interface ProvisionContext<Input = unknown, State extends ProvisionState = ProvisionState>
   extends StageRun<Input, State> {
   readonly services: WorkflowServices;

@@ -58,7 +58,7 @@ export const PROVISION_RESTART = {
   Record<"retry" | "resume", Readonly<Partial<Record<ProvisioningStage, ProvisioningStage>>>>
 >;
 
-/** Facts that count how often the workflow has tried to recover by itself. An operator's verb resets the counts. */
+/** Facts that count how often the workflow has tried to recover by itself; an operator's verb resets the counts. */
 export const PROVISION_COUNTERS = [
   "datasource_retries",
   "events_unread",

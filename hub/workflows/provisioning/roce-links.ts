@@ -10,7 +10,7 @@ export interface StaticLink extends RoceLink {
 export interface LinkPlan {
   /** The RoCE links that Muster made and that no RoCE row names any more, so that Muster removes the links from MAAS. */
   readonly stale: readonly StaticLink[];
-  /** Links that Muster did not make on interfaces that a RoCE row names. The hub reports foreign links and keeps them. */
+  /** Links that Muster did not make on interfaces that a RoCE row names, so that Muster reports and keeps the links. */
   readonly foreign: readonly StaticLink[];
 }
 

@@ -103,7 +103,9 @@ async function orderOf(context: DecommissionContext): Promise<Known | Failed<Dec
 }
 const NO_GPUS: ReturnType<typeof gpusOfScrub> = { order: [], expected: [], unnamed: [] };
 
-/** A challenge asks about the memory of one fill, and a worker answers only once. After a failure the hub therefore repeats both tasks. */
+/**
+ * A challenge asks about the memory of one fill, and a worker answers only once. After a failure, the hub repeats both the fill and the challenge.
+ */
 interface Attempt {
   readonly fill: Task | null;
   readonly challenge: Task | null;

@@ -182,7 +182,9 @@ async function run(context: DecommissionContext): Promise<Outcome<DecommissionSt
 
 const seconds = (context: DecommissionContext): number => stageSeconds(context, SIGN);
 
-/** Writes the turnover's sanitization record, has the agent sign it, and adds the record to the node's chain of records (architecture 14.5). */
+/**
+ * Writes the turnover's sanitization record, has the agent sign the record, and adds the record to the node's chain of records (architecture 14.5).
+ */
 export const recordSanitization: DecommissionStageOf<"record_sanitization"> = {
   name: "record_sanitization",
   title: "Write the sanitization record and have the agent sign it",

@@ -10,7 +10,10 @@ import { tenantOf } from "../tenant.ts";
 
 /** The agent's walk over a large root file system takes minutes, so the snapshot may take up to `VALIDATE_SECONDS`. */
 const VALIDATE_SECONDS = 3_600;
-/** A failure's message names at most `NAMED` findings, and its evidence at most `MOST_TOLD`. The task's result names all findings. */
+/**
+ * A failure's message names at most `NAMED` findings, and its evidence at most `MOST_TOLD`. The result of the task `node.validate_clean` names all
+ * findings.
+ */
 const NAMED = 5;
 const MOST_TOLD = 40;
 

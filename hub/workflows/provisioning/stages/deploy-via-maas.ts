@@ -26,9 +26,9 @@ import { stepBackToReady } from "../release.ts";
 
 /**
  * Deploys the machine, and always observes the machine before the deploy call (lifecycle 4.10). Before the deploy call, the hub stores in the
- * workflow's row that the workflow is about to deploy the machine. After a lost answer, the next run finds a deploying machine, and knows from the
- * workflow's row who requested the deploy. The workflow's row also holds the name of Muster's MAAS user, which a rotation of the site's token may
- * change (lifecycle 3.5).
+ * workflow's row that the workflow is about to deploy the machine. After a lost answer of MAAS, the next run finds a deploying machine, and knows
+ * from the workflow's row who requested the deploy. The workflow's row also holds the name of Muster's MAAS user, which a rotation of the site's
+ * token may change (lifecycle 3.5).
  */
 export const deployViaMaas: ProvisionStage<"deploy_via_maas"> = {
   name: "deploy_via_maas",
