@@ -18,7 +18,6 @@ export const LOCK_CLASSES = {
    * without a site, as nodes installed by hand may be.
    */
   manual_node_name: 74_103,
-  /** The lock `deploy_slots` protects a profile's places for simultaneous deploys. */
   deploy_slots: 74_104,
   /**
    * The lock `admin_token` protects the file and the database row of the admin token. If several hubs start at once on one state folder, one hub
@@ -62,7 +61,6 @@ export const MIGRATION_LOCK = 0x6d7573746572n;
  */
 export const EVENT_LOCK_SPACE = 0x4d45;
 
-/** Takes the lock for schema migrations until the database session ends. */
 export async function lockMigrations(client: Client): Promise<void> {
   await client.query("select pg_advisory_lock($1::bigint)", [MIGRATION_LOCK.toString()]);
 }

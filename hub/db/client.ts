@@ -31,7 +31,6 @@ export type Database = {
   db: Db;
   pool: Pool;
   inTx: InTx;
-  /** `close` waits for running statements, and closes every database connection. */
   close(): Promise<void>;
 };
 

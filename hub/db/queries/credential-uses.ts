@@ -86,7 +86,6 @@ async function note(tx: Tx, place: Place, set: Readonly<Record<string, SQL | str
   await tx.update(maasCredentialUses).set(set).where(eq(maasCredentialUses.path, place.path));
 }
 
-/** Clears the recorded failures of secrets that an operator has replaced. */
 export async function forgetCredentialFailures(tx: Tx, paths: readonly string[]): Promise<void> {
   if (paths.length === 0) return;
   await tx

@@ -17,10 +17,7 @@ async function markWriter(tx: Tx): Promise<void> {
     where current_setting('muster.writes_events', true) is distinct from 'yes'`);
 }
 
-/**
- * Writes a domain event in the same transaction as the change that the event reports. The `subject` of a domain event is, for example, `nodes/<id>`
- * or `onboardings/<id>`. The `data` of a domain event must hold no secret.
- */
+/** The `subject` of a domain event is, for example, `nodes/<id>` or `onboardings/<id>`. The `data` of a domain event must hold no secret. */
 export async function recordDomainEvent<T extends EventType>(
   tx: Tx,
   event: { readonly type: T; readonly subject: string; readonly data: EventData<T> },

@@ -21,7 +21,6 @@ import type { Db, Tx } from "../tx.ts";
 /** A workflow may hold several subjects, and `holdsTheNode` picks the subject that is the node itself. */
 const holdsTheNode = eq(workflowSubjects.subject, sql`'node:' || ${nodes.id}::text`);
 
-/** All facts from which the reconciler judges the drift of one node. */
 export interface DriftRow {
   readonly state: NodeMaasState;
   readonly node: Pick<Node, "id" | "hostname" | "status" | "host">;
@@ -159,7 +158,7 @@ export async function lockDriftStates(tx: Tx, nodeIds: readonly NodeId[]): Promi
   return new Map(rows.map((row) => [row.nodeId, row]));
 }
 
-/** Returns those of `nodeIds` that a workflow holds now. No workflow can take a node while a transaction holds a lock on the node's row. */
+/** No workflow can take a node while a transaction holds a lock on the node's row. */
 export async function heldAmong(tx: Tx, nodeIds: readonly NodeId[]): Promise<Set<NodeId>> {
   const rows = await tx
     .select({ id: nodes.id })

@@ -5,7 +5,6 @@ import type { Db, Tx } from "../tx.ts";
 import { setOnboardingMachine } from "./onboardings.ts";
 import { holdSubjects } from "./workflow-subjects.ts";
 
-/** A workflow that holds a machine: an onboarding, or the decommission that releases the machine of a removed node. */
 export interface MachineHolder {
   readonly kind: "onboarding" | "decommission";
   readonly id: WorkflowId;

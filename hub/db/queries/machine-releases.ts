@@ -22,7 +22,6 @@ export interface Retirement {
   readonly retiredForSeconds: number | null;
   /** The profile's delay between retirement and release; null if the machine stays until a person releases it. */
   readonly retiredReleaseAfterSeconds: number | null;
-  /** True if MAAS has already released the retired node's machine. */
   readonly released: boolean;
 }
 

@@ -122,7 +122,6 @@ export async function readKeyUse(
   return rows.some((row) => row.replacedAt === null) ? "counts" : "over";
 }
 
-/** Returns when the host last got a certificate in the given generation of its node, or null without an enrollment in that generation. */
 export async function readEnrolledAt(db: Db, nodeId: NodeId, generation: number): Promise<Date | null> {
   const [last] = await db
     .select({ at: nodeCertificates.issuedAt })
@@ -182,10 +181,7 @@ export async function revokeCertificates(
   return revoked.length;
 }
 
-/**
- * True if the node has a certificate of the given generation that is not revoked. `hasLiveCertificate` also counts an expired certificate, because
- * the agent can renew an expired certificate.
- */
+/** `hasLiveCertificate` also counts an expired certificate, because the agent can renew an expired certificate. */
 export async function hasLiveCertificate(tx: Tx, nodeId: NodeId, generation: number): Promise<boolean> {
   const rows = await tx
     .select({ serial: nodeCertificates.serial })
@@ -201,7 +197,7 @@ export async function hasLiveCertificate(tx: Tx, nodeId: NodeId, generation: num
   return rows.length > 0;
 }
 
-/** True if the node's agent has ever enrolled. `hasEnrolled` searches only for a certificate, because retention keeps a node's newest certificate. */
+/** `hasEnrolled` searches only for a certificate, because retention keeps a node's newest certificate. */
 export async function hasEnrolled(tx: Db | Tx, nodeId: NodeId): Promise<boolean> {
   const rows = await tx
     .select({ serial: nodeCertificates.serial })

@@ -49,7 +49,6 @@ export async function listConditions(db: Db, nodeId: NodeId): Promise<ConditionN
   return rows.map(asOfNow).sort((a, b) => (a.type < b.type ? -1 : 1));
 }
 
-/** Reads the latest conditions of Muster's own types in the given generation of the node, from any source. */
 export async function readConditions(db: Db, nodeId: NodeId, generation: number): Promise<ConditionNow[]> {
   const rows = await db
     .select({ ...getTableColumns(nodeConditions), stale: isStale })

@@ -3,10 +3,7 @@ import { and, eq, isNotNull, isNull, lt, sql } from "../orm.ts";
 import { type NodeIdentityBar, nodeIdentityBars } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/**
- * Returns the latest finding that two hosts used the node's identity, or null if there never was such a finding. `readIdentityBlock` also returns the
- * finding of a node that has enrolled since two hosts used its identity.
- */
+/** `readIdentityBlock` also returns the finding of a node that has enrolled since two hosts used its identity. */
 export async function readIdentityBlock(db: Db | Tx, nodeId: NodeId): Promise<NodeIdentityBar | null> {
   const [block] = await db.select().from(nodeIdentityBars).where(eq(nodeIdentityBars.nodeId, nodeId));
   return block ?? null;

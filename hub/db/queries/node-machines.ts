@@ -28,7 +28,6 @@ export async function otherNodesOfSystemId(
     );
 }
 
-/** Returns the site's nodes whose machines have one of the given BMC addresses. */
 export async function nodesOfBmcs(db: Db | Tx, siteId: SiteId, ipmiIps: readonly string[]): Promise<BoundNode[]> {
   return db
     .select(bound)

@@ -44,7 +44,6 @@ export async function setNodeStatus(
   return row ?? null;
 }
 
-/** Records that the operation `operationId` now owns the node's status `draining` or `removing`, which another operation had set before. */
 export async function setNodeOperation(tx: Tx, nodeId: NodeId, operationId: string): Promise<void> {
   await tx
     .update(nodes)

@@ -27,7 +27,6 @@ export async function removeSignals(tx: Tx, nodeId: NodeId): Promise<number> {
   return rowCount ?? 0;
 }
 
-/** True if the database has a readiness signal of the node with the given id. */
 export async function isSignalOf(tx: Tx, nodeId: NodeId, signalId: string): Promise<boolean> {
   const rows = await tx
     .select({ id: readinessSignals.id })

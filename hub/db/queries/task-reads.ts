@@ -94,7 +94,6 @@ export async function listTasks(db: Db, nodeId: NodeId, limit: number): Promise<
     .limit(limit);
 }
 
-/** True if a task of the node, whose idempotency key begins with `keyBegins`, was queued in the last `seconds`. */
 export async function wasQueuedWithin(tx: Tx, nodeId: NodeId, keyBegins: string, seconds: number): Promise<boolean> {
   const [found] = await tx
     .select({ id: tasks.id })
@@ -114,7 +113,6 @@ export async function hasTaskOf(db: Db | Tx, operation: NodeOperation, types: re
   return (await newestTaskOf(db, operation, types)) !== null;
 }
 
-/** Returns the operation's newest task of each of the given types, in the order in which the tasks were queued. */
 export async function newestOfEachType(
   db: Db | Tx,
   operation: NodeOperation,

@@ -29,7 +29,6 @@ export const hadRootBy = ({ grantsRoot, rootBy }: Pick<AllocationRow, "grantsRoo
 const turnedOverBy = (nodeId: NodeId, operation: WorkflowId) =>
   and(eq(allocations.nodeId, nodeId), eq(allocations.decommissionId, operation));
 
-/** Returns the allocation whose turnover is the given operation, or null if the operation is no turnover. */
 export async function readTenancy(db: Db, nodeId: NodeId, operation: WorkflowId): Promise<Tenancy | null> {
   const [row] = await db
     .select({ allocation: allocations, result: tasks.result })

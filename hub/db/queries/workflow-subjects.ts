@@ -23,7 +23,6 @@ async function insertSubjects(tx: Tx, claims: readonly SubjectClaim[]): Promise<
   await tx.insert(workflowSubjects).values(ordered).onConflictDoNothing();
 }
 
-/** The largest number of times that `takeSubjects` claims its subjects. */
 const MOST_CLAIMS = 5;
 
 /**

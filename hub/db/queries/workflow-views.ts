@@ -37,7 +37,6 @@ export const toStageEvent = (event: WorkflowEvent): StageEvent => ({
   occurred_at: event.occurredAt.toISOString(),
 });
 
-/** SQL for the next page of a list of workflows by `requested_at`, newest first. */
 export const requestedBefore = ([at, id]: readonly [string, string]): SQL =>
   sql`(${workflows.requestedAt}, ${workflows.id}) < (${at}::timestamptz, ${id}::uuid)`;
 

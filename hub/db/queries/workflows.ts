@@ -31,7 +31,6 @@ type NewWorkflow = Pick<
   "id" | "kind" | "siteId" | "batchId" | "stage" | "input" | "requestedBy"
 >;
 
-/** Adds workflows that wait for admission, and notifies the hubs when the transaction commits. */
 export async function insertWorkflows(tx: Tx, rows: readonly NewWorkflow[]): Promise<void> {
   await tx.insert(workflows).values(rows.map((row) => ({ ...row, status: "pending" as const, wakeAt: sql`now()` })));
   await tx.execute(sql`select pg_notify(${WORKFLOW_CHANNEL}, '')`);
@@ -136,14 +135,12 @@ export interface CompensationPlan {
   readonly startedAt: string | null;
   /** The stage at which the verb restart_clean begins the workflow anew, with an empty state. */
   readonly restartAt?: string;
-  /** What the stages whose compensation has ended have left outside the database. */
   readonly leaves?: Leftover;
 }
 
 /** If an operator gives a verb while a hub runs the workflow, the transaction that commits the run carries the verb out. */
 export interface StopRequest {
   readonly verb: StopVerb;
-  /** The name of the operator who gave the verb, and the operator's reason. */
   readonly because: string;
 }
 
@@ -301,7 +298,6 @@ export async function holdsFence(tx: Tx, id: WorkflowId, fence: number): Promise
   return rows.length > 0;
 }
 
-/** Returns the verb that the workflow's failure recommends. */
 export function nextVerbOf(
   row: Pick<Workflow, "failureClass" | "failureCode" | "evidence">,
 ): (typeof NEXT_VERBS)[number] | null {

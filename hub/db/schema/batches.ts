@@ -17,7 +17,6 @@ export const batches = pgTable(
     operation: jsonb("operation").$type<BatchOperation>(),
     /** The filter that selected the nodes of the batch; null if the request named the hosts. */
     filter: jsonb("filter").$type<NodeFilter>(),
-    /** The nodes that the request selected and the hub refused. */
     refusals: jsonb("refusals").$type<BatchRefusal[]>().notNull().default([]),
     /** The number of failed operations after which no further operation of the batch begins; null if failures do not stop the batch. */
     stopAfterFailures: integer("stop_after_failures"),

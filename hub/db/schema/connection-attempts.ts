@@ -30,10 +30,7 @@ export const connectionAttempts = pgTable(
     nodeId: uuid("node_id").$type<NodeId>(),
     /** How the newest connection attempt ended: the status of the hub's answer, the code of the hub's refusal, or the error of the TLS handshake. */
     detail: text("detail").notNull(),
-    /**
-     * The number of connection attempts since `first_at`. After an hour without a connection attempt, the hub counts from one, because the address
-     * may belong to another host.
-     */
+    /** After an hour without a connection attempt, the hub counts from one, because the address may belong to another host. */
     count: integer("count").notNull(),
     firstAt: at("first_at").notNull(),
     lastAt: at("last_at").notNull(),

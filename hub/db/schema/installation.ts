@@ -1,7 +1,6 @@
 import { check, integer, pgTable, sql, uuid } from "../orm.ts";
 import { createdAt } from "./columns.ts";
 
-/** The one row that identifies this installation of Muster. */
 export const installation = pgTable(
   "installation",
   {

@@ -10,10 +10,7 @@ export const maasSiteWatches = pgTable("maas_site_watches", {
   fence: bigint("fence", { mode: "number" }).notNull().default(0),
   /** Each query for MAAS's events begins somewhat below `event_cursor`, so that it overlaps with the query before (decision M8). */
   eventCursor: bigint("event_cursor", { mode: "number" }),
-  /**
-   * The content of the newest MAAS event that the watcher has read. If MAAS later gives other content under the same event id, the region's event ids
-   * were reset.
-   */
+  /** If MAAS later gives other content under the same event id, the region's event ids were reset. */
   eventMark: text("event_mark"),
   lastPollAt: at("last_poll_at"),
   lastSweepAt: at("last_sweep_at"),

@@ -9,7 +9,6 @@ import { at } from "./columns.ts";
  */
 export const nodeIdentityBars = pgTable("node_identity_bars", {
   nodeId: uuid("node_id").$type<NodeId>().primaryKey(),
-  /** The node's generation in which two hosts used the node's identity. */
   generation: integer("generation").notNull(),
   evidence: text("evidence").$type<CloneEvidence>().notNull(),
   /** The boot ids, addresses and certificate serials of the two hosts that used one identity. The column `details` contains no secret. */

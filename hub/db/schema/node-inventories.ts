@@ -2,7 +2,7 @@ import type { NodeId } from "../../../shared/ids.ts";
 import { jsonb, pgTable, sql, uuid } from "../orm.ts";
 import { at } from "./columns.ts";
 
-/** The last inventory that the agent reported of its host. Code that reads a node's inventory parses the stored JSON with the schema `Inventory`. */
+/** Code that reads a node's inventory parses the stored JSON with the schema `Inventory`. */
 export const nodeInventories = pgTable("node_inventories", {
   nodeId: uuid("node_id").$type<NodeId>().primaryKey(),
   inventory: jsonb("inventory").notNull(),

@@ -29,7 +29,7 @@ export const nodeMaasState = pgTable(
     driftDetected: boolean("drift_detected").notNull().default(false),
     driftDetails: jsonb("drift_details").$type<DriftDetails>(),
     driftResolvedAt: at("drift_resolved_at"),
-    /** The node's drift that a person has acknowledged. The hub reports drift that a person has acknowledged only if the drift changes. */
+    /** The hub reports drift that a person has acknowledged only if the drift changes. */
     driftAcknowledged: jsonb("drift_acknowledged").$type<DriftAcknowledged>(),
     /**
      * The time when the reconciler put the node into quarantine; null if the node is in no quarantine by the reconciler. The reconciler may lift only

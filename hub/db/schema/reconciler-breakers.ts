@@ -9,7 +9,6 @@ export const reconcilerBreakers = pgTable(
   {
     siteId: uuid("site_id").$type<SiteId>().notNull(),
     kind: text("kind", { enum: BREAKER_KINDS }).notNull(),
-    /** The time when the breaker tripped; null while the breaker lets status changes through. */
     trippedAt: at("tripped_at"),
     wouldMove: integer("would_move").notNull(),
     /** Nodes that changed status in the breaker's window before the trip count towards the breaker's limit. */

@@ -17,7 +17,7 @@ export const workflowEvents = pgTable(
     status: text("status", { enum: STAGE_EVENT_STATUSES }).notNull(),
     message: text("message"),
     details: jsonb("details").notNull().default({}),
-    /** The workflow's fence when the event was written. The fences of events prove that no two hubs changed the workflow's row at once. */
+    /** The fences of events prove that no two hubs changed the workflow's row at once. */
     fence: integer("fence").notNull(),
     /** The columns `hub_id` and `claimed_at` are null for events outside a hub's claim, e.g. for admissions and verbs. */
     hubId: uuid("hub_id"),

@@ -16,7 +16,6 @@ export const workflows = pgTable(
     siteId: uuid("site_id").$type<SiteId>(),
     batchId: uuid("batch_id").$type<BatchId>(),
     stage: text("stage").notNull(),
-    /** The number of the present stage's attempt, which each retry raises by one. */
     attempt: integer("attempt").notNull().default(1),
     /**
      * The number of times that hubs have claimed the stage since the workflow entered the stage. If `stage_runs` is above 1, an earlier run may have

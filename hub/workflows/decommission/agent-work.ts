@@ -25,7 +25,6 @@ export interface AgentWork<T extends TaskType> {
   workSeconds(context: DecommissionContext): number;
   /** False if the task no longer fits the operator's request, e.g. after the operator gave `force`; the stage then replaces the task. */
   isAskedFor(context: DecommissionContext, task: Task): boolean;
-  /** The failure of the stage if the agent's task ended without success. */
   failed(context: DecommissionContext, task: Task, evidence: Evidence): Failure;
   waitsFor(context: DecommissionContext, task: Task): string;
 }

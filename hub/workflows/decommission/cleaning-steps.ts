@@ -7,7 +7,6 @@ import type { DecommissionContext } from "./decommission-context.ts";
 const NAMED = 5;
 const MOST_TOLD = 20;
 
-/** The failure of a stage whose task has ended without cleaning the host. */
 export function notCleaned(
   { node }: Pick<DecommissionContext, "node">,
   reasons: readonly string[],

@@ -38,7 +38,6 @@ const GpuMemoryCheck = z.object({
   fill_task_id: TaskId,
   challenge_task_id: TaskId,
   checked: z.array(z.object({ uuid: z.string(), asked: z.number(), correct: z.number() })),
-  /** The version of the agent when the hub checked the answers about GPU memory. */
   agent_version: z.string(),
   boot_id: z.string(),
 });
@@ -72,7 +71,6 @@ export const DecommissionState = z.object({
   power_off_asked: z.boolean().nullable().optional(),
   /** The generation after whose release the BMC reported the machine's power as off. */
   seen_off: z.number().nullable().optional(),
-  /** The power state that the BMC of the released machine reported last. */
   power_state: z.string().nullable().optional(),
 });
 export type DecommissionState = z.output<typeof DecommissionState>;

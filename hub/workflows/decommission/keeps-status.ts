@@ -16,7 +16,6 @@ export const KEEPS_STATUS: Readonly<Record<DecommissionMode, boolean>> = {
 const CLEANABLE: readonly NodeStatus[] = ["active", "offline", "quarantined"];
 export const isCleanable = (status: NodeStatus): boolean => CLEANABLE.includes(status);
 
-/** The statuses that a node may have while a full decommission cleans its host. */
 const CLEANED_OUT: readonly NodeStatus[] = ["draining", "retired"];
 export const mayClean = (mode: DecommissionMode, status: NodeStatus): boolean =>
   mode === "full_decommission" ? CLEANED_OUT.includes(status) : isCleanable(status);

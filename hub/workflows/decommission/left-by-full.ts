@@ -14,7 +14,6 @@ export interface LeftThing {
   readonly todo: string;
 }
 
-/** The state of a machine in MAAS when a hub last read the machine. */
 export interface SeenMachine {
   readonly status: number;
   readonly statusName: string;
@@ -29,7 +28,6 @@ interface UnprovenErase {
 export interface FullFacts {
   readonly hostname: string;
   readonly node: NodeStatus;
-  /** True if MAAS has accepted the release of the node's machine. */
   readonly released: boolean;
   readonly systemId: string;
   /** The node's machine in MAAS; null if MAAS does not have the machine, and "unknown" if nobody has looked in MAAS yet. */

@@ -38,7 +38,6 @@ const RELEASED_WHILE: Readonly<Record<DecommissionMode, readonly NodeStatus[]>> 
   full_decommission: ["retired"],
 };
 
-/** The machine to which the node was bound when the decommission was requested. */
 export function machineOf({ decommission }: DecommissionContext): { siteId: SiteId; systemId: string } {
   const { siteId, maasSystemId: systemId, hostname } = decommission;
   if (siteId !== null && systemId !== null) return { siteId, systemId };

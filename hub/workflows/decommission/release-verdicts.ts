@@ -105,7 +105,6 @@ export function judgeRelease(
   }
 }
 
-/** Returns a failure if MAAS cannot power off the released machine, and null otherwise. */
 export const cannotPowerOff = (machine: JudgedMachine): Failure | null =>
   machine.locked ? ambiguity("power_off_maas_node", machine, "machine_locked") : null;
 

@@ -89,7 +89,6 @@ export async function startDecommission(
   return { decommission_id: id, node_id: nodeId, mode, status: "pending", warning };
 }
 
-/** The modes of a decommission that release the node's machine. */
 const RELEASING = ["release", "reimage", "full_decommission"] as const satisfies readonly DecommissionMode[];
 type Releasing = (typeof RELEASING)[number];
 const isReleasing = (mode: DecommissionMode): mode is Releasing => (RELEASING as readonly string[]).includes(mode);

@@ -13,7 +13,6 @@ const PURGE_SECONDS = 25 * 3_600;
 /** The hub does not know how many of the profile's disks one host has. Most hosts have fewer than `MOST_DISKS` data disks. */
 const MOST_DISKS = 16;
 
-/** An order to clean storage names at most `MOST_NAMED` disks. */
 const MOST_NAMED = 64;
 
 interface Disks {

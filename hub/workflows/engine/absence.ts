@@ -8,7 +8,6 @@ import { deadlineAfter } from "./timeout.ts";
  * compensation, a person must act.
  */
 export interface Absence {
-  /** The error code of the last run in which the service did not answer. */
   readonly code: string;
   /** The time since which the service is unavailable, in ISO 8601. */
   readonly since: string;

@@ -341,7 +341,6 @@ const unfinished = (stage: string, reason: string): Failure => ({
   evidence: {},
 });
 
-/** The failure that a workflow's row already holds, for example while the workflow compensates. */
 export function failureOf(row: ClaimedWorkflow): Failure | null {
   if (row.failureClass === null || !Object.hasOwn(FAILURES, row.failureClass)) return null;
   return {

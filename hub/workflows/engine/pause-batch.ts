@@ -36,7 +36,7 @@ export async function pauseBatch(tx: Tx, named: NamedBatch, { actor, reason }: B
   throw new ApiError("conflict", "No operation of the batch waits to begin, so a pause would change nothing.");
 }
 
-/** Resumes a paused batch. After a resume, only new failures count for the batch's `stop_after_failures`. */
+/** After a resume, only new failures count for the batch's `stop_after_failures`. */
 export async function resumeBatch(tx: Tx, named: NamedBatch, { actor, reason }: By): Promise<void> {
   const batch = await mustLock(tx, named);
   if (batch.pausedAt === null)

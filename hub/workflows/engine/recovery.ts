@@ -104,9 +104,7 @@ export interface VerbTarget {
   readonly adopting: boolean;
   /** True if an operator has stopped the workflow by `mark_manual_intervention`, so that only another verb continues the workflow. */
   readonly frozen: boolean;
-  /** The cause of the workflow's compensation; null if the workflow does not compensate. */
   readonly undoing: "failure" | "cancel" | "restart" | null;
-  /** True if a hub is running the workflow at the moment. */
   readonly leased: boolean;
   /** The recorded verb, such as `cancel`, that waits for the present run to end; null if no verb waits. */
   readonly requested: StopVerb | null;

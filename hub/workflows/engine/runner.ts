@@ -29,14 +29,13 @@ export interface RunnerOptions {
   readonly databaseUrl?: string;
   readonly concurrency?: number;
   readonly pollMs?: number;
-  /** The length of a lease on a workflow, in seconds. If a hub does not renew a lease for `leaseSeconds`, another hub takes over the workflow. */
+  /** If a hub does not renew a lease for `leaseSeconds`, another hub takes over the workflow. */
   readonly leaseSeconds?: number;
   /** The milliseconds for which `close` waits for unfinished runs to end by themselves. */
   readonly drainMs?: number;
 }
 
 export interface WorkflowRunner {
-  /** Searches the database for due workflows now. */
   poke(): void;
   /** `close` waits for unfinished runs or aborts them, and releases every lease. */
   close(): Promise<void>;

@@ -57,7 +57,6 @@ export interface StageRun<Input, State> {
   /** Each transaction of a stage checks the fence first, so that a run that has lost its lease writes nothing. */
   readonly fence: number;
   readonly stage: string;
-  /** The number of the stage's attempt, which each retry raises by one. */
   readonly attempt: number;
   /** True if an earlier run may already have acted outside the hub since the workflow entered the stage. */
   readonly reentered: boolean;

@@ -223,7 +223,6 @@ type Seen = Pick<
   | "locked"
 >;
 
-/** The facts about a machine that each failure of a workflow shows to the operator (lifecycle 4.12). */
 export function machineEvidence(machine: Seen): Record<string, string | number | boolean | null | string[]> {
   return {
     maas_system_id: machine.systemId,

@@ -23,7 +23,6 @@ export async function readPowerLogin(
   throw new StageFailure(failure("site_capability_missing", "secret_missing", message, { secret_path: path }));
 }
 
-/** The address and login with which MAAS or the hub reaches the host's BMC. */
 export async function powerOf({ state, services, onboarding }: OnboardContext): Promise<PowerLogin> {
   const path = state.power_credentials_path;
   if (path === null || path === undefined) {

@@ -4,7 +4,6 @@ import type { AttemptKind, ConnectionAttempt, NodeConditionRow } from "../../db/
 /** The facts about an agent that did not connect in time, from the hub's listener, the agent's last session, and MAAS. */
 export interface Absence {
   readonly hostname: string;
-  /** The host's IP addresses as MAAS lists them. */
   readonly addresses: readonly string[];
   readonly connected: boolean;
   readonly health: Pick<NodeConditionRow, "status" | "reason" | "message"> | null;

@@ -13,7 +13,6 @@ const list = (all: readonly string[]): string =>
 type RoceWord = { readonly status: "True" | "False"; readonly reason: string; readonly message: string };
 const MISSING_BUT_ALLOWED = CONDITION_TYPES["network.roce"].tolerates;
 
-/** Returns the node's condition `network.roce`, or null if the host has no RoCE rows. */
 function roceWord(state: ProvisionContext["state"], required: boolean): RoceWord | null {
   const { roce_assigned: assigned, roce_applied: applied, roce_warnings: warnings, roce_foreign: foreign } = state;
   if (assigned === null || assigned === undefined || assigned === 0) return null;

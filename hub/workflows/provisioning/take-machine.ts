@@ -16,10 +16,7 @@ export interface FoundMachine {
   readonly bmc: string;
 }
 
-/**
- * Returns the BMC address in the onboarding's request and the BMC address in MAAS. The BMC address in MAAS may differ from the requested address
- * until `commission_node` has corrected MAAS.
- */
+/** The BMC address in MAAS may differ from the requested address until `commission_node` has corrected MAAS. */
 const bmcsOf = ({ host }: Taker, { bmc }: FoundMachine): string[] => [
   ...new Set([host.ipmiIp, bmc].map(normalAddress)),
 ];

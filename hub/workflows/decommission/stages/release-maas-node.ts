@@ -205,10 +205,7 @@ async function compensate(
   };
 }
 
-/**
- * Lists what a cancelled full decommission leaves. After a cancel, every mode except the full decommission tells operators itself about the released
- * machine.
- */
+/** After a cancel, every mode except the full decommission tells operators itself about the released machine. */
 function leftByFull(
   context: DecommissionContext,
   machine: MaasMachine | "unknown" | null,

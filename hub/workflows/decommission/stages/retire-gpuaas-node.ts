@@ -2,7 +2,7 @@ import { retire } from "../../../node/lifecycle.ts";
 import { StageFailure } from "../../stage-failure.ts";
 import { type DecommissionStageOf, RECORD_RETRY, recordTimeout, stateConflict } from "../decommission-context.ts";
 
-/** Takes the drained node out of service. A retired node keeps its identity, so that an operator can activate or remove the node later. */
+/** A retired node keeps its identity, so that an operator can activate or remove the node later. */
 export const retireGpuaasNode: DecommissionStageOf<"retire_gpuaas_node"> = {
   name: "retire_gpuaas_node",
   title: "Mark the node as retired",

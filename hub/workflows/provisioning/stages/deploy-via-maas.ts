@@ -182,7 +182,7 @@ async function compensate(context: ProvisionContext, cause: CompensationCause): 
   return { ...undone, commit: (tx) => releaseDeploySlot(tx, context.workflowId) };
 }
 
-/** Releases the machine of a failed deploy back to Ready. The hub releases a deployed host only for the verb `restart_clean` (decision W2). */
+/** The hub releases a deployed host only for the verb `restart_clean` (decision W2). */
 async function undo(context: ProvisionContext, cause: CompensationCause): Promise<Compensation<ProvisionState>> {
   const { deploy_intent: intent, maas_system_id: systemId, deployed_at: deployedAt } = context.state;
   if (intent === null || intent === undefined || typeof systemId !== "string") {
