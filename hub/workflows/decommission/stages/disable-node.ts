@@ -36,8 +36,8 @@ function told({ node, decommission }: DecommissionContext): string {
 }
 
 /**
- * A drain cordons the node and gives it the status `draining`, which the drain owns. A mode that only cleans the node cordons the node and keeps its
- * status (decision N1).
+ * A drain cordons the node and gives it the status `draining`, which the drain owns (lifecycle 5.2). A mode that only cleans the node cordons the
+ * node and keeps its status (decision N1).
  */
 export const disableNode: DecommissionStageOf<"disable_node"> = {
   name: "disable_node",

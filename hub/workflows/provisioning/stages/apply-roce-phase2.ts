@@ -9,9 +9,9 @@ import { addressOf, networkOf } from "../ipv4.ts";
 import { type LinkPlan, planLinks, sameLink } from "../roce-links.ts";
 
 /**
- * Muster does not set up routing for the RoCE network on the host. If Muster cannot apply a RoCE row, MAAS deploys the host without the row's address
- * (lifecycle 4.6). The node's condition `network.roce` names the RoCE rows that Muster could not apply. Muster removes the links of earlier RoCE
- * rows, because MAAS would otherwise configure the old addresses too.
+ * Muster does not set up routing for the RoCE network on the host (lifecycle 4.3). If Muster cannot apply a RoCE row, MAAS deploys the host without
+ * the row's address (lifecycle 4.6). The node's condition `network.roce` names the RoCE rows that Muster could not apply. Muster removes the links of
+ * earlier RoCE rows, because MAAS would otherwise configure the old addresses too.
  */
 export const applyRocePhase2: ProvisionStage<"apply_roce_phase2"> = {
   name: "apply_roce_phase2",
