@@ -53,7 +53,7 @@ export async function lockLogin(
   return row ?? null;
 }
 
-/** Returns in words the site's other hosts for which a BMC login with the selector may be: living nodes, and hosts of unfinished onboardings. */
+/** Names the site's other hosts to which a BMC login with the given selector may belong: living nodes, and hosts of unfinished onboardings. */
 export async function otherHostsOf(
   db: Db | Tx,
   { siteId, nodeId }: { readonly siteId: SiteId; readonly nodeId: NodeId },

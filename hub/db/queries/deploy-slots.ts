@@ -12,8 +12,8 @@ const ANY_SLOT = "deploy-slot:%";
 
 /**
  * Takes one of the profile's `deploy_max_parallel` places for a deploy, unless the workflow already holds a place. The hosts of one onboarding batch
- * ask for places for their deploys at the same moment. The advisory lock lets one host after the other search for a free place. Without the advisory
- * lock, all hosts of a batch would try the same place, and all but one host would fail.
+ * ask for places for their deploys at the same moment. The advisory lock lets one host after the other search for a free place for its deploy.
+ * Without the advisory lock, all hosts of a batch would try the same place for a deploy, and all but one host would fail.
  */
 export async function takeDeploySlot(tx: Tx, id: WorkflowId, profileId: ProfileId, most: number): Promise<boolean> {
   const prefix = deploySlots(profileId);

@@ -7,8 +7,8 @@ import type { Db } from "../tx.ts";
 const discovery = sql`${workflows.state} -> 'discovery'`;
 
 /**
- * Returns the site's other onboardings without a machine whose discovery still searches, or has booted a host since `since`. A machine that appears
- * in MAAS may belong to the host of any onboarding that `otherDiscoveries` returns. A resumed onboarding may boot its host once more.
+ * Returns the site's other onboardings that have found no machine, and whose discovery is under way or booted the host after `since`. A machine that
+ * appears in MAAS may belong to the host of any onboarding that `otherDiscoveries` returns. A resumed onboarding may boot its host once more.
  */
 export async function otherDiscoveries(
   db: Db,

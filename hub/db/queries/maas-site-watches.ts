@@ -123,8 +123,8 @@ export interface PollRecord {
   /** The milliseconds since the begin of the sweep that the recorded poll finished; null if the poll finished no sweep. */
   readonly sweptForMs: number | null;
   /**
-   * The time of the request that the recorded poll has answered; null if nobody had requested a poll. A request that came after `wakeAnswered` stays,
-   * so the watcher polls again.
+   * The time of the request for a poll that the recorded poll has answered; null if nobody had requested a poll. A request for a poll that came after
+   * `wakeAnswered` stays, so the watcher polls MAAS once more.
    */
   readonly wakeAnswered: Date | null;
   /** The time of the request for a sweep that the recorded poll has answered; null if nobody had requested a sweep. */
@@ -177,8 +177,8 @@ const unlessNewer = (column: AnyPgColumn, answered: Date) =>
   sql`case when ${column} <= ${answered.toISOString()}::timestamptz + interval '1 millisecond' then null else ${column} end`;
 
 /**
- * Resets the watch of a site to its state before the first poll, after the site has moved to another MAAS region. The site's fence rises, so a
- * running poll of the former MAAS region can write nothing more.
+ * Resets the watch of a site to its state before the first poll, after the site has moved to another MAAS region. After the reset, the site's fence
+ * is higher, so a running poll of the former MAAS region can write nothing more.
  */
 export async function watchAnew(tx: Tx, siteId: SiteId): Promise<void> {
   await tx
