@@ -149,7 +149,7 @@ export function stopRequestOf(row: Pick<Workflow, "stopRequest" | "cancelRequest
   return row.cancelRequestedAt === null ? null : { verb: "cancel", because: "Cancelled by request" };
 }
 
-/** The new values of a workflow's row, and the new events of its history, which the same transaction writes. */
+/** A `WorkflowTransition` has the new values of a workflow's row and the new events of its history, all for one transaction. */
 export interface WorkflowTransition {
   readonly status: WorkflowStatus;
   readonly stage: string;
