@@ -20,6 +20,7 @@ const USAGE = `Usage: npm run demo -- [options]
   --speed N      how much faster than a real site the simulated MAAS runs (default 20)
   --state DIR    where the demo keeps its data (default .muster/demo); a second start goes on with it
   --fresh        forget the data of earlier runs
+  --no-turnover  end after the onboardings, without the turnover of the first host
   --boot         hosts are system containers that boot Debian's own systemd and cloud-init, without the turnover; needs root and LXD
                  (test/boot/README.md)
   --deadline S   with --exit: give up after S seconds (default 300)`;
@@ -27,6 +28,7 @@ const USAGE = `Usage: npm run demo -- [options]
 interface Arguments {
   readonly exit: boolean;
   readonly boot: boolean;
+  readonly turnover: boolean;
   readonly hosts: number;
   readonly speed: number;
   readonly stateDir: string;
@@ -36,6 +38,7 @@ interface Arguments {
 
 function readArguments(): Arguments {
   const { values } = parseArgs({
+    allowNegative: true,
     options: {
       exit: { type: "boolean", default: false },
       hosts: { type: "string", default: "8" },
@@ -44,6 +47,7 @@ function readArguments(): Arguments {
       fresh: { type: "boolean", default: false },
       deadline: { type: "string", default: "300" },
       boot: { type: "boolean", default: false },
+      turnover: { type: "boolean", default: true },
       help: { type: "boolean", default: false },
     },
   });
@@ -60,6 +64,7 @@ function readArguments(): Arguments {
   return {
     exit: values.exit,
     boot: values.boot,
+    turnover: values.turnover,
     hosts: Math.floor(number("hosts", values.hosts, 1, 64)),
     speed: number("speed", values.speed, 0.1, 1000),
     stateDir: resolve(values.state),
@@ -163,7 +168,7 @@ async function main(): Promise<number> {
       ? AbortSignal.any([stop.signal, AbortSignal.timeout(args.deadlineSeconds * 1000)])
       : stop.signal;
     await watch(rig, hosts, new ProgressView(out), patience);
-    const isTurnedOver = await showTurnover(rig, hosts, obstacle, patience);
+    const isTurnedOver = !args.turnover || (await showTurnover(rig, hosts, obstacle, patience));
     const result = await summary(rig, hosts);
     out.write(`\n${Math.round((Date.now() - started) / 1000)} s after the start.\n`);
     out.write(`API and page   ${rig.apiUrl}\nAdmin token    ${rig.adminTokenFile}\nLogs           ${rig.logs}\n`);
