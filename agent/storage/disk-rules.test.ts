@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type BlockDevice, type DiskPicture, judgeDisk } from "./disk-rules.ts";
+import { type BlockDevice, type DiskMount, type DiskPicture, judgeDisk } from "./disk-rules.ts";
 
 const disk = (name: string, more: Partial<BlockDevice> = {}): BlockDevice => ({
   name,
@@ -26,14 +26,25 @@ const picture = (devices: BlockDevice[], more: Partial<DiskPicture> = {}): DiskP
   controllers: [],
   unclearUsers: [],
   mounted: new Set(),
+  mounts: [],
   swap: new Set(),
   hasZfs: false,
   ...more,
 });
-const judge = (devices: BlockDevice[], more: Partial<DiskPicture> = {}, wwn: string | null = "eui.a"): string => {
-  const verdict = judgeDisk(picture(devices, more), { serial: "S-a", wwn });
+const judge = (
+  devices: BlockDevice[],
+  more: Partial<DiskPicture> = {},
+  wwn: string | null = "eui.a",
+  mayUnmount: string[] = [],
+): string => {
+  const verdict = judgeDisk(picture(devices, more), { serial: "S-a", wwn }, mayUnmount);
   return verdict.mayErase ? `erase ${verdict.device.name}` : verdict.reason;
 };
+const mounts = (name: string, ...all: Partial<DiskMount>[]): Partial<DiskPicture> => ({
+  mounted: new Set([name]),
+  mounts: all.map((one) => ({ name, path: "/scratch", from: "/", isByNumber: true, ...one })),
+});
+const at = (name: string, ...paths: string[]) => mounts(name, ...paths.map((path) => ({ path })));
 const part = (name: string, of: string, holders: string[] = []) =>
   disk(name, { partitionOf: of, serial: null, holders });
 const volume = (name: string, holders: string[] = []) => disk(name, { serial: null, isVirtual: true, holders });
@@ -101,5 +112,46 @@ describe("whether a disk may be erased", () => {
     ["zfs", "a ZFS pool is in use", [disk("a")], { hasZfs: true }],
   ])("%s: %s", (reason, _what, devices, more) => {
     expect(judge(devices, more)).toBe(reason);
+  });
+
+  it.each<[string, string, BlockDevice[], Partial<DiskPicture>]>([
+    ["erase a", "the disk is mounted at a scratch folder", [disk("a")], at("a", "/scratch")],
+    ["erase a", "its partition is", [disk("a"), part("a1", "a")], at("a1", "/scratch")],
+    ["mounted", "it is mounted elsewhere", [disk("a")], at("a", "/data")],
+    ["mounted", "it is also mounted elsewhere", [disk("a")], at("a", "/scratch", "/data")],
+    ["mounted", "it is mounted at two scratch folders", [disk("a")], at("a", "/scratch", "/share1")],
+    ["mounted", "only a folder of it is mounted", [disk("a")], mounts("a", { from: "/home" })],
+    ["mounted", "Linux names only its path", [disk("a")], mounts("a", { isByNumber: false })],
+    ["mounted", "Linux names no mount of it", [disk("a")], { mounted: new Set(["a"]) }],
+    [
+      "mounted",
+      "a RAID volume of it is mounted",
+      [disk("a", { holders: ["md0"] }), volume("md0")],
+      at("md0", "/scratch"),
+    ],
+    [
+      "in_use",
+      "a partition is a volume",
+      [disk("a"), part("a1", "a"), part("a2", "a", ["dm-0"])],
+      at("a1", "/scratch"),
+    ],
+    [
+      "mounted",
+      "another namespace of the disk is mounted there",
+      [disk("a", { subsystem: "nqn" }), disk("b", { subsystem: "nqn" })],
+      at("b", "/scratch"),
+    ],
+  ])("%s with mount points that the agent may unmount: %s", (verdict, _what, devices, more) => {
+    expect(judge(devices, more, "eui.a", ["/scratch", "/share1"])).toBe(verdict);
+  });
+
+  it("says plainly that it takes no RAID or LVM apart", () => {
+    const mounted = judgeDisk(picture([disk("a", { holders: ["md0"] }), volume("md0")], at("md0", "/scratch")), {
+      serial: "S-a",
+      wwn: null,
+    });
+    expect(mounted).toMatchObject({ detail: expect.stringContaining("no disk below RAID, LVM, encryption") });
+    const idle = judgeDisk(picture([disk("a", { holders: ["dm-0"] })]), { serial: "S-a", wwn: null });
+    expect(idle).toMatchObject({ detail: expect.stringContaining("Take the volume apart first") });
   });
 });

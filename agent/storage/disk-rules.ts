@@ -42,6 +42,17 @@ export interface NvmeController {
   readonly id: number | null;
 }
 
+/** A mount of a block device, in the mount namespace of the agent. */
+export interface DiskMount {
+  /** The name of the mounted block device. */
+  readonly name: string;
+  readonly path: string;
+  /** The mounted folder of the file system: `/`, or another folder for a bind mount. */
+  readonly from: string;
+  /** Whether Linux names the device by its number. For a file system with several devices, Linux names one of them by its path only. */
+  readonly isByNumber: boolean;
+}
+
 /** The state of the host's block devices at one moment. */
 export interface DiskPicture {
   readonly devices: readonly BlockDevice[];
@@ -50,6 +61,7 @@ export interface DiskPicture {
   readonly unclearUsers: readonly string[];
   /** The names of the mounted block devices. A mount names its device by device number or by path. */
   readonly mounted: ReadonlySet<string>;
+  readonly mounts: readonly DiskMount[];
   readonly swap: ReadonlySet<string>;
   /** Whether a ZFS pool is in use. Linux does not show which disks a ZFS pool uses. */
   readonly hasZfs: boolean;
@@ -62,7 +74,8 @@ export interface OrderedDisk {
 }
 
 export type DiskVerdict =
-  | { readonly mayErase: true; readonly device: BlockDevice }
+  /** The agent must unmount the mounts of `mounts` before the erase. */
+  | { readonly mayErase: true; readonly device: BlockDevice; readonly mounts: readonly DiskMount[] }
   | { readonly mayErase: false; readonly reason: DiskRefusal; readonly detail: string };
 
 /** The reason why the agent must not erase a disk, as one of a closed set of stable codes. */
@@ -98,8 +111,11 @@ export const controllersOf = (
 export const disksWithSerial = ({ devices }: DiskPicture, serial: string): BlockDevice[] =>
   devices.filter((one) => one.partitionOf === null && !one.isPath && one.serial === serial);
 
-/** Decides whether the agent may erase a disk. `judgeDisk` refuses every disk that is not certainly a free data disk that the order names. */
-export function judgeDisk(picture: DiskPicture, ordered: OrderedDisk): DiskVerdict {
+/**
+ * Decides whether the agent may erase a disk. `judgeDisk` refuses every disk that is not certainly a free data disk that the order names. A disk whose
+ * only use are mounts at the mount points `mayUnmount` counts as free.
+ */
+export function judgeDisk(picture: DiskPicture, ordered: OrderedDisk, mayUnmount: readonly string[] = []): DiskVerdict {
   const refuse = (reason: DiskRefusal, detail: string): DiskVerdict => ({ mayErase: false, reason, detail });
   const found = disksWithSerial(picture, ordered.serial);
   const [device] = found;
@@ -125,10 +141,10 @@ export function judgeDisk(picture: DiskPicture, ordered: OrderedDisk): DiskVerdi
     return refuse("not_local", `${device.name} is no disk inside this host (${device.bus}).`);
   if (NOT_ONE_DISK.test(device.model))
     return refuse("raid_volume", `${device.name} is a volume of a controller (${device.model}).`);
-  return judgeUse(picture, device);
+  return judgeUse(picture, device, mayUnmount);
 }
 
-function judgeUse(picture: DiskPicture, device: BlockDevice): DiskVerdict {
+function judgeUse(picture: DiskPicture, device: BlockDevice, mayUnmount: readonly string[]): DiskVerdict {
   const refuse = (reason: DiskRefusal, detail: string): DiskVerdict => ({ mayErase: false, reason, detail });
   const siblings = picture.devices.filter(
     (one) =>
@@ -138,12 +154,16 @@ function judgeUse(picture: DiskPicture, device: BlockDevice): DiskVerdict {
   const others = siblings.filter((one) => one !== device && !one.isPath);
   const users = siblings.flatMap((one) => withUsers(picture, one));
   const mounted = users.filter(({ name }) => picture.mounted.has(name));
-  if (mounted.length > 0) return refuse("mounted", `${namesOf(mounted)} is mounted. Unmount it first.`);
+  const fault = mountFault(picture, device, mounted, mayUnmount);
+  if (fault !== null) return refuse("mounted", fault);
   const swap = users.filter(({ name }) => picture.swap.has(name));
   if (swap.length > 0) return refuse("swap", `${namesOf(swap)} is swap space.`);
   const volumes = users.flatMap(({ holders }) => holders);
-  if (volumes.length > 0)
-    return refuse("in_use", `${volumes.slice(0, 5).join(", ")} uses ${device.name}. End this use first.`);
+  if (volumes.length > 0) {
+    const known = volumes.every((name) => VOLUME.test(name));
+    const next = known ? `${NO_VOLUMES} Take the volume apart first.` : "End this use first.";
+    return refuse("in_use", `${volumes.slice(0, 5).join(", ")} uses ${device.name}. ${next}`);
+  }
   const unclear = picture.unclearUsers;
   if (unclear.length > 0)
     return refuse("in_use", `It is unknown which disk ${unclear.slice(0, 5).join(", ")} uses. End this use first.`);
@@ -153,7 +173,39 @@ function judgeUse(picture: DiskPicture, device: BlockDevice): DiskVerdict {
       `${namesOf(others)} belongs to the same NVMe disk, and the order does not name it.`,
     );
   if (picture.hasZfs) return refuse("zfs", "A ZFS pool is in use, and Linux does not show whether it uses this disk.");
-  return { mayErase: true, device };
+  return { mayErase: true, device, mounts: mountsOf(picture, mounted) };
+}
+
+/** Matches the kernel's names of volumes: RAID, device mapper (LVM, encryption), and caches. */
+const VOLUME = /^(md|dm-|bcache)\d/;
+const NO_VOLUMES =
+  "Muster purges no disk below RAID, LVM, encryption or a cache, because it cannot make such a volume again.";
+
+const mountsOf = (picture: DiskPicture, mounted: readonly BlockDevice[]): DiskMount[] =>
+  picture.mounts.filter((mount) => mounted.some(({ name }) => name === mount.name));
+
+/** Says why the mounts of a disk forbid its erase, or returns null. A disk has one file system, or one on each partition, mounted at one place. */
+function mountFault(
+  picture: DiskPicture,
+  device: BlockDevice,
+  mounted: readonly BlockDevice[],
+  mayUnmount: readonly string[],
+): string | null {
+  const others = mounted.filter((one) => one !== device && one.partitionOf !== device.name);
+  if (others.length > 0) {
+    const isVolume = others.every(({ name }) => VOLUME.test(name));
+    return `${namesOf(others)} on ${device.name} is mounted. ${isVolume ? NO_VOLUMES : "Unmount it first."}`;
+  }
+  for (const { name } of mounted) {
+    const mounts = picture.mounts.filter((mount) => mount.name === name);
+    const unlisted = mounts.find(({ path, isByNumber }) => !isByNumber || !mayUnmount.includes(path));
+    if (unlisted !== undefined)
+      return `${name} is mounted at ${unlisted.path}, which is no scratch folder or share of the profile. Unmount it first.`;
+    const [only, more] = mounts;
+    if (only === undefined || more !== undefined || only.from !== "/")
+      return `${name} is mounted, but not as one whole file system at one place. Unmount it first.`;
+  }
+  return null;
 }
 
 /** Returns a block device, its partitions, and all volumes that are built on the device or its partitions. */

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { TaskId } from "../../shared/ids.ts";
@@ -72,6 +72,25 @@ describe.skipIf(!mayLoop)("the disks of a storage cleanup (SKIPPED without loop 
     host.write("proc/self/mountinfo", `21 1 ${host.number} / /data rw - ext4 /dev/nvme0n1 rw\n`);
     expect(await clean({ plan: true })).toMatchObject([{ outcome: "planned", evidence: { reason: "mounted" } }]);
     expect([host.commands(), host.hasSecret(), host.has("var/lib/muster")]).toEqual([[], true, false]);
+  });
+
+  it("are planned with their file systems if they are mounted at a scratch folder of the profile", async () => {
+    const mounted = async () =>
+      (await clean({ plan: true, scratch: ["/scratch"] })).filter(({ step }) => step === "disk");
+    mkdirSync(host.path("scratch"));
+    host.write("proc/self/mountinfo", `21 1 ${host.number} / /scratch rw - ext4 /dev/nvme0n1 rw\n`);
+    host.write("etc/fstab", "LABEL=data /scratch ext4 nofail 0 2\n");
+    expect(await mounted()).toMatchObject([{ outcome: "planned", evidence: { reason: "tool_missing" } }]);
+    for (const tool of ["mkfs.ext4", "mount", "umount"]) host.tool(tool, "exit 9");
+    host.tool("blkid", "echo TYPE=ext4; echo LABEL=data; echo UUID=6d757374-6572-4000-8000-000000000042");
+    expect(await mounted()).toMatchObject([
+      {
+        outcome: "planned",
+        message:
+          "The disk would be purged by NVMe sanitize, block erase. All its data would be lost. Unmounted before, made again with label and UUID, and mounted again: /scratch (ext4, label data, by /etc/fstab).",
+      },
+    ]);
+    expect(host.calls().filter((call) => /^(mkfs|u?mount)/.test(call))).toEqual([]);
   });
 
   it("of which the host has none are a failure, and no disk is touched", async () => {

@@ -2,15 +2,16 @@ import { createHash } from "node:crypto";
 import type { TaskInput, TaskResult, TaskRun } from "../../shared/tasks/index.ts";
 import { cleaningStep } from "../accounts/step.ts";
 import { messageOf } from "../message-of.ts";
-import { PURGE_DISK, type StepEnd } from "../system/storage/works.ts";
+import { PURGE_DISK, type PurgeEnd } from "../system/storage/works.ts";
 import type { System } from "../system/system.ts";
 import type { WorkEnd } from "../system/workers/workers.ts";
 import { isCancelledByHub } from "../tasks/cancelled.ts";
+import { describeParts } from "./disk-layout.ts";
 import { type DiskPicture, disksWithSerial, judgeDisk, type OrderedDisk } from "./disk-rules.ts";
 import { driveOf } from "./drive.ts";
 import { PURGE_WITHIN_S, TECHNIQUES } from "./purge-technique.ts";
 
-type Input = Pick<TaskInput<"node.storage_cleanup">, "disks" | "disk_pool" | "sample_seed">;
+type Input = Pick<TaskInput<"node.storage_cleanup">, "disks" | "disk_pool" | "sample_seed" | "scratch" | "shares">;
 type Step = TaskResult<"node.storage_cleanup">["steps"][number];
 type Run = TaskRun<"node.storage_cleanup">;
 
@@ -51,11 +52,18 @@ function faultsOf({ disk_pool: pool = [] }: Input): Step[] {
 export async function planPurge(system: System, order: Input): Promise<Step[]> {
   const input = withOwnDisks(order, system.disks);
   const steps = faultsOf(input).map((fault) => ({ ...fault, outcome: "planned" as const }));
-  for (const ordered of input.disks) steps.push(await planOf(system, ordered));
+  for (const ordered of input.disks) steps.push(await planOf(system, ordered, mayUnmount(input)));
   return steps;
 }
 
-async function planOf(system: System, ordered: OrderedDisk): Promise<Step & { outcome: "planned" }> {
+/** The mount points of the site's scratch folders and shares. The agent unmounts a disk for its purge only if it is mounted at one of them. */
+const mayUnmount = ({ scratch, shares }: Input): string[] => [...new Set([...scratch, ...shares])];
+
+async function planOf(
+  system: System,
+  ordered: OrderedDisk,
+  mountPoints: readonly string[],
+): Promise<Step & { outcome: "planned" }> {
   const planned = (message: string, evidence: Step["evidence"]): Step & { outcome: "planned" } => ({
     ...cleaningStep("disk", ordered.serial, "planned", message, evidence),
     outcome: "planned",
@@ -63,7 +71,7 @@ async function planOf(system: System, ordered: OrderedDisk): Promise<Step & { ou
   const refused = (reason: string, detail: string, evidence: Step["evidence"] = {}) =>
     planned(`The disk would not be purged: ${detail}`, { ...evidence, reason });
   const picture = system.disks();
-  const verdict = judgeDisk(picture, ordered);
+  const verdict = judgeDisk(picture, ordered, mountPoints);
   if (!verdict.mayErase) return refused(verdict.reason, verdict.detail);
   const device = { device: verdict.device.name };
   const drive = driveOf(verdict.device, picture, system.attempt);
@@ -73,26 +81,32 @@ async function planOf(system: System, ordered: OrderedDisk): Promise<Step & { ou
   const told = { ...device, model: facts.model, serial: ordered.serial, firmware: facts.firmware };
   if (!facts.choice.ok) return refused(facts.choice.reason, facts.choice.detail, told);
   const technique = TECHNIQUES[facts.choice.technique].title;
-  return planned(`The disk would be purged by ${technique}. All its data would be lost.`, { ...told, technique });
+  const text = `The disk would be purged by ${technique}. All its data would be lost.`;
+  if (verdict.mounts.length === 0) return planned(text, { ...told, technique });
+  const { readLayout } = await import("../system/storage/read-layout.ts");
+  const found = await readLayout(system.root, verdict.device, picture, verdict.mounts, system.attempt);
+  if (!found.ok) return refused(found.reason, found.detail, told);
+  const again = `Unmounted before, made again with label and UUID, and mounted again: ${describeParts(found.layout.parts)}.`;
+  return planned(`${text} ${again}`, { ...told, technique });
 }
 
 /** Purges the disks of the order, one after the other, each in worker processes outside the agent. The order has the form of `withOwnDisks`. */
 export async function purgeDisks(system: System, input: Input, run: Run): Promise<Step[]> {
   const steps = faultsOf(input);
-  for (const ordered of input.disks) steps.push(await purgeOne(system, ordered, input.sample_seed ?? null, run));
+  for (const ordered of input.disks) steps.push(...(await purgeOne(system, ordered, input, run)));
   return steps;
 }
 
 /** Purges one disk. If the worker process is lost, another one reads the disk's log and waits for the end of the same purge. */
-async function purgeOne(system: System, ordered: OrderedDisk, seed: string | null, run: Run): Promise<Step> {
-  let end: WorkEnd<StepEnd> | null = null;
+async function purgeOne(system: System, { serial, wwn }: OrderedDisk, input: Input, run: Run): Promise<Step[]> {
+  let end: WorkEnd<PurgeEnd> | null = null;
   for (let worker = 0; worker < MOST_WORKERS && (end === null || isLost(end)); worker += 1)
     try {
       end = await system.workers.perform({
         taskId: run.taskId,
-        part: partOf(ordered.serial, worker),
+        part: partOf(serial, worker),
         work: PURGE_DISK,
-        input: { task_id: run.taskId, serial: ordered.serial, wwn: ordered.wwn, seed },
+        input: { task_id: run.taskId, serial, wwn, seed: input.sample_seed ?? null, may_unmount: mayUnmount(input) },
         deadlineSeconds: PURGE_WITHIN_S,
         firstProgressSeconds: BEGIN_WITHIN_S,
         signal: run.signal,
@@ -101,30 +115,39 @@ async function purgeOne(system: System, ordered: OrderedDisk, seed: string | nul
       });
     } catch (error) {
       if (run.signal.aborted) throw error;
-      return lostStep(system, run, ordered.serial, "not_started", messageOf(error));
+      return lostSteps(system, run, serial, "not_started", messageOf(error));
     }
-  if (end === null) throw new Error(`No worker was started for the disk ${ordered.serial}.`);
-  return end.ok
-    ? cleaningStep("disk", ordered.serial, end.result.outcome, end.result.message, end.result.evidence)
-    : lostStep(system, run, ordered.serial, end.code, end.message);
+  if (end === null) throw new Error(`No worker was started for the disk ${serial}.`);
+  if (!end.ok) return lostSteps(system, run, serial, end.code, end.message);
+  const { outcome, message, evidence, file_systems = [] } = end.result;
+  return [
+    cleaningStep("disk", serial, outcome, message, evidence),
+    ...file_systems.map((one) => cleaningStep("file_system", one.target, one.outcome, one.message, one.evidence)),
+  ];
 }
 
-/** The step of a disk whose worker process has no result. The journal of the disk tells whether the worker process had changed the disk. */
-async function lostStep(
+/** The steps of a disk whose worker process has no result. The journals of the disk tell whether the worker process had changed the disk. */
+async function lostSteps(
   system: System,
   { taskId }: Run,
   serial: string,
   reason: string,
   message: string,
-): Promise<Step> {
+): Promise<Step[]> {
   // The agent loads the code of a purge only when it needs the code, so that an idle agent uses less memory.
   const { failedEvidence, purgeJournal } = await import("../system/storage/purge-journal.ts");
+  const { lostFileSystems } = await import("../system/storage/restore-disk.ts");
   const evidence = failedEvidence(taskId, serial, purgeJournal(system.root, serial).read());
-  return cleaningStep("disk", serial, "failed", `${reason}: ${message}`, { ...evidence, reason });
+  return [
+    cleaningStep("disk", serial, "failed", `${reason}: ${message}`, { ...evidence, reason }),
+    ...lostFileSystems(system.root, taskId, serial).map((one) =>
+      cleaningStep("file_system", one.target, one.outcome, one.message, one.evidence),
+    ),
+  ];
 }
 
 /** The name of the work of one worker process for one disk. A serial number may contain characters that no name of work may contain. */
 const partOf = (serial: string, worker: number): string =>
   `disk-${createHash("sha256").update(serial).digest("hex").slice(0, 24)}-${worker}`;
 
-const isLost = (end: WorkEnd<StepEnd>): boolean => !end.ok && end.code === "worker_lost";
+const isLost = (end: WorkEnd<PurgeEnd>): boolean => !end.ok && end.code === "worker_lost";

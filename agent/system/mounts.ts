@@ -11,6 +11,8 @@ export interface Mount {
   readonly type: string;
   /** The mounted device or server, with each byte as one character. */
   readonly source: string;
+  /** The options of the mount and of its file system, for example `noatime`. */
+  readonly options: readonly string[];
 }
 
 /**
@@ -23,9 +25,10 @@ export function parseMounts(text: string): Mount[] {
     const dash = fields.indexOf("-", 6);
     const path = fields[4];
     if (path === undefined || dash < 0) return [];
-    const [id = "", , device = "", from = ""] = fields;
-    const [type = "", source = ""] = fields.slice(dash + 1);
-    return [{ id, device, from: plain(from), path: plain(path), type, source: plain(source) }];
+    const [id = "", , device = "", from = "", , own = ""] = fields;
+    const [type = "", source = "", shared = ""] = fields.slice(dash + 1);
+    const options = [...own.split(","), ...shared.split(",")];
+    return [{ id, device, from: plainPath(from), path: plainPath(path), type, source: plainPath(source), options }];
   });
 }
 
@@ -38,7 +41,8 @@ const NETWORK =
 export const isNetworkMount = (mount: Pick<Mount, "type"> | undefined): boolean =>
   mount !== undefined && NETWORK.test(mount.type) && mount.type !== "fusectl";
 
-const plain = (text: string): string =>
+/** A path without the octal numbers that mountinfo and fstab have in place of spaces and line ends. */
+export const plainPath = (text: string): string =>
   text.replace(/\\([0-7]{3})/g, (_all, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
 /** Returns the mounts of the mount namespace in which the agent runs. */

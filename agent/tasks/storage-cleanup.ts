@@ -8,6 +8,7 @@ import {
   EMPTY_FOLDER,
   FILL_FREE_SPACE,
   LEAVE_WEKA,
+  NOT_MOUNTED,
   REMOVE_WEKA_TOKENS,
   type StepEnd,
 } from "../system/storage/works.ts";
@@ -67,8 +68,21 @@ export const storageCleanup =
       );
     if (input.scope !== "local") steps.push(await cleanFstab(system, input.weka_prefixes));
     if (input.scope !== "weka") steps.push(...(await purgeDisks(system, input, run)));
-    return { ok: true, result: { steps } };
+    return { ok: true, result: { steps: withoutPurgedShares(steps) } };
   };
+
+/**
+ * Replaces the failed step of a share that was not mounted if the task has purged the share's disk and mounted its new file system. An earlier task was
+ * interrupted before it could mount the file system.
+ */
+const withoutPurgedShares = (steps: readonly Step[]): Step[] =>
+  steps.map((one) =>
+    one.step === "share" &&
+    one.evidence["reason"] === NOT_MOUNTED &&
+    steps.some(({ step, target, outcome }) => step === "file_system" && target === one.target && outcome === "ok")
+      ? { ...one, outcome: "skipped", message: "The disk was not mounted, and was purged later in the task." }
+      : one,
+  );
 
 function plannedSteps(input: Input): Step[] {
   const steps = stepsOf(input).map((one) => stepOf(one, "planned", one.intent));

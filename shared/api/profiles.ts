@@ -116,7 +116,7 @@ const profileFields = {
     .describe("Overwrite the free space of the emptied file systems with zeros, which may take hours")
     .default(false),
   purge_disks: ListedDisks.describe(
-    "DESTROYS DATA: serial numbers of the data disks that a soft reset purges by the disk's own sanitize or format command; a host that has none of them is not cleaned",
+    "DESTROYS DATA: serial numbers of the data disks that a soft reset purges by the disk's own sanitize or format command, which gives a disk at a scratch folder or share its file system back; a host that has none of them is not cleaned",
   ).default([]),
   soft_reset_after_root: z
     .boolean()

@@ -12,6 +12,7 @@ const STORAGE_STEPS = [
   "weka_fstab",
   "weka_tokens",
   "disk",
+  "file_system",
 ] as const;
 
 /** A folder that the task `node.storage_cleanup` may empty. */

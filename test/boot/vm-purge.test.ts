@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from "no
 import { basename, join } from "node:path";
 import { execa } from "execa";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { StepEnd } from "../../agent/system/storage/works.ts";
+import { PurgeEnd } from "../../agent/system/storage/works.ts";
 import { newTaskId } from "../fakes/hub/orders.ts";
 import { endBootRun, startBootRun } from "./boot-run.ts";
 import { bootImage } from "./image/boot-image.ts";
@@ -15,6 +15,14 @@ const SECRET = "TENANT-SECRET ";
 const has = (tool: string, argument: string): boolean =>
   spawnSync(tool, [argument], { stdio: "ignore" }).error === undefined;
 const canRun = has("qemu-system-x86_64", "--version") && has("nvme", "version");
+/** The programs that the guest gets from this computer, because the guest's image lacks them. */
+const TOOLS = ["nvme", "sfdisk"];
+/** The data disks that the guest mounts by fstab: one with a partition table, and one as the first boot makes it. */
+const SCRATCH_UUID = "6d757374-6572-4000-8000-000000000011";
+const SHARE_UUID = "6d757374-6572-4000-8000-000000000012";
+const FSTAB = `LABEL=scratch /scratch ext4 defaults,noatime,nofail 0 2
+UUID=${SHARE_UUID} /share1 ext4 defaults,noatime,nofail,x-systemd.device-timeout=30s 0 2
+`;
 
 /** Makes a disk with nvme-cli, Node.js, the agent's code and the libraries of this computer, whose Debian the guest also runs. */
 async function layToolbox(file: string): Promise<void> {
@@ -23,13 +31,12 @@ async function layToolbox(file: string): Promise<void> {
     cpSync(join(REPOSITORY, part), join(folder, part), { recursive: true });
   mkdirSync(join(folder, "lib"));
   cpSync(process.execPath, join(folder, "node"));
-  const { stdout: libraries } = await execa("sh", [
-    "-ec",
-    'tool=$(command -v nvme); cp "$tool" "$0"; ldd "$tool"',
-    join(folder, "nvme"),
-  ]);
-  for (const [, path = ""] of libraries.matchAll(/=> (\/\S+)/g))
-    cpSync(realpathSync(path), join(folder, "lib", basename(path)));
+  for (const name of TOOLS) {
+    const copy = 'tool=$(command -v "$1"); cp "$tool" "$0"; ldd "$tool"';
+    const { stdout: libraries } = await execa("sh", ["-ec", copy, join(folder, name), name]);
+    for (const [, path = ""] of libraries.matchAll(/=> (\/\S+)/g))
+      cpSync(realpathSync(path), join(folder, "lib", basename(path)));
+  }
   await execa("mkfs.ext4", ["-q", "-F", "-d", folder, file]);
 }
 
@@ -39,7 +46,7 @@ describe.skipIf(!canRun)("the purge of an emulated NVMe disk (SKIPPED without qe
   beforeAll(async () => {
     folder = await startBootRun();
     host = new VmHost(join(folder, "vm"), await bootImage(), "purge", "52:54:00:00:00:77");
-    host.dataDisks = ["toolbox", "victim", "mounted"];
+    host.dataDisks = ["toolbox", "victim", "mounted", "scratch", "share"];
     await host.install([SHELL_UNIT, SHELL_WANTED]);
     await layToolbox(host.diskFile("toolbox"));
     await execa("mkfs.ext4", ["-q", "-F", host.diskFile("mounted")]);
@@ -50,18 +57,33 @@ describe.skipIf(!canRun)("the purge of an emulated NVMe disk (SKIPPED without qe
     await host.shell("udevadm trigger --settle --subsystem-match=block");
     const devices = await host.devices();
     await host.shell(`mkdir -p /box /data && mount -o ro ${devices.get("toolbox")} /box`);
-    // The guest has the C library of the same Debian, so nvme-cli needs only the further libraries on the disk.
-    const tool = '#!/bin/sh\\nLD_LIBRARY_PATH=/box/lib exec /box/nvme "$@"\\n';
-    await host.shell(`printf '${tool}' > /usr/sbin/nvme && chmod 755 /usr/sbin/nvme && nvme version`);
+    // The guest has the C library of the same Debian, so the tools need only the other libraries on this disk.
+    for (const name of TOOLS) {
+      const tool = `#!/bin/sh\\nLD_LIBRARY_PATH=/box/lib exec /box/${name} "$@"\\n`;
+      await host.shell(`printf '${tool}' > /usr/sbin/${name} && chmod 755 /usr/sbin/${name} && ${name} --version`);
+    }
+    await mountByFstab(devices);
   });
+  /** Gives the disks `scratch` and `share` their file systems, with data of a tenant, and mounts them by fstab. */
+  async function mountByFstab(devices: ReadonlyMap<string, string>): Promise<void> {
+    const [scratch, share] = [devices.get("scratch"), devices.get("share")];
+    await host.shell(`printf 'label: gpt\\nname=data\\n' | sfdisk -q ${scratch} && udevadm settle`);
+    await host.shell(`mkfs.ext4 -q -L scratch -U ${SCRATCH_UUID} ${scratch}p1`);
+    await host.shell(`mkfs.ext4 -q -L muster-share1 -U ${SHARE_UUID} ${share} && udevadm settle`);
+    await host.shell(`printf '${FSTAB.replaceAll("\n", "\\n")}' >> /etc/fstab && systemctl daemon-reload`);
+    await host.shell("mkdir -p /scratch /share1 && mount /scratch && mount /share1");
+    await host.shell("for at in /scratch /share1; do chown 1234:4321 $at; chmod 1771 $at; done");
+    await host.shell(`for at in /scratch /share1; do yes '${SECRET}' | head -c 4000000 > $at/file; done; sync`);
+  }
   afterAll(async () => {
     await host?.powerCut();
     if (folder !== undefined) await endBootRun(folder);
   });
 
-  const purge = async (serial: string): Promise<StepEnd> => {
-    const line = `cd /box && ./node test/support/purge-process.ts / ${newTaskId()} ${serial} 2>/dev/null`;
-    return StepEnd.parse(JSON.parse(await host.shell(line, 300_000)));
+  const purge = async (serial: string, ...mayUnmount: string[]): Promise<PurgeEnd> => {
+    const order = [newTaskId(), serial, ...mayUnmount].join(" ");
+    const line = `cd /box && ./node test/support/purge-process.ts / ${order} 2>/dev/null`;
+    return PurgeEnd.parse(JSON.parse(await host.shell(line, 300_000)));
   };
 
   it("refuses the disk of the root, a mounted disk, and a disk that is mounted only in another namespace", async () => {
@@ -70,12 +92,15 @@ describe.skipIf(!canRun)("the purge of an emulated NVMe disk (SKIPPED without qe
       { outcome: "failed", evidence: { reason: "mounted" } },
       { outcome: "failed", evidence: { reason: "mounted" } },
     ]);
-    await host.shell(`setsid unshare -m sh -c 'mount ${mounted} /data && exec sleep 3600' >/dev/null & sleep 3`);
+    // The namespace also has copies of the other mounts, so the test ends it before the next purge.
+    const inNamespace = `echo $$ > /run/namespace && mount ${mounted} /data && exec sleep 3600`;
+    await host.shell(`setsid unshare -m sh -c '${inNamespace}' >/dev/null & sleep 3`);
     expect(await purge("mounted")).toMatchObject({
       outcome: "failed",
       message: expect.stringContaining("EBUSY"),
       evidence: { reason: "in_use" },
     });
+    await host.shell('kill "$(cat /run/namespace)"');
     expect(await purge("none")).toMatchObject({ evidence: { reason: "not_found" } });
   });
 
@@ -94,5 +119,27 @@ describe.skipIf(!canRun)("the purge of an emulated NVMe disk (SKIPPED without qe
     });
     await host.shell("sync");
     expect(readFileSync(host.diskFile("victim")).includes(SECRET)).toBe(false);
+  });
+
+  it.each([
+    ["scratch", "/scratch"],
+    ["share", "/share1"],
+  ])("purges the mounted disk %s, and its file system is at its place again", async (serial, path) => {
+    const device = (await host.devices()).get(serial);
+    const state = `sfdisk --dump ${device} 2>/dev/null; blkid -p -o export ${device}*; grep ' ${path} ' /proc/self/mountinfo | cut -d' ' -f3-; stat -c '%u:%g %a' ${path}; systemctl is-active ${path.slice(1)}.mount`;
+    const before = await host.shell(state);
+    await host.shell("sync");
+    expect(readFileSync(host.diskFile(serial)).includes(SECRET)).toBe(true);
+    expect(await purge(serial)).toMatchObject({ outcome: "failed", evidence: { reason: "mounted" } });
+    expect(await purge(serial, path)).toMatchObject({
+      outcome: "ok",
+      message: expect.stringContaining("the disk reports the end"),
+      evidence: { serial, method: "clear" },
+      file_systems: [{ target: path, outcome: "ok", evidence: { mounted_by: "/etc/fstab" } }],
+    });
+    expect(await host.shell(state)).toBe(before);
+    expect(await host.shell(`ls ${path}`)).toBe("lost+found");
+    await host.shell("sync");
+    expect(readFileSync(host.diskFile(serial)).includes(SECRET)).toBe(false);
   });
 });

@@ -7,7 +7,7 @@ import {
   type DiskPicture,
   type NvmeController,
 } from "../../storage/disk-rules.ts";
-import { parseMounts } from "../mounts.ts";
+import { type Mount, parseMounts } from "../mounts.ts";
 import { type DiskUser, readDiskUsers } from "./disk-users.ts";
 import { isUnreadable, namesIn, readIfFolder, textOf } from "./sysfs.ts";
 
@@ -34,17 +34,23 @@ export function readDiskPicture(root: string): DiskPicture {
   const ofBtrfs = readIfFolder(join(root, BTRFS))
     .filter((entry) => entry.isDirectory())
     .flatMap(({ name }) => namesIn(join(root, BTRFS, name, "devices")));
+  const namesOf = ({ device, source }: Mount): string[] => [
+    ...devices.filter(({ number }) => number === device).map(({ name }) => name),
+    ...(named.get(basename(source)) ?? []),
+  ];
   return {
     devices,
     controllers,
     unclearUsers: users.filter(({ number }) => number === null).map(({ name }) => name),
-    mounted: new Set([
-      ...ofBtrfs,
-      ...mounts.flatMap(({ device, source }) => [
-        ...devices.filter(({ number }) => number === device).map(({ name }) => name),
-        ...(named.get(basename(source)) ?? []),
-      ]),
-    ]),
+    mounted: new Set([...ofBtrfs, ...mounts.flatMap(namesOf)]),
+    mounts: mounts.flatMap((mount) =>
+      [...new Set(namesOf(mount))].map((name) => ({
+        name,
+        path: mount.path,
+        from: mount.from,
+        isByNumber: devices.some((one) => one.name === name && one.number === mount.device),
+      })),
+    ),
     swap: new Set(swaps.flatMap((line) => named.get(basename(line.split(/\s/)[0] ?? "")) ?? [])),
     hasZfs:
       mounts.some(({ type }) => type === "zfs") ||

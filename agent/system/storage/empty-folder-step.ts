@@ -9,7 +9,7 @@ import { emptyFolder, type Reach } from "./empty-folder.ts";
 import type { FolderUse } from "./kept.ts";
 import { listeningSockets, newlyDeleted, openFilesBelow } from "./open-files.ts";
 import type { Removed } from "./removal.ts";
-import type { StepEnd } from "./works.ts";
+import { NOT_MOUNTED, type StepEnd } from "./works.ts";
 
 export interface EmptyFolderInput {
   readonly path: string;
@@ -66,39 +66,39 @@ export async function emptyFolderStep(
 /** Opens the folder that a cleaning step empties, or returns how the step ends if the folder must not or cannot be opened. */
 function openTop(root: string, path: string, mustBeMount: boolean): OpenFolder | StepEnd {
   const failed = (message: string): StepEnd => ({ outcome: "failed", message, evidence: {} });
+  const unmounted = (message: string): StepEnd => ({ ...failed(message), evidence: { reason: NOT_MOUNTED } });
   let top: OpenFolder;
   try {
     top = openFolderBelow(root, path);
   } catch (error) {
     const code = codeOf(error);
-    if (code === "ENOENT" && mustBeMount) return failed("There is no such folder, so the data disk is not mounted.");
+    if (code === "ENOENT" && mustBeMount) return unmounted("There is no such folder, so the data disk is not mounted.");
     if (code === "ENOENT")
       return { outcome: "skipped", message: "There is no such folder on this host.", evidence: {} };
     if (code === "ELOOP" || code === "ENOTDIR")
       return failed("A part of the path is no folder, or is a symbolic link, which is not followed.");
     return failed(`The folder could not be opened: ${code}.`);
   }
-  const refusal = refusalOf(root, path, top, mustBeMount);
-  if (refusal === null) return top;
+  const refusal = refusalOf(root, top);
+  const isMissing = refusal === null && mustBeMount && !isMountPoint(root, path, top);
+  if (refusal === null && !isMissing) return top;
   closeSync(top.fd);
-  return failed(refusal);
+  return refusal === null ? unmounted("No file system is mounted here, so the data disk is missing.") : failed(refusal);
 }
 
-/**
- * Why a cleaning step must not empty a folder, or null. A folder may be a system folder by another path, or the wrong folder because a mount is
- * missing.
- */
-function refusalOf(root: string, path: string, top: OpenFolder, mustBeMount: boolean): string | null {
+/** Why a cleaning step must not empty a folder, or null. A folder may be a system folder by another path. */
+function refusalOf(root: string, top: OpenFolder): string | null {
   for (const name of ["", ...SYSTEM_FOLDERS.filter((folder) => folder !== "tmp"), "var/lib"]) {
     const system = folderIfPresent(root, name);
     if (system !== null && system.device === top.device && system.inode === top.inode)
       return `The folder is /${name} by another path, so it is not emptied.`;
   }
-  if (!mustBeMount) return null;
+  return null;
+}
+
+function isMountPoint(root: string, path: string, top: OpenFolder): boolean {
   const parent = folderIfPresent(root, dirname(path));
-  return parent === null || parent.mount === top.mount
-    ? "No file system is mounted here, so the data disk is missing."
-    : null;
+  return parent !== null && parent.mount !== top.mount;
 }
 
 function folderIfPresent(root: string, path: string): OpenFolder | null {

@@ -26,7 +26,7 @@ const INIT = "1";
 const DELETED = " (deleted)";
 
 /**
- * The files below a folder that other processes use. `openFilesBelow` reads only links in /proc, never the files, so a hanging file system cannot
+ * The files below a folder, and the folder itself, that other processes use. `openFilesBelow` reads only links in /proc, never the files, so a hanging file system cannot
  * block it.
  */
 export function openFilesBelow(folder: string): OpenFiles {
@@ -38,7 +38,7 @@ export function openFilesBelow(folder: string): OpenFiles {
     for (const [use, target] of uses ?? []) {
       const isDeleted = target.endsWith(DELETED);
       const path = isDeleted ? target.slice(0, -DELETED.length) : target;
-      if (path.startsWith(`${folder}/`)) files.push({ pid: Number(name), use, path, isDeleted });
+      if (path === folder || path.startsWith(`${folder}/`)) files.push({ pid: Number(name), use, path, isDeleted });
     }
   }
   return { files, unreadable };

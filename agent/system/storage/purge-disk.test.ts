@@ -27,7 +27,7 @@ async function purge(more: { wwn?: string; task?: TaskId; timing?: PurgeTiming }
     throwIfStopped: () => abort.signal.throwIfAborted(),
     progress: () => undefined,
   };
-  const input = { task_id: more.task ?? taskId, serial: "S-1", wwn: more.wwn ?? null, seed: SEED };
+  const input = { task_id: more.task ?? taskId, serial: "S-1", wwn: more.wwn ?? null, seed: SEED, may_unmount: [] };
   return StepEndSchema.parse(await purgeDisk(input, run, more.timing ?? QUICK));
 }
 const reasonOf = ({ outcome, evidence }: StepEnd): string => `${outcome} ${String(evidence["reason"])}`;

@@ -12,6 +12,7 @@ import {
   type SanitizeStatus,
   TECHNIQUES,
   type Technique,
+  type TechniqueChoice,
 } from "../../storage/purge-technique.ts";
 import { attemptsBelow } from "../attempt.ts";
 import type { WorkRun } from "../workers/define-work.ts";
@@ -20,6 +21,7 @@ import { readDiskPicture } from "./block-devices.ts";
 import { claimDisk, stillOpenedBy } from "./direct-disk.ts";
 import { failedEvidence, type PurgeEntry, type PurgeJournal, purgeJournal } from "./purge-journal.ts";
 import { mark, readSample } from "./purge-marks.ts";
+import { releaseDisk } from "./release-disk.ts";
 import type { PURGE_DISK, StepEnd } from "./works.ts";
 
 type Input = z.output<typeof PURGE_DISK.input>;
@@ -63,15 +65,18 @@ export async function purgeDisk(input: Input, run: WorkRun, timing: PurgeTiming 
   const { entry: earlier } = read;
   if (earlier?.task_id === input.task_id && earlier.end !== null) return earlier.end;
   const picture = readDiskPicture(run.root);
-  const verdict = judgeDisk(picture, input);
+  const verdict = judgeDisk(picture, input, input.may_unmount);
   if (!verdict.mayErase) return ended("failed", verdict.detail, verdict.reason, about);
-  const { device } = verdict;
+  const { device, mounts } = verdict;
   const drive = driveOf(device, picture, attemptsBelow(run.root));
   if (drive === null)
     return ended("unsupported", `The agent has no command that purges ${device.name}.`, "no_purge_command", about);
   const facts = await drive.facts();
   if (!facts.ok) return ended(outcomeOf(facts.reason), facts.detail, facts.reason, { ...about, device: device.name });
   const purge: Purge = { run, input, timing, device, drive, facts, journal };
+  if (earlier?.state !== "started" && !facts.choice.ok) return refusedChoice(purge, facts.choice);
+  const released = await releaseDisk(run, input.task_id, { device, picture, mounts }, earlier);
+  if (!released.ok) return ended("failed", released.detail, released.reason, { ...evidenceOf(purge), ...about });
   const claim = await claimDisk(run.root, device, picture);
   if (!claim.ok) return ended("failed", claim.detail, "in_use", { ...evidenceOf(purge), ...about });
   try {
@@ -122,10 +127,12 @@ const evidenceOf = ({ device, facts }: Purge): StepEnd["evidence"] => ({
   bytes_total: facts.bytes,
 });
 
+const refusedChoice = (purge: Purge, { reason, detail }: Extract<TechniqueChoice, { readonly ok: false }>): StepEnd =>
+  ended(outcomeOf(reason), detail, reason, evidenceOf(purge));
+
 async function begin(purge: Purge): Promise<StepEnd> {
   const { run, input, device, facts, journal, timing } = purge;
-  if (!facts.choice.ok)
-    return ended(outcomeOf(facts.choice.reason), facts.choice.detail, facts.choice.reason, evidenceOf(purge));
+  if (!facts.choice.ok) return refusedChoice(purge, facts.choice);
   const { technique } = facts.choice;
   const entry: PurgeEntry = {
     format: "muster-purge/1",

@@ -1,13 +1,8 @@
-import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import { z } from "zod";
 import { TaskId } from "../../../shared/ids.ts";
 import { CleaningEvidence } from "../../../shared/tasks/cleaning-step.ts";
-import { messageOf } from "../../message-of.ts";
 import { TECHNIQUE_NAMES, TECHNIQUES } from "../../storage/purge-technique.ts";
-import { isMissing } from "../files.ts";
-import { writeWorkFile } from "../workers/work-files.ts";
+import { type DiskJournal, diskJournal, type JournalRead } from "./disk-journal.ts";
 import { StepEnd } from "./works.ts";
 
 const FOLDER = "var/lib/muster/agent/purge";
@@ -36,44 +31,14 @@ const Entry = z.strictObject({
 });
 export type PurgeEntry = z.output<typeof Entry>;
 
-export type PurgeJournalRead =
-  | { readonly ok: true; readonly entry: PurgeEntry | null }
-  | { readonly ok: false; readonly detail: string };
+export type PurgeJournal = DiskJournal<PurgeEntry>;
 
-export interface PurgeJournal {
-  /** Reads the entry. Only a missing file means that the disk has no entry: an entry that cannot be read may be a purge that still runs. */
-  read(): PurgeJournalRead;
-  write(entry: PurgeEntry): void;
-}
-
-/** The journal of a disk's purges. The name of its file is a hash, because a serial number may contain any printable character. */
-export function purgeJournal(root: string, serial: string): PurgeJournal {
-  const folder = join(root, FOLDER);
-  const name = `${createHash("sha256").update(serial).digest("hex").slice(0, 40)}.json`;
-  return {
-    read: () => {
-      try {
-        const entry = Entry.parse(JSON.parse(readFileSync(join(folder, name), "utf8")));
-        if (entry.serial === serial) return { ok: true, entry };
-        return unreadable(name, "it names another disk");
-      } catch (error) {
-        return isMissing(error) ? { ok: true, entry: null } : unreadable(name, messageOf(error));
-      }
-    },
-    write: (entry) => {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
-      writeWorkFile(folder, name, entry);
-    },
-  };
-}
-
-const unreadable = (name: string, why: string): PurgeJournalRead => ({
-  ok: false,
-  detail: `Whether a purge of the disk runs is unknown. Check the disk's log, then remove /${FOLDER}/${name}: ${why.slice(0, 200)}`,
-});
+/** The journal of a disk's purges. */
+export const purgeJournal = (root: string, serial: string): PurgeJournal =>
+  diskJournal(root, FOLDER, Entry, serial, "Whether a purge of the disk runs is unknown. Check the disk's log");
 
 /** The evidence of a disk that was not purged, from the journal of the task's purge. Only a purge of the same task changed the disk for the task. */
-export function failedEvidence(taskId: string, serial: string, read: PurgeJournalRead): StepEnd["evidence"] {
+export function failedEvidence(taskId: string, serial: string, read: JournalRead<PurgeEntry>): StepEnd["evidence"] {
   const nothing = { media_kind: "disk", serial };
   if (!read.ok || read.entry?.task_id !== taskId) return nothing;
   const { facts, state, technique, status_before } = read.entry;

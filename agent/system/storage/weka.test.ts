@@ -86,7 +86,15 @@ describe("leaving Weka", () => {
   });
 
   it("finds Weka's mounts and the mounts in them, innermost first", () => {
-    const mount = (path: string, type: string) => ({ id: "1", device: "0:1", from: "/", path, type, source: "" });
+    const mount = (path: string, type: string) => ({
+      id: "1",
+      device: "0:1",
+      from: "/",
+      path,
+      type,
+      source: "",
+      options: [],
+    });
     const mounts = [
       mount("/", "ext4"),
       mount("/w", "wekafs"),

@@ -14,6 +14,9 @@ export const StepEnd = z.strictObject({
 });
 export type StepEnd = z.output<typeof StepEnd>;
 
+/** The reason of a step whose data disk is not mounted. */
+export const NOT_MOUNTED = "not_mounted";
+
 /**
  * The kind of work that removes everything in a folder. Any signal ends the emptying of a folder, and its memory use does not grow with the number of
  * files.
@@ -65,6 +68,19 @@ export const REMOVE_WEKA_TOKENS = defineWork({
 });
 
 /**
+ * How the purge of a disk ended, and how each file system ended that the disk had at a mount point before. The handler adds the names of the cleaning
+ * steps.
+ */
+export const PurgeEnd = StepEnd.extend({
+  file_systems: z
+    .array(StepEnd.extend({ target: z.string() }))
+    .max(16)
+    .exactOptional(),
+});
+export type PurgeEnd = z.output<typeof PurgeEnd>;
+export type FileSystemEnd = NonNullable<PurgeEnd["file_systems"]>[number];
+
+/**
  * The kind of work that purges one disk by the disk's own command. A disk that does not answer blocks its caller in the kernel, where no signal ends
  * it.
  */
@@ -76,8 +92,10 @@ export const PURGE_DISK = defineWork({
     wwn: z.string().min(1).max(64).nullable(),
     /** The random number from which the sample's blocks and markers follow, or null if the worker process draws one. */
     seed: z.string().min(1).max(64).nullable(),
+    /** The mount points from which the worker process may unmount the disk. The worker then makes and mounts the file systems again. */
+    may_unmount: z.array(z.string().startsWith("/")).max(80),
   }),
-  result: StepEnd,
+  result: PurgeEnd,
   memoryMax: "512M",
   mayBlock: true,
 });

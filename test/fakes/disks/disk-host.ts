@@ -7,6 +7,7 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -40,7 +41,7 @@ export interface DriveState {
   /** How often a program must read the status of a sanitize operation until the operation ends. */
   readonly looks: number;
   readonly fails: boolean;
-  readonly erases: "zeros" | "random" | "nothing";
+  readonly erases: "zeros" | "random" | "nothing" | "discard";
   /**
    * How the simulated disk treats a command. With `other`, the disk does another command than the tool sent. With `late`, the disk begins the command
    * although it reports an error. With `lost`, the disk begins the command while the tool ends with an error of the kernel. With `mute`, the disk
@@ -90,10 +91,13 @@ export class DiskHost extends HostFolder {
   readonly number: string;
   readonly #images = mkdtempSync(join(IMAGES, "muster-disk-"));
   #state = NEW;
-  constructor(kind: "nvme" | "ata" = "nvme") {
+  readonly #bytes: number;
+  constructor(kind: "nvme" | "ata" = "nvme", bytes: number = BYTES) {
     super();
+    this.#bytes = bytes;
     const image = join(this.#images, "image");
-    writeFileSync(image, Buffer.alloc(BYTES));
+    writeFileSync(image, "");
+    truncateSync(image, bytes);
     this.loop = execFileSync("losetup", ["-f", "--show", image], { encoding: "utf8" }).trim();
     this.name = kind === "nvme" ? "nvme0n1" : "sda";
     this.number = readFileSync(`/sys/class/block/${basename(this.loop)}/dev`, "utf8").trim();
@@ -109,7 +113,7 @@ export class DiskHost extends HostFolder {
   }
 
   #block(path: string, files: Record<string, string>): void {
-    const all = { dev: this.number, ro: "0", removable: "0", size: String(BYTES / 512), ...files };
+    const all = { dev: this.number, ro: "0", removable: "0", size: String(this.#bytes / 512), ...files };
     for (const [file, text] of Object.entries(all)) this.write(`sys/devices/${path}/${file}`, `${text}\n`);
     mkdirSync(this.path("sys/class/block"), { recursive: true });
     symlinkSync(this.path(`sys/devices/${path}`), this.path(`sys/class/block/${this.name}`));

@@ -16,6 +16,7 @@ done
 erase() {
   case $erases in
   zeros) dd if=/dev/zero of="$device" bs=1M count=4 conv=notrunc status=none ;;
+  discard) blkdiscard --force --zeroout "$device" ;;
   random) dd if=/dev/urandom of="$device" bs=1M count=4 conv=notrunc status=none ;;
   esac
 }

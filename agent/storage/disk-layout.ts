@@ -1,0 +1,167 @@
+import { z } from "zod";
+import { plainPath } from "../system/mounts.ts";
+
+/** The types of file systems that the agent can make again after a purge. */
+export const FILE_SYSTEMS = ["ext4", "xfs"] as const;
+export type FileSystemType = (typeof FILE_SYSTEMS)[number];
+
+/** One file system of a data disk: what the agent needs to make the file system again, and to mount it at its place. */
+export const DiskPart = z.strictObject({
+  /** The number of the partition, or null for a file system on the whole disk. */
+  partition: z.int().min(1).max(128).nullable(),
+  /** The mount point. */
+  path: z.string().startsWith("/"),
+  type: z.enum(FILE_SYSTEMS),
+  label: z.string().nullable(),
+  uuid: z.string(),
+  /** Who mounts the file system: a line of /etc/fstab, or the mount unit of this name. */
+  mounted_by: z.string(),
+  /** The mount options of the line or unit. */
+  options: z.string(),
+  /** Owner and mode of the file system's root folder. */
+  uid: z.int().min(0),
+  gid: z.int().min(0),
+  mode: z.int().min(0).max(0o7777),
+});
+export type DiskPart = z.output<typeof DiskPart>;
+
+/** What a data disk has: its partition table as `sfdisk` prints it, or null for a whole-disk file system, and its file systems. */
+export const DiskLayout = z.strictObject({
+  table: z.string().max(32_000).nullable(),
+  parts: z.array(DiskPart).min(1).max(16),
+});
+export type DiskLayout = z.output<typeof DiskLayout>;
+
+export const FSTAB = "/etc/fstab";
+
+/** A line of fstab, or what a mount unit says in its place. */
+export interface MountLine {
+  readonly source: string;
+  readonly path: string;
+  readonly type: string;
+  readonly options: string;
+}
+
+export const parseFstab = (text: string): MountLine[] =>
+  text.split("\n").flatMap((line) => {
+    const [source = "", path = "", type = "", options = "defaults"] = line.trim().split(/\s+/);
+    return source === "" || source.startsWith("#")
+      ? []
+      : [{ source: plainPath(source), path: plainPath(path), type, options }];
+  });
+
+/** Reads the lines `What`, `Where`, `Type` and `Options` of a mount unit. */
+export function parseMountUnit(text: string): MountLine {
+  const last = (key: string): string =>
+    [...text.matchAll(new RegExp(`^${key}=(.*)$`, "gm"))].map(([, value = ""]) => value.trim()).at(-1) ?? "";
+  return {
+    source: last("What"),
+    path: last("Where"),
+    type: last("Type") || "auto",
+    options: last("Options") || "defaults",
+  };
+}
+
+/** The name of the mount unit of a mount point, for example `mnt-data\x2d1.mount` of `/mnt/data-1` (systemd.unit(5)). */
+export const mountUnitOf = (path: string): string =>
+  `${path
+    .slice(1)
+    .split("/")
+    .map((part) =>
+      part.replace(/^[.]|[^A-Za-z0-9:_.]/g, (one) => `\\x${one.charCodeAt(0).toString(16).padStart(2, "0")}`),
+    )
+    .join("-")}.mount`;
+
+/** What `blkid` finds on a device, by the names of blkid. */
+export type Probe = ReadonlyMap<string, string>;
+export const parseProbe = (text: string): Probe =>
+  new Map(
+    text.split("\n").flatMap((line): [string, string][] => {
+      const [, key, value] = /^([A-Z_0-9]+)=(.*)$/.exec(line) ?? [];
+      return key === undefined || value === undefined ? [] : [[key, value.replace(/\\(.)/g, "$1")]];
+    }),
+  );
+
+/** Whether the source of a line names the device that `probe` describes. Null means that the source is the path of a device file. */
+export function isNamedBy(source: string, probe: Probe): boolean | null {
+  const [, tag = "", value = ""] = /^([A-Z]+)=(.*)$/.exec(source) ?? [];
+  const wanted = value.replace(/^"(.*)"$/, "$1");
+  const keys = { UUID: "UUID", LABEL: "LABEL", PARTUUID: "PART_ENTRY_UUID", PARTLABEL: "PART_ENTRY_NAME" };
+  for (const [name, key] of Object.entries(keys))
+    if (tag === name) return probe.get(key)?.toLowerCase() === wanted.toLowerCase();
+  return source.startsWith("/dev/") ? null : false;
+}
+
+/** The numbers of the partitions in what `sfdisk --dump` printed, or null for another text or another table than GPT and DOS. */
+export function partitionsIn(dump: string): number[] | null {
+  if (!/^label: (gpt|dos)$/m.test(dump)) return null;
+  return [...dump.matchAll(/^\/dev\/\S*?(\d+) : .*$/gm)].map(([, number]) => Number(number));
+}
+
+/** The name of a partition, for example `nvme0n1p2` or `sda2`. */
+export const partitionName = (disk: string, partition: number | null): string =>
+  partition === null ? disk : `${disk}${/\d$/.test(disk) ? "p" : ""}${partition}`;
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+const LABEL = /^[\w.+:@-]{1,16}$/;
+
+/** Says why the agent could not make this file system again, or null. */
+export function typeFault(probe: Probe): string | null {
+  const [type, uuid, label] = [probe.get("TYPE") ?? "none", probe.get("UUID") ?? "", probe.get("LABEL")];
+  if (!FILE_SYSTEMS.some((one) => one === type))
+    return `The agent makes the file systems ${FILE_SYSTEMS.join(" and ")}, and the disk has ${type}.`;
+  if (!UUID.test(uuid)) return "The file system has no UUID that the agent could keep.";
+  if (label !== undefined && !LABEL.test(label)) return "The label of the file system has unusual characters.";
+  return null;
+}
+
+/** Says why a mount line does not mount the file system of `probe` again after a purge, or null. */
+export function lineFault(line: MountLine, where: string, probe: Probe, isDevice: boolean): string | null {
+  if (!(isNamedBy(line.source, probe) ?? isDevice)) return `${where} names another device (${line.source}).`;
+  if (line.type !== "auto" && line.type !== probe.get("TYPE"))
+    return `${where} names the type ${line.type}, and the disk has ${probe.get("TYPE")}.`;
+  return null;
+}
+
+/** Whether a boot goes on without the mount. A restart of the host between purge and file system would otherwise end in the emergency shell. */
+export const isOptionalAtBoot = ({ options }: Pick<MountLine, "options">): boolean =>
+  options.split(",").some((one) => one === "nofail" || one === "noauto");
+
+export interface ToolCall {
+  readonly tool: string;
+  readonly args: readonly string[];
+}
+
+/** The command that makes a file system with its type, label and UUID. Without options for force, mkfs refuses a device in use. */
+export function makeCommand({ type, label, uuid }: DiskPart, device: string): ToolCall {
+  const labelled = label === null ? [] : ["-L", label];
+  // The option -f of mkfs.xfs only permits to replace a file system that is not in use, for example the half-made one of a killed worker.
+  return type === "ext4"
+    ? { tool: "mkfs.ext4", args: ["-q", ...labelled, "-U", uuid, device] }
+    : { tool: "mkfs.xfs", args: ["-q", "-f", ...labelled, "-m", `uuid=${uuid}`, device] };
+}
+
+export const mountCommand = ({ mounted_by, path }: DiskPart): ToolCall =>
+  mounted_by === FSTAB ? { tool: "mount", args: ["--", path] } : { tool: "systemctl", args: ["start", mounted_by] };
+
+const lineOf = ({ tool, args }: ToolCall): string => `${tool} ${args.filter((one) => one !== "--").join(" ")}`;
+
+/** The commands by which an operator makes and mounts a file system that the agent could not restore. */
+export function repairCommands(part: DiskPart, disk: string, isMade: boolean): string {
+  const folder = `chown ${part.uid}:${part.gid} ${part.path} && chmod ${part.mode.toString(8)} ${part.path}`;
+  const make = isMade ? "" : `${lineOf(makeCommand(part, `/dev/${partitionName(disk, part.partition)}`))} && `;
+  return `${make}${lineOf(mountCommand(part))} && ${folder}`;
+}
+
+/** Names the file systems of a layout for an operator, for example `/scratch (ext4, label scratch, by /etc/fstab)`. */
+export const describeParts = (parts: readonly DiskPart[]): string =>
+  parts
+    .map(({ path, type, label, mounted_by }) => `${path} (${type}, label ${label ?? "none"}, by ${mounted_by})`)
+    .join(", ");
+
+/** The mount options of a line that Linux shows for each mount. Linux shows `defaults`, `nofail` and most others under another name or not at all. */
+const SHOWN = ["ro", "noatime", "relatime", "nodiratime", "nosuid", "nodev", "noexec"];
+
+/** The options of a line that a mount lacks. `shown` are the options of the mount in /proc/self/mountinfo. */
+export const missingOptions = (options: string, shown: readonly string[]): string[] =>
+  options.split(",").filter((one) => SHOWN.includes(one) && !shown.includes(one));

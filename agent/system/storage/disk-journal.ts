@@ -1,0 +1,48 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { z } from "zod";
+import { messageOf } from "../../message-of.ts";
+import { isMissing } from "../files.ts";
+import { writeWorkFile } from "../workers/work-files.ts";
+
+export type JournalRead<T> =
+  | { readonly ok: true; readonly entry: T | null }
+  | { readonly ok: false; readonly detail: string };
+
+/** The journal of one disk in the agent's state folder. A new entry replaces the earlier one, completely or not at all. */
+export interface DiskJournal<T> {
+  /** Reads the entry. Only a missing file means that the disk has no entry: an entry that cannot be read may be of work that still runs. */
+  read(): JournalRead<T>;
+  write(entry: T): void;
+}
+
+/** The journal of a disk in `folder`. The name of its file is a hash, because a serial number may contain any printable character. */
+export function diskJournal<T extends { readonly serial: string }>(
+  root: string,
+  folder: string,
+  schema: z.ZodType<T>,
+  serial: string,
+  advice: string,
+): DiskJournal<T> {
+  const whole = join(root, folder);
+  const name = `${createHash("sha256").update(serial).digest("hex").slice(0, 40)}.json`;
+  const unreadable = (why: string): JournalRead<T> => ({
+    ok: false,
+    detail: `${advice}, then remove /${folder}/${name}: ${why.slice(0, 200)}`,
+  });
+  return {
+    read: () => {
+      try {
+        const entry = schema.parse(JSON.parse(readFileSync(join(whole, name), "utf8")));
+        return entry.serial === serial ? { ok: true, entry } : unreadable("it names another disk");
+      } catch (error) {
+        return isMissing(error) ? { ok: true, entry: null } : unreadable(messageOf(error));
+      }
+    },
+    write: (entry) => {
+      mkdirSync(whole, { recursive: true, mode: 0o700 });
+      writeWorkFile(whole, name, entry);
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import { closeSync, fchmodSync, fchownSync, fstatSync, fsyncSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { messageOf } from "../../message-of.ts";
+import { type DiskPart, missingOptions, mountCommand, type ToolCall } from "../../storage/disk-layout.ts";
+import type { AttemptTool } from "../attempt.ts";
+import { type Mount, parseMounts } from "../mounts.ts";
+import { openFolderBelow } from "./descriptors.ts";
+import { openFilesBelow } from "./open-files.ts";
+
+/** The kernel may write much data to the disk before an unmount ends. The time must stay below the time that the agent gives to the begin of a purge. */
+const UNMOUNT_TIMEOUT_MS = 120_000;
+const MOUNT_TIMEOUT_MS = 180_000;
+const SETTLE_SECONDS = 60;
+
+/** Calls a tool, and returns null if it ended well, or what it told. */
+export async function fault(
+  { tool, args }: ToolCall,
+  attempt: AttemptTool,
+  timeoutMs: number,
+  input?: string,
+): Promise<string | null> {
+  const end = await attempt(tool, args, { timeoutMs, ...(input === undefined ? {} : { input }) });
+  if (end.kind === "missing") return end.message;
+  if (end.kind === "hung") return `${tool} did not end in time (state ${end.state}).`;
+  if (end.exitCode === 0) return null;
+  return `${tool} ended with status ${end.exitCode}: ${`${end.stderr} ${end.stdout}`.trim()}.`;
+}
+
+export const mountsAt = (root: string, path: string): Mount[] =>
+  parseMounts(readFileSync(join(root, "proc/self/mountinfo"), "latin1")).filter((one) => one.path === path);
+
+/** Names the processes that use a file below a mount point, or returns null. */
+export function usersOf(root: string, path: string): string | null {
+  const { files } = openFilesBelow(join(root, path));
+  const pids = [...new Set(files.map(({ pid }) => pid))].slice(0, 5);
+  if (pids.length === 0) return null;
+  return `The processes ${pids.map((pid) => `${nameOf(root, pid)} (${pid})`).join(", ")} use files in ${path}. End them first.`;
+}
+
+function nameOf(root: string, pid: number): string {
+  try {
+    return readFileSync(join(root, "proc", String(pid), "comm"), "utf8").trim();
+  } catch {
+    // The process has ended since it was found.
+    return "?";
+  }
+}
+
+/** Unmounts a mount point at once and never lazily: a lazy unmount leaves the file system in use. Returns why that failed, or null. */
+export async function unmount(root: string, path: string, attempt: AttemptTool): Promise<string | null> {
+  const failed = await fault({ tool: "umount", args: ["--", path] }, attempt, UNMOUNT_TIMEOUT_MS);
+  if (failed !== null) return failed;
+  return mountsAt(root, path).length === 0 ? null : `${path} is still mounted after its unmount.`;
+}
+
+/** Waits until udev has the links of /dev/disk by which fstab names the file system. A host without udev has no such links. */
+export async function settleDevices(attempt: AttemptTool): Promise<string | null> {
+  const args = ["settle", `--timeout=${SETTLE_SECONDS}`];
+  const end = await attempt("udevadm", args, { timeoutMs: (SETTLE_SECONDS + 10) * 1000 });
+  if (end.kind === "missing" || (end.kind === "ended" && end.exitCode === 0)) return null;
+  return "udevadm settle did not end well.";
+}
+
+/** Mounts a file system by its line of fstab or its mount unit, unless it is mounted. Returns why it is not mounted as the line says, or null. */
+export async function mountPart(
+  root: string,
+  part: DiskPart,
+  number: string,
+  attempt: AttemptTool,
+): Promise<{ readonly reason: "mount_failed" | "mount_differs"; readonly detail: string } | null> {
+  const differs = (detail: string) => ({ reason: "mount_differs" as const, detail });
+  if (mountsAt(root, part.path).length === 0) {
+    const failed = await fault(mountCommand(part), attempt, MOUNT_TIMEOUT_MS);
+    if (failed !== null) return { reason: "mount_failed", detail: failed };
+  }
+  const [mount, more] = mountsAt(root, part.path);
+  if (mount === undefined) return { reason: "mount_failed", detail: `${part.path} is not mounted after its mount.` };
+  if (more !== undefined || mount.device !== number || mount.from !== "/" || mount.type !== part.type)
+    return differs(`At ${part.path} another file system is mounted (${mount.type} on ${mount.source}).`);
+  const missing = missingOptions(part.options, mount.options);
+  return missing.length === 0 ? null : differs(`The mount lacks the options ${missing.join(", ")}.`);
+}
+
+/** Gives the root folder of a mounted file system its owner and mode. Returns why that failed, or null. */
+export function restoreFolder(root: string, { path, uid, gid, mode }: DiskPart): string | null {
+  try {
+    const { fd } = openFolderBelow(root, path);
+    try {
+      fchownSync(fd, uid, gid);
+      fchmodSync(fd, mode);
+      fsyncSync(fd);
+      const now = fstatSync(fd);
+      return now.uid === uid && now.gid === gid && (now.mode & 0o7777) === mode
+        ? null
+        : `The folder ${path} does not keep its owner and mode.`;
+    } finally {
+      closeSync(fd);
+    }
+  } catch (error) {
+    return `Owner and mode of ${path} cannot be set: ${messageOf(error)}.`;
+  }
+}

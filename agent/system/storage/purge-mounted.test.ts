@@ -1,0 +1,120 @@
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { DiskHost, mayLoop } from "../../../test/fakes/disks/disk-host.ts";
+import { newTaskId } from "../../../test/fakes/hub/orders.ts";
+import { inMountNamespace, mayMountLoop } from "../../../test/support/mount-namespace.ts";
+import { PurgeEnd } from "./works.ts";
+
+const UUID = "6d757374-6572-4000-8000-000000000042";
+const SETUP = join(import.meta.dirname, "../../../test/fakes/disks/mounted-host.sh");
+const PROGRAM = join(import.meta.dirname, "../../../test/support/purge-process.ts");
+const FSTAB = `UUID=${UUID} /scratch ext4 defaults,noatime,nofail 0 2`;
+
+let host: DiskHost;
+beforeEach(() => {
+  host = new DiskHost();
+});
+afterEach(() => host.remove());
+
+/** Runs a script on a host with a mounted data disk. Returns the ends of the workers, and the lines of `told`. */
+function onHost(script: string): { ends: PurgeEnd[]; told: string[] } {
+  const values = { disk: host.name, uuid: UUID, fstab: FSTAB, node: process.execPath, program: PROGRAM };
+  const settings = Object.entries(values).map(([name, value]) => `${name}='${value}'`);
+  const all = `set -- "$0"; ${settings.join("; ")}; . "${SETUP}"; ${script}`;
+  const lines = inMountNamespace(all, host.root).trim().split("\n");
+  return {
+    ends: lines.filter((line) => line.startsWith("{")).map((line) => PurgeEnd.parse(JSON.parse(line))),
+    told: lines.filter((line) => line.startsWith("told ")).map((line) => line.slice(5)),
+  };
+}
+const NEW = `scratch ${UUID} 1234:4321:1771 secret=no mounted=ext4 rw,noatime files=lost+found,`;
+const OLD = `scratch ${UUID} 1234:4321:1771 secret=yes mounted=ext4 rw,noatime files=file,lost+found,`;
+const [A, B] = [newTaskId(), newTaskId()];
+const reasonsOf = ({ outcome, evidence, file_systems = [] }: PurgeEnd): unknown[] => [
+  outcome,
+  evidence["reason"],
+  ...file_systems.map((one) => one.evidence["reason"] ?? one.outcome),
+];
+
+describe.skipIf(!mayLoop || !mayMountLoop)("the purge of a mounted disk (SKIPPED without loop devices)", () => {
+  it("continues after the worker was killed in each state, by the same task and by the next one", () => {
+    const kills: [string, string, string][] = [
+      ["unmounting", "touch state/kill-before-umount", A],
+      ["unmounted", "touch state/kill-after-umount", B],
+      ["marking", 'at id-ctrl-3 "$kill_worker"', A],
+      ["ended", 'at get-log-4 "touch /state/kill-before-blkid"', A],
+      ["making", "touch state/kill-after-mkfs.ext4", A],
+      ["making", "touch state/kill-before-mkfs.ext4", B],
+      ["mounting", "touch state/kill-after-mount", A],
+      ["mounting", "touch state/kill-after-mount", B],
+    ];
+    const { ends, told } = onHost(
+      kills
+        .map(([state, kill, next]) => `begin; ${kill}; worker ${A}; echo "${state}"; worker ${next}; told`)
+        .join("\n"),
+    );
+    expect(told).toEqual(kills.map(() => NEW));
+    expect(ends.map(reasonsOf)).toEqual(kills.map(() => ["ok", undefined, "ok"]));
+  });
+
+  it.skipIf(spawnSync("mkfs.xfs", ["-V"]).error !== undefined)("makes XFS again (SKIPPED without mkfs.xfs)", () => {
+    host.remove();
+    host = new DiskHost("nvme", 320 * 1024 * 1024);
+    host.drive({ erases: "discard" });
+    const { ends, told } = onHost(
+      `make='mkfs.xfs -q -f -L scratch -m'; uuid="uuid=$uuid"; fstab="LABEL=scratch /scratch auto nofail"; ln -s ../../nvme0n1 dev/disk/by-label/scratch; begin; worker ${A}; told`,
+    );
+    expect(ends.map(reasonsOf)).toEqual([["ok", undefined, "ok"]]);
+    expect(told).toEqual([`scratch ${UUID} 1234:4321:1771 secret=no mounted=xfs rw,relatime files=`]);
+  });
+
+  it("changes nothing if something else uses the disk, or if nothing would mount it again", () => {
+    const cases: [string, string, string][] = [
+      ["mounted", "mkdir -p other; mount --bind scratch other", ""],
+      ["mounted", "true", "/share1"],
+      ["layout_unsupported", "mkdir scratch/in; mount -t tmpfs none scratch/in", ""],
+      ["in_use", "(cd scratch && exec sleep 600) & sleeper=$!; sleep 0.3", ""],
+      ["boot_needs_mount", "sed -i s/,nofail// etc/fstab", ""],
+      ["mount_not_listed", ": >etc/fstab", ""],
+      ["mount_not_listed", "sed -i s/UUID=./UUID=f/ etc/fstab", ""],
+      ["sanitize_running", "echo 2 >state/status; echo 1000 >state/looks", ""],
+      // These refusals come after the unmount, so the worker mounts the file system again.
+      ["in_use", "unshare -m sleep 600 & sleeper=$!; sleep 0.3", ""],
+      ["other_disk", 'at id-ctrl-2 "printf S-3 | dd of=identify bs=1 seek=4 conv=notrunc status=none"', ""],
+    ];
+    const { ends, told } = onHost(
+      cases
+        .map(
+          ([, script, path]) =>
+            `begin; sleeper=; ${script}; worker ${A} ${path || "/scratch"}; [ -z "$sleeper" ] || kill -9 $sleeper
+             umount scratch/in 2>/dev/null && rmdir scratch/in; told; [ "$(grep -c "^nvme sanitize" calls)" = 0 ]; echo 1 >state/looks`,
+        )
+        .join("\n"),
+    );
+    expect(ends.map(reasonsOf)).toEqual(cases.map(([reason]) => ["failed", reason]));
+    expect(told).toEqual(cases.map(() => OLD));
+  });
+
+  it("says what is missing after a failure, and how to repair it", () => {
+    const failing = (tool: string) =>
+      `printf '#!/bin/sh\\nexit 9\\n' >state/instead-of-${tool}; chmod 755 state/instead-of-${tool}`;
+    const cases: [unknown[], string][] = [
+      [["ok", undefined, "mkfs_failed"], failing("mkfs.ext4")],
+      [["ok", undefined, "mount_failed"], failing("mount")],
+      [["failed", "sanitize_failed", "file_system_missing"], "echo true >state/fails"],
+      [
+        ["ok", undefined, "not_blank"],
+        `at get-log-4 "touch /state/kill-before-blkid"; worker ${A}; mkfs.ext4 -q -F dev/nvme0n1`,
+      ],
+    ];
+    const { ends, told } = onHost(
+      `${cases.map(([, script]) => `begin; ${script}; worker ${A} | tee end; rm -f state/instead-*; chroot . sh -c "$(sed 's/.*or repair it: //; s/","evidence.*//' end | tail -n 1)"; told`).join("\n")}`,
+    );
+    expect(ends.map(reasonsOf)).toEqual(cases.map(([reasons]) => reasons));
+    expect(told).toEqual(cases.map(() => expect.stringContaining(`scratch ${UUID} 1234:4321:1771`)));
+    expect(ends[0]?.file_systems?.[0]).toMatchObject({
+      message: `The disk S-1 (nvme0n1) has no file system for /scratch: mkfs.ext4 ended with status 9: . Clean the storage again, or repair it: mkfs.ext4 -q -L scratch -U ${UUID} /dev/nvme0n1 && mount /scratch && chown 1234:4321 /scratch && chmod 1771 /scratch`,
+    });
+  });
+});

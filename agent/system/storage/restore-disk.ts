@@ -1,0 +1,166 @@
+import { type DiskPart, makeCommand, partitionName, partitionsIn } from "../../storage/disk-layout.ts";
+import { judgeDisk } from "../../storage/disk-rules.ts";
+import { type AttemptTool, attemptsBelow } from "../attempt.ts";
+import type { WorkRun } from "../workers/define-work.ts";
+import { readDiskPicture } from "./block-devices.ts";
+import type { JournalRead } from "./disk-journal.ts";
+import { failedEnd, type RestoreFailure, restoredEnd } from "./file-system-end.ts";
+import { type LayoutEntry, type LayoutJournal, layoutJournal } from "./layout-journal.ts";
+import { fault, mountPart, restoreFolder, settleDevices } from "./mount-disk.ts";
+import { type PurgeEntry, purgeJournal } from "./purge-journal.ts";
+import { readSample } from "./purge-marks.ts";
+import { probeDevice } from "./read-layout.ts";
+import { mountBack, numberOf } from "./release-disk.ts";
+import type { FileSystemEnd } from "./works.ts";
+
+/** How long `mkfs` may take, which discards the blocks of the whole disk first. */
+const MAKE_TIMEOUT_MS = 1_800_000;
+const TABLE_TIMEOUT_MS = 120_000;
+
+interface Restore {
+  readonly run: WorkRun;
+  readonly attempt: AttemptTool;
+  readonly journal: LayoutJournal;
+  readonly entry: LayoutEntry;
+}
+
+class RestoreFault extends Error {
+  override readonly name = "RestoreFault";
+  readonly reason: RestoreFailure;
+  readonly isMade: boolean;
+  constructor(reason: RestoreFailure, detail: string, isMade = false) {
+    super(detail);
+    this.reason = reason;
+    this.isMade = isMade;
+  }
+}
+
+/** What the task owes to a disk: the journal entry of a disk that is not restored, or null. */
+export function owedTo(root: string, taskId: string, serial: string): LayoutEntry | null {
+  const read = layoutJournal(root, serial).read();
+  return read.ok && read.entry?.task_id === taskId && read.entry.state !== "restored" ? read.entry : null;
+}
+
+/** The ends of the file systems of a disk whose worker process was lost. */
+export function lostFileSystems(root: string, taskId: string, serial: string): FileSystemEnd[] {
+  const entry = owedTo(root, taskId, serial);
+  if (entry === null) return [];
+  const isMade = entry.state === "mounting" || isIntact(entry, purgeJournal(root, serial).read());
+  const detail = `The worker process was lost in the state ${entry.state}.`;
+  return entry.layout.parts.map((part) => failedEnd(entry, part, "worker_lost", detail, isMade));
+}
+
+/** Whether the file systems of an entry are as they were before. An unreadable journal of the purge may be of a purge that has begun. */
+const isIntact = (entry: LayoutEntry, purged: JournalRead<PurgeEntry>): boolean =>
+  entry.is_intact && purged.ok && purged.entry?.task_id !== entry.task_id;
+
+/**
+ * Brings the file systems of a disk back to their places after the end of its purge. After a refusal that came before the first write, `restoreDisk`
+ * only mounts them again. `restoreDisk` makes new file systems only if the task's own purge ended well. The worker continues where a lost worker of the
+ * same task ended.
+ */
+export async function restoreDisk(
+  run: WorkRun,
+  { task_id, serial }: { readonly task_id: string; readonly serial: string },
+): Promise<FileSystemEnd[]> {
+  const entry = owedTo(run.root, task_id, serial);
+  if (entry === null) return [];
+  const restore: Restore = {
+    run,
+    attempt: attemptsBelow(run.root),
+    journal: layoutJournal(run.root, serial),
+    entry,
+  };
+  const { parts } = entry.layout;
+  const failed = (reason: RestoreFailure, detail: string, isMade: boolean): FileSystemEnd[] =>
+    parts.map((part) => failedEnd(entry, part, reason, detail, isMade));
+  const purged = purgeJournal(run.root, serial).read();
+  if (isIntact(entry, purged)) {
+    const detail = await mountBack(run.root, restore.journal, entry, readDiskPicture(run.root), restore.attempt);
+    return detail === null ? [] : failed("mount_failed", detail, true);
+  }
+  const own = purged.ok && purged.entry?.task_id === task_id ? purged.entry : null;
+  if (own?.end?.outcome !== "ok") return failed("file_system_missing", "The purge began, and did not end well.", false);
+  try {
+    if (entry.state !== "mounting") await makeAll(restore, own);
+    await mountAll(restore);
+  } catch (error) {
+    if (error instanceof RestoreFault) return failed(error.reason, error.message, error.isMade);
+    throw error;
+  }
+  return parts.map((part) =>
+    restoredEnd(
+      entry,
+      part,
+      `The file system ${part.type} was made again with its label and UUID, and is mounted by ${part.mounted_by}.`,
+    ),
+  );
+}
+
+/** Makes the partition table and the file systems, on a disk that shows the end of its purge or the work of a lost worker of the same task. */
+async function makeAll({ run, attempt, journal, entry }: Restore, purged: PurgeEntry): Promise<void> {
+  const { table, parts } = entry.layout;
+  const verdict = judgeDisk(readDiskPicture(run.root), { serial: entry.serial, wwn: null });
+  if (!verdict.mayErase) throw new RestoreFault("disk_refused", `${verdict.reason}: ${verdict.detail}`);
+  const disk = verdict.device.name;
+  run.progress({ step: `mkfs ${disk}`, done: 0, bytes: 0 });
+  const probe = await probeDevice(disk, attempt);
+  if (probe === null) throw new RestoreFault("not_blank", `blkid cannot read ${disk}.`);
+  const isBlank = ![...probe.keys()].some((key) => ["TYPE", "PTTYPE", "USAGE"].includes(key));
+  const isOwn = table === null ? probe.get("UUID") === parts[0]?.uuid : isTable(table, probe.get("PTUUID"));
+  if (entry.state === "making" ? !isBlank && !isOwn : !isBlank)
+    throw new RestoreFault("not_blank", `Something was written to ${disk} since its purge.`);
+  if (entry.state !== "making") {
+    const { verdict: sample } = readSample(run.root, disk, purged);
+    if (sample.reason !== null) throw new RestoreFault("not_blank", `Of the purged disk ${disk} ${sample.result}.`);
+    journal.write({ ...entry, state: "making", is_intact: false, device: disk });
+  }
+  if (table !== null) await makeTable(attempt, disk, table, entry.device);
+  for (const part of parts) await makePart(attempt, part, `${partitionName(disk, part.partition)}`);
+  journal.write({ ...entry, state: "mounting", is_intact: false, device: disk });
+}
+
+const isTable = (table: string, uuid: string | undefined): boolean =>
+  uuid !== undefined && new RegExp(`^label-id: (0x)?${uuid}$`, "im").test(table);
+
+async function makeTable(attempt: AttemptTool, disk: string, table: string, recorded: string): Promise<void> {
+  const failed = await fault(
+    { tool: "sfdisk", args: ["--quiet", "--wipe", "never", "--wipe-partitions", "never", `/dev/${disk}`] },
+    attempt,
+    TABLE_TIMEOUT_MS,
+    table.replaceAll(`/dev/${recorded}`, `/dev/${disk}`),
+  );
+  if (failed !== null) throw new RestoreFault("table_failed", failed);
+  const unsettled = await settleDevices(attempt);
+  if (unsettled !== null) throw new RestoreFault("table_failed", unsettled);
+  const end = await attempt("sfdisk", ["--dump", `/dev/${disk}`], { timeoutMs: TABLE_TIMEOUT_MS });
+  const made = end.kind === "ended" ? partitionsIn(end.stdout) : null;
+  if (JSON.stringify(made) !== JSON.stringify(partitionsIn(table)))
+    throw new RestoreFault("table_failed", `${disk} does not have its partitions after sfdisk.`);
+}
+
+async function makePart(attempt: AttemptTool, part: DiskPart, name: string): Promise<void> {
+  const failed = await fault(makeCommand(part, `/dev/${name}`), attempt, MAKE_TIMEOUT_MS);
+  if (failed !== null) throw new RestoreFault("mkfs_failed", failed);
+  const made = await probeDevice(name, attempt);
+  if (made?.get("TYPE") !== part.type || made.get("UUID") !== part.uuid || (made.get("LABEL") ?? null) !== part.label)
+    throw new RestoreFault(
+      "mkfs_failed",
+      `${name} does not have its type, label and UUID after ${part.type} was made.`,
+    );
+}
+
+async function mountAll({ run, attempt, journal, entry }: Restore): Promise<void> {
+  const unsettled = await settleDevices(attempt);
+  if (unsettled !== null) throw new RestoreFault("mount_failed", unsettled, true);
+  const picture = readDiskPicture(run.root);
+  for (const part of entry.layout.parts) {
+    const number = numberOf(picture, entry, part);
+    if (number === null) throw new RestoreFault("mount_failed", "Its device has disappeared.", true);
+    const failed = await mountPart(run.root, part, number, attempt);
+    if (failed !== null) throw new RestoreFault(failed.reason, failed.detail, true);
+    const folder = restoreFolder(run.root, part);
+    if (folder !== null) throw new RestoreFault("folder_failed", folder, true);
+  }
+  journal.write({ ...entry, state: "restored", is_intact: true });
+}
