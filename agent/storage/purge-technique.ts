@@ -70,14 +70,46 @@ export const outcomeOf = (reason: PurgeRefusal): "unsupported" | "failed" =>
   reason === "no_purge_command" || reason === "tool_missing" ? "unsupported" : "failed";
 
 const LEAST_SECONDS = 2 * 3_600;
-/** The worker process of a purge has a day. The wait ends an hour earlier, so that the step can say why it ended. */
-export const PURGE_WITHIN_S = 24 * 3_600;
 const MOST_SECONDS = 23 * 3_600;
+/**
+ * The worker process of a purge has four days, because the overwrite of a large disk takes two. The wait ends an hour earlier, so that the step can say
+ * why it ended. The deadline of the hub's task follows this time (`PURGE_SECONDS` of the hub).
+ */
+export const PURGE_WITHIN_S = 96 * 3_600;
+export const WAIT_WITHIN_S = PURGE_WITHIN_S - 3_600;
 
-/** How long the agent waits for the end of a purge: three times as long as the disk expects, but at least two hours. */
+/**
+ * How long a purge may stand still until the agent gives up the wait: three times as long as the disk expects for the whole purge, but at least two
+ * hours. Some disks tell no progress, or stand at one value until the end.
+ */
 export function patienceOf(technique: Technique, status: SanitizeStatus | null): number {
   const estimate = status?.estimates[technique] ?? 0;
   return Math.min(MOST_SECONDS, Math.max(LEAST_SECONDS, 3 * estimate));
+}
+
+/** What a worker has seen of a purge's progress. The times are milliseconds of a clock that only goes forward. */
+export interface Advance {
+  readonly first: { readonly at: number; readonly share: number };
+  /** The highest share, and when the worker saw it first. */
+  readonly last: { readonly at: number; readonly share: number };
+}
+export const advanceFrom = (at: number, share = 0): Advance => ({ first: { at, share }, last: { at, share } });
+
+/** Adds a share to what a worker has seen. The first share is the base of the expected end, because an earlier worker may have waited before. */
+export const advanced = (seen: Advance | null, at: number, share: number): Advance =>
+  seen === null ? advanceFrom(at, share) : { ...seen, last: share > seen.last.share ? { at, share } : seen.last };
+
+/** How many seconds a purge still needs at its present speed, or null while the speed is unknown. */
+export function secondsLeft({ first, last }: Advance): number | null {
+  const done = last.share - first.share;
+  return done < 0.005 ? null : Math.round((((1 - last.share) / done) * (last.at - first.at)) / 1000);
+}
+
+/** The text of a purge's progress for an operator, with the expected end. */
+export function progressText(name: string, seen: Advance, now: Date): string {
+  const left = secondsLeft(seen);
+  const end = left === null ? null : new Date(now.getTime() + left * 1000).toISOString().slice(0, 16).replace("T", " ");
+  return `purge ${name} ${Math.floor(seen.last.share * 100)} %${end === null ? "" : `, ends about ${end} UTC`}`;
 }
 
 export type Progress =
@@ -93,6 +125,7 @@ export type PurgeFailure =
   | "other_technique"
   | "written_since"
   | "log_unreadable"
+  | "no_progress"
   | "deadline_passed"
   | "end_unknown"
   | "in_use"

@@ -5,14 +5,18 @@ import { type BlockDevice, judgeDisk } from "../../storage/disk-rules.ts";
 import { type Drive, type DriveFacts, driveOf } from "../../storage/drive.ts";
 import { BLOCK_BYTES } from "../../storage/purge-sample.ts";
 import {
+  type Advance,
+  advanced,
   judgeProgress,
   outcomeOf,
   type PurgeFailure,
   patienceOf,
+  progressText,
   type SanitizeStatus,
   TECHNIQUES,
   type Technique,
   type TechniqueChoice,
+  WAIT_WITHIN_S,
 } from "../../storage/purge-technique.ts";
 import { attemptsBelow } from "../attempt.ts";
 import type { WorkRun } from "../workers/define-work.ts";
@@ -30,10 +34,12 @@ export interface PurgeTiming {
   readonly lookEveryMs: number;
   /** How many times in a row the sanitize status may be unreadable before the agent gives up the wait. A reset of the disk takes some seconds. */
   readonly mostMisses: number;
-  /** How long the agent waits for the end of a purge, in seconds. */
+  /** How long a purge may stand still, in seconds. */
   readonly patienceOf: (technique: Technique, status: SanitizeStatus | null) => number;
+  /** How long the agent waits for the end of a purge that advances, in seconds. */
+  readonly waitWithin: number;
 }
-export const PURGE_TIMING: PurgeTiming = { lookEveryMs: 1_000, mostMisses: 30, patienceOf };
+export const PURGE_TIMING: PurgeTiming = { lookEveryMs: 1_000, mostMisses: 30, patienceOf, waitWithin: WAIT_WITHIN_S };
 
 /** One disk that the worker process purges, with all that the steps of the purge need. */
 interface Purge {
@@ -208,12 +214,34 @@ async function isRunning(drive: Drive, technique: Technique): Promise<boolean> {
   return status !== null && judgeProgress(technique, status).kind === "running";
 }
 
+/** Says why a purge that still runs has taken too long, or returns null. The agent waits for a slow disk as long as its progress advances. */
+function lateness(
+  advancedAt: number,
+  patience: number,
+  began: number,
+  waitWithin: number,
+): { readonly reason: "no_progress" | "deadline_passed"; readonly detail: string } | null {
+  const now = performance.now();
+  if (now - advancedAt > patience * 1000) {
+    const hours = Math.round(patience / 360) / 10;
+    return {
+      reason: "no_progress",
+      detail: `The disk's sanitize did not advance for ${hours} hours. Replace the disk.`,
+    };
+  }
+  return now - began > waitWithin * 1000
+    ? { reason: "deadline_passed", detail: "The disk did not end its sanitize in time. Replace the disk." }
+    : null;
+}
+
 /** Waits until the disk's log says that the started purge is over, and then reads the sample. */
 async function follow(purge: Purge, entry: PurgeEntry): Promise<StepEnd> {
   const { run, device, drive, facts, timing } = purge;
   const { technique } = entry;
   tellBegin(purge);
-  const until = performance.now() + timing.patienceOf(technique, facts.status) * 1000;
+  const began = performance.now();
+  const patience = timing.patienceOf(technique, facts.status);
+  let seen: Advance | null = null;
   for (let misses = 0; ; await sleep(timing.lookEveryMs, undefined, { signal: run.signal }).catch(() => undefined)) {
     run.throwIfStopped();
     const status = await drive.status();
@@ -224,14 +252,15 @@ async function follow(purge: Purge, entry: PurgeEntry): Promise<StepEnd> {
       const progress = judgeProgress(technique, status);
       if (progress.kind === "done") return sample(purge, entry, status.raw);
       if (progress.kind === "failed") return failedPurge(purge, entry, progress.reason, progress.detail, status.raw);
+      seen = advanced(seen, performance.now(), progress.share);
       run.progress({
-        step: `purge ${device.name}`,
-        done: Math.round(progress.share * 100),
-        bytes: Math.round(progress.share * device.bytes),
+        step: progressText(device.name, seen, new Date()),
+        done: Math.floor(seen.last.share * 100),
+        bytes: Math.round(seen.last.share * device.bytes),
       });
     }
-    if (performance.now() > until)
-      return stillStarted(purge, entry, "deadline_passed", "The disk did not end its sanitize in time. Replace it.");
+    const late = lateness(seen?.last.at ?? began, patience, began, timing.waitWithin);
+    if (late !== null) return stillStarted(purge, entry, late.reason, late.detail);
   }
 }
 

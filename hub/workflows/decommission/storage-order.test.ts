@@ -85,10 +85,10 @@ describe("the order of a storage cleanup", () => {
     expect(storageSeconds(all, null)).toBe(6 * HOUR);
     expect(storageSeconds(all, policy())).toBe(6 * HOUR);
     expect(storageSeconds(all, policy({ clearFreeSpace: true }))).toBe((6 + 4 * 24) * HOUR);
-    expect(storageSeconds(all, policy({ purgeDisks: ["S-1", "S-2"] }))).toBe((6 + 50) * HOUR);
-    expect(storageSeconds({ ...all, purge_disks: ["S-1"] }, null)).toBe((6 + 25) * HOUR);
+    expect(storageSeconds(all, policy({ purgeDisks: ["S-1", "S-2"] }))).toBe((6 + 2 * 97) * HOUR);
+    expect(storageSeconds({ ...all, purge_disks: ["S-1"] }, null)).toBe((6 + 97) * HOUR);
     const many = Array.from({ length: 512 }, (_, index) => `S-${index}`);
-    expect(storageSeconds(all, policy({ purgeDisks: many }))).toBe((6 + 400) * HOUR);
+    expect(storageSeconds(all, policy({ purgeDisks: many }))).toBe((6 + 16 * 97) * HOUR);
     expect(storageSeconds({ storage_cleanup: "weka", purge_disks: ["S-1"] }, policy({ purgeDisks: many }))).toBe(
       6 * HOUR,
     );

@@ -8,8 +8,11 @@ type Asked = Pick<DecommissionInput, "storage_cleanup" | "purge_disks">;
 const EMPTY_SECONDS = 6 * 3_600;
 /** The agent needs half a day to overwrite the free space of a disk of 30 TB, so `FILL_SECONDS` is a day. */
 const FILL_SECONDS = 24 * 3_600;
-/** The agent has a day to purge one disk, plus an hour to find a lost worker process. The purge of most disks takes minutes. */
-const PURGE_SECONDS = 25 * 3_600;
+/**
+ * The agent has four days to purge one disk, plus an hour to find a lost worker process. The purge of most disks takes minutes, and the overwrite of a
+ * large SATA disk takes two days. The agent itself ends the wait for a disk whose purge does not advance.
+ */
+const PURGE_SECONDS = 97 * 3_600;
 /** The hub does not know how many of the profile's disks one host has. Most hosts have fewer than `MOST_DISKS` data disks. */
 const MOST_DISKS = 16;
 
