@@ -3,7 +3,6 @@ import { plainPath } from "../system/mounts.ts";
 
 /** The types of file systems that the agent can make again after a purge. */
 export const FILE_SYSTEMS = ["ext4", "xfs"] as const;
-export type FileSystemType = (typeof FILE_SYSTEMS)[number];
 
 /** One file system of a data disk: what the agent needs to make the file system again, and to mount it at its place. */
 export const DiskPart = z.strictObject({

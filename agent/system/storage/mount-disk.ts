@@ -26,7 +26,7 @@ export async function fault(
   return `${tool} ended with status ${end.exitCode}: ${`${end.stderr} ${end.stdout}`.trim()}.`;
 }
 
-export const mountsAt = (root: string, path: string): Mount[] =>
+const mountsAt = (root: string, path: string): Mount[] =>
   parseMounts(readFileSync(join(root, "proc/self/mountinfo"), "latin1")).filter((one) => one.path === path);
 
 /** Names the processes that use a file below a mount point, or returns null. */

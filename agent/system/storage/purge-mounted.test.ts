@@ -58,16 +58,19 @@ describe.skipIf(!mayLoop || !mayMountLoop)("the purge of a mounted disk (SKIPPED
     expect(ends.map(reasonsOf)).toEqual(kills.map(() => ["ok", undefined, "ok"]));
   });
 
-  it.skipIf(spawnSync("mkfs.xfs", ["-V"]).error !== undefined)("makes XFS again (SKIPPED without mkfs.xfs)", () => {
-    host.remove();
-    host = new DiskHost("nvme", 320 * 1024 * 1024);
-    host.drive({ erases: "discard" });
-    const { ends, told } = onHost(
-      `make='mkfs.xfs -q -f -L scratch -m'; uuid="uuid=$uuid"; fstab="LABEL=scratch /scratch auto nofail"; ln -s ../../nvme0n1 dev/disk/by-label/scratch; begin; worker ${A}; told`,
-    );
-    expect(ends.map(reasonsOf)).toEqual([["ok", undefined, "ok"]]);
-    expect(told).toEqual([`scratch ${UUID} 1234:4321:1771 secret=no mounted=xfs rw,relatime files=`]);
-  });
+  it.skipIf(spawnSync("sh", ["-c", "command -v mkfs.xfs"]).status !== 0)(
+    "makes XFS again (SKIPPED without mkfs.xfs)",
+    () => {
+      host.remove();
+      host = new DiskHost("nvme", 320 * 1024 * 1024);
+      host.drive({ erases: "discard" });
+      const { ends, told } = onHost(
+        `make='mkfs.xfs -q -f -L scratch -m'; uuid="uuid=$uuid"; fstab="LABEL=scratch /scratch auto nofail"; ln -s ../../nvme0n1 dev/disk/by-label/scratch; begin; worker ${A}; told`,
+      );
+      expect(ends.map(reasonsOf)).toEqual([["ok", undefined, "ok"]]);
+      expect(told).toEqual([`scratch ${UUID} 1234:4321:1771 secret=no mounted=xfs rw,relatime files=`]);
+    },
+  );
 
   it("changes nothing if something else uses the disk, or if nothing would mount it again", () => {
     const cases: [string, string, string][] = [

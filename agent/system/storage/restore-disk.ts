@@ -36,7 +36,7 @@ class RestoreFault extends Error {
 }
 
 /** What the task owes to a disk: the journal entry of a disk that is not restored, or null. */
-export function owedTo(root: string, taskId: string, serial: string): LayoutEntry | null {
+function owedTo(root: string, taskId: string, serial: string): LayoutEntry | null {
   const read = layoutJournal(root, serial).read();
   return read.ok && read.entry?.task_id === taskId && read.entry.state !== "restored" ? read.entry : null;
 }
