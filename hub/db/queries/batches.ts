@@ -80,7 +80,7 @@ function toBatch(batch: BatchRow, { counts, startedAt, endedAt }: Tally): Batch 
   };
 }
 
-/** Why no further operation of the batch begins, and what the operator does next; null if the batch is not paused. */
+/** The reason why no further operation of the batch begins, with the operator's next action; null if the batch is not paused. */
 function pauseOf({ kind, pausedAt, pausedBy, pausedReason }: BatchRow): Batch["paused"] {
   if (pausedAt === null) return null;
   const over = `resume the batch (resume-${kind}-batch), or cancel it`;

@@ -21,8 +21,8 @@ type By = Pick<AuditEntry, "actor" | "role" | "requestId">;
 type Accepted = { readonly node: Node; readonly created: DecommissionCreated };
 
 /**
- * The hub refuses only the nodes of a batch that a request for one node would refuse, with the same error (lifecycle 5.10). With `plan`, the hub does
- * all the work of the request for a batch, and undoes all the work.
+ * The hub refuses only the nodes of a batch that a request for one node would refuse, with the same error (lifecycle 5.10). With `plan`, the hub
+ * carries out the request for a batch and undoes all its writes.
  */
 export async function startDecommissionBatch(
   tx: Tx,

@@ -164,8 +164,8 @@ async function readUserData(context: ProvisionContext): Promise<Secret | null> {
 
 async function afterError(context: ProvisionContext, error: unknown): Promise<Outcome<ProvisionState>> {
   if (!(error instanceof MaasError) || error.code !== "state_conflict") throw error;
-  // On a conflict, the machine's status has changed between the observation and the deploy call. If the workflow's own deploy changed the machine's
-  // status, the stage continues.
+  // If MAAS answers the deploy call with a conflict, the machine's status has changed since the observation. If the workflow's own deploy changed the
+  // machine's status, the stage continues.
   const seen = await observe(context);
   if (seen.kind !== "not_started") return seen;
   const message = `MAAS refused the deploy of ${context.host.hostname}: ${error.message}`;
