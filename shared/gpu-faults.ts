@@ -4,23 +4,23 @@
  */
 export const GPU_FAULTS = {
   unsupported:
-    "Muster overwrites the memory of NVIDIA GPUs only. Use a profile that does not require overwritten GPU memory for this host.",
+    "Muster overwrites the memory of NVIDIA and AMD GPUs only. Use a profile that does not require overwritten GPU memory for this host.",
   systemd_missing: "Run the host with systemd, which enforces the deadline of work in a driver.",
   driver_missing:
-    "Install NVIDIA's driver package that contains libcuda.so.1 (libnvidia-compute), and load its kernel module.",
-  driver_too_old: "Install a newer NVIDIA driver on the host.",
-  driver_mismatch:
-    "Reboot the host, so that the kernel module and the library of the NVIDIA driver have the same version.",
+    "Install the package of the GPU's driver library and load its kernel module: libnvidia-compute for NVIDIA, hip-runtime-amd for AMD.",
+  driver_too_old: "Install a newer NVIDIA driver, or a newer ROCm for AMD, on the host.",
+  driver_mismatch: "Reboot the host, so that the kernel module and the library of the GPU's driver fit each other.",
   driver_refused:
-    "Read the NVRM and Xid lines of `journalctl -k` on the host, and check that the module nvidia_uvm is loaded.",
+    "Read the lines NVRM, Xid, amdgpu and kfd of `journalctl -k` on the host, and check that the module nvidia_uvm or amdgpu is loaded.",
   driver_wedged: "Reboot the host. No signal ends a process that the GPU driver blocks.",
   kernels_refused:
-    "Install the driver's compiler library libnvidia-ptxjitcompiler.so.1 of the same version as libcuda.so.1.",
+    "Install the compiler library of the driver's own version: libnvidia-ptxjitcompiler.so.1 for NVIDIA, libhiprtc.so for AMD.",
   fabric_down:
     "Start nvidia-fabricmanager and wait until `nvidia-smi -q` reports the state Completed of the fabric, then reset the GPUs.",
   gpu_missing:
-    "Compare the GPUs of `nvidia-smi -L` with the inventory. A GPU that left the bus needs a reset or a power cycle.",
-  gpu_mismatch: "Compare the UUIDs of `nvidia-smi -L` with the inventory, and turn MIG off on the GPU.",
+    "Compare the GPUs of `nvidia-smi -L` or `amd-smi list` with the inventory. A GPU that left the bus needs a reset or a power cycle.",
+  gpu_mismatch:
+    "Compare the UUIDs of `nvidia-smi -L` or the files unique_id of amdgpu with the inventory, and turn MIG or partitions off on the GPU.",
   gpu_busy: "End the processes and services that hold the GPU, then reset the GPU.",
   memory_fault: "Take the GPU out of service: its memory or its link reported an uncorrectable error.",
   memory_mismatch: "Take the GPU out of service: its memory returned other bytes than were written.",

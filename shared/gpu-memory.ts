@@ -15,7 +15,7 @@ export const SAMPLE_BLOCK_BYTES = 64 * 1024;
 export const STREAM_BLOCK_BYTES = 64;
 /** The unit in which a worker's scan counts GPU memory that is not zero. */
 export const SCAN_UNIT_BYTES = 16;
-/** Each allocation of GPU memory is a multiple of 2 MiB, which is the granularity of the CUDA driver. */
+/** Each allocation of GPU memory is a multiple of 2 MiB, which is the granularity of the GPU drivers. */
 export const ALLOCATION_STEP_BYTES = 2 * 2 ** 20;
 
 /** More memory than any GPU has. If a host reports a larger number of bytes for a GPU, the report is wrong. */
@@ -51,7 +51,11 @@ export const answerPrefix = (fillTaskId: string, uuid: string, block: number): s
 const Bytes = z.int().min(0).max(MOST_GPU_BYTES);
 const Count = z.int().min(0).max(MOST_GPU_BYTES);
 const Milliseconds = z.int().min(0).max(86_400_000);
-export const GpuUuid = z.string().regex(/^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+/** The UUID of an NVIDIA GPU, as NVIDIA's driver tells it. */
+export const NvidiaUuid = z.string().regex(/^GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+/** The UUID of an AMD GPU: the 64 bits of the file `unique_id` of the amdgpu driver, in the form of AMD's runtime ROCr. */
+export const AmdUuid = z.string().regex(/^GPU-(?!0{16})[0-9a-f]{16}$/);
+export const GpuUuid = z.union([NvidiaUuid, AmdUuid]);
 /** The PCI address of a GPU in the form of the Linux kernel, for example `0000:3b:00.0`. */
 export const PciAddress = z.string().regex(/^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}[.][0-7]$/);
 
@@ -62,15 +66,20 @@ export const PciAddress = z.string().regex(/^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{
 export const GpuCommitment = z.strictObject({
   uuid: GpuUuid,
   pci_address: PciAddress,
-  /** The version of the CUDA interface of the NVIDIA driver, for example 13000. */
-  cuda_version: z.int().min(0).max(1_000_000),
+  /** The version of the CUDA interface of the NVIDIA driver, for example 13000. `cuda_version` is null for an AMD GPU. */
+  cuda_version: z.int().min(0).max(1_000_000).nullable(),
+  /** The version of AMD's library HIP, for example 60342134 for HIP 6.3.42134. `hip_version` is null for an NVIDIA GPU. */
+  hip_version: z.int().min(0).max(2_147_483_647).nullable().default(null),
   /** How many bytes of GPU memory the worker got from the driver, filled and checked. */
   allocated_bytes: Bytes,
-  /** How much memory NVIDIA's management library reports for the GPU, or null if the library did not answer. */
+  /**
+   * How much memory the GPU has according to NVIDIA's management library, or according to the amdgpu driver. `total_bytes` is null if neither told the
+   * size.
+   */
   total_bytes: Bytes.nullable(),
-  /** The part of the GPU's memory (`total_bytes`) that the driver keeps for itself. */
+  /** The part of the GPU's memory (`total_bytes`) that NVIDIA's driver keeps for itself, or null if nobody told the part. */
   reserved_bytes: Bytes.nullable(),
-  /** How much memory the CUDA driver reports for the GPU, which is less than NVIDIA's management library reports. */
+  /** How much memory CUDA or HIP reports for the GPU. CUDA reports less than NVIDIA's management library. */
   visible_bytes: Bytes,
   /**
    * Why the GPU could not run the worker's kernels, so that the host filled and compared the GPU's memory by copies. `kernels_error` is null if the

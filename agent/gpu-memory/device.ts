@@ -23,10 +23,11 @@ export interface GpuDevice {
 export interface GpuFacts {
   readonly uuid: string;
   readonly pciAddress: string;
-  readonly cudaVersion: number;
+  readonly cudaVersion: number | null;
+  readonly hipVersion: number | null;
   readonly visibleBytes: number;
-  /** The memory sizes that NVIDIA's management library reports, or null if the library did not answer. */
-  readonly memory: { readonly totalBytes: number; readonly reservedBytes: number } | null;
+  /** The memory sizes that NVIDIA's management library or the amdgpu driver reports, or null if neither answered. */
+  readonly memory: { readonly totalBytes: number; readonly reservedBytes: number | null } | null;
 }
 
 export interface OpenedGpu {
@@ -37,4 +38,9 @@ export interface OpenedGpu {
    * GPU's driver compiled the GPU kernels.
    */
   readonly kernelsError: string | null;
+  /**
+   * How many bytes of the GPU's own memory are in use according to the kernel, or null if the kernel does not tell. A driver that ran out of GPU memory
+   * could give memory of the host to the worker process, whose overwrite would show nothing about the GPU.
+   */
+  usedBytes(): number | null;
 }

@@ -18,6 +18,7 @@ export const OverwriteOrder = z.strictObject({
   folder: z.string().min(1),
   /** The GPU's place in the list of GPUs of the task's order, which is part of the nonces of the ChaCha20 stream. */
   gpu: z.int().min(0).max(MOST_GPUS),
+  vendor: z.enum(["nvidia", "amd"]),
   uuid: GpuUuid,
   pci_address: PciAddress,
   seed: z.string().regex(/^[0-9a-f]{64}$/),

@@ -38,14 +38,29 @@ describe("asGpuFault", () => {
 
 describe("the environment of a worker", () => {
   it("loses what changes the loader or the driver, and nothing else", () => {
-    const foreign = ["LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "CUDA_INJECTION64_PATH", "NVIDIA_VISIBLE_DEVICES"];
-    const kept = ["PATH", "MUSTER_ROOT", "LC_ALL", "MYCUDA_X", "NODE_OPTIONS"];
+    const foreign = [
+      "LD_PRELOAD",
+      "LD_LIBRARY_PATH",
+      "LD_AUDIT",
+      "CUDA_INJECTION64_PATH",
+      "NVIDIA_VISIBLE_DEVICES",
+      "HIP_VISIBLE_DEVICES",
+      "ROCR_VISIBLE_DEVICES",
+      "HSA_OVERRIDE_GFX_VERSION",
+      "AMD_COMGR_SAVE_TEMPS",
+      "GPU_MAX_HEAP_SIZE",
+    ];
+    const kept = ["PATH", "MUSTER_ROOT", "LC_ALL", "MYCUDA_X", "NODE_OPTIONS", "SHIP_X"];
     const environment = Object.fromEntries([...foreign, ...kept].map((name) => [name, "1"]));
     expect(foreignVariables(environment)).toEqual(foreign);
   });
 
+  it("shows AMD's runtime one GPU, in the upper case in which the runtime compares", () => {
+    expect(driverVariables("amd", "GPU-00ab00ab00ab00ab")).toEqual({ ROCR_VISIBLE_DEVICES: "GPU-00AB00AB00AB00AB" });
+  });
+
   it("shows the driver one GPU, and no MPS server", () => {
-    expect(driverVariables("GPU-1")).toEqual({
+    expect(driverVariables("nvidia", "GPU-1")).toEqual({
       CUDA_DEVICE_ORDER: "PCI_BUS_ID",
       CUDA_VISIBLE_DEVICES: "GPU-1",
       CUDA_CACHE_DISABLE: "1",

@@ -11,7 +11,7 @@ import { aliveWorker, type EndTiming, exchangeFolder, readExchange, workerAfter 
 import { OVERWRITE_WORK } from "./overwrite-work.ts";
 
 type Input = TaskInput<"node.gpu_fill">;
-type NvidiaGpu = Extract<Input["gpus"][number], { vendor: "nvidia" }>;
+type Gpu = Input["gpus"][number];
 
 export interface FillTiming extends EndTiming {
   readonly tellEveryMs: number;
@@ -58,7 +58,7 @@ interface Filling {
   readonly system: System;
   readonly timing: FillTiming;
   readonly input: Input;
-  readonly gpu: NvidiaGpu;
+  readonly gpu: Gpu;
   readonly number: number;
   readonly run: TaskRun<"node.gpu_fill">;
   readonly tell: (step: string, bytes: number) => void;
@@ -73,7 +73,7 @@ export async function fillGpu(filling: Filling): Promise<FillOutcome> {
   const { system, timing, input, gpu, run } = filling;
   if (input.marker === null) return overwriteGpu(filling, null);
   const end = await follow(filling, "mark", async () => false);
-  // The worker process that fills the GPU's memory with the marker writes its result before it ends. NVIDIA's driver takes the memory back only when
+  // The worker process that fills the GPU's memory with the marker writes its result before it ends. The GPU's driver takes the memory back only when
   // that worker process has ended.
   const left = await workerAfter(system, exchangeFolder(run.taskId, gpu.uuid, "mark"), timing, run.signal);
   if (end instanceof Followed || left !== null) return tooLate(filling, "mark", null);
@@ -106,6 +106,7 @@ async function follow(
     fill_task_id: run.taskId,
     folder: join(system.root, exchangeFolder(run.taskId, gpu.uuid, pass)),
     gpu: number,
+    vendor: gpu.vendor,
     uuid: gpu.uuid,
     pci_address: gpu.pci_address,
     seed: input.seed,

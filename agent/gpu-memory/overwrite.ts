@@ -66,11 +66,11 @@ async function timed(work: () => Promise<void>): Promise<number> {
 /**
  * Overwrites the memory of one GPU. The worker process takes all GPU memory, reads it, fills it with the ChaCha20 stream, compares it, and commits to
  * the result. After the answer to the challenge, the worker process zeroes the GPU memory, reads it a last time and frees it. If the worker process
- * ends at any moment, NVIDIA's driver takes the GPU memory back.
+ * ends at any moment, the GPU's driver takes the GPU memory back.
  */
 export async function overwrite(
   order: OverwriteOrder,
-  { device, facts, kernelsError, openMs }: OpenedGpu & { readonly openMs: number },
+  { device, facts, kernelsError, usedBytes, openMs }: OpenedGpu & { readonly openMs: number },
   exchange: Exchange,
   run: OverwriteRun,
 ): Promise<OverwriteResult> {
@@ -78,6 +78,12 @@ export async function overwrite(
   const allocateMs = await passes.allocate();
   if (passes.range.length === 0)
     throw new GpuFaultError("gpu_busy", `GPU ${order.uuid}: the driver gave no memory to the worker.`);
+  const [given, used] = [bytesOf(passes.range), usedBytes()];
+  if (used !== null && used < given)
+    throw new GpuFaultError(
+      "gpu_busy",
+      `GPU ${order.uuid}: the driver gave ${given} bytes to the worker, and only ${used} bytes of the GPU's memory are in use.`,
+    );
   const before = await scanned(passes, device, "scan_before", order.marker);
   const fillMs = await passes.over("fill", (slice) =>
     device.fill(slice.address, slice.bytes, chunkNonce(order.gpu, slice.chunk), slice.counter),
@@ -87,6 +93,7 @@ export async function overwrite(
     uuid: facts.uuid,
     pci_address: facts.pciAddress,
     cuda_version: facts.cudaVersion,
+    hip_version: facts.hipVersion,
     allocated_bytes: bytesOf(passes.range),
     total_bytes: facts.memory?.totalBytes ?? null,
     reserved_bytes: facts.memory?.reservedBytes ?? null,
@@ -110,7 +117,7 @@ export async function overwrite(
 }
 
 /**
- * Fills all memory of one GPU with `marker`, a random number from the task's order, and does not zero that memory afterwards. NVIDIA's driver takes
+ * Fills all memory of one GPU with `marker`, a random number from the task's order, and does not zero that memory afterwards. The GPU's driver takes
  * the GPU memory back when the worker process ends. A driver that clears freed GPU memory leaves no marker to the next process.
  */
 export async function mark(order: OverwriteOrder, { device }: OpenedGpu, run: OverwriteRun): Promise<OverwriteResult> {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { amdUuidOfFile } from "../gpu-memory/amd-topology.ts";
 import { messageOf } from "../message-of.ts";
 import { type GpuProcess, type GpuReport, type GpuState, pciAddress } from "./gpu-state.ts";
 
@@ -28,6 +29,7 @@ export const AMD_FILES = [
   "xgmi_hive_id",
   "xgmi_hive_info/xgmi_hive_id",
   "run_cleaner_shader",
+  "unique_id",
 ] as const;
 export type AmdFile = (typeof AMD_FILES)[number];
 export type AmdFiles = Readonly<Partial<Record<AmdFile, string>>>;
@@ -135,7 +137,7 @@ export function parseAmdReport(outputs: AmdOutputs, files: Readonly<Record<strin
     ];
     return {
       pci,
-      uuid: null,
+      uuid: amdUuidOfFile(own.unique_id),
       serial: facts.asic.asic_serial ?? null,
       vbios: firmware?.version ?? firmware?.part_number ?? null,
       driver: facts.driver?.version ?? null,

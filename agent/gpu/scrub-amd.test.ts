@@ -35,6 +35,7 @@ describe("a cleaning of AMD GPUs", () => {
     expect(host.read(`sys/bus/pci/devices/${AMD_PCI(0)}/run_cleaner_shader`)).toBe("0\n");
     expect(outcome("gpu_reset", 1)?.evidence).toMatchObject({ group: "hive 77", rung: "reset" });
     expect(outcome("gpu_verify", 0)?.evidence).toMatchObject({
+      uuid: "GPU-a1b2c3d4e5f605ff",
       memory_used_before_mib: 47_684,
       memory_used_after_mib: 286,
     });

@@ -7,7 +7,14 @@ import { answersToCheck, challengeOf, evidenceOf } from "../../hub/gpu-memory/gp
 import { gpuVerdict } from "../../hub/gpu-memory/verdict.ts";
 import type { TaskId } from "../../shared/ids.ts";
 import { TASKS, type TaskInput } from "../../shared/tasks/index.ts";
-import { GpuHost, gpuUuid, hasCompiler, PCI_ADDRESS } from "../../test/fakes/gpu/gpu-host.ts";
+import {
+  AMD_PCI_ADDRESS,
+  amdGpuUuid,
+  GpuHost,
+  gpuUuid,
+  hasCompiler,
+  PCI_ADDRESS,
+} from "../../test/fakes/gpu/gpu-host.ts";
 import { newTaskId } from "../../test/fakes/hub/orders.ts";
 import { type Child, startChild } from "../../test/support/child.ts";
 import { until } from "../../test/support/until.ts";
@@ -20,7 +27,7 @@ import { gpuFill } from "./gpu-fill.ts";
 
 const MIB = 2 ** 20;
 const QUICK = { lookEveryMs: 20, endWithinMs: 20_000, tellEveryMs: 0 };
-const AMD = { vendor: "amd", pci_address: "0000:c1:00.0" } as const;
+const AMD = { vendor: "amd", uuid: amdGpuUuid(0), pci_address: AMD_PCI_ADDRESS } as const;
 const nvidia = (number: number) => ({ vendor: "nvidia", uuid: gpuUuid(number), pci_address: PCI_ADDRESS }) as const;
 
 /** The time limit, in milliseconds, of a test hook that compiles a library or waits for a worker process's end. */
@@ -77,6 +84,12 @@ describe.skipIf(!hasCompiler)("node.gpu_fill and node.gpu_challenge (SKIPPED wit
     if (!reply.ok) throw new Error(reply.message);
     return TASKS["node.gpu_challenge"].result.parse(reply.result);
   };
+  const installAmd = () => {
+    host.installHip("libamdhip64.so.6");
+    host.installHip("libhiprtc.so.6");
+    host.amdGpu(0, AMD.pci_address);
+    host.control(`memory ${12 * MIB}\nvram sys/bus/pci/devices/${AMD.pci_address}/mem_info_vram_used`, AMD.uuid);
+  };
   const exchange = (uuid = gpuUuid(0)) => `var/lib/muster/agent/gpu-memory/${taskId}/${uuid}`;
   const workerPid = (uuid = gpuUuid(0)) =>
     until("the worker", () =>
@@ -95,25 +108,27 @@ describe.skipIf(!hasCompiler)("node.gpu_fill and node.gpu_challenge (SKIPPED wit
   const starts = () => host.calls().filter((call) => call.startsWith("systemd-run")).length;
 
   it("overwrites each GPU, answers the hub's challenge, and ends with verified, zeroed and free memory", async () => {
+    installAmd();
     const gpus = [nvidia(0), AMD, nvidia(2)];
     const filled = await fill({ gpus });
     if (!filled.ok) throw new Error(filled.message);
     expect(filled.result.steps.map(({ target, outcome }) => [target, outcome])).toEqual([
       [gpuUuid(0), "ok"],
-      [AMD.pci_address, "unsupported"],
+      [AMD.uuid, "ok"],
       [gpuUuid(2), "ok"],
     ]);
-    expect(filled.result.faults).toEqual([{ target: AMD.pci_address, fault: "unsupported" }]);
-    expect(host.heldBytes()).toBe(2 * 12 * MIB);
+    expect(filled.result.faults).toEqual([]);
+    expect(host.heldBytes()).toBe(3 * 12 * MIB);
     const fillOf = { taskId, input: { ...input, gpus }, result: filled.result };
     const asked = challengeOf(fillOf, randomBytes(16).toString("hex"), randomInt, 60) ?? expect.fail("no challenge");
     const challenged = { input: asked, result: await challenge(asked.gpus, { nonce: asked.nonce }) };
-    expect(challenged.result.steps.map(({ outcome }) => outcome)).toEqual(["ok", "ok"]);
+    expect(challenged.result.steps.map(({ outcome }) => outcome)).toEqual(["ok", "ok", "ok"]);
     const checked = checkAnswers(answersToCheck(fillOf, challenged));
     const expected = asked.gpus.map(({ uuid }) => ({ uuid, bytes: null, isReset: true }));
     const verdicts = evidenceOf(expected, fillOf, challenged, checked).map(gpuVerdict);
     expect(verdicts.map(({ level, share }) => [level, share])).toEqual([
       ["challenge_verified", 10 / 15],
+      ["challenge_verified", 10 / 16],
       ["challenge_verified", 10 / 15],
     ]);
     await nothingHeld();
@@ -190,6 +205,19 @@ describe.skipIf(!hasCompiler)("node.gpu_fill and node.gpu_challenge (SKIPPED wit
     expect(await fill({ plan: true })).toMatchObject({ result: { library: { is_unchanged: true } } });
     host.tool("dpkg", "exit 1");
     expect(await fill({ plan: true })).toMatchObject({ result: { library: { package: null, is_unchanged: null } } });
+    const amd = { plan: true, gpus: [AMD] };
+    expect(await fill(amd)).toMatchObject({ result: { driver: null, library: { package: null } } });
+    host.write("opt/rocm-6.3.1/lib/libamdhip64.so.6", "");
+    host.write("sys/module/amdgpu/version", "6.10.5\n");
+    host.write("proc/sys/kernel/osrelease", "6.8.0-60-generic\n");
+    host.tool("dpkg", `[ "$1" = --verify ] || echo "hip-runtime-amd: $2"`);
+    expect(await fill(amd)).toMatchObject({
+      result: {
+        driver: { version: "amdgpu 6.10.5, Linux 6.8.0-60-generic", registry: "" },
+        library: { package: "hip-runtime-amd", is_unchanged: true },
+      },
+    });
+    expect(host.calls().some((call) => call.endsWith("--search /opt/rocm-6.3.1/lib/libamdhip64.so.6"))).toBe(true);
   });
 
   it("keeps the GPUs apart: a fault of one GPU does not touch the others", async () => {

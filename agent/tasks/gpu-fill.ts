@@ -22,7 +22,9 @@ const TIMING: FillTiming = { lookEveryMs: 250, endWithinMs: 60_000, tellEveryMs:
 export const gpuFill =
   (system: System, timing: FillTiming = TIMING): TaskHandlers[Type] =>
   async (input, run) => {
-    const [driver, library] = [await driverEvidence(system), await libraryEvidence(system)];
+    // All GPUs of a host have one vendor, because the host's SKU names one.
+    const vendor = input.gpus[0]?.vendor ?? "nvidia";
+    const [driver, library] = [await driverEvidence(system, vendor), await libraryEvidence(system, vendor)];
     if (input.plan) {
       const steps = input.gpus.map(planned);
       return { ok: true, result: { steps, commitments: [], faults: [], driver, library } };
@@ -40,11 +42,9 @@ export const gpuFill =
     const ends = await Promise.all(
       input.gpus.map(async (gpu, number): Promise<{ gpu: Gpu; outcome: FillOutcome }> => {
         const outcome =
-          gpu.vendor === "amd"
-            ? unsupported(gpu.pci_address)
-            : blocked !== null
-              ? wedged(blocked)
-              : await fillGpu({ system, timing, input, gpu, number, run, tell: told.of(gpu.uuid) });
+          blocked !== null
+            ? wedged(blocked)
+            : await fillGpu({ system, timing, input, gpu, number, run, tell: told.of(gpu.uuid) });
         return { gpu, outcome };
       }),
     );
@@ -56,22 +56,13 @@ export const gpuFill =
         steps: ends.map(({ gpu, outcome }) => stepOf(gpu, outcome)),
         commitments: ends.flatMap(({ outcome }) => outcome.commitment ?? []),
         faults: ends.flatMap(({ gpu, outcome }) =>
-          outcome.fault === null ? [] : [{ target: nameOf(gpu), fault: outcome.fault }],
+          outcome.fault === null ? [] : [{ target: gpu.uuid, fault: outcome.fault }],
         ),
         driver,
         library,
       },
     };
   };
-
-const nameOf = (gpu: Gpu): string => (gpu.vendor === "amd" ? gpu.pci_address : gpu.uuid);
-
-const unsupported = (pciAddress: string): FillOutcome => ({
-  commitment: null,
-  markedBytes: null,
-  fault: "unsupported",
-  message: `GPU ${pciAddress} is not overwritten. ${GPU_FAULTS.unsupported}`,
-});
 
 /** The outcome for a GPU whose driver has hung since the last boot, for which the agent starts no worker process. */
 const wedged = (message: string): FillOutcome => ({
@@ -83,23 +74,20 @@ const wedged = (message: string): FillOutcome => ({
 
 const planned = (gpu: Gpu): Step => ({
   step: "gpu_fill",
-  target: nameOf(gpu),
+  target: gpu.uuid,
   outcome: "planned",
-  message:
-    gpu.vendor === "amd"
-      ? `Muster would not overwrite the memory of GPU ${gpu.pci_address}, because it overwrites NVIDIA GPUs only.`
-      : `Muster would overwrite all memory of GPU ${gpu.uuid} that the driver gives to a process.`,
+  message: `Muster would overwrite all memory of GPU ${gpu.uuid} that the driver gives to a process.`,
   evidence: {},
 });
 
 function stepOf(gpu: Gpu, { commitment, markedBytes, fault, message }: FillOutcome): Step {
-  const outcome = fault === null ? "ok" : fault === "unsupported" ? "unsupported" : "failed";
+  const outcome = fault === null ? "ok" : "failed";
   const evidence = {
     ...(fault === null ? {} : { fault }),
     ...(markedBytes === null ? {} : { marked_bytes: markedBytes }),
     ...(commitment === null ? {} : evidenceOf(commitment)),
   };
-  return { step: "gpu_fill", target: nameOf(gpu), outcome, message: message.slice(0, 512), evidence };
+  return { step: "gpu_fill", target: gpu.uuid, outcome, message: message.slice(0, 512), evidence };
 }
 
 /**

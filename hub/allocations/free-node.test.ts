@@ -100,7 +100,7 @@ describe("what keeps a node from an allocation", () => {
   it("is a level of GPU memory that no cleaning reaches", () => {
     const policy = { turnoverMode: "reimage", softResetAfterRoot: false, gpuClaimLevel: "overwritten" } as const;
     expect(kinds(candidate({}, { policy }))).toEqual([]);
-    expect(kinds(candidate({}, { policy, gpuVendor: "amd" }))).toEqual(["gpu_claim_impossible"]);
+    expect(kinds(candidate({}, { policy, gpuVendor: "none" }))).toEqual(["gpu_claim_impossible"]);
     expect(kinds(candidate({}, { policy, gpuVendor: null }), true)).toEqual(["gpu_claim_impossible"]);
     expect(kinds(candidate({ gpusTotal: 17 }, { policy }))).toEqual(["gpu_claim_impossible"]);
   });

@@ -15,6 +15,7 @@ const commitment = (number: number, change: object = {}) => ({
   uuid: uuid(number),
   pci_address: "0000:3b:00.0",
   cuda_version: 13_000,
+  hip_version: null,
   allocated_bytes: 139 * GIB,
   total_bytes: 140 * GIB,
   reserved_bytes: GIB,
@@ -31,6 +32,7 @@ const commitment = (number: number, change: object = {}) => ({
   check_ms: 1,
   ...change,
 });
+const AMD_UUID = "GPU-00112233445566aa";
 const release = { zeroed_bytes: 139 * GIB, nonzero_units: 0, answer_ms: 1, zero_ms: 1, scan_ms: 1 };
 const filled = (commitments: TaskResult<"node.gpu_fill">["commitments"]): Filled => ({
   taskId: TaskId.parse("5f0c1a52-0000-4000-8000-000000000001"),
@@ -39,7 +41,7 @@ const filled = (commitments: TaskResult<"node.gpu_fill">["commitments"]): Filled
     seed: randomBytes(32).toString("hex"),
     marker: null,
     gpus: [
-      { vendor: "amd", pci_address: "0000:c1:00.0" },
+      { vendor: "amd", uuid: AMD_UUID, pci_address: "0000:c1:00.0" },
       { vendor: "nvidia", uuid: uuid(1), pci_address: "0000:3b:00.0" },
       { vendor: "nvidia", uuid: uuid(2), pci_address: "0000:3c:00.0" },
     ],
@@ -62,7 +64,9 @@ describe("gpusOfScrub", () => {
         { step: "gpu_reset", target: "0000:3b:00.0", outcome: "ok", message: "", evidence: {} },
         verify("0000:3b:00.0", { uuid: uuid(1), memory_total_mib: 143_771 }),
         verify("0000:5e:00.0", { uuid: uuid(2), memory_total_mib: null }, "failed"),
+        verify("0000:c1:00.0", { uuid: AMD_UUID, memory_total_mib: 196_592 }),
         verify("0000:86:00.0", { uuid: null }),
+        verify("0000:87:00.0", { uuid: "GPU-0000000000000000" }),
         verify("host", { on_bus: 7 }, "failed"),
       ],
     } as const;
@@ -70,12 +74,14 @@ describe("gpusOfScrub", () => {
     expect(order).toEqual([
       { vendor: "nvidia", uuid: uuid(1), pci_address: "0000:3b:00.0" },
       { vendor: "nvidia", uuid: uuid(2), pci_address: "0000:5e:00.0" },
+      { vendor: "amd", uuid: AMD_UUID, pci_address: "0000:c1:00.0" },
     ]);
     expect(expected).toEqual([
       { uuid: uuid(1), bytes: 143_771 * 2 ** 20, isReset: true },
       { uuid: uuid(2), bytes: null, isReset: false },
+      { uuid: AMD_UUID, bytes: 196_592 * 2 ** 20, isReset: true },
     ]);
-    expect(unnamed).toEqual(["0000:86:00.0", "host"]);
+    expect(unnamed).toEqual(["0000:86:00.0", "0000:87:00.0", "host"]);
   });
 });
 

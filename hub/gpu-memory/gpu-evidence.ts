@@ -1,4 +1,4 @@
-import { GpuUuid, PciAddress } from "../../shared/gpu-memory.ts";
+import { AmdUuid, NvidiaUuid, PciAddress } from "../../shared/gpu-memory.ts";
 import type { TaskId } from "../../shared/ids.ts";
 import type { TaskInput, TaskResult } from "../../shared/tasks/index.ts";
 import { drawBlocks } from "./draw-blocks.ts";
@@ -23,7 +23,7 @@ export interface ExpectedGpu {
 }
 
 /**
- * The NVIDIA GPUs of a host that the GPU reset reported. The order of a fill task names the GPUs that the reset reported, and the verdict expects
+ * The GPUs of a host that the GPU reset reported. The order of a fill task names the GPUs that the reset reported, and the verdict expects
  * evidence of each GPU. Muster cannot overwrite a GPU whose UUID the reset did not report, and lists such a GPU in `unnamed`.
  */
 export function gpusOfScrub({ steps }: TaskResult<"node.gpu_scrub">): {
@@ -36,21 +36,30 @@ export function gpusOfScrub({ steps }: TaskResult<"node.gpu_scrub">): {
   const unnamed: string[] = [];
   for (const { step, target, outcome, evidence } of steps) {
     if (step !== "gpu_verify") continue;
-    const uuid = GpuUuid.safeParse(evidence["uuid"]);
-    const address = PciAddress.safeParse(target);
-    if (!uuid.success || !address.success) {
+    const gpu = orderOf(evidence["uuid"], target);
+    if (gpu === null) {
       unnamed.push(target);
       continue;
     }
     const mib = evidence["memory_total_mib"];
-    order.push({ vendor: "nvidia", uuid: uuid.data, pci_address: address.data });
+    order.push(gpu);
     expected.push({
-      uuid: uuid.data,
+      uuid: gpu.uuid,
       bytes: typeof mib === "number" ? mib * 2 ** 20 : null,
       isReset: outcome === "ok",
     });
   }
   return { order, expected, unnamed };
+}
+
+/** The GPU in the order of a fill task. The form of a UUID tells the GPU's vendor. Returns null if the reset did not name the GPU. */
+function orderOf(uuid: unknown, target: string): TaskInput<"node.gpu_fill">["gpus"][number] | null {
+  const address = PciAddress.safeParse(target);
+  if (!address.success) return null;
+  const nvidia = NvidiaUuid.safeParse(uuid);
+  if (nvidia.success) return { vendor: "nvidia", uuid: nvidia.data, pci_address: address.data };
+  const amd = AmdUuid.safeParse(uuid);
+  return amd.success ? { vendor: "amd", uuid: amd.data, pci_address: address.data } : null;
 }
 
 /**
@@ -81,7 +90,7 @@ export const answersToCheck = (filled: Filled, challenged: Challenged): AnswersT
   seed: filled.input.seed,
   nonce: challenged.input.nonce,
   gpus: challenged.input.gpus.flatMap(({ uuid, blocks }) => {
-    const gpu = filled.input.gpus.findIndex((one) => one.vendor === "nvidia" && one.uuid === uuid);
+    const gpu = filled.input.gpus.findIndex((one) => one.uuid === uuid);
     const answers = challenged.result.gpus.find((one) => one.uuid === uuid)?.answers ?? [];
     return gpu < 0 ? [] : [{ gpu, uuid, blocks, answers }];
   }),

@@ -12,6 +12,7 @@ const COMMITMENT: GpuCommitment = {
   uuid: UUID,
   pci_address: "0000:3b:00.0",
   cuda_version: 13_000,
+  hip_version: null,
   allocated_bytes: 990_000,
   total_bytes: TOTAL,
   reserved_bytes: 5_000,

@@ -16,7 +16,7 @@ export interface GpuClaimFacts {
  */
 export function whyClaimImpossible({ level, vendor, gpus }: GpuClaimFacts): string | null {
   if (level === null || level === "reset_only" || gpus === 0) return null;
-  if (vendor !== "nvidia")
-    return `Muster overwrites the memory of NVIDIA GPUs only: the SKU says ${vendor ?? "nothing"}`;
+  if (vendor !== "nvidia" && vendor !== "amd")
+    return `Muster overwrites the memory of NVIDIA and AMD GPUs only: the SKU says ${vendor ?? "nothing"}`;
   return gpus > MOST_GPUS ? `Muster overwrites at most ${MOST_GPUS} GPUs of a host: this host has ${gpus}` : null;
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { GPU_FAULT_CODES } from "../gpu-faults.ts";
-import { GpuCommitment, GpuUuid, MOST_GPU_BYTES, MOST_GPUS, PciAddress } from "../gpu-memory.ts";
+import { AmdUuid, GpuCommitment, GpuUuid, MOST_GPU_BYTES, MOST_GPUS, NvidiaUuid, PciAddress } from "../gpu-memory.ts";
 import { cleaningStepsNamed } from "./cleaning-step.ts";
 import { defineTask } from "./define-task.ts";
 
@@ -38,8 +38,8 @@ export const gpuFill = defineTask({
     gpus: z
       .array(
         z.discriminatedUnion("vendor", [
-          z.strictObject({ vendor: z.literal("nvidia"), uuid: GpuUuid, pci_address: PciAddress }),
-          z.strictObject({ vendor: z.literal("amd"), pci_address: PciAddress }),
+          z.strictObject({ vendor: z.literal("nvidia"), uuid: NvidiaUuid, pci_address: PciAddress }),
+          z.strictObject({ vendor: z.literal("amd"), uuid: AmdUuid, pci_address: PciAddress }),
         ]),
       )
       .min(1)
@@ -52,20 +52,20 @@ export const gpuFill = defineTask({
     steps: cleaningStepsNamed(GPU_FILL_STEPS),
     commitments: z.array(GpuCommitment).max(MOST_GPUS),
     faults: z.array(z.strictObject({ target: z.string().max(64), fault: z.enum(GPU_FAULT_CODES) })).max(MOST_GPUS),
-    /** What the host says about its NVIDIA driver, or null if the NVIDIA driver is not loaded. */
+    /** What the host says about the driver of its GPUs, or null if the driver is not loaded. */
     driver: z
       .strictObject({
         version: z.string().max(256),
         /**
          * Registry settings of the NVIDIA driver, which can turn off the driver's own clearing of GPU memory. On a newly deployed host, `registry`
-         * and `registry_per_device` are empty.
+         * and `registry_per_device` are empty. The amdgpu driver has no registry, so both texts are empty on a host with AMD GPUs.
          */
         registry: z.string().max(256),
         registry_per_device: z.string().max(256),
       })
       .nullable(),
     /**
-     * The Debian package that owns the NVIDIA driver's library, and whether the library still has the bytes from the package. A field about the
+     * The Debian package that owns the library `libcuda.so.1` or `libamdhip64.so` of the GPUs' driver, and whether the library still has the bytes from the package. A field about the
      * driver's library is null if the agent does not know its value.
      */
     library: z.strictObject({

@@ -26,7 +26,7 @@ function never(name, from, to, comment, { except = [] } = {}) {
 /** Code that the agent's own process needs, although it is in a folder of the work that runs outside the agent (decision C6). */
 const AGENT_SIDE = [
   "gpu/(gpu-give-back|gpu-scrub-kinds|gpu-tool|kernel-modules|scrub-journal|scrub-timing)",
-  "gpu-memory/(cuda-files|driver-evidence|earlier-workers|exchange|exchange-reader|fill-gpu|overwrite-work)",
+  "gpu-memory/(cuda-files|driver-evidence|earlier-workers|exchange|exchange-reader|fill-gpu|hip-files|overwrite-work)",
   "system/storage/(block-devices|disk-users|sysfs|works)",
 ].map((path) => `${path}[.]ts$`);
 const WORK_CODE = [
@@ -116,10 +116,10 @@ export default {
       severity: "error",
       from: {
         path: "^agent/",
-        pathNot: [TESTS, "^agent/system/gpu-memory/(cuda-(device|library)|driver-library)[.]ts$"],
+        pathNot: [TESTS, "^agent/system/gpu-memory/((cuda|hip)-(device|library)|driver-library)[.]ts$"],
       },
       to: {
-        path: "^agent/system/gpu-memory/(cuda-(device|library)|driver-library)[.]ts$",
+        path: "^agent/system/gpu-memory/((cuda|hip)-(device|library)|driver-library)[.]ts$",
         dependencyTypesNot: ["type-only", "dynamic-import"],
       },
     },

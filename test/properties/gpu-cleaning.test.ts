@@ -12,7 +12,7 @@ import { GpuHost, gpuUuid, hasCompiler, PCI_ADDRESS } from "../fakes/gpu/gpu-hos
 import { resetOf, resultOnCleanHost } from "../support/agent-results.ts";
 import { clean, playDecommissionedAgent } from "../support/decommission-world.ts";
 import { fillMemory, memoryUuid } from "../support/gpu-memory-agent.ts";
-import { type OnboardingRig, SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { type OnboardingRig, OTHER_SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { until } from "../support/until.ts";
 import { nextVerbOf } from "./converge.ts";
 import { Driver, plainly } from "./drive.ts";
@@ -198,7 +198,7 @@ describe("the overwrite of GPU memory", () => {
 
   it("is refused for GPUs that Muster cannot overwrite, before any memory is touched", async () => {
     const { id, nodeId } = await start("overwritten");
-    await rig.test.database.db.update(nodes).set({ sku: SKU }).where(eq(nodes.id, nodeId));
+    await rig.test.database.db.update(nodes).set({ sku: OTHER_SKU }).where(eq(nodes.id, nodeId));
     const failed = await agent(resultOnCleanHost).drive(id);
     expect(failed).toMatchObject({ failureClass: "input_config_error", failureCode: "gpu_claim_impossible" });
     expect(failed.nextAction).toContain("Lower gpu_claim_level");

@@ -20,6 +20,7 @@ const commitmentOf = (uuid: string, pciAddress: string, bytes: number): GpuCommi
   uuid,
   pci_address: pciAddress,
   cuda_version: 13_000,
+  hip_version: null,
   allocated_bytes: bytes,
   total_bytes: bytes,
   reserved_bytes: 0,
@@ -39,8 +40,8 @@ const commitmentOf = (uuid: string, pciAddress: string, bytes: number): GpuCommi
 /** Simulates that an agent fills `blocks` sample blocks of each GPU in a task `node.gpu_fill`, and keeps the task's input for the challenge. */
 export function fillMemory(taskId: string, input: Fill, blocks = 1): TaskResult<"node.gpu_fill"> {
   held.set(taskId, { input, blocks });
-  const commitments = input.gpus.flatMap((gpu) =>
-    gpu.vendor === "nvidia" ? [commitmentOf(gpu.uuid, gpu.pci_address, blocks * SAMPLE_BLOCK_BYTES)] : [],
+  const commitments = input.gpus.map(({ uuid, pci_address }) =>
+    commitmentOf(uuid, pci_address, blocks * SAMPLE_BLOCK_BYTES),
   );
   const steps = commitments.map(
     ({ uuid }) => ({ step: "gpu_fill", target: uuid, outcome: "ok", message: "filled", evidence: {} }) as const,
@@ -53,7 +54,7 @@ export function answerChallenge(input: Challenge): TaskResult<"node.gpu_challeng
   const fill = held.get(input.fill_task_id);
   if (fill === undefined) throw new Error(`no simulated agent holds the memory of task ${input.fill_task_id}`);
   const gpus = input.gpus.map(({ uuid, blocks }) => {
-    const number = fill.input.gpus.findIndex((gpu) => gpu.vendor === "nvidia" && gpu.uuid === uuid);
+    const number = fill.input.gpus.findIndex((gpu) => gpu.uuid === uuid);
     const answers = blocks.map((block) =>
       createHmac("sha256", Buffer.from(input.nonce, "hex"))
         .update(answerPrefix(input.fill_task_id, uuid, block))

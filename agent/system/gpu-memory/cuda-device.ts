@@ -24,7 +24,7 @@ export function openCudaGpu(order: OverwriteOrder, paths: CudaPaths): OpenedGpu 
   const number = intOf(cuda, "cuDeviceGet", 0);
   const facts = factsOf(cuda, number, order, paths);
   cuda.call("cuCtxSetCurrent", [cuda.get("cuDevicePrimaryCtxRetain", number)]);
-  return { ...openDevice(cudaPort(cuda), order.seed), facts };
+  return { ...openDevice(cudaPort(cuda), order.seed), facts, usedBytes: () => null };
 }
 
 function factsOf(cuda: Cuda, number: number, order: OverwriteOrder, paths: CudaPaths): GpuFacts {
@@ -43,6 +43,7 @@ function factsOf(cuda: Cuda, number: number, order: OverwriteOrder, paths: CudaP
     uuid,
     pciAddress: order.pci_address,
     cudaVersion: intOf(cuda, "cuDriverGetVersion"),
+    hipVersion: null,
     visibleBytes: Number(cuda.get("cuDeviceTotalMem_v2", number)),
     memory: readNvmlMemory(paths.nvml, order.uuid),
   };

@@ -33,6 +33,7 @@ describe.skipIf(!hasCompiler)("the worker of a GPU (SKIPPED without gcc, which b
       fill_task_id: randomUUID(),
       folder: host.path("exchange"),
       gpu: 3,
+      vendor: "nvidia",
       uuid: UUID,
       pci_address: PCI_ADDRESS,
       seed: randomBytes(32).toString("hex"),
@@ -86,6 +87,7 @@ describe.skipIf(!hasCompiler)("the worker of a GPU (SKIPPED without gcc, which b
       uuid: UUID,
       pci_address: PCI_ADDRESS,
       cuda_version: 13_000,
+      hip_version: null,
       // The worker process keeps 2 MiB of GPU memory for the results of its kernels, so 10 of 12 MiB are left.
       allocated_bytes: 10 * MIB,
       visible_bytes: 12 * MIB,

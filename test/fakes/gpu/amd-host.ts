@@ -132,6 +132,7 @@ export class AmdHost extends HostFolder {
       mem_info_gtt_used: "1000",
       current_compute_partition: gpu.computePartition ?? "SPX",
       current_memory_partition: "NPS1",
+      unique_id: `a1b2c3d4e5f6${gpu.pci.slice(5, 7)}ff`,
       ...(gpu.hive === undefined ? {} : { "xgmi_hive_info/xgmi_hive_id": gpu.hive }),
       ...(gpu.shader === false ? {} : { run_cleaner_shader: "" }),
     };

@@ -6,7 +6,8 @@ import { type System, systemAt } from "../../../agent/system/system.ts";
 import { readProcess } from "../../../agent/system/workers/processes.ts";
 import { HostFolder, quietAgentLog } from "../hub/host-folder.ts";
 
-const SOURCE = join(import.meta.dirname, "libcuda.c");
+const SOURCES = { cuda: join(import.meta.dirname, "libcuda.c"), hip: join(import.meta.dirname, "libhip.c") } as const;
+const COMMON = join(import.meta.dirname, "gpu-memory.h");
 const BUILT = join(import.meta.dirname, "../../../.muster/gpu");
 const LIBRARY_FOLDER = "usr/lib/x86_64-linux-gnu";
 /** The command that starts the agent's program and also the agent's workers. */
@@ -34,24 +35,28 @@ export const hasCompiler =
 
 export const gpuUuid = (number: number): string => `GPU-00112233-4455-6677-8899-${String(number).padStart(12, "0")}`;
 export const PCI_ADDRESS = "0000:3b:00.0";
+export const amdGpuUuid = (number: number): string => `GPU-00112233445566${number.toString(16).padStart(2, "0")}`;
+export const AMD_PCI_ADDRESS = "0000:c1:00.0";
+export const ROCM_FOLDER = "opt/rocm-6.3.1/lib";
 
 /**
- * Compiles `libcuda.c`, the stand-in for NVIDIA's driver library, once for each version of its source. Several test files may compile `libcuda.c` at
- * the same time, because each test file renames a complete library into place.
+ * Compiles a stand-in for a driver library once for each version of its source. Several test files may compile a stand-in at the same time, because
+ * each test file renames its complete library into place.
  */
-function compiled(undefinedSymbol: string): string {
-  const version = createHash("sha256").update(readFileSync(SOURCE)).digest("hex").slice(0, 16);
-  const library = join(BUILT, `libcuda-${version}${undefinedSymbol}.so`);
+function compiled(kind: keyof typeof SOURCES, undefinedSymbol: string): string {
+  const hash = createHash("sha256").update(readFileSync(SOURCES[kind])).update(readFileSync(COMMON));
+  const library = join(BUILT, `lib${kind}-${hash.digest("hex").slice(0, 16)}${undefinedSymbol}.so`);
   if (existsSync(library)) return library;
   mkdirSync(BUILT, { recursive: true });
   const without = undefinedSymbol === "" ? [] : [`-D${undefinedSymbol}=${undefinedSymbol}_newer`];
   const fresh = `${library}.${randomUUID()}`;
-  execaSync("gcc", ["-shared", "-fPIC", "-O2", ...without, "-o", fresh, SOURCE]);
+  const paths = [`-DCACHE="${BUILT}"`, `-DGCC="${execaSync("which", ["gcc"]).stdout}"`];
+  execaSync("gcc", ["-shared", "-fPIC", "-O2", ...without, ...paths, "-o", fresh, SOURCES[kind]]);
   renameSync(fresh, library);
   return library;
 }
 
-/** A folder that stands for a host with systemd and GPUs. The driver of the simulated GPUs is a real shared library, compiled from `libcuda.c`. */
+/** A folder that stands for a host with systemd and GPUs. The driver of the simulated GPUs is a real shared library, compiled from C. */
 export class GpuHost extends HostFolder {
   readonly gpuSystem: System;
 
@@ -68,7 +73,38 @@ export class GpuHost extends HostFolder {
 
   /** Installs the stand-in for NVIDIA's driver library, which lacks the symbol `undefinedSymbol` as the library of an old driver does. */
   install(name: string, undefinedSymbol = ""): void {
-    copyFileSync(compiled(undefinedSymbol), this.path(join(LIBRARY_FOLDER, name)));
+    copyFileSync(compiled("cuda", undefinedSymbol), this.path(join(LIBRARY_FOLDER, name)));
+  }
+
+  /** Installs the stand-in for AMD's libraries. The argument `undefinedSymbol` has the same meaning as for `install`. */
+  installHip(name: "libamdhip64.so.6" | "libhiprtc.so.6", undefinedSymbol = ""): void {
+    mkdirSync(this.path(ROCM_FOLDER), { recursive: true });
+    copyFileSync(compiled("hip", undefinedSymbol), this.path(join(ROCM_FOLDER, name)));
+  }
+
+  /** Writes the kernel's files about one AMD GPU. The argument `properties` replaces lines of the file `properties` of amdkfd. */
+  amdGpu(number: number, pciAddress: string, properties: Readonly<Record<string, string | number>> = {}): void {
+    const [bus = "", place = ""] = pciAddress.slice(5).split(":");
+    const [device = "", part = ""] = place.split(".");
+    const id = amdGpuUuid(number).slice(4);
+    const location = (Number.parseInt(bus, 16) << 8) | (Number.parseInt(device, 16) << 3) | Number(part);
+    const lines = {
+      simd_count: 1216,
+      gfx_target_version: 90_402,
+      vendor_id: 4098,
+      location_id: location,
+      domain: Number.parseInt(pciAddress.slice(0, 4), 16),
+      unique_id: BigInt(`0x${id}`).toString(),
+      ...properties,
+    };
+    const text = Object.entries(lines).map(([name, value]) => `${name} ${value}\n`);
+    this.write(`sys/class/kfd/kfd/topology/nodes/${number + 1}/properties`, text.join(""));
+    for (const [name, value] of [
+      ["unique_id", id],
+      ["mem_info_vram_total", String(16 * 2 ** 20)],
+      ["mem_info_vram_used", "0"],
+    ] as const)
+      this.write(`sys/bus/pci/devices/${pciAddress}/${name}`, `${value}\n`);
   }
 
   /** Sets the faults that the simulated GPU driver shows, for all GPUs or for one GPU. */

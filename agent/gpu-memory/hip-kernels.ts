@@ -1,0 +1,112 @@
+import { SCAN_UNIT_BYTES, STREAM_BLOCK_BYTES } from "../../shared/gpu-memory.ts";
+import { CONSTANTS, DOUBLE_ROUNDS, KERNEL_NAMES, KERNEL_PARAMETERS, type KernelKind, words } from "./kernel-calls.ts";
+
+const UNITS_OF_BLOCK = STREAM_BLOCK_BYTES / SCAN_UNIT_BYTES;
+
+/**
+ * A `row` has 16 bytes: four words of ChaCha20's state, or one unit of the scan. With single words in place of rows, the compiler of ROCm 5.2 needed
+ * more than a minute for the kernels.
+ */
+const TYPES = `#ifdef __cplusplus
+extern "C" {
+#endif
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef u32 row __attribute__((vector_size(${SCAN_UNIT_BYTES})));
+`;
+
+/** The lines that add the row `from` to `to`, mix the sum into `into`, and rotate each word of `into` to the left by `left` bits. */
+const step = (to: string, from: string, into: string, left: number): string[] => [
+  `${to} += ${from};`,
+  `${into} ^= ${to};`,
+  `${into} = ${into} << ${left} | ${into} >> ${32 - left};`,
+];
+/** The lines of four quarter rounds, one for each column of the state (RFC 8439, 2.1). */
+const quarters = (): string[] => [
+  ...step("a", "b", "d", 16),
+  ...step("c", "d", "b", 12),
+  ...step("a", "b", "d", 8),
+  ...step("c", "d", "b", 7),
+];
+/** The line that moves each word of a row by `places` places to the left, so that the state's diagonals become its columns. */
+const turned = (name: string, places: number): string =>
+  `${name} = (row){${words(4)
+    .map((word) => `${name}[${(word + places) % 4}]`)
+    .join(", ")}};`;
+
+const INITIAL = {
+  a: CONSTANTS.map((constant) => `0x${constant.toString(16)}u`),
+  b: words(4).map((word) => `key${word}`),
+  c: words(4).map((word) => `key${word + 4}`),
+  d: ["counter + index", ...words(3).map((word) => `nonce${word}`)],
+} as const;
+const ROWS = Object.entries(INITIAL);
+
+/** The lines that compute the ChaCha20 block with the number `counter + index` in the rows `a` to `d` (RFC 8439, 2.3). */
+const streamBlock = (): string[] => [
+  ...ROWS.map(([name, initial]) => `row ${name} = {${initial.join(", ")}};`),
+  `for (int round = 0; round < ${DOUBLE_ROUNDS}; round++) {`,
+  ...quarters(),
+  ...[turned("b", 1), turned("c", 2), turned("d", 3)],
+  ...quarters(),
+  ...[turned("b", 3), turned("c", 2), turned("d", 1)],
+  "}",
+  ...ROWS.map(([name, initial]) => `${name} += (row){${initial.join(", ")}};`),
+];
+
+/** The lines that find the thread's own block of 64 bytes. A thread whose number is not below `count` does nothing. */
+const ownBlock = (): string[] => [
+  "u32 index = blockIdx.x * blockDim.x + threadIdx.x;",
+  "if (index >= count) return;",
+  `row *own = (row *)at + (u64)index * ${UNITS_OF_BLOCK};`,
+];
+
+function kernel(kind: KernelKind, body: readonly string[]): string {
+  const parameters = KERNEL_PARAMETERS[kind].join(", ");
+  return `__global__ void ${KERNEL_NAMES[kind]}(${parameters}) {\n${body.map((line) => `  ${line}`).join("\n")}\n}\n`;
+}
+
+/** Each thread of the kernel `fill` writes one block of the ChaCha20 stream into GPU memory. */
+const fill = (): string =>
+  kernel("fill", [...ownBlock(), ...streamBlock(), ...ROWS.map(([name], number) => `own[${number}] = ${name};`)]);
+
+/**
+ * Each thread of the kernel `check` compares one block of the ChaCha20 stream with one block of GPU memory. The kernel `check` counts the blocks of
+ * GPU memory that differ from the stream in the first 8 bytes of `found`. The next 8 bytes of `found` get the place of the first block of GPU memory
+ * that differs.
+ */
+const check = (): string =>
+  kernel("check", [
+    ...ownBlock(),
+    ...streamBlock(),
+    `row bits = ${ROWS.map(([name], number) => `(own[${number}] ^ ${name})`).join(" | ")};`,
+    "if ((bits[0] | bits[1] | bits[2] | bits[3]) == 0) return;",
+    "atomicAdd((u64 *)found, 1ull);",
+    `atomicMin((u64 *)found + 1, first + (u64)index * ${STREAM_BLOCK_BYTES});`,
+  ]);
+
+/**
+ * Each thread of the kernel `scan` reads four units of 16 bytes of GPU memory. The GPU kernel `scan` counts the units of 16 bytes that are not zero,
+ * and the units that consist only of the random number `marker`.
+ */
+const scan = (): string =>
+  kernel("scan", [
+    ...ownBlock(),
+    "u32 used = 0;",
+    "u32 hits = 0;",
+    `for (int unit = 0; unit < ${UNITS_OF_BLOCK}; unit++) {`,
+    "row bits = own[unit];",
+    "row other = bits ^ (row){marker, marker, marker, marker};",
+    "used += (bits[0] | bits[1] | bits[2] | bits[3]) != 0;",
+    "hits += (other[0] | other[1] | other[2] | other[3]) == 0;",
+    "}",
+    "if (used != 0) atomicAdd((u64 *)found, (u64)used);",
+    "if (hits != 0) atomicAdd((u64 *)found + 1, (u64)hits);",
+  ]);
+
+/**
+ * Returns the text of the three GPU kernels in HIP's C, which AMD's compiler library compiles on the host for the host's GPU. The text is also valid C
+ * if the words of HIP are defined, so the tests run it on the host's processor.
+ */
+export const kernelsHip = (): string =>
+  [TYPES, fill(), check(), scan(), "#ifdef __cplusplus", "}", "#endif", ""].join("\n");
