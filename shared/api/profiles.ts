@@ -125,7 +125,7 @@ const profileFields = {
   gpu_claim_level: z
     .enum(GPU_LEVELS)
     .describe(
-      "What a turnover must show about GPU memory; above reset_only it overwrites the memory, which only NVIDIA GPUs allow (decision C2)",
+      "What a turnover must show about GPU memory; above reset_only it overwrites the memory, which GPUs of NVIDIA and AMD allow (decision C2)",
     )
     .default("reset_only"),
   gpu_claim_percent: z

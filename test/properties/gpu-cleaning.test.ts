@@ -5,6 +5,7 @@ import { gpuFill } from "../../agent/tasks/gpu-fill.ts";
 import { eq } from "../../hub/db/orm.ts";
 import { nodes, sanitizationRecords, type Task, tasks } from "../../hub/db/schema/index.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
+import { MOST_GPUS } from "../../shared/gpu-memory.ts";
 import type { TaskId, WorkflowId } from "../../shared/ids.ts";
 import { SanitizationRecord } from "../../shared/sanitization-record.ts";
 import { TASKS, type TaskInput, type TaskResult } from "../../shared/tasks/index.ts";
@@ -12,7 +13,7 @@ import { GpuHost, gpuUuid, hasCompiler, PCI_ADDRESS } from "../fakes/gpu/gpu-hos
 import { resetOf, resultOnCleanHost } from "../support/agent-results.ts";
 import { clean, playDecommissionedAgent } from "../support/decommission-world.ts";
 import { fillMemory, memoryUuid } from "../support/gpu-memory-agent.ts";
-import { type OnboardingRig, OTHER_SKU, startOnboardingRig } from "../support/onboarding-rig.ts";
+import { type OnboardingRig, startOnboardingRig } from "../support/onboarding-rig.ts";
 import { until } from "../support/until.ts";
 import { nextVerbOf } from "./converge.ts";
 import { Driver, plainly } from "./drive.ts";
@@ -196,9 +197,12 @@ describe("the overwrite of GPU memory", () => {
     expect(failed.failureMessage).toContain("answered only 1 questions, and 64 are needed");
   });
 
-  it("is refused for GPUs that Muster cannot overwrite, before any memory is touched", async () => {
+  it("is refused for more GPUs than Muster can overwrite, before any memory is touched", async () => {
     const { id, nodeId } = await start("overwritten");
-    await rig.test.database.db.update(nodes).set({ sku: OTHER_SKU }).where(eq(nodes.id, nodeId));
+    await rig.test.database.db
+      .update(nodes)
+      .set({ gpusTotal: MOST_GPUS + 1 })
+      .where(eq(nodes.id, nodeId));
     const failed = await agent(resultOnCleanHost).drive(id);
     expect(failed).toMatchObject({ failureClass: "input_config_error", failureCode: "gpu_claim_impossible" });
     expect(failed.nextAction).toContain("Lower gpu_claim_level");

@@ -36,8 +36,6 @@ import { NO_BMC } from "./no-bmc.ts";
 export const SKU = "mi300x.192g.8gpu";
 /** The id of an SKU with GPUs whose memory Muster can overwrite. */
 export const NVIDIA_SKU = "h200.141g.8gpu";
-/** A SKU with GPUs of a vendor that Muster does not know. */
-export const OTHER_SKU = "other.8gpu";
 const CA = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ2FuYXJ5\n-----END CERTIFICATE-----\n";
 
 export const FIRST_BOOT: FirstBoot = {
@@ -139,7 +137,6 @@ async function seed({ database }: TestDatabase, url: string): Promise<{ siteId: 
   await database.db.insert(skus).values([
     { id: SKU, description: "", gpuVendor: "amd", gpuModel: "MI300X", gpusTotal: 8 },
     { id: NVIDIA_SKU, description: "", gpuVendor: "nvidia", gpuModel: "H200", gpusTotal: 8 },
-    { id: OTHER_SKU, description: "", gpuVendor: "none", gpuModel: "other", gpusTotal: 8 },
   ]);
   const profileId = await addProfile({ database } as TestDatabase, row.id, "gpu", {});
   return { siteId: row.id, profileId };
