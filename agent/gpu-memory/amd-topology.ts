@@ -8,7 +8,7 @@ export interface AmdNode {
 }
 
 /** The UUID of an AMD GPU, as AMD's runtime forms it of the 64 bits of the GPU's unique id. */
-export const amdUuid = (id: bigint): string | null => (id > 0n ? `GPU-${id.toString(16).padStart(16, "0")}` : null);
+const amdUuid = (id: bigint): string | null => (id > 0n ? `GPU-${id.toString(16).padStart(16, "0")}` : null);
 
 /** The 64 bits in the amdgpu driver's file `unique_id`, which contains 16 hexadecimal digits. */
 export function amdUuidOfFile(text: string | undefined): string | null {

@@ -116,10 +116,10 @@ export default {
       severity: "error",
       from: {
         path: "^agent/",
-        pathNot: [TESTS, "^agent/system/gpu-memory/((cuda|hip)-(device|library)|driver-library)[.]ts$"],
+        pathNot: [TESTS, "^agent/system/gpu-memory/((cuda|hip)-(device|library)|driver-library|hip-port)[.]ts$"],
       },
       to: {
-        path: "^agent/system/gpu-memory/((cuda|hip)-(device|library)|driver-library)[.]ts$",
+        path: "^agent/system/gpu-memory/((cuda|hip)-(device|library)|driver-library|hip-port)[.]ts$",
         dependencyTypesNot: ["type-only", "dynamic-import"],
       },
     },
