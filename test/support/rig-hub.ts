@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { periodically } from "../../hub/timing/periodically.ts";
-import { startWatcher, type Watcher } from "../../hub/watcher/watcher.ts";
+import { startWatcher, type Watcher, type WatcherOptions } from "../../hub/watcher/watcher.ts";
 import { classifyError } from "../../hub/workflows/classify-error.ts";
 import { startWorkflowRunner, type WorkflowRunner } from "../../hub/workflows/engine/runner.ts";
 import { workflowsOf } from "../../hub/workflows/registry.ts";
@@ -34,12 +34,18 @@ export const startAgents = (rig: OnboardingRig, of: ReadonlySet<WorkflowId>): { 
     failed: "the simulated agents could not act",
   });
 
-export const startRigWatcher = (rig: OnboardingRig, clientFor = rig.services.maas): Watcher =>
+export const startRigWatcher = (
+  rig: OnboardingRig,
+  {
+    clientFor = rig.services.maas,
+    pollIntervalMs = 50,
+  }: Partial<Pick<WatcherOptions, "clientFor" | "pollIntervalMs">> = {},
+): Watcher =>
   startWatcher({
     ...rig.test.database,
     hubId: randomUUID(),
     clientFor,
     log: quietLog,
-    pollIntervalMs: 50,
+    pollIntervalMs,
     sweepIntervalMs: 5_000,
   });

@@ -53,7 +53,7 @@ beforeAll(async () => {
   const { db } = rig.services;
   const maas = siteClient(db, store, new SiteClients());
   workflows = workflowsOf({ ...rig.services, secrets: store, maas });
-  watcher = startRigWatcher(rig, maas);
+  watcher = startRigWatcher(rig, { clientFor: maas });
   runner = startRunner(rig, workflows);
   agents = startAgents(rig, alive);
 });
