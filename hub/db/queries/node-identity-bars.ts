@@ -3,7 +3,7 @@ import { and, eq, isNotNull, isNull, lt, sql } from "../orm.ts";
 import { type NodeIdentityBar, nodeIdentityBars } from "../schema/index.ts";
 import type { Db, Tx } from "../tx.ts";
 
-/** `readIdentityBlock` also returns the finding of a node that has enrolled since two hosts used its identity. */
+/** `readIdentityBlock` returns the last finding of two hosts with the node's identity, even if the node has enrolled since. */
 export async function readIdentityBlock(db: Db | Tx, nodeId: NodeId): Promise<NodeIdentityBar | null> {
   const [block] = await db.select().from(nodeIdentityBars).where(eq(nodeIdentityBars.nodeId, nodeId));
   return block ?? null;

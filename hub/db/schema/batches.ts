@@ -4,8 +4,8 @@ import { check, integer, jsonb, pgTable, sql, text, uuid } from "../orm.ts";
 import { at, createdAt, oneOf } from "./columns.ts";
 
 /**
- * The batches of onboardings and of decommissions (lifecycle 4.4, 5.10). The table `onboarding_batches` keeps its old name, because hubs of an older
- * version write the table during a rolling upgrade (decision W3).
+ * Each row is a batch of onboardings or of decommissions (lifecycle 4.4, 5.10). The table `onboarding_batches` keeps its old name, because hubs of an
+ * older version write the table during a rolling upgrade (decision W3).
  */
 export const batches = pgTable(
   "onboarding_batches",

@@ -38,7 +38,7 @@ interface Run {
 
 /**
  * Runs the present stage of a claimed workflow once: observes, acts at most once, and returns the result to commit. `execute` returns null for a run
- * that does not count as an attempt, e.g. because the hub's database was unavailable. No database transaction is open during the run.
+ * that does not count as an attempt, e.g. because the hub's database was unavailable. No database transaction is open while a stage runs.
  */
 export async function execute(run: Run): Promise<Step | null> {
   const { workflow, row } = run;

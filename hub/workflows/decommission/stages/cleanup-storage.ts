@@ -27,7 +27,7 @@ const CLEANUP: AgentWork<"node.storage_cleanup"> = {
 
 /**
  * Has the agent empty tenants' folders, unmount tenants' Weka file systems, and purge the data disks that the profile lists (lifecycle 5.5). In a
- * reimage, MAAS erases the disks.
+ * reimage, MAAS and not the agent erases the disks.
  */
 export const cleanupStorage: DecommissionStageOf<"cleanup_storage"> = cleaningStage({
   name: "cleanup_storage",
